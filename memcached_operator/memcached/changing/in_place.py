@@ -62,7 +62,7 @@ def is_possible(pod: PodRecord, workload: WorkloadRecord) -> bool:
     """
     if not pod.warm or pod.warm != workload.warm or pod.restarted != workload.restarted:
         return False
-    ran = pod.ready or pod.restarts > 0 or bool(pod.in_place)
+    ran = not pod.down or pod.restarts > 0 or bool(pod.in_place)
     # A template that differs in nothing of ours was changed by another client, who waits for new pods.
     return ran and (bool(pod.in_place) or pod.rolls != workload.rolls)
 

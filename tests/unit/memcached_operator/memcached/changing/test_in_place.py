@@ -73,6 +73,8 @@ EVICTS_2 = (f"{NAME}-2", None, None)
         # Its node saw nothing of the other one, as while it could not be reached: its container runs on.
         ([warm(0, "b"), warm(1, "b"), warm(2, "b", to="new", since_s=LATE_AFTER_S - 1)], NOTHING),
         ([warm(0, "b"), warm(1, "b"), warm(2, "b", to="new", since_s=LATE_AFTER_S)], SETTLES_2),
+        # One that runs has items, ready or not.
+        ([warm(0), warm(1), msgspec.structs.replace(warm(2, ready=False), restarts=0)], CHANGES_2),
         # One that never ran has no items to keep.
         (
             [warm(0), warm(1), msgspec.structs.replace(warm(2, ready=False, problem="ErrImagePull"), restarts=0)],
