@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
 from memcached_operator.api.names import Workload
-from memcached_operator.memcached.plan import Plan, Servers, as_published, plan
+from memcached_operator.memcached.plan import Plan, Servers, as_ending, as_published, plan
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.state import Drain, Status
 from memcached_operator.memcached.workloads.pods import PodRecord
@@ -111,6 +112,9 @@ NAMED = {
     ),
     "what was drained and removed comes back when it is ready": Case(3, of_names(0), 1, (0,), (1, 2), (0,), 3),
     "a server too many by somebody's hand is nobody's server": Case(2, of_names(0, 1), 4, (0, 1, 2, 3), (), (0, 1), 2),
+    "servers that are to leave and were scaled away by hand are not made again": Case(
+        2, of_names(0, 1, 2, 3), 2, (0, 1), (), (0, 1), 2
+    ),
     "replicas that somebody took are put back": Case(3, of_names(0, 1, 2), 1, (0,), (), (0, 1, 2), 3),
     "down to nothing, with as much patience": Case(0, of_names(0, 1), 2, (0, 1), (), (), 2, ((0, 0),)),
     "nothing is at rest with nothing": Case(0, of_names(), 0, (), (), (), 0),
@@ -136,6 +140,19 @@ def test_a_stateful_set_s_list_and_replicas(case: Case) -> None:
     assert (found.drained, found.removed, found.target) == (case.drained, None, "StatefulSet")
     left = [30 - seconds for _, seconds in case.draining]
     assert found.next_s == (min(left) if left else None)
+
+
+@pytest.mark.parametrize(
+    ("stateful_set", "listed"),
+    [("there", names(0, 1, 2)), ("being deleted", names(0, 2)), ("gone", names(0, 2))],
+)
+def test_while_a_memcached_goes_a_lost_server_is_listed_as_long_as_its_stateful_set_makes_it_anew(
+    stateful_set: str, listed: tuple[str, ...]
+) -> None:
+    there = msgspec.structs.replace(workload_of("StatefulSet", 3), deleting=stateful_set == "being deleted")
+    ours: dict[Workload, WorkloadRecord] = {} if stateful_set == "gone" else {"StatefulSet": there}
+    found = as_ending(of_names(0, 1, 2), ours, [named_pod(0), named_pod(2)])
+    assert found == Servers("StatefulSet", listed)
 
 
 def test_a_time_of_drain_that_somebody_made_unreadable_stops_nothing() -> None:
