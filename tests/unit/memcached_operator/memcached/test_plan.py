@@ -1,4 +1,4 @@
-"""The rules of the list, case by case; `test_servers_machine` holds its promises in any order of events."""
+"""The rules of the list, case by case; `test_plan_machine` holds its promises in any order of events."""
 
 from __future__ import annotations
 
