@@ -10,7 +10,7 @@ from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.asking.credentials import Secrets, Ways
 from memcached_operator.memcached.asking.families import PATH, server_families
 from memcached_operator.memcached.asking.poll import Poller
-from memcached_operator.memcached.changing.live_memory import telling
+from memcached_operator.memcached.changing.live_memory import limit_setter
 from memcached_operator.memcached.kinds import (
     BUDGETS,
     CONFIG_MAPS,
@@ -87,7 +87,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
     answers = Answers() if settings.server_stats_interval_s > 0 else None
     ways = Ways(caches, Secrets(operator.client) if settings.server_credentials else None)
     reconciler = MemcachedReconciler(
-        operator, caches, config, tell_memory=telling(ways), wake=woken.send, answers=answers
+        operator, caches, config, set_limit=limit_setter(ways), wake=woken.send, answers=answers
     )
 
     def known(key: ObjectKey) -> ObjectKey | None:

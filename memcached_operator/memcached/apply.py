@@ -13,7 +13,7 @@ from prometheus_client import Metric
 
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.asking.answers import Answers
-from memcached_operator.memcached.changing.live_memory import LiveMemory, Tell
+from memcached_operator.memcached.changing.live_memory import LiveMemory, SetLimit
 from memcached_operator.memcached.changing.running import Keepers, Running
 from memcached_operator.memcached.events import recorded_by
 from memcached_operator.memcached.kinds import (
@@ -87,7 +87,7 @@ class Objects:
         caches: Caches,
         config: Config,
         *,
-        tell_memory: Tell,
+        set_limit: SetLimit,
         wake: Callable[[ObjectKey], None],
         answers: Answers | None,
         clock: Callable[[], float],
@@ -108,7 +108,7 @@ class Objects:
         remembered = operator.owners(MEMCACHEDS).memory
         self._unmet = remembered.slot(lambda: (0, frozenset[str]()))
         self._restoring = Restoring(operator.client, caches, remembered, say)
-        memory = LiveMemory(operator.client, remembered, tell_memory, say, clock=clock)
+        memory = LiveMemory(operator.client, remembered, set_limit, say, clock=clock)
         self._running = Running(
             operator.client, caches, workloads, config.workload, memory, remembered, say, wake, answers
         )

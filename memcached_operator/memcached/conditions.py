@@ -216,7 +216,7 @@ def _progressing(observed: Observation, last: Status, until: str) -> Condition:
     elif workload.generation == 1:
         reason = Reason.DEPLOYING
     else:
-        # Until the workload's controller has told what it made of the change, the last number of pods does. (Not
+        # Until the workload's controller has reported on the change, the last number of pods decides. (Not
         # today's: its ReplicaSet may be done with a new size before it says so.)
         scaling = one_template if workload.settled else last.replicas != size
         reason = Reason.SCALING if scaling else Reason.UPDATING
@@ -240,9 +240,8 @@ def _replacing(observed: Observation, workload: WorkloadRecord) -> Condition:
     if workload.kind == "Deployment":
         message = "Pods of the previous template are being replaced."
     else:
-        where = " in their pods, and keep their items," if in_place else ""
-        pace = f"one at a time, each once all have been ready for {observed.pause_s} s."
-        message = f"{left}. They are {done}{where} {pace}"
+        how = "Servers restart in their pods and keep their items" if in_place else "Servers are replaced"
+        message = f"{left}. {how}, one at a time, once all have been ready for {observed.pause_s} s."
     unready = [pod for pod in observed.target if pod.problem and not pod.ready]
     if (waits_for := min(unready, key=lambda pod: pod.name, default=None)) is not None:
         message += f" {waits_for.name} is not ready: {waits_for.problem}."

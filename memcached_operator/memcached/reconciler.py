@@ -15,7 +15,7 @@ from prometheus_client import Metric
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.memcached.apply import Config, Objects
 from memcached_operator.memcached.asking.answers import Answers
-from memcached_operator.memcached.changing.live_memory import Tell
+from memcached_operator.memcached.changing.live_memory import SetLimit
 from memcached_operator.memcached.deletion import Deletion
 from memcached_operator.memcached.events import recorded_by
 from memcached_operator.memcached.kinds import MEMCACHEDS, Caches
@@ -37,7 +37,7 @@ class MemcachedReconciler:
         caches: Caches,
         config: Config,
         *,
-        tell_memory: Tell,
+        set_limit: SetLimit,
         wake: Callable[[ObjectKey], None],
         answers: Answers | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -56,9 +56,7 @@ class MemcachedReconciler:
             utc_now=utc_now,
             answers=answers,
         )
-        self._objects = Objects(
-            operator, caches, config, tell_memory=tell_memory, wake=wake, answers=answers, clock=clock
-        )
+        self._objects = Objects(operator, caches, config, set_limit=set_limit, wake=wake, answers=answers, clock=clock)
         self._deletion = Deletion(
             operator.client, caches, self._owners, self._status, say, wanted=config.finalizer, clock=clock
         )

@@ -53,7 +53,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "Which API server",
             help="Context of the kubeconfig to use; naming one leaves a pod's service account out.",
-            why="What kubectl would talk to is what is meant, unless said otherwise.",
+            why="Without it, the operator uses the same cluster as kubectl.",
             metavar="NAME",
             allowed="the name of a context in the kubeconfig",
             unset="the kubeconfig's current context",
@@ -86,7 +86,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
             "What is watched",
             help="Namespace to watch; may be repeated, or several joined by commas. Empty means all. "
             "With namespaces given, every request stays inside them, so that a Role is enough.",
-            why="An operator that was told nothing should not ask for permissions on the whole cluster.",
+            why="By default, an operator should not need permissions on the whole cluster.",
             metavar="NAMESPACE",
             flags=("--watch-namespace", "-n", "--namespace"),
             variable="WATCH_NAMESPACE",
@@ -260,7 +260,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "Probes and metrics",
             help="Serve metrics by TLS, and only to accounts that may get the non-resource URL that they ask for, such "
-            "as /metrics. The API server is asked: who a token belongs to, and what that account may.",
+            "as /metrics. The API server authenticates the token and authorizes its account.",
             why="It takes the permissions to create TokenReviews and SubjectAccessReviews, which a laptop's user may "
             "lack.",
             metavar="true|false",
@@ -272,7 +272,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
             "Probes and metrics",
             help="Folder with tls.crt and tls.key for --metrics-secure, as a mounted Secret has them; "
             "read again when they change.",
-            why="Prometheus can be told not to check it, and a Secret is not everywhere.",
+            why="Prometheus can skip its verification, and not every cluster has such a Secret.",
             metavar="DIR",
             allowed="a folder's path",
             unset="a certificate that the operator signs itself at its start; needs the extra `secure`",
@@ -284,7 +284,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "Logs",
             help="Log lines for people (text) or for machines (json), on standard error.",
-            why="A person who starts it by hand reads it; a manifest asks for json.",
+            why="Text is readable in a terminal; the manifests set json.",
             metavar="FORMAT",
             read=str.lower,
         ),

@@ -99,7 +99,7 @@ class Rolling:
 
         It is written after all else: nothing more was done for the sake of what it tells.
         """
-        words = f"{stale} of {size} servers have not been replaced yet. They are replaced one at a time"
+        words = f"{stale} of {size} servers have not been replaced yet. Servers are replaced, one at a time"
 
         def is_so(status: Any) -> bool:
             reason, message = conditions(status).get("Progressing", ("", ""))

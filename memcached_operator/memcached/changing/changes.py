@@ -1,7 +1,7 @@
 """Pure: which differences of two specifications cost what.
 
 What a difference costs is read off the templates that the operator would make of both: by their annotations it is
-decided, too, whether servers are replaced or told. So this says nothing else than what is done.
+decided, too, whether servers are replaced or changed while they run. So this says nothing else than what is done.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Cost(Enum):
     IN_PLACE = "in-place"
     """Servers start again in their pods, with their items."""
     LIVE = "live"
-    """Servers are told while they run."""
+    """Servers get other memory while they run."""
     BESIDE = "beside"
     """Nothing of the servers changes."""
 
@@ -89,12 +89,12 @@ def changes(old: Spec, new: Spec, image: str, user_id: int | None = USER_ID) -> 
 
 def _effect(old: Spec, new: Spec, image: str, user_id: int | None) -> Cost:
     """What one specification after the other does to servers of the newer one's kind."""
-    (rolls, memory), (rolled, told) = (_noted(each, image, user_id) for each in (old, new))
-    if rolls != rolled and are_alike(*(_template(each, image, user_id) for each in (old, new))):
+    (old_rolls, old_memory), (rolls, memory) = (_noted(each, image, user_id) for each in (old, new))
+    if rolls != old_rolls and are_alike(*(_template(each, image, user_id) for each in (old, new))):
         return Cost.IN_PLACE
-    if rolls != rolled or (memory != told and new.workload == "Deployment"):
+    if rolls != old_rolls or (memory != old_memory and new.workload == "Deployment"):
         return Cost.ROLLING
-    if memory != told:
+    if memory != old_memory:
         return Cost.LIVE
     return Cost.SCALING if old.size != new.size else Cost.BESIDE
 

@@ -63,11 +63,11 @@ def live(before: str, after: str, servers: int) -> str:
             f"{_are(servers)} given different memory resources while they run, and no key is lost; if a node "
             f"refuses, {_ONE_BY_ONE}"
         )
-    told = f"{_are(servers)} set to {memory.mib} MiB while they run"
+    resized = f"{_are(servers)} set to {memory.mib} MiB while they run"
     if memory.mib > was.mib:
-        return f"{told}, and no key is lost; if a node has no room, {_ONE_BY_ONE}"
+        return f"{resized}, and no key is lost; if a node has no room, {_ONE_BY_ONE}"
     return (
-        f"{told}, and evict items that no longer fit; a full server frees little memory, so its node may refuse: "
+        f"{resized}, and evict items that no longer fit; a full server frees little memory, so its node may refuse: "
         f"then {_ONE_BY_ONE}"
     )
 

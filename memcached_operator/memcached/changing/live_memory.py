@@ -46,47 +46,47 @@ LOOK_AGAIN_S: Final = 1.0
 REFUSED_RETRY_S: Final = 10.0
 BUSY_RETRY_S: Final = 10.0
 PATIENCE_S: Final = 60.0
-# All of it, connection included; a worker waits for as long.
-TELL_TIMEOUT_S: Final = 1.0
+# Of one server, the connection included; a worker waits for as long.
+LIMIT_TIMEOUT_S: Final = 1.0
 # Of a refusal by RBAC, to resize pods or to patch them.
 NO_RIGHT: Final = "cannot patch resource"
 # Of a refusal of what the node could never carry out: another one may.
 _NODE_TOO_SMALL: Final = "NodeCapacity"
 
-Tell: TypeAlias = Callable[[PodRecord, int], Awaitable[Failure | None]]
-"""Has a pod's memcached use so many MiB; why not, None when it does."""
+SetLimit: TypeAlias = Callable[[PodRecord, int], Awaitable[Failure | None]]
+"""Sets how many MiB the memcached of a pod may use for items. The result is the failure, None for none."""
 
 
-def telling(ways: Ways) -> Tell:
-    """`Tell` as memcached's protocol has it."""
+def limit_setter(ways: Ways) -> SetLimit:
+    """`SetLimit` by memcached's command `cache_memlimit`."""
 
-    async def tell(pod: PodRecord, mib: int) -> Failure | None:
+    async def set_limit(pod: PodRecord, mib: int) -> Failure | None:
         approach = await ways.to(pod)
-        failure = await memlimit(approach.way, mib, TELL_TIMEOUT_S)
+        failure = await memlimit(approach.way, mib, LIMIT_TIMEOUT_S)
         return approach.explained(failure) if failure is not None else None
 
-    return tell
+    return set_limit
 
 
-class Telling(NamedTuple):
-    """How far it is.
+class Resizing(NamedTuple):
+    """How far the servers of one Memcached are on their way to other memory.
 
     Attributes:
-        pending: servers that are yet to be told, and what they wait for, "" where that is not known.
-        untold: those that cannot be, by uid, and why.
+        pending: names of servers that do not have it yet, and what each waits for, "" where that is not known.
+        impossible: uids of the pods that cannot get it while they run, and why.
         refused: what keeps a server from its memory that would keep a new one from it, too, "" for nothing.
         next_s: seconds until more is to be done, None for never.
-        failure: what the API server failed in, to be tried again once all else is done and told; None for nothing.
+        failure: what the API server failed in, to be tried again once all else is done; None for nothing.
     """
 
     pending: Mapping[str, str] = {}
-    untold: Mapping[str, str] = {}
+    impossible: Mapping[str, str] = {}
     refused: str = ""
     next_s: float | None = None
     failure: ServerError | None = None
 
 
-NOTHING: Final = Telling()
+NOTHING: Final = Resizing()
 
 
 @dataclass(slots=True)
@@ -95,12 +95,12 @@ class _Server:
 
     Attributes:
         wanted: what was wanted then.
-        restarts: of its memcached, which knows nothing any more of what it was told before.
+        restarts: how often its memcached has started again. It then has the limit of its command line.
         since_s: since when it is waited for, by the clock; None while it cannot be seen how far it is: for that it is
             not given up and replaced.
         news: it is a change. What a former leader has seen to already, by all that can be seen, is tried once more, and
             no server is replaced for it.
-        told: memcached uses it.
+        limit_set: memcached uses it.
         done: nothing is left to do.
         waits: what keeps it from being done now, "" for nothing that is known.
         busy: it has connections and no time for ours. It would lose its keys for that if it was replaced.
@@ -112,7 +112,7 @@ class _Server:
     restarts: int
     since_s: float | None
     news: bool
-    told: bool = False
+    limit_set: bool = False
     done: bool = False
     waits: str = ""
     busy: bool = False
@@ -125,33 +125,33 @@ class _Servers(dict[str, _Server]):
 
 
 class LiveMemory:
-    """Changes the memory of servers of one Memcached at a time; see `tell`."""
+    """Changes the memory of servers of one Memcached at a time; see `resize`."""
 
     def __init__(
-        self, client: Client, remembered: Remembered, tell: Tell, say: Say, *, clock: Callable[[], float]
+        self, client: Client, remembered: Remembered, set_limit: SetLimit, say: Say, *, clock: Callable[[], float]
     ) -> None:
         """
         Args:
             client: reads and resizes pods.
             remembered: what is known of each Memcached; a successor asks once more.
-            tell: speaks to memcached.
+            set_limit: has a memcached use other memory.
             say: records an event.
             clock: monotonic seconds.
         """
         self._client = client
         self._servers = remembered.slot(_Servers)
-        self._tell = tell
+        self._set_limit = set_limit
         self._say = say
         self._clock = clock
 
-    async def tell(
+    async def resize(
         self,
         memcached: MemcachedRecord,
         workload: WorkloadRecord,
         wanted: str,
         pods: Sequence[PodRecord],
-    ) -> Telling:
-        """Do what is next for each ready server that was made with other memory, or told of other memory since.
+    ) -> Resizing:
+        """Take the next step for each ready server whose memory is another, or was changed since its pod was made.
 
         Args:
             workload: what runs the servers.
@@ -162,10 +162,10 @@ class LiveMemory:
             KubeError: the API server could not be reached; to be tried again.
         """
         known = self._servers.find(memcached.key) or _Servers()
-        # Of one that is not ready for a while it is kept what it was told.
+        # What was done about a server that is not ready for a while is kept.
         for uid in known.keys() - {each.uid for each in pods}:
             del known[uid]
-        # Until the template is written it tells that any server may have been given another limit, by any client.
+        # While the template has other memory, any server may have been given another limit, even by a former leader.
         others = [
             each
             for each in pods
@@ -195,7 +195,7 @@ class LiveMemory:
         failed = [each for each in failures if each is not None]
         if failure := next((each for each in failed if not isinstance(each, ServerError)), None):
             raise failure
-        untold = {each.uid: servers[each.uid].why for each in others if servers[each.uid].why}
+        impossible = {each.uid: servers[each.uid].why for each in others if servers[each.uid].why}
         left = {each.name: servers[each.uid] for each in undone if not _is_over(servers[each.uid])}
         pending = {name: server.waits for name, server in left.items() if server.news}
         # As of a webhook for pods that does not answer: nothing else is to wait for it.
@@ -204,9 +204,9 @@ class LiveMemory:
         if refused and len(refused) == len(pending):
             name = min(refused)
             message = f"{name} keeps its memory, as it cannot get {memory.mib} MiB: {refused[name]}"
-            return Telling(pending, untold, message, REFUSED_RETRY_S, ours)
+            return Resizing(pending, impossible, message, REFUSED_RETRY_S, ours)
         next_s = min((_look_again_s(each) for each in left.values()), default=None)
-        return Telling(pending, untold, "", next_s, ours)
+        return Resizing(pending, impossible, "", next_s, ours)
 
     async def _go_on(self, pod: PodRecord, memory: Memory, server: _Server) -> KubeError | None:
         """As many steps as can be done now; the failure that is to be raised, None for none."""
@@ -216,13 +216,13 @@ class LiveMemory:
             live = await self._client.get(RESIZABLE_PODS, ObjectKey(pod.namespace, pod.name))
             if server.since_s is None:
                 server.since_s = self._clock()
-            while (step := next_step(live, memory, told=server.told)) is not Step.DONE:
-                if step is Step.TELL:
-                    if failure := await self._tell(pod, memory.mib):
+            while (step := next_step(live, memory, limit_set=server.limit_set)) is not Step.DONE:
+                if step is Step.SET_LIMIT:
+                    if failure := await self._set_limit(pod, memory.mib):
                         server.waits = failure.why
                         server.busy = failure.trouble in (Trouble.SATURATED, Trouble.SILENT)
                         break
-                    server.told = True
+                    server.limit_set = True
                 elif step is Step.RESIZE:
                     if resized:
                         server.waits = "another client reverts its resources, such as a mutating admission policy"

@@ -56,7 +56,7 @@ def rollout(
     spec: Spec,
     workload: WorkloadRecord | None,
     pods: Sequence[PodRecord],
-    untold: Container[str],
+    impossible: Container[str],
     now: datetime,
     missing_s: float = 0.0,
     *,
@@ -69,7 +69,7 @@ def rollout(
     Args:
         workload: what runs the servers, None while there is none.
         pods: its active pods, in any order.
-        untold: uids of those that cannot be told of another memory while they run.
+        impossible: uids of those whose memory cannot be changed while they run.
         now: the time, with its zone.
         missing_s: for how long servers have been missing, in seconds, as far as that was seen; see `missing`.
         underway: a rollout was on its way by the last status, of which the last server may be yet to get ready.
@@ -79,7 +79,7 @@ def rollout(
     if workload is None or workload.deleting:
         return DONE
     servers = [pod for pod in pods if pod.workload == workload.kind and pod.ordinal < max(spec.size, 0)]
-    stale = [pod for pod in servers if is_stale(pod, workload, untold)]
+    stale = [pod for pod in servers if is_stale(pod, workload, impossible)]
     if workload.kind == "Deployment" and stale:
         return Rollout(len(stale))
     stale = [pod for pod in servers if pod in stale or pod.uid in late]
@@ -133,11 +133,11 @@ def missing(spec: Spec, workload: WorkloadRecord | None, pods: Sequence[PodRecor
     return spec.size - sum(NO_ORDINAL < pod.ordinal < spec.size for pod in pods)
 
 
-def is_stale(pod: PodRecord, workload: WorkloadRecord, untold: Container[str] = ()) -> bool:
+def is_stale(pod: PodRecord, workload: WorkloadRecord, impossible: Container[str] = ()) -> bool:
     """Whether only a new pod would be as the template says.
 
     Args:
-        untold: uids of pods that cannot be told of another memory while they run.
+        impossible: uids of pods whose memory cannot be changed while they run.
     """
     rolls = (pod.rolls, pod.restarted) != (workload.rolls, workload.restarted)
     if workload.kind == "Deployment":
@@ -148,7 +148,7 @@ def is_stale(pod: PodRecord, workload: WorkloadRecord, untold: Container[str] = 
     if not workload.revision or pod.template_hash == workload.revision:
         return False
     # A template that differs in nothing of ours was changed by another client, who waits for new pods.
-    return rolls or pod.memory == workload.memory or pod.uid in untold
+    return rolls or pod.memory == workload.memory or pod.uid in impossible
 
 
 def _is_idle(pod: PodRecord, now_s: float) -> bool:

@@ -1,4 +1,4 @@
-"""The workloads of one Memcached and their servers: kept as wanted, told of other memory, replaced one at a time."""
+"""The workloads of one Memcached and their servers: kept as wanted, given other memory, replaced one at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from memcached_operator.api.names import InvalidSpec, Workload
 from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.changing.container_restarts import ContainerRestarts
-from memcached_operator.memcached.changing.live_memory import NOTHING, LiveMemory, Telling
+from memcached_operator.memcached.changing.live_memory import NOTHING, LiveMemory, Resizing
 from memcached_operator.memcached.changing.missing import Missing
 from memcached_operator.memcached.changing.rollout import rollout
 from memcached_operator.memcached.changing.turns import Turns
@@ -51,7 +51,7 @@ class _Change(NamedTuple):
 
     Attributes:
         rolls: in something that only a new pod takes on.
-        memory: in memory, which a running server can be told as well.
+        memory: in memory, which a running server can be given, too.
     """
 
     rolls: bool = False
@@ -79,7 +79,7 @@ class Running:
             caches: of all kinds.
             keepers: of the workloads.
             wanted: makes what is to be kept.
-            memory: tells servers of other memory.
+            memory: gives servers other memory while they run.
             remembered: what is known of each Memcached; a successor says once more what a change costs, and gives
                 missing servers their time anew.
             say: records an event.
@@ -119,7 +119,7 @@ class Running:
             KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
         """
         key, ours = memcached.key, self._caches.workloads_of(memcached)
-        telling, target = NOTHING, None
+        resizing, target = NOTHING, None
         for kind, replicas in plan.replicas.items():
             live = ours.get(kind)
             newer = last.observedGeneration != memcached.generation or kind in outcome.unmet
@@ -135,8 +135,8 @@ class Running:
             if kind == plan.target:
                 self._announce(memcached, spec, wanted, live, change, asked=named, queued=queued)
             if live is not None and kind == plan.target == "StatefulSet" and not change.rolls:
-                telling = await self._tell(memcached, spec, live, wanted, pods)
-                if change.memory and telling.pending:
+                resizing = await self._resize(memcached, spec, live, wanted, pods)
+                if change.memory and resizing.pending:
                     # Written last: until then a server that is lost comes back as it was.
                     wanted = _with_template_of(live, wanted)
             if live is not None and queued:
@@ -154,7 +154,7 @@ class Running:
             removal = self._keepers[plan.removed].remove(memcached, key, propagation="Foreground")
             await outcome.attempt(plan.removed, removal)
         self._judge_leaving(key, ours.get(OTHER[plan.target]), now, outcome)
-        await self._replace(memcached, spec, target, last, pods, telling, now, outcome)
+        await self._replace(memcached, spec, target, last, pods, resizing, now, outcome)
 
     def release(self, key: ObjectKey) -> None:
         """Nothing is done for the Memcached of that key any more: others wait for it no longer."""
@@ -197,16 +197,16 @@ class Running:
                 logger.info("%s", words.line, extra={"fields": words.fields})
                 self._say(memcached, "Normal", words.reason, words.action, words.note)
 
-    async def _tell(
+    async def _resize(
         self,
         memcached: MemcachedRecord,
         spec: Spec,
         live: WorkloadRecord,
         wanted: WorkloadManifest,
         pods: Sequence[PodRecord],
-    ) -> Telling:
+    ) -> Resizing:
         servers = [each for each in pods if each.workload == live.kind and each.ordinal < spec.size]
-        return await self._memory.tell(memcached, live, noted(wanted.spec.template)[1], servers)
+        return await self._memory.resize(memcached, live, noted(wanted.spec.template)[1], servers)
 
     async def _replace(
         self,
@@ -215,7 +215,7 @@ class Running:
         wanted: WorkloadManifest | None,
         last: Status,
         pods: Sequence[PodRecord],
-        telling: Telling,
+        resizing: Resizing,
         now: datetime,
         outcome: Outcome,
     ) -> None:
@@ -228,7 +228,7 @@ class Running:
             spec,
             workload,
             pods,
-            telling.untold,
+            resizing.impossible,
             now,
             absence.seconds,
             underway=underway,
@@ -236,14 +236,14 @@ class Running:
             known=absence.cause is not None,
         )
         outcome.rollout = found
-        outcome.look_again(telling.next_s)
+        outcome.look_again(resizing.next_s)
         outcome.look_again(found.next_s)
         outcome.look_again(absence.next_s)
-        if telling.pending:
-            outcome.waiting.append(_untold_yet(telling))
-            outcome.failure = telling.failure or outcome.failure
-        if telling.refused:
-            outcome.problems.append(Problem(refusal_reason(telling.refused), telling.refused, blocking=False))
+        if resizing.pending:
+            outcome.waiting.append(_not_resized(resizing))
+            outcome.failure = resizing.failure or outcome.failure
+        if resizing.refused:
+            outcome.problems.append(Problem(refusal_reason(resizing.refused), resizing.refused, blocking=False))
         if found.stuck:
             outcome.problems.append(Problem(Reason.ROLLOUT_STUCK, found.stuck, blocking=False))
         if absence.cause is not None:
@@ -264,7 +264,7 @@ class Running:
             await self._evict(memcached, evict, found.stale, what, outcome)
 
     def _judge_leaving(self, key: ObjectKey, other: WorkloadRecord | None, now: datetime, outcome: Outcome) -> None:
-        """Tell of pods that keep the workload which the servers have moved from, as they do not end."""
+        """Report pods that do not end, and so keep the workload that the servers have moved from."""
         if other is None or not other.deleting:
             return
         pods = [pod for pod in self._caches.pods_of(key) if pod.workload == other.kind]
@@ -298,9 +298,9 @@ class Running:
     def _underway(self) -> ObjectKey | None:
         """A Memcached whose servers are being replaced, for the operator's own sake as far as one can tell."""
         for each in self._caches.memcacheds.values():
-            if each.deleting or b'"Updating"' not in (told := each.status):
+            if each.deleting or b'"Updating"' not in (status_json := each.status):
                 continue
-            status = decode_status(told)
+            status = decode_status(status_json)
             degraded = status.condition("Degraded")
             stuck = degraded is not None and degraded.reason == Reason.ROLLOUT_STUCK
             # An image of the user's own that does not start must not hold up the others.
@@ -321,12 +321,12 @@ def _is_updating(status: Status) -> bool:
     return progressing is not None and progressing.reason == Reason.UPDATING
 
 
-def _untold_yet(telling: Telling) -> str:
-    why = str(telling.failure.message or telling.failure) if telling.failure else ""
-    name = min((each for each, waits in telling.pending.items() if waits), default="")
+def _not_resized(resizing: Resizing) -> str:
+    why = str(resizing.failure.message or resizing.failure) if resizing.failure else ""
+    name = min((each for each, waits in resizing.pending.items() if waits), default="")
     if name and not why:
-        why = f"{name}: {telling.pending[name]}"
-    return f"{len(telling.pending)} servers do not have their new memory yet{f': {why}' if why else '.'}"
+        why = f"{name}: {resizing.pending[name]}"
+    return f"{len(resizing.pending)} servers do not have their new memory yet{f': {why}' if why else '.'}"
 
 
 def _nothing() -> tuple[str, str]:

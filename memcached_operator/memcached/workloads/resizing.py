@@ -1,4 +1,4 @@
-"""Pure: how a running pod comes to other memory: which step is next."""
+"""Pure: how a running pod gets other memory: which step is next."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def memory_of(annotation: str) -> Memory | None:
 class Step(Enum):
     """What is to be done next about a server."""
 
-    RESIZE = auto()  # its pod is to have other resources
-    WAIT = auto()  # its node is at it
-    TELL = auto()  # memcached is to be told
+    RESIZE = auto()  # patch the resources of its pod
+    WAIT = auto()  # its node has not done so yet
+    SET_LIMIT = auto()  # send memcached its new limit
     DONE = auto()
 
 
@@ -66,20 +66,20 @@ class Resizable(msgspec.Struct, frozen=True, gc=False):
     hopeless: bool
 
 
-def next_step(pod: Resizable, memory: Memory, *, told: bool) -> Step:
+def next_step(pod: Resizable, memory: Memory, *, limit_set: bool) -> Step:
     """What is next: room first for what grows, and less to fill it with before it shrinks.
 
     Args:
-        told: memcached uses that memory.
+        limit_set: memcached uses that memory.
     """
     shrinks = bool(pod.limit and memory.limit) and value(memory.limit) < value(pod.limit)
-    if shrinks and not told:
-        return Step.TELL
+    if shrinks and not limit_set:
+        return Step.SET_LIMIT
     if not (_are_same(pod.request, memory.request) and _are_same(pod.limit, memory.limit)):
         return Step.RESIZE
     if not _are_same(pod.actual, memory.limit) or pod.waits:
         return Step.WAIT  # of a request alone nothing but the node's words tell
-    return Step.DONE if told else Step.TELL
+    return Step.DONE if limit_set else Step.SET_LIMIT
 
 
 def _are_same(one: str, other: str) -> bool:

@@ -67,7 +67,7 @@ async def test_containers_start_again_one_at_a_time_and_no_pod_ends() -> None:
     assert [image(world, ordinal) for ordinal in range(3)] == [IMAGE, IMAGE, "memcached:2"]
     assert world.condition("Progressing") == ("True", "Updating")
     assert (
-        "3 of 3 servers have not been changed yet. They are changed in their pods, and keep their items, one at a "
+        "3 of 3 servers have not been changed yet. Servers restart in their pods and keep their items, one at a "
         in (world.message("Progressing"))
     )
     for ordinal in (2, 1, 0):

@@ -161,7 +161,7 @@ class World:
             cast(Operator, self.parts),
             self.caches,
             Config(IMAGE, user_id, DELAY_S, finalizer=finalizer),
-            tell_memory=self.tell_memory,
+            set_limit=self.set_limit,
             wake=self.woken.append,
             answers=self.answers,
             clock=self.clock,
@@ -169,7 +169,7 @@ class World:
         )
         self.wait_s = self.owners.delayed(own_writes_delay_s(self.own_writes))
 
-    async def tell_memory(self, pod: PodRecord, mib: int) -> Failure | None:
+    async def set_limit(self, pod: PodRecord, mib: int) -> Failure | None:
         """A memcached that does as it is told, unless `untold` says why not."""
         if not self.untold:
             self.told.append((pod.address, mib))

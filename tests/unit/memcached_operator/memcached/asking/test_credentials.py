@@ -25,7 +25,7 @@ from memcached_operator.memcached.asking.credentials import (
     login_of,
 )
 from memcached_operator.memcached.asking.protocol import ask
-from memcached_operator.memcached.changing.live_memory import telling
+from memcached_operator.memcached.changing.live_memory import limit_setter
 from memcached_operator.memcached.kinds import Caches
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.wanted.secrets import Speech
@@ -243,11 +243,11 @@ async def test_a_server_is_told_of_other_memory_as_its_pod_says_or_says_what_is_
         passwords = ("-Y", f"{folder}/password-file")
         async with running(*tls_arguments(folder, verify=2), *passwords, "-m", "64", *ONE_THREAD) as where:
             there = msgspec.structs.replace(pod(BOTH), address=where)
-            failure = await telling(ways(None))(there, 128)
+            failure = await limit_setter(ways(None))(there, 128)
             assert failure is not None
             assert failure.why == "it asks for a client certificate, and --server-credentials is off"
             known = ways(Server(certificate=CERTIFICATE, passwords=PASSWORDS))
-            assert await telling(known)(there, 128) is None
+            assert await limit_setter(known)(there, 128) is None
             said = await ask((await known.to(there)).way, TIMEOUT_S)
     assert isinstance(said.answer, Answer)
     assert said.answer.number("limit_maxbytes") == 128 << 20

@@ -28,10 +28,10 @@ def pod(*conditions: dict[str, Any], actual: str = "100Mi", generation: int = 3)
 
 
 def test_a_request_that_the_node_has_no_room_for_is_not_done_though_the_limit_is_as_it_was() -> None:
-    assert next_step(resizable(pod(INFEASIBLE)), WANTED, told=True) is Step.WAIT
-    assert next_step(resizable(pod()), WANTED, told=True) is Step.DONE
+    assert next_step(resizable(pod(INFEASIBLE)), WANTED, limit_set=True) is Step.WAIT
+    assert next_step(resizable(pod()), WANTED, limit_set=True) is Step.DONE
     over = {"type": "PodResizeInProgress", "status": "False"}
-    assert next_step(resizable(pod(over)), WANTED, told=True) is Step.DONE
+    assert next_step(resizable(pod(over)), WANTED, limit_set=True) is Step.DONE
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_quantities_are_compared_as_amounts_as_a_node_writes_its_own_form(
     asked: str, wanted: str, actual: str, step: Step
 ) -> None:
     found = Resizable("n", "a-0", "u", "1", request=asked, limit=asked, actual=actual, waits="", hopeless=False)
-    assert next_step(found, Memory(64, wanted, wanted), told=True) is step
+    assert next_step(found, Memory(64, wanted, wanted), limit_set=True) is step
 
 
 @pytest.mark.parametrize(("observed", "hopeless"), [(2, False), (3, True), (None, True)])
