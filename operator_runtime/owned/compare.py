@@ -178,9 +178,10 @@ def no_longer(names: Any, wanted: Any, live: Any, steps: Steps = ()) -> Iterator
         return
     ours = wanted if isinstance(wanted, Mapping) else {}
     for name, inner in names.items():
-        held, part, at = live.get(name), ours.get(name), (*steps, name)
-        if held is None:
-            continue
+        held, part = live.get(name), ours.get(name)
+        if held is None or held == part:
+            continue  # compared in C: most parts are equal
+        at = (*steps, name)
         if isinstance(inner, list) and inner and isinstance(held, Sequence) and (key := key_of(at, inner)) is not None:
             for each in inner:
                 entry = Entry(key, value_of(each, key))

@@ -24,6 +24,8 @@ REPAIRS = 5
 WINDOW_S = 60.0
 LOOK_S = 1.0
 
+Wish = Callable[[], Hashable]
+"""What is wanted of an object, or a digest of it. It is called only where it decides."""
 Verb = Literal["changed", "deleted", "made"]
 """What another client did to an object, and a repair undoes."""
 
@@ -67,9 +69,9 @@ class _Bucket:
     tokens: int = REPAIRS
     full_s: float = 0.0
 
-    def is_drift(self, generation: int, wish: Hashable) -> bool:
+    def is_drift(self, generation: int, wish: Wish | None) -> bool:
         """Whether another client did what is put right: the same was wanted before. What is new is believed once."""
-        return wish is None or self.wish == (generation, wish)
+        return wish is None or self.wish == (generation, wish())
 
     def left(self, now: float) -> int:
         return self.tokens if now < self.full_s else REPAIRS
@@ -165,10 +167,10 @@ class Contention:
             return LOOK_S
         return max(LOOK_S, *(each.full_s - self._clock() for each in loop.buckets))
 
-    def is_last(self, key: ObjectKey, generation: int, of: Hashable, wish: Hashable) -> bool:
+    def is_last(self, key: ObjectKey, generation: int, of: Hashable, wish: Wish | None) -> bool:
         """Whether one more repair of that object, which `repaired` tells of, makes it contested."""
         bucket = (self._buckets.find(key) or {}).get(of)
-        return bucket is not None and bucket.is_drift(generation, wish) and bucket.left(self._clock()) == 1
+        return bucket is not None and bucket.left(self._clock()) == 1 and bucket.is_drift(generation, wish)
 
     def repaired(
         self,
@@ -178,7 +180,7 @@ class Contention:
         undone: Undone,
         note: str,
         *,
-        wish: Hashable = None,
+        wish: Wish | None = None,
     ) -> tuple[int, Sequence[str]]:
         """An object was put right; how many repairs came since it is contested, and the notes of events.
 
@@ -188,14 +190,15 @@ class Contention:
             of: the object, None for the owner's status.
             undone: what the repair undid.
             note: of the event where it becomes contested.
-            wish: what is wanted of the object, or a digest, where that may be new; None where only another client can
-                have made the object other than it was wanted before.
+            wish: where what is wanted may be new; None where only another client can have made the object other than it
+                was wanted before.
         """
         now, loop = self._clock(), self._loops.find(key)
         self._sweep(now)
         bucket = self._buckets.of(key).setdefault(of, _Bucket())
-        if not bucket.is_drift(generation, wish):
-            bucket.wish = (generation, wish)
+        wanted = None if wish is None else (generation, wish())
+        if wanted is not None and bucket.wish != wanted:
+            bucket.wish = wanted
             bucket.take(now, 0)
             if loop is not None and of is not None:
                 loop.wrote = True

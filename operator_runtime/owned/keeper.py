@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -31,7 +32,7 @@ from operator_runtime.client.errors import (
 from operator_runtime.controller.controller import StaleCache
 from operator_runtime.objects.kinds import Kind, PlainObject, plain
 from operator_runtime.owned.compare import Difference
-from operator_runtime.owned.contention import Verb
+from operator_runtime.owned.contention import Verb, Wish
 from operator_runtime.owned.memory import Slot
 from operator_runtime.owned.owners import Owner, Owners
 from operator_runtime.owned.patching import is_strategic, needs_live, patch_of
@@ -185,7 +186,7 @@ class Keeper(Generic[O, W, P]):
         if not self._owners.contention.may_repair(key_of(owner)):
             return Kept(live)
         try:
-            await self._delete(owner, live, (), propagation, wish="absent")
+            await self._delete(owner, live, (), propagation, wish=lambda: "absent")
         except Conflict as error:
             raise self._stale(live, error) from error
         return Kept(None, going)
@@ -229,7 +230,7 @@ class Keeper(Generic[O, W, P]):
         found = tuple(self._rules.differences(wanted, live))
         if not found or not self._owners.contention.may_repair(key_of(owner)):
             return Kept(live)
-        wish = self._digest(wanted) if asked else None
+        wish = partial(self._digest, wanted) if asked else None
         if fixed := [each for each in found if each.path.startswith(self._fixed)]:
             if self._rules.replace is None:
                 raise Refused(
@@ -268,7 +269,9 @@ class Keeper(Generic[O, W, P]):
             plainly = plain(resource.api_version, resource.kind, resource.plural, namespaced=resource.namespaced)
             body = (await self._client.get(plainly, key_of(live))).body
         write = self._client.strategic_patch if is_strategic(resource) else self._client.patch
-        sent = patch_of(found, resource, body, self._rules.body(wanted))
+        # Where a new entry of a list is to stand follows from the whole.
+        whole = self._rules.body(wanted) if any(each.live is None for each in found) else None
+        sent = patch_of(found, resource, body, whole)
         return await write(self._kind, live, sent, strict=True)
 
     async def _delete(
@@ -278,7 +281,7 @@ class Keeper(Generic[O, W, P]):
         fields: Sequence[Difference],
         propagation: Propagation | None,
         *,
-        wish: object,
+        wish: Wish | None,
     ) -> None:
         """Delete this very version of an object: to replace it, as these fields cannot be changed, or for good."""
         key, done = key_of(live), _Done(owner.uid, deleted_uid=live.uid, fields=fields)

@@ -19,7 +19,7 @@ from operator_runtime.controller.client import Client
 from operator_runtime.controller.controller import Result
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.kinds import Kind, reference
-from operator_runtime.owned.contention import Contention, Undone, Verb
+from operator_runtime.owned.contention import Contention, Undone, Verb, Wish
 from operator_runtime.owned.memory import Memory
 from operator_runtime.owned.refusals import Refusals
 
@@ -125,7 +125,7 @@ class Owners(Generic[O]):
         verb: Verb,
         fields: Sequence[str] = (),
         *,
-        wish: object = None,
+        wish: Wish | None = None,
         status: bool = False,
     ) -> AsyncIterator[None]:
         """Around a write that puts an object right. If it is one too many, the log and an event say who else writes.
@@ -173,7 +173,11 @@ class Owners(Generic[O]):
 
         `status` is our part of what is wanted, by field, and `changed` what of it differs from the live status.
         """
-        fields, wish = [f"status.{each}" for each in changed], hash(tuple(status.items()))
+        fields = [f"status.{each}" for each in changed]
+
+        def wish() -> int:
+            return hash(tuple(status.items()))
+
         async with self.repair(owner, self.kind, key_of(owner), "changed", fields, wish=wish, status=True):
             return await write()
 

@@ -107,7 +107,14 @@ def _names_of_any(kind: str | None) -> Any:
 
 def _excess(wanted: WorkloadManifest, live: WorkloadManifest) -> Iterator[Difference]:
     """What any workload of the kind has, and this one is to be without: user ids, a pause before servers end."""
-    return no_longer(_names_of_any(wanted.kind), wanted.body(), live.body())
+    names = _names_of_any(wanted.kind)
+    if wanted.spec.template == live.spec.template and wanted.passed == live.passed:
+        wanted, live = _without_pods(wanted), _without_pods(live)  # as where the size alone has changed
+    return no_longer(names, wanted.body(), live.body())
+
+
+def _without_pods(manifest: WorkloadManifest) -> WorkloadManifest:
+    return msgspec.structs.replace(manifest, spec=msgspec.structs.replace(manifest.spec, template=None), passed=())
 
 
 DEPLOYMENT: Final = Shape(WorkloadManifest, excess=_excess, fixed=("spec.selector",))

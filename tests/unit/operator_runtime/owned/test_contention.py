@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, strategies as st
 
 from operator_runtime.cache.store import ObjectKey
-from operator_runtime.owned.contention import LOOK_S, REPAIRS, WINDOW_S, Contention, Undone
+from operator_runtime.owned.contention import LOOK_S, REPAIRS, WINDOW_S, Contention, Undone, Wish
 from operator_runtime.owned.memory import Memory
 from operator_runtime.testing.clock import FakeClock
 
@@ -28,8 +28,10 @@ class Bench:
         self.memory = Memory()
         self.contention = Contention(self.memory, self.clock)
 
-    def repair(self, of: str | None = OF, *, wish: object = None, undone: Undone = IMAGE) -> tuple[int, Sequence[str]]:
-        return self.contention.repaired(KEY, self.generation, of, undone, f"{of} is contested", wish=wish)
+    def repair(
+        self, of: str | None = OF, *, wish: Hashable = None, undone: Undone = IMAGE
+    ) -> tuple[int, Sequence[str]]:
+        return self.contention.repaired(KEY, self.generation, of, undone, f"{of} is contested", wish=as_wish(wish))
 
     def contend(self, of: str = OF) -> None:
         """Have this object become contested."""
@@ -42,12 +44,16 @@ class Bench:
         self.contention.look(KEY, self.generation)
         return self.contention.may_repair(KEY)
 
-    def is_last(self, wish: object = None) -> bool:
-        return self.contention.is_last(KEY, self.generation, OF, wish)
+    def is_last(self, wish: Hashable = None) -> bool:
+        return self.contention.is_last(KEY, self.generation, OF, as_wish(wish))
 
     @property
     def contested(self) -> bool:
         return len(self.contention) == 1
+
+
+def as_wish(wanted: Hashable) -> Wish | None:
+    return None if wanted is None else lambda: wanted
 
 
 @pytest.fixture
@@ -196,7 +202,7 @@ def test_what_happened_once_does_not_stay_for_ever_and_contention_does(bench: Be
     for number in range(10_000):
         bench.clock.advance(1.0)
         bench.repair()
-        bench.contention.repaired(ObjectKey("shop", str(number)), 1, OF, IMAGE, "", wish=number)
+        bench.contention.repaired(ObjectKey("shop", str(number)), 1, OF, IMAGE, "", wish=as_wish(number))
     assert len(bench.memory) < 4 * WINDOW_S
     assert bench.contested
 
