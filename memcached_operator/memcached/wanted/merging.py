@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from memcached_operator.api.pod_template import MERGE_KEYS, keyed, steps
 from memcached_operator.memcached.wanted.applied_options import NAMED_BY_PEOPLE, Part, as_kept
-from memcached_operator.memcached.wanted.shape import unkeyed
+from memcached_operator.memcached.wanted.compare import unkeyed
 
 # What a probe or a hook does: one of these, so that another one of the user's is in place of ours.
 _HANDLERS: Final = ("exec", "grpc", "httpGet", "sleep", "tcpSocket")

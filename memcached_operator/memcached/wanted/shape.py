@@ -3,8 +3,7 @@
 A record has what is ours of an object as one text, its form, in which the Memcached's name and uid are left out. Most
 objects of a kind differ in these alone, so that one form serves thousands of records.
 
-A part that is passed through is compared as the user wrote it: what the API server fills in around or within it is no
-difference.
+Parts that are passed through are compared by `compare`.
 """
 
 from __future__ import annotations
@@ -19,100 +18,11 @@ from memcached_operator.api.names import API_VERSION, KIND
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, OWNER_UID_ANNOTATION
 from memcached_operator.memcached.wanted.applied_options import digests, mark
 from memcached_operator.memcached.wanted.common import Manifest, ObjectMeta, OwnerRef, comparable, controller_of
+from memcached_operator.memcached.wanted.compare import is_within, of_parts, passed_through
 from operator_runtime import Difference, ObjectKey, OwnerReference, differences, shared
 
 if TYPE_CHECKING:
     from operator_runtime import Rules
-
-
-from collections.abc import Iterator, Mapping
-
-from memcached_operator.api.pod_template import MERGE_KEYS, find, keyed, steps
-from operator_runtime import Entry, Steps
-
-# Lists that admission adds to, and would again after each write of ours.
-_EXTENSIBLE: Final = ("tolerations",)
-
-
-def of_parts(wanted: Manifest, live: Manifest, *, whole: bool = True) -> Iterator[Difference]:
-    """In what the parts of either differ.
-
-    Args:
-        whole: a part that was changed in the specification differs as a whole, so that nothing of it is left behind.
-    """
-    was, is_ = (digests(mark(each)) for each in (live, wanted))
-    ours, theirs = keyed(wanted.body()), keyed(live.body())
-    gone: list[Steps] = []
-    for path in was | is_:
-        mine, there, at = find(ours, path), find(theirs, path), way(path)
-        if is_.get(path) == "" == was.get(path, "") or is_within(at, gone):
-            continue  # the former is compared with all that the operator makes
-        if whole and is_.get(path) and was.get(path) != is_[path]:
-            if unkeyed(mine) != unkeyed(there):
-                yield Difference(at, unkeyed(mine), unkeyed(there))
-            continue
-        if mine is None:
-            gone.append(at)
-        yield from drift(mine, there, at)
-
-
-def passed_through(*manifests: Manifest) -> list[Steps]:
-    return [way(path) for each in manifests for path, digest in digests(mark(each)).items() if digest]
-
-
-def is_within(at: Steps, others: Iterable[Steps]) -> bool:
-    """Whether one of the others leads to what these steps lead to, or to something around it."""
-    return any(at[: len(each)] == each for each in others)
-
-
-def way(path: str) -> Steps:
-    found: Steps = ()
-    for name in steps(path):
-        found = _below(found, name)
-    return found
-
-
-def drift(wanted: object, live: object, at: Steps) -> Iterator[Difference]:
-    """In what a part is not as wanted; what a live one has besides in its objects and merged lists is no difference.
-
-    Args:
-        wanted, live: both `keyed`.
-        at: where they stand.
-    """
-    match wanted, live:
-        case Mapping(), Mapping():
-            for name, value in wanted.items():
-                yield from drift(value, live.get(name), _below(at, name))
-        case list(), list() if _field(at) in _EXTENSIBLE:
-            if not all(any(_is(each, other) for other in live) for each in wanted):
-                yield Difference(at, unkeyed(wanted), unkeyed(live))
-        case list(), list() if len(wanted) == len(live) and all(map(_is, wanted, live)):
-            return
-        case _ if wanted != live:
-            yield Difference(at, unkeyed(wanted, _field(at)), unkeyed(live, _field(at)))
-
-
-def unkeyed(value: Any, of: str = "") -> Any:
-    """As JSON has it, what is `keyed`."""
-    if isinstance(value, Mapping):
-        if of in MERGE_KEYS:
-            return [unkeyed(each) for each in value.values()]
-        return {field: unkeyed(each, field) for field, each in value.items() if each or field not in MERGE_KEYS}
-    return [unkeyed(each) for each in value] if isinstance(value, list) else value
-
-
-def _is(wanted: object, live: object) -> bool:
-    return not any(drift(wanted, live, ()))
-
-
-def _below(at: Steps, name: str) -> Steps:
-    key = MERGE_KEYS.get(_field(at))
-    return (*at, Entry(key, name) if key else name)
-
-
-def _field(at: Steps) -> str:
-    return at[-1] if at and isinstance(at[-1], str) else ""
-
 
 M = TypeVar("M", bound=Manifest)
 

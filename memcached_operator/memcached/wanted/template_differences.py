@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from memcached_operator.memcached.labels import CONTAINER, RESTART_ANNOTATION, WARM_ANNOTATION
+from memcached_operator.memcached.wanted.compare import is_within, of_parts, passed_through
 from memcached_operator.memcached.wanted.pod_template import noted
 from memcached_operator.memcached.wanted.secrets import secrets_of
-from memcached_operator.memcached.wanted.shape import is_within, of_parts, passed_through
 from memcached_operator.memcached.wanted.workload_types import (
     Container,
     PodSpec,

@@ -20,6 +20,7 @@ from memcached_operator.memcached.labels import (
 )
 from memcached_operator.memcached.wanted.applied_options import digests, mark
 from memcached_operator.memcached.wanted.common import Manifest, ObjectMeta, SeenCondition, as_json
+from memcached_operator.memcached.wanted.compare import unkeyed
 from memcached_operator.memcached.wanted.merging import merged
 from memcached_operator.memcached.wanted.shape import (
     OwnedRecord,
@@ -28,7 +29,6 @@ from memcached_operator.memcached.wanted.shape import (
     may_be_ours,
     nameless,
     ours_of,
-    unkeyed,
 )
 from memcached_operator.memcached.wanted.workload_types import PodSpec, PodTemplate, WorkloadManifest, WorkloadSpec
 from operator_runtime import shared

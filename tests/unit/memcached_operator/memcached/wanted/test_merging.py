@@ -8,8 +8,8 @@ import pytest
 
 from memcached_operator.api.pod_template import find, keyed
 from memcached_operator.memcached.wanted import merging
+from memcached_operator.memcached.wanted.compare import unkeyed
 from memcached_operator.memcached.wanted.merging import merged, of_options
-from memcached_operator.memcached.wanted.shape import unkeyed
 
 Json = dict[str, Any]
 OURS: Json = {

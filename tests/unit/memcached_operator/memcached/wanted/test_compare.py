@@ -10,7 +10,7 @@ import pytest
 from memcached_operator.api.pod_template import keyed
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
 from memcached_operator.memcached.wanted.common import as_json
-from memcached_operator.memcached.wanted.shape import drift, way
+from memcached_operator.memcached.wanted.compare import drift, way
 from memcached_operator.memcached.wanted.workload import SHAPE
 from memcached_operator.memcached.workloads.records import deployment_record
 from operator_runtime import Entry
