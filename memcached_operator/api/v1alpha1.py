@@ -133,17 +133,17 @@ class MemcachedPodMetadata(_Model):
 
 
 class MemcachedPodTemplate(_Model):
-    """What the pods have besides what the operator gives them, merged over it as by a strategic merge patch."""
+    """Additions to the pods that the operator creates, merged over them as by a strategic merge patch."""
 
     metadata: MemcachedPodMetadata | None = None
     spec: _Passed | None = Field(
         default=None,
-        description="The specification of a pod, as Kubernetes has it. The API server judges it where it stands in the "
-        "workload; what it refuses is shown in the condition Degraded. Objects are merged, and entries of containers, "
-        "initContainers, volumes, imagePullSecrets and env by their name, those of volumeMounts by their mountPath; "
-        "ports are added. Of the container memcached the image, the command, the args, the resources and the port "
-        "11211 are the operator's, or have fields of their own. With securityContext the operator sets no user id: {} "
-        "leaves that to the cluster, as OpenShift wants it.",
+        description="The specification of a pod, as Kubernetes has it. The API server validates it as part of the "
+        "workload; if it refuses, the condition Degraded has its message. Objects are merged, and entries of "
+        "containers, initContainers, volumes, imagePullSecrets and env by their name, those of volumeMounts by their "
+        "mountPath; ports are added. In the container memcached, the image, command, args, resources and the port "
+        "11211 cannot be set here: the operator or another field sets them. If there is a securityContext, the "
+        "operator sets no user id; with {}, the cluster assigns one, as OpenShift does.",
     )
 
 
