@@ -106,6 +106,11 @@ def form_of(manifest: Manifest, name: str, made_for_uid: str) -> bytes:
     return _one_of_many(owned.replace(_quoted(made_for_uid), _UID) if made_for_uid else owned)
 
 
+def uids_in(form: bytes) -> int:
+    """In how many places the Memcached's uid was taken out of a form."""
+    return form.count(_UID)
+
+
 def nameless(text: bytes, name: str) -> bytes:
     """JSON with the Memcached's name taken out."""
     return text.replace(_quoted(name), _NAME)

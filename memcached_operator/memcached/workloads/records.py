@@ -29,6 +29,7 @@ from memcached_operator.memcached.wanted.shape import (
     may_be_ours,
     nameless,
     ours_of,
+    uids_in,
 )
 from memcached_operator.memcached.wanted.workload_types import PodSpec, PodTemplate, WorkloadManifest, WorkloadSpec
 from operator_runtime import shared
@@ -136,7 +137,8 @@ def _ours(meta: ObjectMeta, raw: msgspec.Raw, name: str, made_for_uid: str) -> d
         "restart": shared(noted.get(RESTART_ANNOTATION, "")),
         "warm": shared(noted.get(WARM_ANNOTATION, "")),
     }
-    if name not in (CONTAINER, *found.values()):  # else what is no name would be taken for one
+    # Else what is no name, or no uid, would be taken for one: any client may write either there.
+    if name not in (CONTAINER, *found.values()) and uids_in(found["form"]) == uids_in(alike[0]):
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
         _known[alike] = found

@@ -194,6 +194,20 @@ def test_whatever_the_texts_of_a_deployment_say_it_is_held_as_the_json_that_it_w
     assert held["spec"] == json.loads(deployment(lambda _: None).owned)["spec"]
 
 
+@pytest.mark.parametrize("uid", ["ALL", ":[", "},"], ids=["a value", "between two values", "before the specification"])
+def test_a_uid_that_stands_in_the_specification_too_spoils_no_other_record(uid: str) -> None:
+    def made_for(uid: str) -> Any:
+        annotations = {OWNER_UID_ANNOTATION: uid}
+        return json.loads(
+            deployment(lambda live: live["metadata"].update(ownerReferences=[], annotations=annotations)).owned
+        )
+
+    records._known.clear()
+    for each in (uid, OTHER_UID):
+        assert made_for(each)["metadata"]["annotations"] == {OWNER_UID_ANNOTATION: each}
+    assert made_for(uid)["spec"] == made_for(OTHER_UID)["spec"] == json.loads(deployment_of().owned)["spec"]
+
+
 def test_an_owner_that_does_not_control_is_no_owner() -> None:
     record = deployment(lambda live: live["metadata"]["ownerReferences"][0].update(controller=False))
     assert (record.owner, record.owner_uid) == ("", "")
