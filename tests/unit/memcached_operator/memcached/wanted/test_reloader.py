@@ -125,14 +125,19 @@ class Pod:
         )
         self._processes.append(server)
         until("memcached does not listen", said.is_file)
-        self.processes({server.pid: "memcached"})
+        self._show(server.pid, "memcached")
         return int(said.read_text().split()[-1])
 
-    def processes(self, named: dict[int, str]) -> None:
-        """The processes that a sidecar sees in its pod."""
-        for pid, name in named.items():
-            (self._folder / "proc" / str(pid)).mkdir()
-            (self._folder / "proc" / str(pid) / "comm").write_text(f"{name}\n")
+    def runs(self, name: str) -> subprocess.Popen[bytes]:
+        """A process that a sidecar sees in its pod, and that a hangup ends."""
+        process = subprocess.Popen(["sleep", "3600"], preexec_fn=_take_hangups)  # noqa: PLW1509
+        self._processes.append(process)
+        self._show(process.pid, name)
+        return process
+
+    def _show(self, pid: int, name: str) -> None:
+        (self._folder / "proc" / str(pid)).mkdir()
+        (self._folder / "proc" / str(pid) / "comm").write_text(f"{name}\n")
 
     def _options(self, tls: Tls | None, auth: Auth | None) -> list[str]:
         here = (each.replace("/etc/memcached", f"{self._folder}/etc") for each in options(tls, auth))
@@ -154,6 +159,11 @@ class Pod:
             process.wait()
             if process.stdout:
                 process.stdout.close()
+
+
+def _take_hangups() -> None:
+    """As under nohup they are ignored, which a program inherits."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(params=SHELLS)
@@ -392,17 +402,13 @@ def test_a_renewed_certificate_is_served_to_new_connections_and_a_bad_one_is_not
 
 
 def test_only_processes_named_memcached_are_signalled(pod: Pod) -> None:
-    others = {name: subprocess.Popen(["sleep", "60"]) for name in ("memcached", "memcached2", "sh")}
-    pod.processes({process.pid: name for name, process in others.items()})
+    server, *others = (pod.runs(name) for name in ("memcached", "memcached2", "sh"))
     pod.write("auth", PASSWORDS)
     pod.start(None, AUTH)
     until("it is not ready", lambda: pod.ready)
     pod.write("auth", PASSWORDS)
-    assert others["memcached"].wait(60) == -signal.SIGHUP
-    assert [process.poll() for name, process in others.items() if name != "memcached"] == [None, None]
-    for process in others.values():
-        process.kill()
-        process.wait()
+    assert server.wait(60) == -signal.SIGHUP
+    assert [process.poll() for process in others] == [None, None]
 
 
 def test_a_sidecar_that_is_started_again_beside_its_server_stays_ready_whatever_the_secrets_are(pod: Pod) -> None:
