@@ -17,7 +17,6 @@ from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.controller.controller import Controller
-from operator_runtime.from_settings import watched_namespaces
 from operator_runtime.operator import Operator
 from operator_runtime.workqueue.async_queue import AsyncWorkQueue
 from operator_runtime.workqueue.queue import LOW_PRIORITY
@@ -114,21 +113,6 @@ async def built() -> Built:
 
 
 class TestWatchedNamespaces:
-    @pytest.mark.parametrize(
-        ("asked", "own", "watched"),
-        [
-            (("a", "b"), "mine", ("a", "b")),
-            ((), "mine", ()),
-            (None, "mine", ("mine",)),
-            (None, None, ("default",)),
-            (None, "", ("default",)),
-        ],
-    )
-    def test_what_was_asked_for_else_ones_own_else_default(
-        self, asked: tuple[str, ...] | None, own: str | None, watched: tuple[str, ...]
-    ) -> None:
-        assert watched_namespaces(asked, own) == watched
-
     async def test_each_namespace_has_a_watch_for_each_kind(self) -> None:
         kinds = (
             *("memcacheds", "deployments", "pods", "statefulsets", "services"),
@@ -167,27 +151,23 @@ class TestEnqueueing:
         built.change("memcacheds", memcached("2", spec=b'{"size":2}'))
         assert built.enqueued() == [(KEY, 0)]
 
-    async def test_a_deployment_enqueues_the_memcached_of_its_name(self, built: Built) -> None:
-        built.change("deployments", deployment())
-        assert built.enqueued() == [(KEY, 0)]
-        built.change("deployments", deployment("2", ready=True))
-        assert built.enqueued() == [(KEY, 0)]
-        built.remove("deployments", deployment("2", ready=True))
-        assert built.enqueued() == [(KEY, 0)]
-
     async def test_a_deployment_of_another_name_enqueues_nothing(self, built: Built) -> None:
         built.show("deployments", deployment(name="web"))
         built.change("deployments", deployment("2", name="web", ready=True))
         built.remove("deployments", deployment("2", name="web"))
         assert built.enqueued() == []
 
-    async def test_a_pod_enqueues_the_memcached_that_its_label_names(self, built: Built) -> None:
-        built.change("pods", pod())
-        assert built.enqueued() == [(KEY, 0)]
-        built.change("pods", pod("2", ready=True))
-        assert built.enqueued() == [(KEY, 0)]
-        built.remove("pods", pod("2", ready=True))
-        assert built.enqueued() == [(KEY, 0)]
+    @pytest.mark.parametrize(
+        ("resource", "made", "changed"),
+        [("deployments", deployment(), deployment("2", ready=True)), ("pods", pod(), pod("2", ready=True))],
+        ids=["a Deployment, by its name", "a pod, by its label"],
+    )
+    async def test_what_belongs_to_a_memcached_enqueues_it(
+        self, built: Built, resource: str, made: object, changed: object
+    ) -> None:
+        for event, record in ((built.change, made), (built.change, changed), (built.remove, changed)):
+            event(resource, record)
+            assert built.enqueued() == [(KEY, 0)]
 
     async def test_a_pod_whose_label_changes_enqueues_the_one_that_it_left_and_the_one_that_it_joins(
         self, built: Built

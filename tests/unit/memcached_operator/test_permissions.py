@@ -21,6 +21,8 @@ from memcached_operator.permissions import (
 )
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
+LIFE_PART, METRICS = "components/leader-for-life", "components/secure-metrics"
+CREDENTIALS = "components/server-credentials"
 
 
 def granted(path: str, kind: str, name: str) -> set[tuple[str, str, str, bool]]:
@@ -37,53 +39,29 @@ def granted(path: str, kind: str, name: str) -> set[tuple[str, str, str, bool]]:
 
 
 def asked(permissions: Iterable[Permission]) -> set[tuple[str, str, str, bool]]:
-    return {
-        (permission.group, permission.resource, verb, permission.named)
-        for permission in permissions
-        for verb in permission.verbs
-    }
+    return {(each.group, each.resource, verb, each.named) for each in permissions for verb in each.verbs}
 
 
 @pytest.mark.parametrize(
     ("path", "kind", "name", "permissions"),
     [
-        ("rbac/role.yaml", "Role", "memcached-operator", WATCHED + LEASE),
-        ("rbac/cluster_role.yaml", "ClusterRole", "memcached-operator", WATCHED),
-        ("rbac/cluster_role.yaml", "Role", "memcached-operator-leader-election", LEASE),
-        ("install/namespaced.yaml", "Role", "memcached-operator", WATCHED + LEASE),
-        ("install/cluster.yaml", "ClusterRole", "memcached-operator", WATCHED),
-        ("components/leader-for-life/role.yaml", "Role", "memcached-operator-leader-for-life", LIFE),
-        (
-            "components/leader-for-life/nodes_cluster_role.yaml",
-            "ClusterRole",
-            "memcached-operator-leader-for-life",
-            LIFE_CLUSTER,
-        ),
-        (
-            "components/secure-metrics/metrics_auth_cluster_role.yaml",
-            "ClusterRole",
-            "memcached-operator-metrics-auth",
-            REVIEWS,
-        ),
-        (
-            "components/server-credentials/cluster_role.yaml",
-            "ClusterRole",
-            "memcached-operator-server-credentials",
-            SERVER_CREDENTIALS,
-        ),
-        (
-            "components/server-credentials/namespaced/role.yaml",
-            "Role",
-            "memcached-operator-server-credentials",
-            SERVER_CREDENTIALS,
-        ),
-        ("tenants/memcached_admin.yaml", "ClusterRole", "memcached-admin", TENANTS),
+        ("rbac/role.yaml", "Role", "operator", WATCHED + LEASE),
+        ("rbac/cluster_role.yaml", "ClusterRole", "operator", WATCHED),
+        ("rbac/cluster_role.yaml", "Role", "operator-leader-election", LEASE),
+        ("install/namespaced.yaml", "Role", "operator", WATCHED + LEASE),
+        ("install/cluster.yaml", "ClusterRole", "operator", WATCHED),
+        (f"{LIFE_PART}/role.yaml", "Role", "operator-leader-for-life", LIFE),
+        (f"{LIFE_PART}/nodes_cluster_role.yaml", "ClusterRole", "operator-leader-for-life", LIFE_CLUSTER),
+        (f"{METRICS}/metrics_auth_cluster_role.yaml", "ClusterRole", "operator-metrics-auth", REVIEWS),
+        (f"{CREDENTIALS}/cluster_role.yaml", "ClusterRole", "operator-server-credentials", SERVER_CREDENTIALS),
+        (f"{CREDENTIALS}/namespaced/role.yaml", "Role", "operator-server-credentials", SERVER_CREDENTIALS),
+        ("tenants/memcached_admin.yaml", "ClusterRole", "admin", TENANTS),
     ],
 )
 def test_the_permissions_that_are_asked_for_are_those_that_the_manifests_grant(
     path: str, kind: str, name: str, permissions: tuple[Permission, ...]
 ) -> None:
-    assert granted(path, kind, name) == asked(permissions)
+    assert granted(path, kind, f"memcached-{name}") == asked(permissions)
 
 
 def test_of_secrets_the_operator_has_nothing_unless_it_is_asked_to() -> None:
@@ -98,7 +76,6 @@ def test_no_user_is_given_more_than_the_admin(name: str) -> None:
 
 
 def test_a_permission_is_named_as_kubectl_names_it() -> None:
-    assert (
-        Permission("cache.example.com", "memcacheds/status", ()).qualified_name == "memcacheds.cache.example.com/status"
-    )
+    status = Permission("cache.example.com", "memcacheds/status", ())
+    assert status.qualified_name == "memcacheds.cache.example.com/status"
     assert Permission("", "pods", ()).qualified_name == "pods"

@@ -22,13 +22,13 @@ def test_an_image_has_no_spaces(value: str) -> None:
     assert problems_of(memcached_image=value)[0].startswith(f"--memcached-image: {value!r} is not allowed")
 
 
-@pytest.mark.parametrize("word", ["none", "None"])
-def test_a_user_id_can_be_none(word: str) -> None:
+def test_a_user_id_can_be_none() -> None:
     assert SCHEMA.load({}, {}).memcached_user_id == 11211
-    assert SCHEMA.load({"memcached_user_id": word}, {}).memcached_user_id is None
+    for word in ("none", "None"):
+        assert SCHEMA.load({"memcached_user_id": word}, {}).memcached_user_id is None
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "2147483648", "memcached", "1.5", "nobody", "null"])
+@pytest.mark.parametrize("value", ["0", "2147483648", "1.5", "nobody"])
 def test_another_user_id_is_refused_with_what_is_allowed(value: str) -> None:
     allowed = "it must be a whole number from 1 to 2147483647, or none"
     assert problems_of(memcached_user_id=value) == (f"--memcached-user-id: {value!r} is not allowed, {allowed}",)
@@ -43,13 +43,8 @@ class TestReference:
         assert len(sections) == len(SCHEMA.options)
         for section, option in zip(sections, SCHEMA.options, strict=True):
             assert section.startswith(f"`{option.flags[0]}{'[' if option.is_switch else ' '}")
-            for part in (
-                option.setting.help,
-                f"`{option.variable}`",
-                option.allowed,
-                option.default,
-                option.setting.why,
-            ):
+            setting = option.setting
+            for part in (setting.help, f"`{option.variable}`", option.allowed, option.default, setting.why):
                 assert part in section
 
     def test_flags_and_variables_are_used_once(self) -> None:
@@ -60,12 +55,8 @@ class TestReference:
         assert len(set(variables)) == len(variables)
 
     def test_no_variable_can_be_set_by_a_service_of_the_operators_name(self) -> None:
-        clashes = [
-            o.variable
-            for o in SCHEMA.options
-            if o.variable.startswith(PROGRAM.variable_prefix) and SERVICE_LINK.search(o.variable)
-        ]
-        assert clashes == []
+        ours = [each.variable for each in SCHEMA.options if each.variable.startswith(PROGRAM.variable_prefix)]
+        assert [each for each in ours if SERVICE_LINK.search(each)] == []
 
     @pytest.mark.parametrize(("suffix", "unit"), [("_s", "in seconds"), ("_ms", "in milliseconds")])
     def test_a_field_with_a_unit_says_so_in_its_help(self, suffix: str, unit: str) -> None:

@@ -10,11 +10,17 @@ from memcached_operator.api.pod_template import of_pod_template
 
 OURS = "leave it out, as the operator sets it"
 PORT = "leave out the port 11211 and the name memcached, as the operator sets them"
+NAMED = "must be a list of objects, each with a name of its own"
+ELSEWHERE = "mount it elsewhere than in /etc/memcached"
 SERVER, RELOADER = "containers[memcached]", "initContainers[reloader]"
 
 
 def server(**fields: Any) -> dict[str, Any]:
     return {"containers": [{"name": "memcached", **fields}]}
+
+
+def mounts(*paths: str) -> dict[str, Any]:
+    return server(volumeMounts=[{"name": "a", "mountPath": path} for path in paths])
 
 
 def reloader(**fields: Any) -> dict[str, Any]:
@@ -29,29 +35,17 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (server(ports=[{"containerPort": 11211}]), f"{SERVER}.ports: {PORT}"),
     (server(ports=[{"containerPort": 1}, {"containerPort": 2, "name": "memcached"}]), f"{SERVER}.ports: {PORT}"),
     (server(ports="a"), f'{SERVER}.ports: must be a list of objects, got "a"'),
-    (
-        server(env=[{"value": "a"}]),
-        f'{SERVER}.env: must be a list of objects, each with a name of its own, got [{{"value": "a"}}]',
-    ),
-    (
-        server(volumeMounts=[{"name": "a", "mountPath": "/etc/memcached/tls"}, {"name": "a", "mountPath": "/etc/m"}]),
-        f"{SERVER}.volumeMounts[/etc/memcached/tls]: mount it elsewhere than in /etc/memcached",
-    ),
-    (
-        server(volumeMounts=[{"name": "a", "mountPath": "/etc/memcached"}]),
-        f"{SERVER}.volumeMounts[/etc/memcached]: mount it elsewhere than in /etc/memcached",
-    ),
+    (server(env=[{"value": "a"}]), f'{SERVER}.env: {NAMED}, got [{{"value": "a"}}]'),
+    (mounts("/etc/memcached/tls", "/etc/m"), f"{SERVER}.volumeMounts[/etc/memcached/tls]: {ELSEWHERE}"),
+    (mounts("/etc/memcached"), f"{SERVER}.volumeMounts[/etc/memcached]: {ELSEWHERE}"),
     ({"shareProcessNamespace": False}, f"shareProcessNamespace: {OURS}"),
     (reloader(image="a"), f"{RELOADER}.image: use spec.image"),
     (reloader(command=["sh"]), f"{RELOADER}.command: {OURS}"),
     (reloader(args=["a"]), f"{RELOADER}.args: {OURS}"),
     ({"volumes": [{"name": "tls"}]}, "volumes[tls]: name it otherwise, as that of spec.tls is called so"),
-    ({"containers": {}}, "containers: must be a list of objects, each with a name of its own, got [{}]"),
-    ({"containers": ["a"]}, 'containers: must be a list of objects, each with a name of its own, got ["a"]'),
-    (
-        {"volumes": [{"name": "a"}, {"name": "a"}]},
-        'volumes: must be a list of objects, each with a name of its own, got [{"name": "a"}, {"name": "a"}]',
-    ),
+    ({"containers": {}}, f"containers: {NAMED}, got [{{}}]"),
+    ({"containers": ["a"]}, f'containers: {NAMED}, got ["a"]'),
+    ({"volumes": [{"name": "a"}, {"name": "a"}]}, f'volumes: {NAMED}, got [{{"name": "a"}}, {{"name": "a"}}]'),
 ]
 
 
@@ -76,9 +70,7 @@ def test_so_are_labels_and_annotations_of_the_operator_s(metadata: dict[str, Any
     "spec",
     [
         {},
-        server(
-            env=[{"name": "A"}], ports=[{"containerPort": 1, "name": "a"}], livenessProbe={}, imagePullPolicy="Always"
-        ),
+        server(env=[{"name": "A"}], ports=[{"containerPort": 1, "name": "a"}], livenessProbe={}),
         reloader(resources={"limits": {"memory": "64Mi"}}),
         {"containers": [{"name": "exporter", "image": "a", "args": ["b"], "ports": [{"name": "memcached"}]}]},
         {"volumes": None, "tolerations": [{}], "dnsPolicy": 5, "containers": []},

@@ -31,7 +31,6 @@ def test_every_whole_number_of_an_int32_from_0_on_is_a_size(size: int) -> None:
         (b'{"size": "3"}', '"3" (a string)'),
         (b'{"size": true}', "true (a boolean)"),
         (b'{"size": 3.0}', "3.0 (a number with a decimal point)"),
-        (b'{"size": 1.5}', "1.5 (a number with a decimal point)"),
         (b'{"size": null}', "null"),
         (b'{"size": [3]}', "[3] (a list)"),
         (b'{"size": {"replicas": 3}}', '{"replicas": 3} (an object)'),
@@ -41,15 +40,10 @@ def test_every_whole_number_of_an_int32_from_0_on_is_a_size(size: int) -> None:
     ],
 )
 def test_what_is_no_size_is_named_with_what_it_is_and_what_it_must_be(raw: bytes, shown: str) -> None:
-    with pytest.raises(InvalidSpec) as caught:
-        validate_spec(raw)
-    assert str(caught.value) == f"spec.size: must be a whole number from 0 to 2147483647, got {shown}"
-
-
-def test_decoded_specs_are_as_strict_as_json() -> None:
-    for size in ("3", True, 3.0):
-        with pytest.raises(InvalidSpec, match=r"^spec\.size: must be a whole number"):
-            validate_spec({"size": size})
+    for given in (raw, json.loads(raw)):
+        with pytest.raises(InvalidSpec) as caught:
+            validate_spec(given)
+        assert str(caught.value) == f"spec.size: must be a whole number from 0 to 2147483647, got {shown}"
 
 
 @pytest.mark.parametrize(
@@ -63,11 +57,6 @@ def test_an_image_reference_is_taken_as_it_is(image: str) -> None:
 def test_what_is_no_image_reference_is_refused_with_an_example_of_one(image: object) -> None:
     with pytest.raises(InvalidSpec, match=r"^spec\.image: must be an image reference such as docker\.io/library/mem"):
         validate_spec({"image": image})
-
-
-def test_every_wrong_field_is_named() -> None:
-    with pytest.raises(InvalidSpec, match=r"^spec\.size: must .*; spec\.image: must .*$"):
-        validate_spec(b'{"size": -1, "image": ""}')
 
 
 def test_a_long_wrong_value_is_cut_in_the_message() -> None:
@@ -122,15 +111,12 @@ def test_a_stateful_set_goes_with_any_service_that_gives_names_or_that_the_user_
     assert validate_spec({"workload": "StatefulSet", "service": {"type": type_}}).workload == "StatefulSet"
 
 
-@pytest.mark.parametrize("name", ["a", "example-memcached", "a1", "x" * 52])
-def test_names_fit_for_a_service_and_a_label_match_the_pattern(name: str) -> None:
-    assert re.search(api.NAME_PATTERN, name)
-    assert len(name) <= api.NAME_MAX_LENGTH
-
-
-@pytest.mark.parametrize("name", ["", "1a", "-a", "a-", "a.b", "A", "a_b"])
-def test_other_names_do_not_match_the_pattern(name: str) -> None:
-    assert not re.search(api.NAME_PATTERN, name)
+def test_names_fit_for_a_service_and_a_label_match_the_pattern() -> None:
+    fit = ("a", "example-memcached", "a1", "x" * api.NAME_MAX_LENGTH)
+    assert [name for name in (*fit, "", "1a", "-a", "a-", "a.b", "A", "a_b") if re.search(api.NAME_PATTERN, name)] == [
+        *fit
+    ]
+    assert api.NAME_MAX_LENGTH == 52
 
 
 STATUS = b"""{
@@ -147,13 +133,7 @@ STATUS = b"""{
 
 def test_a_status_reads_and_writes_the_names_of_the_api() -> None:
     status = MemcachedStatus.model_validate_json(STATUS)
-    assert status.ready_replicas == 0
-    assert status.conditions is not None
-    assert status.conditions[0].reason == "MinimumReplicasUnavailable"
-    assert status.server_list == ["example-memcached-0.example-memcached.shop.svc:11211"]
-    assert status.draining is not None
-    assert status.draining[0].first_ordinal == 1
-    assert MemcachedStatus.model_validate_json(status.model_dump_json(by_alias=True)) == status
+    assert json.loads(status.model_dump_json(by_alias=True, exclude_none=True)) == json.loads(STATUS)
 
 
 @pytest.mark.parametrize(

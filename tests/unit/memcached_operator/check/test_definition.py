@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import pytest
 
@@ -17,7 +17,14 @@ from memcached_operator.check.findings import Verdict
 from memcached_operator.memcached.crd import memcached_crd
 
 Json = dict[str, Any]
-SPEC = ("properties", "spec", "properties")
+VERSION = ("spec", "versions", 0)
+PROPERTIES = (*VERSION, "schema", "openAPIV3Schema", "properties")
+SPEC = (*PROPERTIES, "spec", "properties")
+ITEM = (*PROPERTIES, "status", "properties", "conditions", "items", "properties")
+CRD: Any = memcached_crd()
+COLUMNS = CRD["spec"]["versions"][0]["additionalPrinterColumns"]
+ORDER = "Image, Workload, Age, Available, Ready, Size, this release's is Size"
+GONE = object()
 
 
 def ours() -> Json:
@@ -40,11 +47,23 @@ def version(document: Json) -> Json:
     return found
 
 
-def schema(document: Json, *path: str) -> Json:
+def schema(document: Json) -> Json:
     found: Json = version(document)["schema"]["openAPIV3Schema"]
-    for step in path:
-        found = found[step]
     return found
+
+
+def changed(steps: Sequence[str | int], value: object) -> Json:
+    """One that is served, with another value there, or none."""
+    document: Any = live()
+    *way, last = steps
+    part = document
+    for step in way:
+        part = part[step]
+    if value is GONE:
+        del part[last]
+    else:
+        part[last] = value
+    return cast(Json, document)
 
 
 def test_one_that_is_established_and_equal_is_ok() -> None:
@@ -59,119 +78,63 @@ def test_one_that_is_not_served_is_wrong_in_the_servers_words(condition: str) ->
     assert finding.text.endswith(f"is not served ({condition}): {condition} says so")
 
 
-def test_one_without_a_word_from_its_controller_is_wrong() -> None:
-    finding = judge_definition({**live(), "status": {}}, ours(), ())
+@pytest.mark.parametrize(
+    ("steps", "value", "words"),
+    [
+        (("status",), {}, "no reason is reported yet"),
+        (("metadata", "deletionTimestamp"), "2026-11-21T12:00:00Z", "is being deleted"),
+    ],
+)
+def test_one_without_a_word_from_its_controller_or_on_its_way_out_is_wrong(
+    steps: Sequence[str], value: object, words: str
+) -> None:
+    finding = judge_definition(changed(steps, value), ours(), ())
     assert finding.verdict is Verdict.WRONG
-    assert "no reason is reported yet" in finding.text
+    assert words in finding.text
 
 
-def test_one_that_is_being_deleted_is_wrong() -> None:
-    document = live()
-    document["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
-    finding = judge_definition(document, ours(), ())
-    assert finding.verdict is Verdict.WRONG
-    assert "is being deleted" in finding.text
-
-
-def drop_image(document: Json) -> None:
-    del schema(document, *SPEC)["image"]
-
-
-def another_limit(document: Json) -> None:
-    schema(document, *SPEC, "size")["minimum"] = 1
-
-
-def no_pattern(document: Json) -> None:
-    del schema(document, *SPEC, "image")["pattern"]
-
-
-def another_description(document: Json) -> None:
-    schema(document, *SPEC, "size")["description"] = "How many."
-
-
-def more_fields(document: Json) -> None:
-    schema(document, *SPEC)["port"] = {"type": "integer"}
-
-
-def no_scale(document: Json) -> None:
-    del version(document)["subresources"]["scale"]
-
-
-def another_item(document: Json) -> None:
-    schema(document, "properties", "status", "properties", "conditions", "items", "properties")["more"] = {}
-
-
-def another_name_rule(document: Json) -> None:
-    schema(document, "properties", "metadata", "properties", "name")["maxLength"] = 63
-
-
-def no_column(document: Json) -> None:
-    del version(document)["additionalPrinterColumns"][1]
-
-
-def more_columns(document: Json) -> None:
-    version(document)["additionalPrinterColumns"].append({"name": "Port", "type": "integer", "jsonPath": ".spec.port"})
-
-
-def another_column(document: Json) -> None:
-    version(document)["additionalPrinterColumns"][0]["jsonPath"] = ".spec.replicas"
-
-
-def columns_in_another_order(document: Json) -> None:
-    version(document)["additionalPrinterColumns"].reverse()
-
-
-def no_short_names(document: Json) -> None:
-    del document["spec"]["names"]["shortNames"]
-
-
-def not_served(document: Json) -> None:
-    version(document)["served"] = False
-
-
-def more_versions(document: Json) -> None:
-    document["spec"]["versions"].append({**version(document), "name": "v1beta1"})
-
-
-def another_version(document: Json) -> None:
-    version(document)["name"] = "v1alpha0"
-
-
-def a_webhook(document: Json) -> None:
-    document["spec"]["conversion"] = {"strategy": "Webhook"}
+MORE = {**version(ours()), "name": "v1beta1"}
+NO_PATTERN = ((*SPEC, "image", "pattern"), GONE)
 
 
 @pytest.mark.parametrize(
-    ("change", "sentences"),
+    ("steps", "value", "sentences"),
     [
-        (drop_image, ["spec.image is missing"]),
-        (another_limit, ["spec.size: minimum is 1, this release's is 0"]),
-        (no_pattern, ["spec.image: pattern is missing, this release has ^[-A-Za-z0-9_.:/@+\\[\\]]*$"]),
-        (another_description, ["spec.size: the description differs"]),
-        (more_fields, ["spec.port is unknown to this release"]),
-        (no_scale, ["subresource scale is missing, this release has " + '{"specReplicasPath": ".spec.size", "sta']),
-        (another_item, ["status.conditions[].more is unknown to this release"]),
-        (another_name_rule, ["metadata.name: maxLength is 63, this release's is 52"]),
-        (no_column, ["column Ready is missing"]),
-        (more_columns, ["column Port is unknown to this release"]),
-        (another_column, ["column Size: jsonPath is .spec.replicas, this release's is .spec.size"]),
+        ((*SPEC, "image"), GONE, ["spec.image is missing"]),
+        ((*SPEC, "size", "minimum"), 1, ["spec.size: minimum is 1, this release's is 0"]),
+        ((*SPEC, "image", "pattern"), GONE, ["spec.image: pattern is missing, this release has ^[-A-Za-z0-9_.:/@+\\["]),
+        ((*SPEC, "size", "description"), "How many.", ["spec.size: the description differs"]),
+        ((*SPEC, "port"), {"type": "integer"}, ["spec.port is unknown to this release"]),
         (
-            columns_in_another_order,
-            ["columns: their order is Image, Workload, Age, Available, Ready, Size, this release's is Size"],
+            (*VERSION, "subresources", "scale"),
+            GONE,
+            ['subresource scale is missing, this release has {"specReplicasPat'],
         ),
-        (no_short_names, ['names.shortNames is missing, this release has ["mc"]']),
-        (not_served, ["version v1alpha1: served is false, this release's is true"]),
-        (more_versions, ["version v1beta1 is unknown to this release"]),
-        (another_version, ["version v1alpha1 is missing", "version v1alpha0 is unknown to this release"]),
-        (a_webhook, ['conversion is {"strategy": "Webhook"}, this release\'s is {"strategy": "None"}']),
+        ((*ITEM, "more"), {}, ["status.conditions[].more is unknown to this release"]),
+        ((*PROPERTIES, "metadata", "properties", "name", "maxLength"), 63, ["metadata.name: maxLength is 63, this"]),
+        ((*VERSION, "additionalPrinterColumns", 1), GONE, ["column Ready is missing"]),
+        ((*VERSION, "additionalPrinterColumns"), [*COLUMNS, {"name": "Port"}], ["column Port is unknown to this"]),
+        (
+            (*VERSION, "additionalPrinterColumns", 0, "jsonPath"),
+            ".a",
+            ["column Size: jsonPath is .a, this release's is"],
+        ),
+        ((*VERSION, "additionalPrinterColumns"), COLUMNS[::-1], [f"columns: their order is {ORDER}"]),
+        (("spec", "names", "shortNames"), GONE, ['names.shortNames is missing, this release has ["mc"]']),
+        ((*VERSION, "served"), False, ["version v1alpha1: served is false, this release's is true"]),
+        (("spec", "versions"), [version(ours()), MORE], ["version v1beta1 is unknown to this release"]),
+        ((*VERSION, "name"), "v1", ["version v1alpha1 is missing", "version v1 is unknown to this release"]),
+        (
+            ("spec", "conversion"),
+            {"strategy": "Webhook"},
+            ['conversion is {"strategy": "Webhook"}, this release\'s is'],
+        ),
     ],
 )
 def test_each_difference_is_a_sentence_that_names_the_field(
-    change: Callable[[Json], None], sentences: list[str]
+    steps: Sequence[str | int], value: object, sentences: list[str]
 ) -> None:
-    document = live()
-    change(document)
-    finding = judge_definition(document, ours(), ())
+    finding = judge_definition(changed(steps, value), ours(), ())
     assert finding.verdict is Verdict.WRONG
     assert "memcached-operator crd | kubectl apply" in finding.remedy
     assert len(finding.details) == len(sentences)
@@ -182,24 +145,20 @@ def test_each_difference_is_a_sentence_that_names_the_field(
 def test_for_all_namespaces_the_definition_alone_is_applied() -> None:
     # That install brings the users' ClusterRoles itself.
     by_itself = "memcached-operator crd | kubectl apply --server-side --force-conflicts -f -"
-    document = live()
-    no_pattern(document)
     assert absent(()).remedy == by_itself
-    assert judge_definition(document, ours(), ()).remedy.startswith(f"{by_itself} (unless ")
+    assert judge_definition(changed(*NO_PATTERN), ours(), ()).remedy.startswith(f"{by_itself} (unless ")
 
 
 def test_for_some_namespaces_the_users_cluster_roles_are_applied_with_it() -> None:
-    document = live()
-    no_pattern(document)
+    document = changed(*NO_PATTERN)
     file = "-f manifests/install/crds.yaml"
     assert absent(("shop",)).remedy == f"kubectl apply --server-side {file}"
     differing = judge_definition(document, ours(), ("shop",)).remedy
     # What differs has an owner already.
     assert differing.startswith(f"kubectl apply --server-side --force-conflicts {file} (unless ")
     document["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
-    assert judge_definition(document, ours(), ("shop",)).remedy == (
-        f"wait until it is gone; then kubectl apply --server-side {file}"
-    )
+    remedy = judge_definition(document, ours(), ("shop",)).remedy
+    assert remedy == f"wait until it is gone; then kubectl apply --server-side {file}"
 
 
 def test_a_number_and_a_truth_value_are_not_the_same() -> None:
@@ -217,11 +176,9 @@ def published(document: Json) -> Json:
 
 def test_the_published_schema_tells_of_the_fields_of_spec_and_status() -> None:
     assert list(published_differences(published(ours()), ours()) or ["nothing"]) == []
-    document = live()
-    another_limit(document)
-    assert list(published_differences(published(document), ours()) or ()) == [
-        "spec.size: minimum is 1, this release's is 0"
-    ]
+    document = changed((*SPEC, "size", "minimum"), 1)
+    (found,) = published_differences(published(document), ours()) or ["nothing"]
+    assert found == "spec.size: minimum is 1, this release's is 0"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from memcached_operator.check.findings import Finding, Verdict, all_ok, as_json,
 GOOD = Finding("server", Verdict.OK, "https://192.0.2.1")
 BAD = Finding("crd", Verdict.WRONG, "it differs", "apply it", details=("spec.size is another", "spec.image too"))
 RULE = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
-LACKING = Finding("permission", Verdict.MISSING, "no pods", "add it", missing={"namespace": "shop", "rule": RULE})
+MISSING = {"namespace": "shop", "rule": RULE}
+LACKING = Finding("permission", Verdict.MISSING, "no pods", "add it", missing=MISSING)
 MAY = Finding("install", Verdict.OK, "you may")
 
 
@@ -60,19 +61,7 @@ def test_programs_get_the_same_with_the_missing_rule() -> None:
         "ok": False,
         "checks": [
             {"check": "server", "verdict": "ok", "text": "https://192.0.2.1"},
-            {
-                "check": "crd",
-                "verdict": "wrong",
-                "text": "it differs",
-                "remedy": "apply it",
-                "details": ["spec.size is another", "spec.image too"],
-            },
-            {
-                "check": "permission",
-                "verdict": "missing",
-                "text": "no pods",
-                "remedy": "add it",
-                "missing": {"namespace": "shop", "rule": RULE},
-            },
+            {"check": "crd", "verdict": "wrong", "text": "it differs", "remedy": "apply it", "details": [*BAD.details]},
+            {"check": "permission", "verdict": "missing", "text": "no pods", "remedy": "add it", "missing": MISSING},
         ],
     }

@@ -39,16 +39,10 @@ def asked(wanted: Iterable[RequiredPermission]) -> set[tuple[str, str]]:
     return {(required.permission.group, required.permission.resource) for required in wanted}
 
 
-def test_who_installs_for_the_cluster_is_asked_for_each_kind_of_object_in_the_file() -> None:
+def test_who_installs_is_asked_for_each_kind_of_object_in_the_file() -> None:
     lock = ObjectKey(HOME, "lock")
     assert asked([DEFINITION, *install_permissions(Scope((), "lease", lock), HOME)]) == kinds("install/cluster.yaml")
-
-
-def test_who_installs_for_a_namespace_is_asked_for_each_kind_of_object_in_the_file() -> None:
     assert asked(install_permissions(Scope(("shop",)), "shop")) == kinds("install/namespaced.yaml")
-
-
-def test_who_makes_the_kind_known_is_asked_for_each_kind_of_object_in_the_file() -> None:
     assert asked(definition_permissions(Scope(("shop",)))) == kinds("install/crds.yaml")
     # For all namespaces it is `memcached-operator crd`, the CRD alone.
     assert list(definition_permissions(Scope(()))) == [DEFINITION]
@@ -105,10 +99,13 @@ def test_the_command_that_installs_fits_what_is_watched(watched: tuple[str, ...]
 
 
 def test_what_a_remedy_names_is_there() -> None:
-    said = " ".join(
-        [command(("a", "b"), HOME), command(("a",), "a"), command((), HOME), definition_command(("a",), force=False)]
+    commands = (
+        command(("a", "b"), HOME),
+        command(("a",), "a"),
+        command((), HOME),
+        definition_command(("a",), force=False),
     )
-    paths = re.findall(r"(?:manifests|docs)/[-\w/.]*\w", said)
+    paths = re.findall(r"(?:manifests|docs)/[-\w/.]*\w", " ".join(commands))
     assert len(paths) == 6
     assert all((MANIFESTS.parent / path).exists() for path in paths)
     component = (MANIFESTS / "components/several-namespaces/kustomization.yaml").read_text()
@@ -128,22 +125,16 @@ STATUS = RequiredPermission(Permission("cache.example.com", "memcacheds/status",
 PODS = RequiredPermission(Permission("", "pods", ("watch",)), "shop")
 
 
-def test_who_lacks_nothing_may_hand_on() -> None:
-    finding = judge_granting([], SHOP, "shop")
-    assert (finding.verdict, finding.remedy, finding.details) == (Verdict.OK, "", ())
-
-
 def test_who_lacks_what_the_users_cluster_roles_give_is_told_of_their_file() -> None:
+    nothing = judge_granting([], SHOP, "shop")
+    assert (nothing.verdict, nothing.remedy, nothing.details) == (Verdict.OK, "", ())
     finding = judge_granting([STATUS], SHOP, "shop")
     assert finding.verdict is Verdict.MISSING
     assert finding.remedy.endswith("kubectl apply --server-side -f manifests/install/crds.yaml")
     assert "memcached-admin" in finding.remedy
     assert finding.details == ("you may not patch memcacheds.cache.example.com/status in shop",)
-
-
-def test_the_users_cluster_roles_give_all_that_is_about_memcacheds() -> None:
-    ours = [each for each in required_permissions(SHOP) if each.permission.group == "cache.example.com"]
-    assert "crds.yaml" in judge_granting(ours, SHOP, "shop").remedy
+    of_the_group = [each for each in required_permissions(SHOP) if each.permission.group == "cache.example.com"]
+    assert "crds.yaml" in judge_granting(of_the_group, SHOP, "shop").remedy
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from memcached_operator.permissions import LEASE, LIFE, LIFE_CLUSTER, REVIEWS, S
 from operator_runtime.cache.store import ObjectKey
 
 LOCK = ObjectKey("ops", "memcached-operator-lock")
+PODS = Permission("", "pods", ("list",))
 DEPLOYMENTS = Permission("apps", "deployments", ("get", "create", "patch"), "nothing is made")
 
 
@@ -50,9 +51,8 @@ def test_permissions_are_asked_for_where_the_settings_need_them(
     [("lease", "leases", {"get", "list", "watch", "patch"}), ("life", "configmaps", {"get"})],
 )
 def test_the_lock_is_asked_for_by_its_name_but_for_its_creation(mode: str, resource: str, verbs: set[str]) -> None:
-    named = [
-        each for each in required_permissions(Scope(("a",), "lease" if mode == "lease" else "life", LOCK)) if each.name
-    ]
+    scope = Scope(("a",), "lease" if mode == "lease" else "life", LOCK)
+    named = [each for each in required_permissions(scope) if each.name]
     assert {(each.permission.resource, each.name) for each in named} == {(resource, LOCK.name)}
     assert {verb for each in named for verb in each.permission.verbs} == verbs
 
@@ -92,14 +92,8 @@ def test_outside_a_namespace_it_takes_a_cluster_role() -> None:
 @pytest.mark.parametrize(
     ("required", "text"),
     [
-        (
-            RequiredPermission(Permission("", "pods", ("list",)), None),
-            '{apiGroups: [""], resources: [pods], verbs: [list]}',
-        ),
-        (
-            RequiredPermission(Permission("", "configmaps", ("get",)), "ops", "lock"),
-            '{apiGroups: [""], resources: [configmaps], resourceNames: [lock], verbs: [get]}',
-        ),
+        (RequiredPermission(PODS, None), '{apiGroups: [""], resources: [pods], verbs: [list]}'),
+        (RequiredPermission(PODS, "a", "b"), '{apiGroups: [""], resources: [pods], resourceNames: [b], verbs: [list]}'),
     ],
 )
 def test_a_rule_can_be_pasted_into_a_role(required: RequiredPermission, text: str) -> None:

@@ -42,25 +42,12 @@ class Api:
 async def test_of_oneself_it_is_asked_by_self_subject_access_reviews() -> None:
     api = Api("patch")
     assert await Reviews(api).granted(STATUS) == {"patch"}
-    attributes = {
-        "verb": "patch",
-        "group": "cache.example.com",
-        "resource": "memcacheds",
-        "subresource": "status",
-        "namespace": "shop",
-    }
-    body = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": attributes},
-    }
+    of = {"verb": "patch", "group": "cache.example.com", "resource": "memcacheds", "subresource": "status"}
+    spec = {"resourceAttributes": {**of, "namespace": "shop"}}
+    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": spec}
     assert api.asked == [("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body)]
-
-
-async def test_one_object_is_asked_for_by_its_name() -> None:
-    api = Api()
-    await Reviews(api).granted(LEASE)
-    assert [body["spec"]["resourceAttributes"]["name"] for _, body in api.asked] == ["the-lock"]
+    assert await Reviews(api).granted(LEASE) == set()
+    assert api.asked[-1][1]["spec"]["resourceAttributes"]["name"] == "the-lock", "one object by its name"
 
 
 async def test_of_an_account_it_is_asked_as_the_api_server_sees_its_pods() -> None:
@@ -73,15 +60,12 @@ async def test_of_an_account_it_is_asked_as_the_api_server_sees_its_pods() -> No
     assert body["spec"]["groups"] == ["system:serviceaccounts", "system:serviceaccounts:ops", "system:authenticated"]
 
 
-async def test_who_may_ask_in_a_namespace_alone_asks_there() -> None:
+async def test_who_may_ask_in_a_namespace_alone_asks_there_and_cannot_of_all() -> None:
     api = Api("patch", subjectaccessreviews=Forbidden(403))
     assert await Reviews(api, ACCOUNT).granted(STATUS) == {"patch"}
     path, body = api.asked[-1]
     assert path == "/apis/authorization.k8s.io/v1/namespaces/shop/localsubjectaccessreviews"
     assert (body["kind"], body["metadata"]) == ("LocalSubjectAccessReview", {"namespace": "shop"})
-
-
-async def test_of_all_namespaces_it_cannot_be_asked_there() -> None:
     with pytest.raises(Forbidden):
         await Reviews(Api(subjectaccessreviews=Forbidden(403)), ACCOUNT).granted(EVERYWHERE)
 
@@ -101,12 +85,9 @@ async def test_an_answer_that_is_no_review_is_an_error() -> None:
         await Reviews(Odd()).granted(STATUS)
 
 
-@pytest.mark.parametrize("error", [NotFound(404), Forbidden(403)])
-async def test_an_old_server_does_not_say_who_we_are(error: KubeError) -> None:
+async def test_an_old_server_does_not_say_who_we_are_and_one_that_does_not_know_us_is_an_error() -> None:
     assert await own_name(Api()) == "jane"
-    assert await own_name(Api(selfsubjectreviews=error)) == ""
-
-
-async def test_a_server_that_does_not_know_us_is_an_error() -> None:
+    for error in (NotFound(404), Forbidden(403)):
+        assert await own_name(Api(selfsubjectreviews=error)) == ""
     with pytest.raises(Unauthorized):
         await own_name(Api(selfsubjectreviews=Unauthorized(401)))

@@ -16,11 +16,7 @@ def answer(major: str, minor: str, name: str = "") -> bytes:
     ("body", "verdict", "words"),
     [
         (answer("1", "36", "v1.36.3"), Verdict.OK, "Kubernetes v1.36.3: a version that the operator is tested on"),
-        (
-            answer("1", "37", "v1.37.0"),
-            Verdict.OK,
-            "Kubernetes v1.37.0: 1.30 or later is supported; the operator is tested on 1.36",
-        ),
+        (answer("1", "37", "v1.37.0"), Verdict.OK, "1.30 or later is supported; the operator is tested on 1.36"),
         (answer("1", "30+", "v1.30.1-gke"), Verdict.OK, "Kubernetes v1.30.1-gke: 1.30 or later is supported"),
         (answer("2", "0"), Verdict.OK, "Kubernetes v2.0"),
         (answer("1", "29", "v1.29.15"), Verdict.WRONG, "Kubernetes v1.29.15 is too old"),

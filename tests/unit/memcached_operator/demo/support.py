@@ -24,14 +24,9 @@ async def nothing_to_do() -> None:
 def cluster(*, real_pods: bool = False, kubeconfig: Path = Path("/k/config")) -> DemoCluster:
     """A cluster whose server nobody asks."""
     return DemoCluster(
-        server="https://127.0.0.1:6443",
-        kubeconfig=kubeconfig,
-        audit_log=Path("/k/audit"),
-        what="an API server of a test",
-        real_pods=real_pods,
-        pods="made up",
-        kind_installed=nothing_to_do,
-    )
+        server="https://127.0.0.1:6443", kubeconfig=kubeconfig, audit_log=Path("/k/audit"), real_pods=real_pods,
+        what="an API server of a test", pods="made up", kind_installed=nothing_to_do,
+    )  # fmt: skip
 
 
 def object_of(name: str, **fields: Any) -> Json:
@@ -59,33 +54,17 @@ def running(name: str, size: int, *, address: str = "127.0.0.1", named: bool = F
         {"type": "Degraded", "status": "False", "reason": "AsExpected", "message": "fine."},
     ]
     hosts = [f"{name}-{number}.{name}.default.svc" if named else address for number in range(size)]
-    status = {
-        "serverList": [f"{each}:11211" for each in hosts],
-        "nodes": [each["metadata"]["name"] for each in pods],
-        "replicas": size,
-        "readyReplicas": size,
-        "conditions": conditions,
-    }
-    owner = {"kind": "Memcached", "name": name}
-    workload = object_of(
-        name,
-        metadata={"ownerReferences": [owner], "uid": "1", "generation": 1},
-        spec={"replicas": size},
-        status={"readyReplicas": size},
-    )
+    status = {"replicas": size, "readyReplicas": size, "conditions": conditions}
+    status |= {"serverList": [f"{each}:11211" for each in hosts], "nodes": [each["metadata"]["name"] for each in pods]}
+    meta = {"ownerReferences": [{"kind": "Memcached", "name": name}], "uid": "1", "generation": 1}
+    workload = object_of(name, metadata=meta, spec={"replicas": size}, status={"readyReplicas": size})
+    event = {"reason": "Created", "type": "Normal", "note": f"Created Deployment {name}"}
     return ClusterState(
         memcacheds={name: object_of(name, spec={"size": size}, status=status)},
         deployments={} if named else {name: workload},
         stateful_sets={name: workload} if named else {},
         pods={each["metadata"]["name"]: each for each in pods},
-        events=(
-            {
-                "reason": "Created",
-                "type": "Normal",
-                "note": f"Created Deployment {name}",
-                "eventTime": "2026-01-01T10:11:12.000000Z",
-            },
-        ),
+        events=({**event, "eventTime": "2026-01-01T10:11:12.000000Z"},),
     )
 
 
@@ -104,9 +83,8 @@ async def memcached_server(
         elif answers:
             value = kept.get(key)
             there = value is not None and key.decode() not in forgets
-            writer.write(
-                (b"VALUE %b 0 %d\r\n%b\r\n" % (key, len(value or b""), value or b"") if there else b"") + b"END\r\n"
-            )
+            found = b"VALUE %b 0 %d\r\n%b\r\n" % (key, len(value or b""), value or b"") if there else b""
+            writer.write(found + b"END\r\n")
         writer.close()
 
     listening = await asyncio.start_server(serve, "127.0.0.1", 0)

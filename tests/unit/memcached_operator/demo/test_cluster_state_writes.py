@@ -11,15 +11,10 @@ from memcached_operator.demo.cluster_state import AuditTail, Write, parsed
 
 
 def line(
-    verb: str = "patch", agent: str = "memcached-operator/1.0", stage: str = "ResponseComplete", **target: str
+    verb: str = "patch", agent: str = "memcached-operator/1.0", stage: str = "ResponseComplete", **to: str
 ) -> bytes:
-    record = {
-        "stage": stage,
-        "verb": verb,
-        "userAgent": agent,
-        "objectRef": {"resource": "memcacheds", "name": "shop", **target},
-        "responseStatus": {"code": 200},
-    }
+    target = {"resource": "memcacheds", "name": "shop", **to}
+    record = {"stage": stage, "verb": verb, "userAgent": agent, "objectRef": target, "responseStatus": {"code": 200}}
     return json.dumps(record).encode() + b"\n"
 
 
@@ -29,22 +24,14 @@ def test_a_write_says_what_was_done_to_what_and_how_it_was_answered() -> None:
     assert write.text == "patch memcacheds/status shop 200"
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        line("get"),
-        line("watch"),
-        line(agent="memcached-operator-demo/1"),
-        line(agent="kubectl/v1.36"),
-        line(stage="ResponseStarted"),
-    ],
-)
+@pytest.mark.parametrize("other", [line("get"), line(agent="memcached-operator-demo/1"), line(stage="ResponseStarted")])
 def test_reads_and_what_others_do_are_left_out(other: bytes) -> None:
     assert parsed(other) is None
 
 
 def test_each_write_is_told_once_and_a_half_written_line_when_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
+    assert AuditTail(path).writes() == [], "it is not there yet"
     path.write_bytes(line(name="before"))
     tail = AuditTail(path)
     assert tail.writes() == []
@@ -56,10 +43,3 @@ def test_each_write_is_told_once_and_a_half_written_line_when_it_is_whole(tmp_pa
         log.write(new[20:])
     assert [write.what for write in tail.writes()] == ["memcacheds new"]
     assert tail.writes() == []
-
-
-def test_a_log_that_is_not_there_yet_has_no_writes(tmp_path: Path) -> None:
-    tail = AuditTail(tmp_path / "audit.log")
-    assert tail.writes() == []
-    (tmp_path / "audit.log").write_bytes(line())
-    assert len(tail.writes()) == 1

@@ -21,8 +21,12 @@ REASONS = ("MinimumReplicasAvailable", "ReplicaSetUpdated", "DeploymentNotOwned"
 CUT = "…"
 
 
-def condition(type_: str, status: str, reason: str) -> Json:
-    return {"type": type_, "status": status, "reason": reason, "message": f"{reason}, at length: " + "and " * 40}
+def conditions(*told: tuple[str, str]) -> list[Json]:
+    types = ("Available", "Progressing", "Degraded", "Ready")
+    return [
+        {"type": type_, "status": status, "reason": reason, "message": f"{reason}, at length: " + "and " * 40}
+        for type_, (status, reason) in zip(types, told, strict=True)
+    ]
 
 
 def rolling_state() -> ClusterState:
@@ -33,28 +37,11 @@ def rolling_state() -> ClusterState:
         pod(EXAMPLE, f"84d46f9b75-{number}hw5f", address=f"127.100.200.{number}", **(ends if number >= 4 else {}))
         for number in range(8)
     ]
-    example = dict(state.memcacheds[EXAMPLE])
-    example["status"] = {
-        **example["status"],
-        "conditions": [
-            condition("Available", "True", REASONS[0]),
-            condition("Progressing", "True", REASONS[1]),
-            condition("Degraded", "False", "AsExpected"),
-            condition("Ready", "False", REASONS[1]),
-        ],
-    }
-    taken = object_of(
-        "taken-name",
-        spec={"size": 1},
-        status={
-            "conditions": [
-                condition("Available", "False", REASONS[2]),
-                condition("Progressing", "False", REASONS[2]),
-                condition("Degraded", "True", REASONS[2]),
-                condition("Ready", "False", REASONS[2]),
-            ]
-        },
-    )
+    rolls = conditions(("True", REASONS[0]), ("True", REASONS[1]), ("False", "AsExpected"), ("False", REASONS[1]))
+    example = state.memcacheds[EXAMPLE]
+    example = {**example, "status": {**example["status"], "conditions": rolls}}
+    is_taken = conditions(*((status, REASONS[2]) for status in ("False", "False", "True", "False")))
+    taken = object_of("taken-name", spec={"size": 1}, status={"conditions": is_taken})
     return ClusterState(
         memcacheds={EXAMPLE: example, "taken-name": taken},
         deployments={**state.deployments, "taken-name": object_of("taken-name", spec={"replicas": 1})},

@@ -56,30 +56,12 @@ def look(
     now: str = NOW,
 ) -> Status:
     """The status after one look, read back as the API server would return it."""
-    status = status_of(
-        Observation(
-            NAME,
-            generation,
-            size,
-            "Deployment",
-            deployment,
-            found,
-            servers,
-            service,
-            problem=problem,
-            waiting=waiting,
-            terminating=terminating,
-            leaving=leaving,
-            rollout=rollout,
-            paused=paused,
-            pause_s=60,
-            queued=queued,
-            heard=heard,
-            advice=advice,
-        ),
-        last,
-        now,
-    )
+    observation = Observation(
+        NAME, generation, size, "Deployment", deployment, found, servers, service, problem=problem, waiting=waiting,
+        terminating=terminating, leaving=leaving, rollout=rollout, paused=paused, pause_s=60, queued=queued,
+        heard=heard, advice=advice,
+    )  # fmt: skip
+    status = status_of(observation, last, now)
     assert decode_status(msgspec.json.encode(status)) == status
     return status
 

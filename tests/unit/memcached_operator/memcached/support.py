@@ -34,47 +34,32 @@ _POD = {
     "apiVersion": "v1",
     "kind": "Pod",
     "metadata": {
-        "creationTimestamp": "2026-11-21T12:18:00Z",
-        "generateName": "sessions-7cc6f4b5f7-",
+        "creationTimestamp": "2026-11-21T12:18:00Z", "generateName": "sessions-7cc6f4b5f7-",
         "labels": {
-            "app": "memcached",
-            "app.kubernetes.io/name": "memcached",
-            "memcached_cr": "sessions",
+            "app": "memcached", "app.kubernetes.io/name": "memcached", "memcached_cr": "sessions",
             "pod-template-hash": "7cc6f4b5f7",
         },
-        "name": "sessions-7cc6f4b5f7-n9n7d",
-        "namespace": "shop",
+        "name": "sessions-7cc6f4b5f7-n9n7d", "namespace": "shop",
         "ownerReferences": [
             {
-                "apiVersion": "apps/v1",
-                "blockOwnerDeletion": True,
-                "controller": True,
-                "kind": "ReplicaSet",
-                "name": "sessions-7cc6f4b5f7",
-                "uid": "132fb59f-caeb-4743-8af6-870fb61f1694",
+                "apiVersion": "apps/v1", "blockOwnerDeletion": True, "controller": True, "kind": "ReplicaSet",
+                "name": "sessions-7cc6f4b5f7", "uid": "132fb59f-caeb-4743-8af6-870fb61f1694",
             }
         ],
-        "resourceVersion": "273",
-        "uid": "69c834d2-3456-477e-8076-181db1b42f58",
+        "resourceVersion": "273", "uid": "69c834d2-3456-477e-8076-181db1b42f58",
     },
     "spec": {"containers": [{"image": IMAGE, "name": "memcached", "resources": {}}]},
     "status": {
-        "conditions": [
-            {"lastProbeTime": None, "lastTransitionTime": "2026-11-21T12:18:03Z", "status": "True", "type": "Ready"},
-        ],
+        "conditions": [{"lastTransitionTime": "2026-11-21T12:18:03Z", "status": "True", "type": "Ready"}],
         "containerStatuses": [
             {
-                "name": "memcached",
-                "ready": True,
-                "restartCount": 0,
-                "lastState": {},
+                "name": "memcached", "ready": True, "restartCount": 0, "lastState": {},
                 "state": {"running": {"startedAt": "2026-11-21T12:18:03Z"}},
             }
         ],
-        "phase": "Running",
-        "qosClass": "BestEffort",
+        "phase": "Running", "qosClass": "BestEffort",
     },
-}
+}  # fmt: skip
 
 
 def live_deployment() -> dict[str, Any]:
@@ -112,14 +97,6 @@ def pod_of(
 ) -> PodRecord:
     """An active pod of the Memcached of these tests."""
     return PodRecord(
-        namespace=NAMESPACE,
-        name=f"{NAME}-{template}-{name}",
-        uid=f"uid-of-pod-{name}",
-        resource_version="300",
-        memcached=NAME,
-        template_hash=template,
-        active=True,
-        ready=ready,
-        problem=problem,
-        address=address,
-    )
+        namespace=NAMESPACE, name=f"{NAME}-{template}-{name}", uid=f"uid-of-pod-{name}", resource_version="300",
+        memcached=NAME, template_hash=template, active=True, ready=ready, problem=problem, address=address,
+    )  # fmt: skip
