@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 import pytest
 
@@ -56,62 +54,40 @@ def test_more_ready_servers_than_wanted_are_counted_in_ready_replicas_alone() ->
     assert status.readyReplicas == 5
 
 
-def available_message(found: Sequence[PodRecord], **more: object) -> str:
-    return said(look(3, found, **more), "Available")[2]  # type: ignore[arg-type]
+NO_NODE = "Unschedulable: 0/3 nodes are available"
+MIXED = [pod_of("a", ready=False, problem="Error"), *(pod_of(name, ready=False, problem=NO_NODE) for name in "bc")]
+AVAILABLE: dict[str, tuple[Status, str]] = {
+    "that all pods share": (look(3, pods(0, 3, "ImagePullBackOff")), "0 of 3 servers are ready: ImagePullBackOff"),
+    "the commonest": (look(3, MIXED), f"0 of 3 servers are ready: 2 with {NO_NODE}"),
+    "the commonest in any order": (look(3, MIXED[::-1]), f"0 of 3 servers are ready: 2 with {NO_NODE}"),
+    "none of a ready pod": (look(3, [pod_of("a", problem="Error")]), "1 of 3 servers are ready."),
+    "what keeps pods from being made, first": (
+        look(3, pods(0, 1, "ImagePullBackOff"), deployment_of(create_failure=EXCEEDED)),
+        f"0 of 3 servers are ready: {EXCEEDED}",
+    ),
+    "what keeps the Deployment from being made": (
+        look(3, [], None, problem=Problem(Reason.QUOTA_EXCEEDED, "exceeded quota: q")),
+        "0 of 3 servers are ready: exceeded quota: q",
+    ),
+    "a stranger of its name": (
+        look(0, [], None, problem=Problem(Reason.NOT_CONTROLLED, "in the way")),
+        "No server runs: another Deployment has the same name.",
+    ),
+}
 
 
-def test_the_reason_that_all_pods_share_is_told() -> None:
-    assert available_message(pods(0, 3, "ImagePullBackOff")) == "0 of 3 servers are ready: ImagePullBackOff"
-
-
-def test_the_commonest_reason_is_told_with_its_count() -> None:
-    found = [
-        pod_of("a", ready=False, problem="CrashLoopBackOff"),
-        pod_of("b", ready=False, problem="Unschedulable: 0/3 nodes are available"),
-        pod_of("c", ready=False, problem="Unschedulable: 0/3 nodes are available"),
-    ]
-    message = "0 of 3 servers are ready: 2 with Unschedulable: 0/3 nodes are available"
-    assert available_message(found) == message
-    assert available_message(found[::-1]) == message
-
-
-def test_a_problem_that_a_ready_pod_had_is_not_told() -> None:
-    assert available_message([pod_of("a", ready=True, problem="Error")]) == "1 of 3 servers are ready."
-
-
-def test_what_keeps_pods_from_being_made_is_told_before_what_ails_those_that_exist() -> None:
-    failing = deployment_of(create_failure=EXCEEDED)
-    message = f"0 of 3 servers are ready: {EXCEEDED}"
-    assert available_message(pods(0, 1, "ImagePullBackOff"), deployment=failing) == message
-
-
-def test_what_keeps_the_deployment_from_being_made_is_told() -> None:
-    problem = Problem(Reason.QUOTA_EXCEEDED, "exceeded quota: q")
-    assert available_message([], deployment=None, problem=problem) == "0 of 3 servers are ready: exceeded quota: q"
+@pytest.mark.parametrize(("status", "message"), AVAILABLE.values(), ids=AVAILABLE)
+def test_why_servers_are_not_ready_is_told(status: Status, message: str) -> None:
+    reason = "MinimumReplicasUnavailable"
+    assert said(status, "Available") == ("False", reason, message)
 
 
 def test_a_memcached_whose_specification_cannot_be_read_may_be_available_or_not() -> None:
-    problem = Problem(Reason.INVALID_SPEC, "spec.size: must be a whole number")
-    status = look(None, pods(3), problem=problem)
+    status = look(None, pods(3), problem=Problem(Reason.INVALID_SPEC, "spec.size: must be a whole number"))
     assert said(status, "Available") == ("Unknown", "InvalidSpec", "The specification cannot be read.")
 
 
-def test_nothing_is_available_where_a_stranger_bears_the_name() -> None:
-    status = look(0, [], None, problem=Problem(Reason.NOT_CONTROLLED, "in the way"))
-    message = "No server runs: another Deployment has the same name."
-    assert said(status, "Available") == ("False", "MinimumReplicasUnavailable", message)
-
-
 # Progressing
-
-
-def test_before_there_is_a_deployment_it_is_deploying() -> None:
-    assert said(look(3, [], None), "Progressing") == ("True", "Deploying", "The Deployment is being created.")
-
-
-def test_what_is_waited_for_before_there_can_be_a_deployment_is_told() -> None:
-    status = look(3, [], None, waiting="The former one is going.")
-    assert said(status, "Progressing") == ("True", "Deploying", "The former one is going.")
 
 
 def test_a_deployment_whose_servers_are_all_ready_says_what_it_waits_for() -> None:
@@ -121,6 +97,10 @@ def test_a_deployment_whose_servers_are_all_ready_says_what_it_waits_for() -> No
 
 
 def test_it_is_deploying_until_all_servers_are_ready_and_then_complete() -> None:
+    status = look(3, [], None)
+    assert said(status, "Progressing") == ("True", "Deploying", "The Deployment is being created.")
+    status = look(3, [], None, waiting="The former one is going.")
+    assert said(status, "Progressing") == ("True", "Deploying", "The former one is going.")
     status = look(3, [], FRESH)
     assert said(status, "Progressing") == ("True", "Deploying", "3 servers are desired, 0 exist, 0 are ready.")
     status = look(3, pods(1, 2), DEPLOYING, last=status)
@@ -187,13 +167,8 @@ def test_an_update_begins_before_the_first_new_pod_and_ends_when_the_deployment_
     assert reported(done, "Progressing") == ("False", "Complete")
 
 
-def test_a_new_template_that_somebody_else_brought_is_an_update_too(complete: Status) -> None:
-    status = look(3, pods(3), UPDATED, last=complete)
-    assert reported(status, "Progressing") == ("True", "Updating")
-
-
 def test_a_paused_rollout_is_told_only_where_servers_are_yet_to_be_replaced(complete: Status) -> None:
-    """Its controller says of a paused Deployment nothing else."""
+
     held = look(3, pods(3), UPDATED, last=complete, rollout=Rollout(stale=2), paused=True)
     message = "2 of 3 servers have not been replaced yet; spec.rollout.paused is true."
     assert said(held, "Progressing") == ("False", "RolloutPaused", message)
@@ -257,34 +232,19 @@ def test_what_follows_once_nothing_is_in_the_way_any_more_is_a_deployment_and_no
     for found in ([], pods(1)):
         status = look(3, found, DEPLOYING, last=stuck)
         assert reported(status, "Progressing") == ("True", "Deploying")
-        assert reported(status, "Degraded") == ("False", "AsExpected")
+        assert said(status, "Degraded") == ("False", "AsExpected", "There is no problem.")
 
 
-# Degraded
-
-
-def test_it_is_not_degraded_where_nothing_is_in_the_way() -> None:
-    for deployment in (None, FRESH, ROLLED_OUT):
-        assert said(look(3, [], deployment), "Degraded") == ("False", "AsExpected", "There is no problem.")
+POLICY = 'pods "sessions-1" is forbidden: violates PodSecurity "restricted:latest"'
 
 
 @pytest.mark.parametrize(
-    "reason", [Reason.NOT_CONTROLLED, Reason.INVALID_SPEC, Reason.FORBIDDEN, Reason.QUOTA_EXCEEDED]
+    ("status", "reason", "message"),
+    [
+        (look(3, [], None, problem=Problem(Reason.INVALID_SPEC, "what and why")), "InvalidSpec", "what and why"),
+        (look(3, pods(1), deployment_of(create_failure=EXCEEDED)), "QuotaExceeded", EXCEEDED),
+        (look(3, pods(1), deployment_of(create_failure=POLICY)), "DeniedByPolicy", POLICY),
+    ],
 )
-def test_it_is_degraded_by_what_is_in_the_way(reason: Reason) -> None:
-    assert said(look(3, [], None, problem=Problem(reason, "what and why")), "Degraded") == (
-        "True",
-        reason,
-        "what and why",
-    )
-
-
-def test_pods_that_a_quota_forbids_degrade_it() -> None:
-    status = look(3, pods(1), deployment_of(create_failure=EXCEEDED))
-    assert said(status, "Degraded") == ("True", "QuotaExceeded", EXCEEDED)
-
-
-def test_pods_that_an_admission_plugin_forbids_degrade_it() -> None:
-    message = 'pods "sessions-1" is forbidden: violates PodSecurity "restricted:latest"'
-    status = look(3, pods(1), deployment_of(create_failure=message))
-    assert said(status, "Degraded") == ("True", "DeniedByPolicy", message)
+def test_it_is_degraded_by_what_is_in_the_way(status: Status, reason: str, message: str) -> None:
+    assert said(status, "Degraded") == ("True", reason, message)

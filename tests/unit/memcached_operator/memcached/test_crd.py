@@ -14,6 +14,7 @@ from memcached_operator.memcached.crd import memcached_crd, memcached_crd_yaml
 from memcached_operator.memcached.spec import NetworkPolicy, read_spec
 from memcached_operator.memcached.state import Drain, Status
 from operator_runtime.crd.reference import fields
+from tests.unit.memcached_operator.memcached.world import UNSEEN
 
 MANIFESTS = Path(__file__).parents[4] / "manifests"
 MANIFEST = MANIFESTS / "crd" / "cache.example.com_memcacheds.yaml"
@@ -23,15 +24,6 @@ NAMED_SERVERS = SAMPLES / "cache_v1alpha1_memcached_named_servers.yaml"
 
 
 FILLED_IN = {"size": 1, "workload": "Deployment", "service": {"type": "Headless"}, "drainSeconds": 30}
-UNSEEN = [
-    {
-        "type": "Ready",
-        "status": "Unknown",
-        "reason": "Pending",
-        "message": "Waiting for the operator.",
-        "lastTransitionTime": "1970-01-01T00:00:00Z",
-    }
-]
 
 
 @pytest.fixture(name="version")
@@ -71,8 +63,8 @@ def test_the_api_server_fills_in_what_holds_where_a_field_is_left_out() -> None:
         "spec.tls.clientAuth": "None",
         "spec.tls.reload": "Live",
         "spec.drainSeconds": 30,
-        "status": {"conditions": UNSEEN},
-        "status.conditions": UNSEEN,
+        "status": UNSEEN,
+        "status.conditions": UNSEEN["conditions"],
     }
 
 
@@ -98,14 +90,8 @@ def test_columns_show_size_ready_available_and_age_and_workload_and_image_when_a
     version: dict[str, Any],
 ) -> None:
     columns = version["additionalPrinterColumns"]
-    assert [(column["name"], column.get("priority", 0)) for column in columns] == [
-        ("Size", 0),
-        ("Ready", 0),
-        ("Available", 0),
-        ("Age", 0),
-        ("Workload", 1),
-        ("Image", 1),
-    ]
+    shown = [("Size", 0), ("Ready", 0), ("Available", 0), ("Age", 0), ("Workload", 1), ("Image", 1)]
+    assert [(column["name"], column.get("priority", 0)) for column in columns] == shown
     asked_for_more = [column["jsonPath"] for column in columns[-2:]]
     assert asked_for_more == [".status.workload", ".status.image"], "what runs, and not what is asked for"
 

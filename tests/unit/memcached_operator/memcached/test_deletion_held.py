@@ -83,10 +83,8 @@ async def test_a_change_of_the_specification_is_told_and_not_done(running: World
     running.memcached(size=5)
     await running.settle()
     assert running.deployment["spec"]["replicas"] == 2
-    assert (
-        running.status["observedGeneration"]
-        == running.api.objects["Memcached", NAMESPACE, NAME]["metadata"]["generation"]
-    )
+    meta = running.api.objects["Memcached", NAMESPACE, NAME]["metadata"]
+    assert running.status["observedGeneration"] == meta["generation"]
 
 
 async def test_the_list_keeps_a_server_that_comes_back_and_none_that_does_not(listed: World) -> None:

@@ -35,11 +35,18 @@ from tests.unit.memcached_operator.memcached.running_servers import (
 )
 from tests.unit.memcached_operator.memcached.world import DELAY_S, KEY, World
 
+WRITE, RESIZES = "strategic_merge_patch StatefulSet", [RESIZE] * 3
+
+
+def more(world: World) -> None:
+    """Ask for more memory."""
+    world.memcached(size=3, workload="StatefulSet", memory="128Mi")
+
 
 async def test_more_memory_reaches_servers_that_run_and_the_template_last(named: World) -> None:
     uids = [pod(named, each)["metadata"]["uid"] for each in range(3)]
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
-    assert await sent(named) == [RESIZE, RESIZE, RESIZE, "strategic_merge_patch StatefulSet"]
+    more(named)
+    assert await sent(named) == [*RESIZES, WRITE]
     assert sorted(named.told) == [(f"10.0.0.{each}", 128) for each in range(3)]
     assert [pod(named, each)["metadata"]["uid"] for each in range(3)] == uids
     assert "128" in template_of(stateful_set(named))["spec"]["containers"][0]["command"]
@@ -56,15 +63,15 @@ async def test_less_memory_is_told_before_there_is_less_room(named: World) -> No
     assert sorted(named.told) == [(f"10.0.0.{each}", 32) for each in range(3)]
 
 
+CAPACITY = StatusCause("NodeCapacity", "too much", "spec")
+
+
 @pytest.mark.parametrize(
     ("refusal", "why"),
     [
         (Forbidden(403, "Forbidden", 'cannot patch resource "pods/resize"'), "pods/resize"),
         (Invalid(422, "Invalid", "Pod QOS Class may not change as a result of resizing"), "QOS"),
-        (
-            Forbidden(403, "Forbidden", "node has 64Mi", causes=(StatusCause("NodeCapacity", "too much", "spec"),)),
-            "node has 64Mi",
-        ),
+        (Forbidden(403, "Forbidden", "node has 64Mi", causes=(CAPACITY,)), "node has 64Mi"),
         (NotFound(404, "NotFound", "the server could not find the requested resource"), "1.33"),
     ],
 )
@@ -72,9 +79,9 @@ async def test_where_a_pod_cannot_be_resized_it_is_replaced_and_an_event_says_wh
     named: World, refusal: Any, why: str
 ) -> None:
     named.api.refuse("strategic_merge_patch/resize", "Pod", *[refusal] * 3)
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    more(named)
     written = await sent(named)
-    assert written == [RESIZE, RESIZE, RESIZE, "strategic_merge_patch StatefulSet", EVICT]
+    assert written == [*RESIZES, WRITE, EVICT]
     notes = [each.note for each in named.recorder.events if each.reason == "NotResized"]
     assert len(notes) == 3
     assert all(why in each for each in notes)
@@ -88,7 +95,7 @@ async def test_where_a_pod_cannot_be_resized_it_is_replaced_and_an_event_says_wh
 async def test_where_no_new_pod_could_be_made_either_servers_stay_as_they_are(named: World) -> None:
     words = 'pods "sessions-0" is forbidden: exceeded quota: small, requested: limits.memory=74Mi'
     named.api.refuse("strategic_merge_patch/resize", "Pod", *[Forbidden(403, "Forbidden", words)] * 21)
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    more(named)
     assert set(await sent(named)) == {RESIZE}
     named.clock.advance(PATIENCE_S)
     named.show()
@@ -99,15 +106,15 @@ async def test_where_no_new_pod_could_be_made_either_servers_stay_as_they_are(na
     assert named.condition("Degraded") == ("True", "QuotaExceeded")
     assert words in named.message("Degraded")
     assert not {"NotResized", "Replacing"} & set(reasons(named))
-    assert await sent(named) == [RESIZE, RESIZE, RESIZE, "strategic_merge_patch StatefulSet"]
+    assert await sent(named) == [*RESIZES, WRITE]
     assert named.condition("Ready") == ("True", "AllServersReady")
 
 
 async def test_a_missing_right_to_read_pods_is_no_quota_and_the_servers_are_replaced(named: World) -> None:
     refusal = Forbidden(403, "Forbidden", 'pods "a" is forbidden: cannot get resource "pods"')
     named.api.refuse("get", "Pod", *[refusal] * 3)
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
-    assert await sent(named) == ["strategic_merge_patch StatefulSet", EVICT]
+    more(named)
+    assert await sent(named) == [WRITE, EVICT]
     assert all("cannot get" in each.note for each in named.recorder.events if each.reason == "NotResized")
 
 
@@ -119,7 +126,7 @@ async def test_a_pod_that_goes_before_it_is_resized_says_nothing_of_the_cluster(
         raise NotFound(404, "NotFound", f'pods "{arguments[2]}" not found')
 
     named.api.strategic_merge_patch = gone  # type: ignore[method-assign]
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    more(named)
     await sent(named)
     assert "NotResized" not in reasons(named)
 
@@ -127,11 +134,11 @@ async def test_a_pod_that_goes_before_it_is_resized_says_nothing_of_the_cluster(
 async def test_a_node_without_room_is_given_time_and_then_the_server_moves(named: World) -> None:
     for each in range(3):
         resize(named, pod(named, each), type="PodResizePending", reason="Deferred", message="Node has no room")
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
-    assert await sent(named) == [RESIZE, RESIZE, RESIZE]
+    more(named)
+    assert await sent(named) == RESIZES
     assert "do not have their new memory" in named.message("Ready")
     named.clock.advance(PATIENCE_S)
-    assert await sent(named) == ["strategic_merge_patch StatefulSet", EVICT]
+    assert await sent(named) == [WRITE, EVICT]
     (note, *_) = [each.note for each in named.recorder.events if each.reason == "NotResized"]
     assert "Deferred: Node has no room" in note
 
@@ -139,7 +146,7 @@ async def test_a_node_without_room_is_given_time_and_then_the_server_moves(named
 async def test_a_resize_that_the_api_server_fails_at_is_told_and_keeps_nothing_else(named: World) -> None:
     failure = ServerError(500, "InternalError", "failed calling webhook")
     named.api.refuse("strategic_merge_patch/resize", "Pod", *[failure] * 99)
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    more(named)
     for _ in range(5):
         named.show()
         with suppress(ServerError):
@@ -148,14 +155,14 @@ async def test_a_resize_that_the_api_server_fails_at_is_told_and_keeps_nothing_e
     assert "failed calling webhook" in named.message("Ready")
     assert "NotResized" not in reasons(named)
     named.api.refusals_of.clear()
-    assert await sent(named) == [RESIZE, RESIZE, RESIZE, "strategic_merge_patch StatefulSet"]
+    assert await sent(named) == [*RESIZES, WRITE]
 
 
 async def test_an_api_server_that_is_away_while_a_node_resizes_costs_no_server(named: World) -> None:
     for each in range(3):
         resize(named, pod(named, each), type="PodResizeInProgress")
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
-    assert await sent(named, looks=1) == [RESIZE, RESIZE, RESIZE]
+    more(named)
+    assert await sent(named, looks=1) == RESIZES
     named.api.refuse("get", "Pod", *[Unreachable("it is away")] * 3)
     named.show()
     with suppress(Unreachable):
@@ -178,15 +185,15 @@ async def test_resources_that_somebody_reverts_are_asked_for_once_a_look(named: 
         return json.dumps(named.api.objects[key]).encode()
 
     named.api.strategic_merge_patch = revert  # type: ignore[method-assign]
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
-    assert await sent(named, looks=1) == [RESIZE, RESIZE, RESIZE]
+    more(named)
+    assert await sent(named, looks=1) == RESIZES
     named.clock.advance(PATIENCE_S)
     await sent(named)
     assert "reverts" in next(each.note for each in named.recorder.events if each.reason == "NotResized")
 
 
 async def test_a_memcached_that_was_started_again_is_told_again(named: World) -> None:
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    more(named)
     await sent(named)
     named.told.clear()
     pod(named, 1)["status"]["containerStatuses"][0]["restartCount"] += 1
@@ -196,7 +203,7 @@ async def test_a_memcached_that_was_started_again_is_told_again(named: World) ->
 
 
 async def test_a_new_leader_tells_servers_once_more_and_nobody_of_it(named: World) -> None:
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    more(named)
     await sent(named)
     named.told.clear()
     named.owners.memory.forget(KEY)
@@ -207,58 +214,53 @@ async def test_a_new_leader_tells_servers_once_more_and_nobody_of_it(named: Worl
 
 async def test_a_server_that_cannot_be_reached_for_a_minute_is_replaced(named: World) -> None:
     named.untold = UNREACHABLE
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
-    assert await sent(named) == [RESIZE, RESIZE, RESIZE]
+    more(named)
+    assert await sent(named) == RESIZES
     named.clock.advance(PATIENCE_S)
-    assert await sent(named) == ["strategic_merge_patch StatefulSet", EVICT]
+    assert await sent(named) == [WRITE, EVICT]
     assert all("no connection" in each.note for each in named.recorder.events if each.reason == "NotResized")
 
 
 @pytest.mark.parametrize("trouble", [Trouble.SATURATED, Trouble.SILENT])
 async def test_a_busy_server_keeps_its_keys_and_is_told_when_it_has_a_moment(named: World, trouble: Trouble) -> None:
     named.untold = Failure(trouble, "it is busy")
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
-    assert await sent(named) == [RESIZE, RESIZE, RESIZE]
+    more(named)
+    assert await sent(named) == RESIZES
     for _ in range(3):
         named.clock.advance(PATIENCE_S)
         assert await sent(named) == []
     assert named.condition("Ready") == ("False", "Waiting")
     assert "it is busy" in named.message("Ready")
     named.untold = None
-    assert await sent(named) == ["strategic_merge_patch StatefulSet"]
+    assert await sent(named) == [WRITE]
 
 
-@pytest.mark.parametrize("trouble", list(Trouble))
-async def test_a_new_leader_that_reaches_no_server_replaces_none_for_it(named: World, trouble: Trouble) -> None:
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+@pytest.mark.parametrize("trouble", [*Trouble, None])
+async def test_a_new_leader_that_reaches_no_server_or_may_not_read_pods_replaces_none_for_it(
+    named: World, trouble: Trouble | None
+) -> None:
+    more(named)
     await sent(named)
     named.owners.memory.forget(KEY)
-    named.untold = Failure(trouble, "it does not answer")
+    if trouble is None:
+        refusal = Forbidden(403, "Forbidden", 'pods "a" is forbidden: cannot get resource "pods"')
+        named.api.refuse("get", "Pod", *[refusal] * 99)
+    else:
+        named.untold = Failure(trouble, "it does not answer")
     for _ in range(3):
         named.clock.advance(PATIENCE_S)
         assert await sent(named) == []
     assert named.condition("Ready") == ("True", "AllServersReady")
     assert "NotResized" not in reasons(named)
     named.untold = None
+    named.api.refusals_of.clear()
     named.told.clear()
     await sent(named)
     assert len(named.told) == 3
 
 
-async def test_a_new_leader_that_may_not_read_pods_replaces_none_for_it(named: World) -> None:
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
-    await sent(named)
-    named.owners.memory.forget(KEY)
-    refusal = Forbidden(403, "Forbidden", 'pods "a" is forbidden: cannot get resource "pods"')
-    named.api.refuse("get", "Pod", *[refusal] * 99)
-    for _ in range(3):
-        named.clock.advance(PATIENCE_S)
-        assert await sent(named) == []
-    assert "NotResized" not in reasons(named)
-
-
 async def test_memory_that_is_taken_back_reaches_a_server_that_was_not_ready_for_a_while(named: World) -> None:
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    more(named)
     await sent(named)
     get_ready(named, 2, ready=False)
     await sent(named)
@@ -272,7 +274,7 @@ async def test_memory_that_is_taken_back_reaches_a_server_that_was_not_ready_for
 
 async def test_memory_that_servers_are_told_of_is_announced_once_however_long_it_takes(named: World) -> None:
     named.untold = UNREACHABLE
-    named.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    more(named)
     await sent(named, looks=2)
     named.untold = None
     await sent(named)

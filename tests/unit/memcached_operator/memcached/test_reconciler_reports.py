@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from operator_runtime.cache.own_writes import PATIENCE_S
-from operator_runtime.client.errors import Conflict, Forbidden, Invalid, NotFound, StatusCause
+from operator_runtime.client.errors import Conflict, Forbidden, Invalid, KubeError, NotFound, StatusCause
 from operator_runtime.controller.controller import Result
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, container_of, live_deployment
 from tests.unit.memcached_operator.memcached.world import (
@@ -29,21 +29,17 @@ from tests.unit.memcached_operator.memcached.world import (
 # What the API server or a person refuses
 
 
-async def test_a_specification_that_cannot_be_read_is_told_and_left_to_a_change_of_it(world: World) -> None:
-    world.memcached(size="three")
-    await world.look()
-    assert await world.reconcile(after_s=DELAY_S) == DONE
-    assert world.api.verbs() == [WRITE_STATUS]
-    assert world.condition("Degraded") == ("True", "InvalidSpec")
-    assert "spec.size: must be a whole number" in world.message("Degraded")
-    assert world.condition("Available") == ("Unknown", "InvalidSpec")
-
-
-async def test_servers_go_on_while_a_specification_cannot_be_read(running: World) -> None:
-    running.memcached(size=-1)
-    await running.settle()
-    assert running.deployment["spec"]["replicas"] == 2
-    assert len(running.status["nodes"]) == 2
+async def test_a_specification_that_cannot_be_read_is_told_and_left_to_a_change_of_it_and_servers_go_on(
+    running: World,
+) -> None:
+    running.memcached(size="three")
+    await running.look()
+    assert await running.reconcile(after_s=DELAY_S) == DONE
+    assert running.api.verbs() == [WRITE_STATUS]
+    assert running.condition("Degraded") == ("True", "InvalidSpec")
+    assert "spec.size: must be a whole number" in running.message("Degraded")
+    assert running.condition("Available") == ("Unknown", "InvalidSpec")
+    assert running.deployment["spec"]["replicas"] == len(running.status["nodes"]) == 2
 
 
 FORBIDDEN = 'deployments.apps is forbidden: User "operator" cannot patch resource "deployments"'
@@ -81,22 +77,25 @@ async def test_what_was_refused_is_asked_again_with_a_change_or_after_a_while(ru
     assert running.deployment["spec"]["replicas"] == 4
 
 
-async def test_in_a_namespace_that_is_going_nothing_is_complained_of(
-    world: World, caplog: pytest.LogCaptureFixture
+TERMINATING = StatusCause("NamespaceTerminating", "namespace shop is being terminated", "metadata.namespace")
+
+
+@pytest.mark.parametrize(
+    ("error", "result"),
+    [
+        (Forbidden(403, "Forbidden", "unable to create", causes=(TERMINATING,)), SLOWLY),
+        (NotFound(404, "NotFound", 'namespaces "shop" not found'), SOON),
+    ],
+    ids=["going", "gone"],
+)
+async def test_in_a_namespace_that_is_going_or_gone_nothing_is_complained_of(
+    world: World, caplog: pytest.LogCaptureFixture, error: KubeError, result: Result
 ) -> None:
-    cause = StatusCause("NamespaceTerminating", "namespace shop is being terminated", "metadata.namespace")
-    world.api.refuse("create", "Deployment", Forbidden(403, "Forbidden", "unable to create", causes=(cause,)))
-    with caplog.at_level(logging.INFO):
-        assert await world.reconcile() == SLOWLY
-    assert world.api.verbs() == [CREATE]
-    assert world.recorder.events == []
-    assert caplog.messages == []
-
-
-async def test_in_a_namespace_that_is_gone_nothing_is_complained_of(world: World) -> None:
-    world.api.refuse("create", "Deployment", NotFound(404, "NotFound", 'namespaces "shop" not found'))
-    assert await world.reconcile() == SOON
-    assert world.recorder.events == []
+    world.api.refuse("create", "Deployment", error)
+    with caplog.at_level(logging.WARNING):
+        assert await world.reconcile() == result
+    assert world.api.verbs()[0] == CREATE
+    assert (world.recorder.events, caplog.messages) == ([], [])
 
 
 async def test_a_deployment_that_the_api_server_finds_invalid_is_told_in_its_words_and_tried_again_slowly(
@@ -258,15 +257,16 @@ async def behind(world: World) -> World:
 
 async def test_nothing_is_made_for_what_is_gone_however_long_the_watch_is_down(behind: World) -> None:
     for _ in range(10):
-        behind.clock.advance(behind.wait_s(KEY))
+        assert behind.wait_s(KEY) == VANISHED_RETRY_S
+        behind.clock.advance(VANISHED_RETRY_S)
+        assert behind.wait_s(KEY) == 0.0
         assert await behind.reconcile() == SOON
         assert set(behind.api.verbs()) == {GET_MEMCACHED}
-
-
-async def test_what_is_gone_is_asked_for_no_oftener_than_every_five_seconds(behind: World) -> None:
-    assert behind.wait_s(KEY) == VANISHED_RETRY_S
-    behind.clock.advance(VANISHED_RETRY_S)
-    assert behind.wait_s(KEY) == 0.0
+    behind.memcached(size=3)
+    behind.show()
+    assert behind.wait_s(KEY) == 0.0, "a change is proof of its life"
+    await behind.reconcile()
+    assert behind.deployment["spec"]["replicas"] == 3
 
 
 async def test_what_only_seemed_gone_is_looked_after_again(behind: World) -> None:
@@ -276,14 +276,6 @@ async def test_what_only_seemed_gone_is_looked_after_again(behind: World) -> Non
     await behind.reconcile()
     assert CREATE in behind.api.verbs()
     assert behind.wait_s(KEY) <= PATIENCE_S
-
-
-async def test_a_change_of_what_seemed_gone_is_proof_of_its_life(behind: World) -> None:
-    behind.memcached(size=3)
-    behind.show()
-    assert behind.wait_s(KEY) == 0.0
-    await behind.reconcile()
-    assert behind.deployment["spec"]["replicas"] == 3
 
 
 async def test_when_the_watch_shows_the_end_nothing_is_remembered(behind: World) -> None:

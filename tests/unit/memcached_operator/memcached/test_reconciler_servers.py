@@ -72,15 +72,6 @@ async def test_the_list_shrinks_at_once_and_the_replicas_when_the_servers_have_d
     assert event.note == f"Scaled StatefulSet {NAME} from 3 to 1 replicas: spec.size changed"
 
 
-async def test_replicas_that_somebody_adds_by_hand_are_said_to_be_that_person_s(named: World) -> None:
-    found = stateful_set(named)
-    assert found is not None
-    found["spec"]["replicas"] = 5
-    named.api.put(found)
-    assert await writes(named) == ["strategic_merge_patch StatefulSet"]
-    assert named.recorder.events[-1].note.endswith("another client had changed them")
-
-
 async def test_servers_move_without_a_moment_in_which_the_list_names_none(running: World) -> None:
     for number, key in enumerate(each for each in list(running.api.objects) if each[0] == "Pod"):
         running.api.objects[key]["status"]["podIP"] = f"10.0.0.{number}"

@@ -38,9 +38,12 @@ async def test_a_default_of_another_operator_waits_for_its_turn(named: World) ->
     turns = named.reconciler._objects._running._turns
     assert turns.take(OTHER)
     assert "strategic_merge_patch StatefulSet" not in await sent(named)
-    assert "own defaults have changed: the servers are replaced after the servers of other" in named.message(
-        "Progressing"
-    )
+    told = "own defaults have changed: the servers are replaced after the servers of other"
+    assert told in named.message("Progressing")
+    ((reason, note),) = costs(named)
+    assert reason == "RollingChange"
+    assert note.startswith("The operator's own defaults have changed: the pods' template: 3 servers are replaced, ")
+    assert f", after the servers of {OTHER}; " in note
     assert named.condition("Ready") == ("True", "AllServersReady")
     turns.leave(OTHER)
     assert named.woken == [KEY]
@@ -50,17 +53,6 @@ async def test_a_default_of_another_operator_waits_for_its_turn(named: World) ->
         named.clock.advance(PAUSE_S)
         await sent(named)
     assert turns.take(OTHER)
-
-
-async def test_whose_turn_is_waited_for_is_told(named: World) -> None:
-    of_another_operator(named)
-    named.reconciler._objects._running._turns.take(OTHER)
-    await sent(named)
-    await sent(named)
-    ((reason, note),) = costs(named)
-    assert reason == "RollingChange"
-    assert note.startswith("The operator's own defaults have changed: the pods' template: 3 servers are replaced, ")
-    assert f", after the servers of {OTHER}; " in note
 
 
 @pytest.mark.parametrize("annotation", ["template", "memory"])
@@ -126,12 +118,7 @@ async def test_one_that_cannot_go_on_passes_its_turn_on(named: World, end: str) 
 
 @pytest.mark.parametrize(
     ("degraded", "image", "holds"),
-    [
-        (None, None, True),
-        ("ConflictingDisruptionBudget", None, True),
-        ("RolloutStuck", None, True),
-        ("RolloutStuck", "memcached:2", False),
-    ],
+    [(None, None, True), ("RolloutStuck", None, True), ("RolloutStuck", "memcached:2", False)],
 )
 async def test_a_new_leader_begins_no_second_rollout_beside_one_that_is_on_its_way(
     named: World, degraded: str | None, image: str | None, holds: bool

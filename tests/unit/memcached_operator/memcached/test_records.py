@@ -97,10 +97,20 @@ def test_our_deployment_is_known_by_its_owner_and_by_its_annotation() -> None:
     assert (record.deleting, record.create_failure, record.deadline_exceeded) == (False, "", "")
 
 
-def test_a_deployment_that_lost_its_owner_is_known_by_its_annotation_and_still_held_in_full() -> None:
-    record = deployment(lambda live: live["metadata"].pop("ownerReferences"))
+@pytest.mark.parametrize(
+    "edit",
+    [lambda live: live["metadata"].pop("ownerReferences"), lambda live: owner_of(live).update(controller=False)],
+    ids=["no owner", "one that does not control"],
+)
+def test_a_deployment_that_lost_its_owner_is_known_by_its_annotation_and_still_held_in_full(edit: Edit) -> None:
+    record = deployment(edit)
     assert (record.owner, record.owner_uid, record.made_for_uid) == ("", "", UID)
     assert record.owned
+
+
+def owner_of(live: dict[str, Any]) -> dict[str, Any]:
+    owner: dict[str, Any] = live["metadata"]["ownerReferences"][0]
+    return owner
 
 
 def _named(name: str, edit: Edit = lambda _: None) -> bytes:
@@ -114,26 +124,21 @@ def _container(name: str, image: str) -> Edit:
     return lambda live: live["spec"]["template"]["spec"]["containers"][0].update(name=name, image=image)
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    list(
-        itertools.permutations(
-            [
-                _named("one"),
-                _named("two"),
-                _named("two", lambda live: live["spec"].update(replicas=7)),
-                _named("two", lambda live: live["metadata"]["labels"].update(team="shop")),
-                _named("two", lambda live: live["metadata"].pop("ownerReferences")),
-                _named("memcached"),
-                _named("one", _container(NAME, "one")),  # a container that somebody called as the Memcached
-                _named("one", _container("memcached", NAME)),  # an image of its name
-                _named("two", _container("memcached", NAME)),
-                _named("template"),  # a name that is a field's, too
-            ],
-            2,
-        )
-    ),
-)
+SIMILAR = [
+    _named("one"),
+    _named("two"),
+    _named("two", lambda live: live["spec"].update(replicas=7)),
+    _named("two", lambda live: live["metadata"]["labels"].update(team="shop")),
+    _named("two", lambda live: live["metadata"].pop("ownerReferences")),
+    _named("memcached"),
+    _named("one", _container(NAME, "one")),  # a container that somebody called as the Memcached
+    _named("one", _container("memcached", NAME)),  # an image of its name
+    _named("two", _container("memcached", NAME)),
+    _named("template"),  # a name that is a field's, too
+]
+
+
+@pytest.mark.parametrize(("before", "after"), [*itertools.permutations(SIMILAR, 2)])
 def test_what_is_known_of_one_deployment_makes_no_difference_to_the_record_of_another(
     before: bytes, after: bytes
 ) -> None:
@@ -208,11 +213,6 @@ def test_a_uid_that_stands_in_the_specification_too_spoils_no_other_record(uid: 
     assert made_for(uid)["spec"] == made_for(OTHER_UID)["spec"] == json.loads(deployment_of().owned)["spec"]
 
 
-def test_an_owner_that_does_not_control_is_no_owner() -> None:
-    record = deployment(lambda live: live["metadata"]["ownerReferences"][0].update(controller=False))
-    assert (record.owner, record.owner_uid) == ("", "")
-
-
 def test_a_deployment_is_settled_once_its_controller_has_seen_its_latest_generation() -> None:
     assert deployment_of().settled
     assert not deployment(lambda live: live["metadata"].update(generation=2)).settled
@@ -256,17 +256,14 @@ def test_what_keeps_a_deployment_from_making_pods_is_told_in_the_servers_words()
     assert deployment(lambda live: live["status"]["conditions"].append(over)).create_failure == ""
 
 
-def test_what_keeps_a_deployment_from_making_its_replica_set_is_no_missed_deadline() -> None:
-    message = 'Failed to create new replica set "sessions-7cc6f4b5f7": exceeded quota: q'
-    record = deployment(progressing("False", "ReplicaSetCreateError", message))
-    assert (record.create_failure, record.deadline_exceeded) == (message, "")
-
-
 def test_a_missed_deadline_is_told_in_the_controllers_words() -> None:
     message = 'ReplicaSet "sessions-7cc6f4b5f7" has timed out progressing.'
     record = deployment(progressing("False", "ProgressDeadlineExceeded", message))
     assert (record.create_failure, record.deadline_exceeded, record.rolled_out) == ("", message, False)
     assert deployment(progressing("False", "ProgressDeadlineExceeded")).deadline_exceeded == "ProgressDeadlineExceeded"
+    # What keeps it from making its ReplicaSet is none.
+    record = deployment(progressing("False", "ReplicaSetCreateError", "exceeded quota: q"))
+    assert (record.create_failure, record.deadline_exceeded) == ("exceeded quota: q", "")
 
 
 @pytest.mark.parametrize(
@@ -328,16 +325,12 @@ def test_a_time_that_nobody_can_read_is_that_of_its_making(time: str | None) -> 
     assert pod(lambda live: live["metadata"].update(creationTimestamp=None) or live["status"].clear()).since_s == 0
 
 
-def test_a_terminating_pod_is_not_active() -> None:
-    assert not pod(lambda live: live["metadata"].update(deletionTimestamp="2026-11-21T12:00:00Z")).active
-
-
 @pytest.mark.parametrize(
-    ("phase", "active"),
-    [("Pending", True), ("Running", True), ("Unknown", True), ("Succeeded", False), ("Failed", False)],
+    ("phase", "active"), [("Pending", True), ("Unknown", True), ("Succeeded", False), ("Failed", False)]
 )
-def test_a_finished_pod_is_not_active(phase: str, active: bool) -> None:
+def test_a_pod_that_has_finished_or_terminates_is_not_active(phase: str, active: bool) -> None:
     assert pod(lambda live: live["status"].update(phase=phase)).active is active
+    assert not pod(lambda live: live["metadata"].update(deletionTimestamp="2026-11-21T12:00:00Z")).active
 
 
 def test_a_pod_without_a_status_is_active_and_not_ready_and_nothing_is_wrong_with_it() -> None:
@@ -372,29 +365,30 @@ def test_a_pod_that_merely_carries_our_labels_is_nobodys(edit: Edit) -> None:
     assert (record.memcached, record.memcached_key) == ("", None)
 
 
+def in_state(**state: object) -> Edit:
+    return lambda live: live["status"]["containerStatuses"][0].update(state=state)
+
+
 def waiting(reason: str) -> Edit:
-    return lambda live: live["status"]["containerStatuses"][0].update(state={"waiting": {"reason": reason}})
+    return in_state(waiting={"reason": reason})
 
 
 @pytest.mark.parametrize(
-    "reason", ["ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CrashLoopBackOff"]
+    ("edit", "problem"),
+    [
+        *(
+            (waiting(reason), reason)
+            for reason in ("ImagePullBackOff", "CreateContainerConfigError", "CrashLoopBackOff")
+        ),
+        (waiting("ErrImagePull"), "ImagePullBackOff"),  # which take turns
+        *((waiting(reason), "") for reason in ("ContainerCreating", "PodInitializing", "")),
+        (in_state(terminated={"exitCode": 137, "reason": "OOMKilled"}), "OOMKilled"),
+    ],
 )
-def test_a_container_that_cannot_start_is_a_problem(reason: str) -> None:
-    assert (pod(waiting(reason)).problem, pod(waiting(reason)).down) == (reason, True)
-
-
-@pytest.mark.parametrize("reason", ["ContainerCreating", "PodInitializing", ""])
-def test_a_container_that_is_merely_starting_is_no_problem(reason: str) -> None:
-    assert (pod(waiting(reason)).problem, pod(waiting(reason)).down) == ("", False)
-
-
-def test_the_turns_of_an_image_that_cannot_be_pulled_are_one_problem() -> None:
-    assert pod(waiting("ErrImagePull")).problem == pod(waiting("ImagePullBackOff")).problem == "ImagePullBackOff"
-
-
-def test_a_container_that_ended_is_a_problem() -> None:
-    terminated = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
-    assert pod(lambda live: live["status"]["containerStatuses"][0].update(state=terminated)).problem == "OOMKilled"
+def test_a_container_that_cannot_start_or_has_ended_is_a_problem_and_one_that_is_starting_is_none(
+    edit: Edit, problem: str
+) -> None:
+    assert (pod(edit).problem, pod(edit).down) == (problem, bool(problem))
 
 
 def test_the_first_container_with_a_problem_is_told() -> None:

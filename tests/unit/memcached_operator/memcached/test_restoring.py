@@ -15,17 +15,12 @@ from tests.unit.memcached_operator.memcached.world import DELAY_S, World
 
 FORMER = "the-uid-before-the-backup"
 OBJECTS = [
-    ("Deployment", NAME),
-    ("Service", NAME),
-    ("PodDisruptionBudget", NAME),
-    ("NetworkPolicy", NAME),
+    *((kind, NAME) for kind in ("Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy")),
     ("ConfigMap", f"{NAME}-servers"),
 ]
 FULL: Json = {
-    "service": {"type": "Headless"},
-    "disruptionBudget": {"maxUnavailable": 1},
-    "networkPolicy": {"allowFrom": []},
-    "publish": "ConfigMap",
+    **{"service": {"type": "Headless"}, "disruptionBudget": {"maxUnavailable": 1}},
+    **{"networkPolicy": {"allowFrom": []}, "publish": "ConfigMap"},
 }
 
 

@@ -25,9 +25,7 @@ from tests.unit.memcached_operator.memcached.world import DELAY_S, KEY, World
 
 
 def pod(number: int = 0, **changes: Any) -> PodRecord:
-    made = PodRecord(
-        NAMESPACE, f"{NAME}-a-{number}", f"uid-{number}", "1", NAME, "a", active=True, ready=False, problem=""
-    )
+    made = PodRecord(NAMESPACE, f"{NAME}-a-{number}", f"uid-{number}", "1", NAME, "a", True, ready=False, problem="")
     return msgspec.structs.replace(made, **changes)
 
 

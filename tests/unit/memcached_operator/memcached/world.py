@@ -62,14 +62,11 @@ KEY = ObjectKey(NAMESPACE, NAME)
 UNSEEN: Json = {
     "conditions": [
         {
-            "type": "Ready",
-            "status": "Unknown",
-            "reason": "Pending",
-            "message": "Waiting for the operator.",
+            "type": "Ready", "status": "Unknown", "reason": "Pending", "message": "Waiting for the operator.",
             "lastTransitionTime": "1970-01-01T00:00:00Z",
         }
     ]
-}
+}  # fmt: skip
 DELAY_S = 0.25
 PATCH, CREATE = "strategic_merge_patch Deployment", "create Deployment"
 GET_DEPLOYMENT, GET_MEMCACHED = "get Deployment", "get Memcached"
