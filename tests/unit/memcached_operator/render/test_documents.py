@@ -11,47 +11,35 @@ def read(text: str) -> list[tuple[str, dict[str, Any]]]:
     return [(document.place, document.content) for document in documents(text, "mc.yaml")]
 
 
-def test_one_document_is_named_by_its_file() -> None:
-    assert read("kind: A\nspec: {size: 3}\n") == [("mc.yaml", {"kind": "A", "spec": {"size": 3}})]
+A, B = {"kind": "A"}, {"kind": "B"}
 
 
-def test_several_are_counted_and_empty_ones_are_not() -> None:
-    assert read("---\n---\nkind: A\n---\n# nothing\n---\nkind: B\n") == [
-        ("mc.yaml, document 1", {"kind": "A"}),
-        ("mc.yaml, document 2", {"kind": "B"}),
-    ]
-
-
-@pytest.mark.parametrize("kind", ["List", "MemcachedList"])
-def test_a_list_is_its_items(kind: str) -> None:
-    assert read(f"kind: {kind}\nitems: [{{kind: A}}, {{kind: B}}]") == [
-        ("mc.yaml, item 1", {"kind": "A"}),
-        ("mc.yaml, item 2", {"kind": "B"}),
-    ]
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("kind: A\nspec: {size: 3}\n", [("mc.yaml", {"kind": "A", "spec": {"size": 3}})]),
+        # Several are counted, and empty ones are not.
+        (
+            "---\n---\nkind: A\n---\n# nothing\n---\nkind: B\n",
+            [("mc.yaml, document 1", A), ("mc.yaml, document 2", B)],
+        ),
+        ("kind: List\nitems: [{kind: A}, {kind: B}]", [("mc.yaml, item 1", A), ("mc.yaml, item 2", B)]),
+        ("kind: MemcachedList\nitems: [{kind: A}]", [("mc.yaml, item 1", A)]),
+        # A key is a text in the words of JSON, an anchor what it stands for.
+        ("{1: a, true: b, y-z: c}", [("mc.yaml", {"1": "a", "true": "b", "y-z": "c"})]),
+        ("a: &x {b: 1}\nd: {<<: *x, e: 2}", [("mc.yaml", {"a": {"b": 1}, "d": {"b": 1, "e": 2}})]),
+    ],
+)
+def test_documents_are_read_with_their_places(text: str, found: list[tuple[str, dict[str, Any]]]) -> None:
+    assert read(text) == found
 
 
 @pytest.mark.parametrize(
     ("written", "value"),
     [
-        ("3.0", 3),
-        ("1e1", 10),
-        ("1E+1", 10),
-        ("-0.0", 0),
-        ("2147483647.0", 2147483647),
-        ("!!float 3", 3),
-        ("!!int '3'", 3),
-        ("08", 8),
-        ("2.5", 2.5),
-        ("1e21", 1e21),
-        ("1:30", "1:30"),
-        ("'3.0'", "3.0"),
-        ("!!str 3.0", "3.0"),
-        ("=", "="),
-        ("y", True),
-        ("N", False),
-        ("yes", True),
-        ("yesterday", "yesterday"),
-        ("no-cache", "no-cache"),
+        *(("3.0", 3), ("1e1", 10), ("-0.0", 0), ("2147483647.0", 2147483647), ("!!float 3", 3), ("!!int '3'", 3)),
+        *(("08", 8), ("2.5", 2.5), ("1e21", 1e21), ("1:30", "1:30"), ("'3.0'", "3.0"), ("!!str 3.0", "3.0")),
+        *(("=", "="), ("y", True), ("N", False), ("yes", True), ("yesterday", "yesterday"), ("no-cache", "no-cache")),
         ("!!timestamp 2026-11-21", "2026-11-21"),
     ],
 )
@@ -59,16 +47,6 @@ def test_a_value_is_what_it_is_to_kubectl(written: str, value: object) -> None:
     ((_, content),) = read(f"size: {written}")
     assert content == {"size": value}
     assert type(content["size"]) is type(value)
-
-
-def test_a_key_is_a_text_in_the_words_of_json() -> None:
-    assert read("{1: a, true: b, y-z: c}") == [("mc.yaml", {"1": "a", "true": "b", "y-z": "c"})]
-
-
-def test_an_anchor_is_what_it_stands_for() -> None:
-    assert read("a: &x {b: 1}\nc: *x\nd: {<<: *x, e: 2}") == [
-        ("mc.yaml", {"a": {"b": 1}, "c": {"b": 1}, "d": {"b": 1, "e": 2}})
-    ]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
+import msgspec
 import pytest
 
 from kube_simulator.controllers import memcached
@@ -129,26 +130,10 @@ def answer(**figures: object) -> Answer:
     return Answer.of({name.encode(): str(value).encode() for name, value in stats.items()})
 
 
-def server_pod(
-    name: str = "cache-0",
-    *,
-    of: str = "cache",
-    namespace: str = "shop",
-    ready: bool = True,
-    active: bool = True,
-    address: str = "127.64.0.1",
-) -> PodRecord:
-    """A pod of a StatefulSet."""
-    return PodRecord(
-        namespace=namespace,
-        name=name,
-        uid=f"uid of {namespace}/{name}",
-        resource_version="1",
-        memcached=of,
-        template_hash="a",
-        active=active,
-        ready=ready,
-        problem="",
-        ordinal=0,
-        address=address,
-    )
+def server_pod(name: str = "cache-0", *, of: str = "cache", namespace: str = "shop", **changes: object) -> PodRecord:
+    """A ready pod of a StatefulSet."""
+    pod = PodRecord(
+        namespace=namespace, name=name, uid=f"uid of {namespace}/{name}", resource_version="1", memcached=of, ordinal=0,
+        template_hash="a", active=True, ready=True, problem="", address="127.64.0.1",
+    )  # fmt: skip
+    return msgspec.structs.replace(pod, **changes)

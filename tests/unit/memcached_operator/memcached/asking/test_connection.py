@@ -21,14 +21,13 @@ from memcached_operator.memcached.asking.connection import (
 )
 from memcached_operator.memcached.asking.protocol import Said, ask
 from memcached_operator.memcached.labels import PORT
-from tests.certificates import DAY, Authority, mounted, tls_arguments
+from tests.certificates import Authority, mounted, tls_arguments
 from tests.unit.memcached_operator.memcached.asking.support import (
     ONE_THREAD,
     SOON_S,
     TIMEOUT_S,
     Talk,
     running,
-    said_by,
     saying,
     talking,
 )
@@ -60,26 +59,11 @@ def trouble(said: Said) -> tuple[Trouble, str]:
 
 async def test_a_server_that_speaks_tls_answers_and_shows_its_certificate(folder: Path) -> None:
     async with running(*tls_arguments(folder), *ONE_THREAD) as where:
+        assert trouble(await ask(Way(where), TIMEOUT_S))[0] is Trouble.CLOSED, "in plain text"
         said = await ask(Way(where, without_certificate()), TIMEOUT_S)
     assert isinstance(said.answer, Answer)
     assert said.answer.number("curr_connections") >= 1
     assert said.certificate == SERVER.der
-
-
-async def test_a_certificate_that_has_expired_is_seen_as_any_other() -> None:
-    old = AUTHORITY.issue("shop", begins=-9 * DAY, ends=-DAY)
-    with mounted(old.files) as folder:
-        async with running(*tls_arguments(folder), *ONE_THREAD) as where:
-            said = await ask(Way(where, without_certificate()), TIMEOUT_S)
-    assert isinstance(said.answer, Answer)
-    assert said.certificate == old.der
-
-
-async def test_who_asks_a_tls_server_in_plain_text_gets_no_answer(folder: Path) -> None:
-    async with running(*tls_arguments(folder), *ONE_THREAD) as where:
-        failure = await said_by(where, TIMEOUT_S)
-    assert isinstance(failure, Failure)
-    assert failure.trouble is Trouble.CLOSED
 
 
 async def test_who_speaks_tls_to_a_plain_server_gets_no_answer() -> None:

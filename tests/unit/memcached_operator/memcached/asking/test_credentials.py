@@ -120,22 +120,15 @@ async def test_where_only_a_new_server_takes_a_renewed_certificate_the_secrets_i
     assert (await ways(None, spec=spec).to(pod(TLS))).due == ""
 
 
+NO_PAIR = "tls.crt and tls.key of Secret certificate are not a certificate"
 LACKS: list[tuple[Speech, dict[str, dict[str, bytes]], str]] = [
     (LOGIN, {}, "Secret passwords does not exist"),
     (LOGIN, {"passwords": {}}, "Secret passwords has no password-file"),
     (LOGIN, {"passwords": {"password-file": b"ann\n"}}, "password-file of Secret passwords has no line user:password"),
     (REQUIRE, {}, "Secret certificate does not exist"),
     (REQUIRE, {"certificate": {"tls.crt": b"x"}}, "Secret certificate has no tls.key"),
-    (
-        REQUIRE,
-        {"certificate": {"tls.crt": b"x", "tls.key": b"y"}},
-        "tls.crt and tls.key of Secret certificate are not a certificate and its key",
-    ),
-    (
-        REQUIRE,
-        {"certificate": CERTIFICATE | {"tls.key": Authority().issue("other").key_pem}},
-        "tls.crt and tls.key of Secret certificate are not a certificate and its key",
-    ),
+    (REQUIRE, {"certificate": {"tls.crt": b"x", "tls.key": b"y"}}, f"{NO_PAIR} and its key"),
+    (REQUIRE, {"certificate": CERTIFICATE | {"tls.key": Authority().issue("other").key_pem}}, f"{NO_PAIR} and its key"),
     (BOTH, {"passwords": PASSWORDS}, "Secret certificate does not exist"),
 ]
 
@@ -147,13 +140,13 @@ async def test_what_is_lacking_is_said_by_secret_and_key(
     assert (await ways(Server(**secrets)).to(pod(speech))).lacks == lacks
 
 
-ERRORS: list[tuple[KubeError, str]] = [
-    (Forbidden(403, "Forbidden", "no"), "the operator may not get Secret passwords"),
-    (ServerError(500, "InternalError", "no"), "Secret passwords could not be read"),
-]
-
-
-@pytest.mark.parametrize(("error", "lacks"), ERRORS)
+@pytest.mark.parametrize(
+    ("error", "lacks"),
+    [
+        (Forbidden(403), "the operator may not get Secret passwords"),
+        (ServerError(500), "Secret passwords could not be read"),
+    ],
+)
 async def test_an_api_server_that_refuses_is_no_failure_of_the_operators(error: KubeError, lacks: str) -> None:
     server = Server(passwords=PASSWORDS)
     server.error = error

@@ -61,12 +61,15 @@ OTHERS = [
 ]
 
 
+def failed(said: object, trouble: Trouble, why: str = "") -> None:
+    assert isinstance(said, Failure), said
+    assert said.trouble is trouble
+    assert why in said.why
+
+
 @pytest.mark.parametrize(("received", "trouble", "why"), OTHERS)
 def test_what_is_no_answer_is_a_failure_with_a_name(received: bytes, trouble: Trouble, why: str) -> None:
-    failure = stats_of(received)
-    assert isinstance(failure, Failure)
-    assert failure.trouble is trouble
-    assert why in failure.why
+    failed(stats_of(received), trouble, why)
 
 
 @given(st.lists(st.sampled_from([b"STAT ", b"END\r\n", b"ERROR", b"\r\n", b"\n", b" ", b"\x00", b"pid 7"])))
@@ -81,12 +84,9 @@ def test_an_answer_keeps_each_figure_and_knows_which_are_missing() -> None:
     for place, name in enumerate(FIGURES):
         assert isnan(answer.number(name)) if name in ("evictions", "uptime") else answer.number(name) == place
     assert all(isnan(answer.number(name)) for name in EXTSTORE)
+    with_disk = Answer.of({name.encode(): str(place).encode() for place, name in enumerate(EXTSTORE)})
+    assert [with_disk.number(name) for name in EXTSTORE] == [*range(len(EXTSTORE))]
     assert answer.version == "1.6.45"
-
-
-def test_an_answer_keeps_the_figures_of_storage_on_disk_where_there_is_some() -> None:
-    answer = Answer.of({name.encode(): str(place).encode() for place, name in enumerate(EXTSTORE)})
-    assert [answer.number(name) for name in EXTSTORE] == [*range(len(EXTSTORE))]
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,7 @@ async def test_a_real_memcached_gives_every_figure_but_those_of_its_disk() -> No
 
 async def test_a_real_memcached_that_has_all_its_connections_is_saturated_until_one_is_given_back() -> None:
     async with saturated() as (where, held):
-        failure = await said_by(where, TIMEOUT_S)
-        assert isinstance(failure, Failure)
-        assert failure.trouble is Trouble.SATURATED
+        failed(await said_by(where, TIMEOUT_S), Trouble.SATURATED)
         for each in held:
             each.close()
 
@@ -127,16 +125,10 @@ async def test_a_server_on_which_nobody_listens_is_unreachable() -> None:
     assert failure == Failure(Trouble.UNREACHABLE, "connection refused")
 
 
-async def test_a_server_that_accepts_and_says_nothing_is_silent() -> None:
-    async with talking(saying(b"")) as where:
-        assert await said_by(where, SOON_S) == Failure(Trouble.SILENT, f"no answer within {SOON_S} s")
-
-
-async def test_a_server_that_never_ends_its_answer_is_silent() -> None:
-    async with talking(saying(b"STAT pid 7\r\n")) as where:
-        failure = await said_by(where, SOON_S)
-    assert isinstance(failure, Failure)
-    assert failure.trouble is Trouble.SILENT
+@pytest.mark.parametrize("said", [b"", b"STAT pid 7\r\n"])
+async def test_a_server_that_says_nothing_or_never_ends_its_answer_is_silent(said: bytes) -> None:
+    async with talking(saying(said)) as where:
+        failed(await said_by(where, SOON_S), Trouble.SILENT, f"no answer within {SOON_S} s")
 
 
 @pytest.mark.parametrize("said", [b"", b"STAT pid 7\r\n"])
@@ -146,9 +138,7 @@ async def test_a_server_that_closes_in_the_middle_is_closed(said: bytes) -> None
         writer.write(said)
 
     async with talking(talk) as where:
-        failure = await said_by(where, TIMEOUT_S)
-    assert isinstance(failure, Failure)
-    assert failure.trouble is Trouble.CLOSED
+        failed(await said_by(where, TIMEOUT_S), Trouble.CLOSED)
 
 
 @pytest.mark.parametrize("garbage", [b"x", b"STAT a 1\r\n"])
@@ -159,9 +149,7 @@ async def test_a_server_that_sends_without_end_is_given_up(garbage: bytes) -> No
             await writer.drain()
 
     async with talking(talk) as where:
-        failure = await said_by(where, TIMEOUT_S)
-    assert isinstance(failure, Failure)
-    assert failure.trouble is Trouble.STRANGE
+        failed(await said_by(where, TIMEOUT_S), Trouble.STRANGE)
 
 
 async def test_a_limit_is_set_and_read_back() -> None:
@@ -175,10 +163,7 @@ async def test_a_limit_is_set_and_read_back() -> None:
 @pytest.mark.parametrize(("mib", "word"), [(7, "MEMLIMIT_TOO_SMALL"), (10**10, "MEMLIMIT_ADJUST_FAILED")])
 async def test_a_limit_that_memcached_refuses_is_a_failure_in_its_words(mib: int, word: str) -> None:
     async with running("-m", "64", *ONE_THREAD) as where:
-        failure = await memlimit(Way(where), mib, TIMEOUT_S)
-    assert isinstance(failure, Failure)
-    assert failure.trouble is Trouble.REFUSED
-    assert word in failure.why
+        failed(await memlimit(Way(where), mib, TIMEOUT_S), Trouble.REFUSED, word)
 
 
 LIMITS = [
@@ -195,10 +180,8 @@ LIMITS = [
 @pytest.mark.parametrize(("said", "trouble", "why"), LIMITS)
 async def test_a_limit_that_cannot_be_read_back_is_a_failure(said: bytes, trouble: Trouble, why: str) -> None:
     async with talking(saying(said)) as where:
-        failure = await memlimit(Way(where), 128, SOON_S if trouble is Trouble.SILENT else TIMEOUT_S)
-    assert isinstance(failure, Failure)
-    assert failure.trouble is trouble
-    assert why in failure.why
+        said_of_it = await memlimit(Way(where), 128, SOON_S if trouble is Trouble.SILENT else TIMEOUT_S)
+    failed(said_of_it, trouble, why)
 
 
 async def test_an_address_of_version_6_is_asked_as_well() -> None:

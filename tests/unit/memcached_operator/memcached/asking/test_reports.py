@@ -92,25 +92,14 @@ async def test_a_new_leader_writes_nothing_before_it_knows_as_much(running: Worl
     assert leader.condition("Serving") == ("False", "NotAnswering")
 
 
-async def test_where_none_is_asked_that_is_said() -> None:
-    world = World()
-    world.memcached(size=2)
-    world.api.put(live_deployment())
-    world.pods(2)
-    await world.settle()
-    assert world.condition("Serving") == ("Unknown", "NotAsked")
-    assert "--server-stats-interval-s" in world.message("Serving")
-
-
 async def test_a_server_that_is_late_with_its_certificate_is_told_after_ten_minutes_without_any_event(
     running: World,
 ) -> None:
     assert running.answers is not None
     now_s = 1_800_000_000 + running.clock.now + 0.7
     old, new = (Certificate(name, now_s + begins, now_s + 1e6) for name, begins in (("old", -9.0), ("new", -5.0)))
-    for pod, certificate in zip(
-        sorted(running.caches.pods.values(), key=lambda pod: pod.name), (old, new), strict=True
-    ):
+    pods = sorted(running.caches.pods.values(), key=lambda pod: pod.name)
+    for pod, certificate in zip(pods, (old, new), strict=True):
         running.answers.hear(pod, answer(), certificate, now_s)
     await written(running)
     assert running.condition("Serving") == ("True", "Answering")

@@ -19,11 +19,12 @@ LONG_AGO = int((START - timedelta(hours=1)).timestamp())
 SPEC = Spec(size=3, workload="StatefulSet", rollout=Pace(pauseSeconds=PAUSE_S))
 
 
+MEMORY = "64Mi,100Mi,100Mi"
+
+
 def stateful_set(**changes: object) -> WorkloadRecord:
     """A StatefulSet whose present template is revision "b"."""
-    record = msgspec.structs.replace(
-        workload_of("StatefulSet", 3), rolls="new", memory="64Mi,100Mi,100Mi", revision="b"
-    )
+    record = msgspec.structs.replace(workload_of("StatefulSet", 3), rolls="new", memory=MEMORY, revision="b")
     return msgspec.structs.replace(record, **changes)
 
 
@@ -31,17 +32,11 @@ def server(
     ordinal: int, revision: str = "a", *, ready: bool = True, for_s: float = 3600, problem: str = ""
 ) -> PodRecord:
     """A server, ready or not for so many seconds; of the former template or of the present one."""
-    since_s = int(START.timestamp() - for_s)
-    rolls = "new" if revision == "b" else "old"
+    since_s, rolls = int(START.timestamp() - for_s), "new" if revision == "b" else "old"
     return msgspec.structs.replace(
-        named_pod(ordinal, ready=ready),
-        template_hash=revision,
-        rolls=rolls,
-        memory="64Mi,100Mi,100Mi",
-        since_s=since_s,
-        problem=problem,
-        down=bool(problem),
-    )
+        named_pod(ordinal, ready=ready), template_hash=revision, rolls=rolls, memory=MEMORY, since_s=since_s,
+        problem=problem, down=bool(problem),
+    )  # fmt: skip
 
 
 def ask(
@@ -68,6 +63,7 @@ def test_where_all_is_as_the_template_says_nothing_is_done() -> None:
 
 def test_servers_are_replaced_from_the_highest_ordinal() -> None:
     assert evicted(ask(server(0), server(1), server(2))) == f"{NAME}-2"
+    assert evicted(ask(server(0), server(1), server(2), server(3), server(4))) == f"{NAME}-2", "others drain"
     assert evicted(ask(server(0), server(1), server(2, "b"))) == f"{NAME}-1"
     assert evicted(ask(server(0), server(1, "b"), server(2, "b"))) == f"{NAME}-0"
 
@@ -139,9 +135,6 @@ def test_what_never_got_ready_is_replaced_first_and_waits_for_nobody() -> None:
     back = stateful_set(revision="a", rolls="old")
     assert evicted(ask(server(0, for_s=1), server(1), bad, workload=back)) == f"{NAME}-2"
     assert evicted(ask(server(0), bad, workload=back)) == f"{NAME}-2"
-
-
-def test_a_pod_that_cannot_be_placed_has_nothing_to_lose_at_once() -> None:
     pending = server(2, ready=False, for_s=1, problem="Unschedulable: 0/3 nodes are available")
     assert evicted(ask(server(0), server(1), pending)) == f"{NAME}-2"
 
@@ -177,17 +170,11 @@ def test_until_its_controller_has_named_the_new_revision_nothing_is_replaced() -
     assert ask(server(0), server(1), server(2), workload=stateful_set(revision="")) == DONE
 
 
-def test_servers_that_drain_are_not_replaced_before_they_go() -> None:
-    assert evicted(ask(server(0), server(1), server(2), server(3), server(4))) == f"{NAME}-2"
-
-
 def test_of_a_deployment_stale_pods_are_only_counted() -> None:
-    deployment = msgspec.structs.replace(
-        workload_of("Deployment", 2), rolls="new", memory="64Mi,100Mi,100Mi", restarted=""
-    )
-    old = msgspec.structs.replace(pod_of("a"), rolls="old", memory="64Mi,100Mi,100Mi")
+    deployment = msgspec.structs.replace(workload_of("Deployment", 2), rolls="new", memory=MEMORY, restarted="")
+    old = msgspec.structs.replace(pod_of("a"), rolls="old", memory=MEMORY)
     told = msgspec.structs.replace(pod_of("b"), rolls="new", memory="32Mi,70Mi,70Mi")
-    new = msgspec.structs.replace(pod_of("c"), rolls="new", memory="64Mi,100Mi,100Mi")
+    new = msgspec.structs.replace(pod_of("c"), rolls="new", memory=MEMORY)
     stripped = msgspec.structs.replace(pod_of("d"), rolls="", memory="")
     assert rollout(SPEC, deployment, [old, told, new, stripped], (), START) == Rollout(stale=2)
 
@@ -225,12 +212,10 @@ def test_servers_that_show_another_certificate_than_new_ones_would_are_replaced_
 
 
 def test_of_a_deployment_too_those_with_another_certificate_go_one_at_a_time() -> None:
-    deployment = msgspec.structs.replace(workload_of("Deployment", 2), rolls="new", memory="64Mi,100Mi,100Mi")
+    deployment = msgspec.structs.replace(workload_of("Deployment", 2), rolls="new", memory=MEMORY)
     spec = msgspec.structs.replace(SPEC, size=2, workload="Deployment")
     since_s = int(START.timestamp() - PAUSE_S)
-    a, b = (
-        msgspec.structs.replace(pod_of(each), rolls="new", memory="64Mi,100Mi,100Mi", since_s=since_s) for each in "ab"
-    )
+    a, b = (msgspec.structs.replace(pod_of(each), rolls="new", memory=MEMORY, since_s=since_s) for each in "ab")
     both = (a.uid, b.uid)
     assert evicted(ask(a, b, spec=spec, workload=deployment, late=both)) == b.name
     assert ask(a, spec=spec, workload=deployment, late=both) == Rollout(stale=1)

@@ -19,6 +19,7 @@ from tests.unit.memcached_operator.memcached.live import (
 )
 from tests.unit.memcached_operator.memcached.support import OTHER_UID, UID
 
+OTHER_OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": OTHER_UID}
 ADDRESSED = "wanted/live_service_with_address.json"
 TAKEN = "cache.example.com/applied-options"
 
@@ -44,19 +45,11 @@ def template(body: Json) -> Json:
     return found
 
 
+MADE_FOR = "cache.example.com/memcached-uid"
 METADATA: dict[str, tuple[str, Edit]] = {
-    "a removed ownerReference": (
-        f"metadata.ownerReferences[{UID}]",
-        lambda live: live["metadata"].pop("ownerReferences"),
-    ),
-    "an edited label": (
-        "metadata.labels[app.kubernetes.io/name]",
-        lambda live: live["metadata"]["labels"].update({"app.kubernetes.io/name": "redis"}),
-    ),
-    "a removed annotation of ours": (
-        "metadata.annotations[cache.example.com/memcached-uid]",
-        lambda live: live["metadata"]["annotations"].pop("cache.example.com/memcached-uid"),
-    ),
+    "no owner": (f"metadata.ownerReferences[{UID}]", lambda live: live["metadata"].pop("ownerReferences")),
+    "a label": ("metadata.labels[app]", lambda live: live["metadata"]["labels"].update(app="redis")),
+    "an annotation": (f"metadata.annotations[{MADE_FOR}]", lambda live: live["metadata"]["annotations"].pop(MADE_FOR)),
 }
 
 
@@ -66,116 +59,79 @@ def test_metadata_of_ours_that_was_changed_is_found_under_its_name(kind: str, pa
     assert [each.path for each in found(kind, edit)] == [path]
 
 
-DRIFTS: dict[str, tuple[str, str, Edit]] = {
-    "a Service's edited port": ("Service", "spec.ports", lambda live: port(live).update(port=11212)),
-    "a Service's extra port": (
-        "Service",
-        "spec.ports",
-        lambda live: live["spec"]["ports"].append({"name": "m", "port": 1, "protocol": "TCP", "targetPort": 1}),
-    ),
-    "a Service's edited selector": (
-        "Service",
-        "spec.selector",
-        lambda live: live["spec"]["selector"].update(memcached_cr="other"),
-    ),
-    "a Service's narrowed selector": (
-        "Service",
-        "spec.selector",
-        lambda live: live["spec"]["selector"].update(role="primary"),
-    ),
-    "a Service that is published on nodes": ("Service", "spec.type", lambda live: live["spec"].update(type="NodePort")),
-    "a Service with an address": (
-        "Service",
-        "spec.clusterIP",
-        lambda live: live["spec"].update(clusterIP="10.0.0.1", clusterIPs=["10.0.0.1"]),
-    ),
-    "a Service's edited label of the user's": (
-        "Service",
-        "metadata.labels[team]",
-        lambda live: live["metadata"]["labels"].update(team="x"),
-    ),
-    "a budget's other limit": (
-        "PodDisruptionBudget",
-        "spec.maxUnavailable",
-        lambda live: live["spec"].update(maxUnavailable="50%"),
-    ),
-    "a budget's edited selector": (
-        "PodDisruptionBudget",
-        "spec.selector",
-        lambda live: live["spec"]["selector"]["matchLabels"].update(team="web"),
-    ),
-    "a policy's further peer": (
-        "NetworkPolicy",
-        "spec.ingress",
-        lambda live: live["spec"]["ingress"][0]["from"].append({"ipBlock": {"cidr": "0.0.0.0/0"}}),
-    ),
-    "a policy without rules": ("NetworkPolicy", "spec.ingress", lambda live: live["spec"].pop("ingress")),
-    "a policy for egress": (
-        "NetworkPolicy",
-        "spec.policyTypes",
-        lambda live: live["spec"]["policyTypes"].append("Egress"),
-    ),
-    "an edited list": ("ConfigMap", "data[servers]", lambda live: live["data"].update(servers="a:1\n")),
-    "a removed list": ("ConfigMap", "data[servers.json]", lambda live: live["data"].pop("servers.json")),
-    "replicas": ("StatefulSet", "spec.replicas", lambda live: live["spec"].update(replicas=5)),
-    "another Service": ("StatefulSet", "spec.serviceName", lambda live: live["spec"].update(serviceName="x")),
-    "one pod after the other": (
-        "StatefulSet",
-        "spec.podManagementPolicy",
-        lambda live: live["spec"].update(podManagementPolicy="OrderedReady"),
-    ),
-    "another node": (
-        "StatefulSet",
-        "spec.template.spec.nodeSelector[disk]",
-        lambda live: template(live)["nodeSelector"].update(disk="hdd"),
-    ),
-    "no tolerations": ("StatefulSet", "spec.template.spec.tolerations", lambda live: template(live).pop("tolerations")),
-    "another group": (
-        "StatefulSet",
-        "spec.template.spec.securityContext.fsGroup",
-        lambda live: template(live)["securityContext"].update(fsGroup=6),
-    ),
-    "a user that is named although the cluster is to": (
-        "StatefulSet",
-        "spec.template.spec.securityContext.runAsUser",
-        lambda live: template(live)["securityContext"].update(runAsUser=6),
-    ),
+def changed(*steps: str, **fields: object) -> Edit:
+    """Changes fields of the part of the specification to which these steps lead."""
+
+    def edit(live: Json) -> None:
+        part = live["spec"]
+        for step in steps:
+            part = part[step]
+        part.update(fields)
+
+    return edit
+
+
+POD = ("template", "spec")
+PORT = {"name": "m", "port": 1, "protocol": "TCP", "targetPort": 1}
+PEER = {"ipBlock": {"cidr": "0.0.0.0/0"}}
+OF_PODS = "spec.template.spec"
+DRIFTS: dict[str, list[tuple[str, Edit]]] = {
+    "Service": [
+        ("spec.ports", lambda live: port(live).update(port=11212)),
+        ("spec.ports", lambda live: live["spec"]["ports"].append(PORT)),
+        ("spec.selector", changed("selector", memcached_cr="other")),
+        ("spec.selector", changed("selector", role="primary")),
+        ("spec.type", changed(type="NodePort")),
+        ("spec.clusterIP", changed(clusterIP="10.0.0.1", clusterIPs=["10.0.0.1"])),
+        ("metadata.labels[team]", lambda live: live["metadata"]["labels"].update(team="x")),
+    ],
+    "PodDisruptionBudget": [
+        ("spec.maxUnavailable", changed(maxUnavailable="50%")),
+        ("spec.selector", changed("selector", "matchLabels", team="web")),
+    ],
+    "NetworkPolicy": [
+        ("spec.ingress", lambda live: live["spec"]["ingress"][0]["from"].append(PEER)),
+        ("spec.ingress", lambda live: live["spec"].pop("ingress")),
+        ("spec.policyTypes", lambda live: live["spec"]["policyTypes"].append("Egress")),
+    ],
+    "ConfigMap": [
+        ("data[servers]", lambda live: live["data"].update(servers="a:1\n")),
+        ("data[servers.json]", lambda live: live["data"].pop("servers.json")),
+    ],
+    "StatefulSet": [
+        ("spec.replicas", changed(replicas=5)),
+        ("spec.serviceName", changed(serviceName="x")),
+        ("spec.podManagementPolicy", changed(podManagementPolicy="OrderedReady")),
+        (f"{OF_PODS}.nodeSelector[disk]", changed(*POD, "nodeSelector", disk="hdd")),
+        (f"{OF_PODS}.tolerations", lambda live: template(live).pop("tolerations")),
+        (f"{OF_PODS}.securityContext.fsGroup", changed(*POD, "securityContext", fsGroup=6)),
+        (f"{OF_PODS}.securityContext.runAsUser", changed(*POD, "securityContext", runAsUser=6)),
+    ],
 }
 
 
-@pytest.mark.parametrize(("kind", "path", "edit"), DRIFTS.values(), ids=DRIFTS)
+@pytest.mark.parametrize(("kind", "path", "edit"), [(kind, *each) for kind, rows in DRIFTS.items() for each in rows])
 def test_a_field_of_ours_that_was_changed_is_found_under_its_name_and_nothing_else(
     kind: str, path: str, edit: Edit
 ) -> None:
     assert [each.path for each in found(kind, edit)] == [path]
 
 
-FOREIGN: dict[str, tuple[str, Edit]] = {
-    "affinity of sessions": ("Service", lambda live: live["spec"].update(sessionAffinity="ClientIP")),
-    "both families": (
-        "Service",
-        lambda live: live["spec"].update(ipFamilies=["IPv6", "IPv4"], ipFamilyPolicy="PreferDualStack"),
-    ),
-    "traffic within a node": ("Service", lambda live: live["spec"].update(internalTrafficPolicy="Local")),
-    "another entry of the ConfigMap": ("ConfigMap", lambda live: live["data"].update(note="mine")),
-    "a pause of its controller's": ("StatefulSet", lambda live: live["spec"].update(minReadySeconds=5)),
-    "a toleration more": ("StatefulSet", lambda live: template(live)["tolerations"].insert(0, {"operator": "Exists"})),
-    "a sidecar": ("StatefulSet", lambda live: template(live)["containers"].insert(0, {"name": "proxy"})),
-    **{
-        f"{what} of a {kind}": (kind, edit)
-        for kind in CASES
-        for what, edit in {
-            "an annotation": lambda live: live["metadata"]["annotations"].update({"example.com/note": "x"}),
-            "a label": lambda live: live["metadata"]["labels"].update(squad="x"),
-            "another owner": lambda live: live["metadata"]["ownerReferences"].append(
-                {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": OTHER_UID}
-            ),
-        }.items()
-    },
-}
+FOREIGN: list[tuple[str, Edit]] = [
+    ("Service", changed(sessionAffinity="ClientIP")),
+    ("Service", changed(ipFamilies=["IPv6", "IPv4"], ipFamilyPolicy="PreferDualStack")),
+    ("Service", changed(internalTrafficPolicy="Local")),
+    ("ConfigMap", lambda live: live["data"].update(note="mine")),
+    ("StatefulSet", changed(minReadySeconds=5)),
+    ("StatefulSet", lambda live: template(live)["tolerations"].insert(0, {"operator": "Exists"})),
+    ("StatefulSet", lambda live: template(live)["containers"].insert(0, {"name": "proxy"})),
+    *((kind, lambda live: live["metadata"]["annotations"].update({"example.com/note": "x"})) for kind in CASES),
+    *((kind, lambda live: live["metadata"]["labels"].update(squad="x")) for kind in CASES),
+    *((kind, lambda live: live["metadata"]["ownerReferences"].append(OTHER_OWNER)) for kind in CASES),
+]
 
 
-@pytest.mark.parametrize(("kind", "edit"), FOREIGN.values(), ids=FOREIGN)
+@pytest.mark.parametrize(("kind", "edit"), FOREIGN)
 def test_what_others_added_is_no_drift(kind: str, edit: Edit) -> None:
     assert found(kind, edit) == []
 
@@ -210,11 +166,7 @@ def test_what_the_user_passes_through_otherwise_differs_as_a_whole_and_nothing_e
     other["podTemplate"]["spec"]["tolerations"].pop()
     other["podTemplate"]["spec"]["affinity"].pop("nodeAffinity")
     differing = {each.path: each for each in found("StatefulSet", spec=spec_of(other)) if each.path not in NOTED}
-    assert differing.keys() == {
-        f"metadata.annotations[{TAKEN}]",
-        "spec.template.spec.affinity",
-        "spec.template.spec.tolerations",
-    }
+    assert differing.keys() == {f"metadata.annotations[{TAKEN}]", f"{OF_PODS}.affinity", f"{OF_PODS}.tolerations"}
     sent = patched("StatefulSet", lambda _: None, spec_of(other))["spec"]["template"]["spec"]
     assert sent == {"tolerations": other["podTemplate"]["spec"]["tolerations"], "affinity": {"nodeAffinity": None}}
 

@@ -204,6 +204,7 @@ def heard(process: subprocess.Popen[bytes], words: str) -> None:
     until(f"{words!r} was not said", says)
 
 
+BAD_KEY = "key tls.key of the Secret cache-tls: Error loading the key: "
 BAD: list[tuple[Files | None, Files | None, str]] = [
     ({}, None, "SecretNotFound: there is no Secret cache-tls with the key tls.crt"),
     (None, {}, "SecretNotFound: there is no Secret cache-passwords with the key password-file"),
@@ -214,21 +215,9 @@ BAD: list[tuple[Files | None, Files | None, str]] = [
     ),
     (ONE | {"tls.crt": b""}, None, "CertificateInvalid: the Secret cache-tls has no key tls.crt, or nothing in it"),
     (None, {"passwords": b"a:b"}, "PasswordsInvalid: the Secret cache-passwords has no key password-file, or nothing"),
-    (
-        ONE | {"tls.crt": b"junk"},
-        None,
-        "CertificateInvalid: key tls.crt of the Secret cache-tls: Error loading the certificate chain: ",
-    ),
-    (
-        ONE | {"tls.key": b"junk"},
-        None,
-        "CertificateInvalid: key tls.key of the Secret cache-tls: Error loading the key: ",
-    ),
-    (
-        ONE | {"tls.key": OTHER["tls.key"]},
-        None,
-        "CertificateInvalid: key tls.key of the Secret cache-tls: Error loading the key: ",
-    ),
+    (ONE | {"tls.crt": b"junk"}, None, "CertificateInvalid: key tls.crt of the Secret cache-tls: Error loading the c"),
+    (ONE | {"tls.key": b"junk"}, None, f"CertificateInvalid: {BAD_KEY}"),
+    (ONE | {"tls.key": OTHER["tls.key"]}, None, f"CertificateInvalid: {BAD_KEY}"),
 ]
 
 
@@ -263,14 +252,12 @@ def test_the_authority_of_clients_is_wanted_where_clients_show_certificates(
 
 LINE = "must be user:password, without a space in the user"
 PASSWORD_FILES: list[tuple[bytes, str]] = [
-    (b"a:b\n", ""),
     (b"a:b", ""),
     (b"a:b\r\nc:d\r\n", ""),
     (b"a:b c:d e\n", ""),
     (b"".join(b"user%d:x\n" % number for number in range(8)), ""),
     (b"".join(b"user%d:x\n" % number for number in range(9)), "there is a line 9: memcached takes at most 8"),
     (b"a:b\n\nc:d\n", f"line 2 {LINE}"),
-    (b"a:b\n\n", f"line 2 {LINE}"),
     (b"# users\na:b\n", f"line 1 {LINE}"),
     (b"a:b\nc\n", f"line 2 {LINE}"),
     (b"a:\n", f"line 1 {LINE}"),
@@ -307,13 +294,7 @@ def test_a_problem_ends_the_sidecar_once_and_it_waits_then_until_the_secret_is_m
     assert pod.ready
 
 
-def test_an_expired_certificate_lets_memcached_start_as_what_it_serves_is_looked_at_from_outside(pod: Pod) -> None:
-    pod.write("tls", EXPIRED)
-    pod.start(TLS, None)
-    until("it is not ready", lambda: pod.ready)
-
-
-@pytest.mark.parametrize("version", ["1.5.22", "1.6.9", "1.6.39"])
+@pytest.mark.parametrize("version", ["1.5.22", "1.6.39"])
 def test_a_memcached_that_takes_no_renewed_certificate_while_it_runs_is_told(
     make: Callable[..., Pod], version: str
 ) -> None:
@@ -329,9 +310,11 @@ def test_a_memcached_that_takes_no_renewed_certificate_while_it_runs_is_told(
 
 
 @pytest.mark.parametrize("version", ["1.6.40", "1.6.45_beta1", "1.7.0", "2.0.1"])
-def test_newer_ones_are_taken(make: Callable[..., Pod], version: str) -> None:
+def test_newer_ones_are_taken_and_expired_certificates_which_are_looked_at_from_outside(
+    make: Callable[..., Pod], version: str
+) -> None:
     pod = make(version=version)
-    pod.write("tls", ONE)
+    pod.write("tls", EXPIRED)
     pod.start(TLS, None)
     until("it is not ready", lambda: pod.ready)
 

@@ -19,18 +19,12 @@ def named(ordinal: int | str, edit: Edit = lambda _: None) -> PodRecord:
     """A pod as a StatefulSet's controller makes it, edited."""
     pod = live_pod()
     pod["status"]["podIP"] = "10.0.0.1"
+    labels = {"app": "memcached", "memcached_cr": NAME, "controller-revision-hash": f"{NAME}-74c86c4cfd"}
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": NAME, "uid": "u", "controller": True}
     pod["metadata"] |= {
         "name": f"{NAME}-{ordinal}",
-        "labels": {
-            "app": "memcached",
-            "memcached_cr": NAME,
-            "apps.kubernetes.io/pod-index": f"{ordinal}",
-            "controller-revision-hash": f"{NAME}-74c86c4cfd",
-            POD_NAME: f"{NAME}-{ordinal}",
-        },
-        "ownerReferences": [
-            {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": NAME, "uid": "u", "controller": True}
-        ],
+        "labels": labels | {POD_NAME: f"{NAME}-{ordinal}"},
+        "ownerReferences": [owner],
     }
     edit(pod)
     return pod_record(json.dumps(pod).encode())
@@ -77,17 +71,11 @@ def test_a_pod_that_merely_looks_like_one_is_nobodys(edit: Edit) -> None:
 NO_SH = 'failed to create containerd task: runc create failed: exec: "sh": executable file not found in $PATH: unknown'
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"state": {"terminated": {"reason": "StartError", "message": NO_SH}}},
-        {
-            "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}},
-            "lastState": {"terminated": {"reason": "StartError", "message": NO_SH}},
-        },
-    ],
-    ids=["just now", "later"],
-)
+ENDED = {"terminated": {"reason": "StartError", "message": NO_SH}}
+WAITS = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}}
+
+
+@pytest.mark.parametrize("fields", [{"state": ENDED}, {"state": WAITS, "lastState": ENDED}], ids=["just now", "later"])
 def test_an_image_without_the_shell_that_runs_memcached_is_named_by_the_field_that_needs_it(fields: Any) -> None:
     pod = named(0, lambda live: live["status"].update(containerStatuses=[{"name": "memcached", **fields}]))
     assert pod.problem.startswith("InvalidSpec: spec.warmRestart: must be false with an image that contains no sh")
@@ -95,6 +83,5 @@ def test_an_image_without_the_shell_that_runs_memcached_is_named_by_the_field_th
 
 
 def test_a_server_that_runs_with_another_image_since_has_no_such_problem() -> None:
-    ended = {"terminated": {"reason": "StartError", "message": NO_SH}}
-    container = {"name": "memcached", "state": {"running": {}}, "lastState": ended}
+    container = {"name": "memcached", "state": {"running": {}}, "lastState": ENDED}
     assert named(0, lambda live: live["status"].update(containerStatuses=[container])).problem == ""
