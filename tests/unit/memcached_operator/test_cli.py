@@ -57,40 +57,20 @@ class TestRun:
         assert [cli.main(command), cli.main([*command, *flags])] == [7, 7]
         assert started == [SCHEMA.load({}, {}), SCHEMA.load(values, {})]
 
-    @pytest.mark.parametrize(
-        ("arguments", "namespaces"),
-        [
-            (["-n", "a"], ("a",)),
-            (["--namespace", "a"], ("a",)),
-            (["--watch-namespace=a,b"], ("a", "b")),
-            (["-na", "--watch-namespace", "b,c", "--namespace=a"], ("a", "b", "c")),
-            (["-A"], ()),
-            (["--all-namespaces"], ()),
-            (["--watch-namespace="], ()),
-            ([], ("env",)),
-        ],
-    )
     def test_namespaces_come_from_any_of_the_flags_before_the_variable(
-        self,
-        monkeypatch: pytest.MonkeyPatch,
-        started: list[Settings],
-        arguments: list[str],
-        namespaces: tuple[str, ...],
+        self, monkeypatch: pytest.MonkeyPatch, started: list[Settings]
     ) -> None:
         monkeypatch.setenv("WATCH_NAMESPACE", "env")
-        assert cli.main(arguments) == 7
-        assert started[0].watch_namespaces == namespaces
-
-    def test_an_unknown_variable_of_ours_is_a_warning(
-        self, monkeypatch: pytest.MonkeyPatch, started: list[Settings], capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        monkeypatch.setenv("MEMCACHED_OPERATOR_WORKER", "3")
-        assert cli.main([]) == 7
-        assert started[0].workers == 16
-        assert capsys.readouterr().err.endswith(
-            "WARN  process.command: the environment variable MEMCACHED_OPERATOR_WORKER sets nothing; "
-            "did you mean MEMCACHED_OPERATOR_WORKERS?\n"
-        )
+        for arguments, namespaces in (
+            ("--watch-namespace=a,b", ("a", "b")),
+            ("-na --watch-namespace b,c --namespace=a", ("a", "b", "c")),
+            ("-A", ()),
+            ("--all-namespaces", ()),
+            ("--watch-namespace=", ()),
+            ("", ("env",)),
+        ):
+            assert cli.main(arguments.split()) == 7
+            assert started.pop().watch_namespaces == namespaces
 
 
 class TestWrongUsage:

@@ -14,17 +14,6 @@ from memcached_operator.api.v1alpha1 import MemcachedSpec, MemcachedStatus, vali
 INT32_MAX = 2**31 - 1
 
 
-@pytest.mark.parametrize("raw", [None, {}, b"", b"null", b"{}"])
-def test_a_missing_or_empty_spec_asks_for_one_server_of_the_operators_image(raw: Any) -> None:
-    assert validate_spec(raw) == MemcachedSpec(size=1, image=None)
-
-
-@pytest.mark.parametrize("size", [0, 1, 3, INT32_MAX])
-def test_every_whole_number_of_an_int32_from_0_on_is_a_size(size: int) -> None:
-    assert validate_spec(b'{"size": %d}' % size).size == size
-    assert validate_spec({"size": size}).size == size
-
-
 @pytest.mark.parametrize(
     ("raw", "shown"),
     [
@@ -104,11 +93,6 @@ def test_a_budget_is_a_number_of_servers_or_a_share_of_them(value: object) -> No
     budget = validate_spec({"disruptionBudget": {"maxUnavailable": value}}).disruption_budget
     assert budget is not None
     assert budget.max_unavailable == value
-
-
-@pytest.mark.parametrize("type_", ["Headless", "Disabled", None])
-def test_a_stateful_set_goes_with_any_service_that_gives_names_or_that_the_user_makes(type_: str | None) -> None:
-    assert validate_spec({"workload": "StatefulSet", "service": {"type": type_}}).workload == "StatefulSet"
 
 
 def test_names_fit_for_a_service_and_a_label_match_the_pattern() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from operator_runtime.client.errors import ServerError
-from operator_runtime.owned.contention import LOOK_S, REPAIRS, WINDOW_S
+from operator_runtime.owned.contention import LOOK_S, REPAIRS
 from operator_runtime.owned.owners import REASON
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE, container_of
@@ -190,24 +190,6 @@ async def test_that_the_other_manager_cannot_be_read_keeps_nobody_from_repairing
     await of_image.look()
     assert container_of(of_image.world.deployment)["image"] == IMAGE
     assert any(event.note.startswith("Another client keeps") for event in of_image.world.recorder.events)
-
-
-async def test_when_it_is_quiet_again_that_is_said_and_repairs_are_made_at_once(
-    of_image: OtherManager, caplog: pytest.LogCaptureFixture
-) -> None:
-    world = of_image.world
-    await of_image.contend(REPAIRS)
-    caplog.clear()
-    waited_s = 0.0
-    while (next_s := await of_image.look()) is not None:
-        world.clock.advance(next_s)
-        waited_s += next_s
-    assert waited_s < WINDOW_S + 2 * LOOK_S
-    assert caplog.messages == [f"no longer contested: no other client has changed {IMAGE_FIELD} for 60 s"]
-    of_image.strike()
-    assert world.wait_s(KEY) == 0.0
-    await of_image.look()
-    assert container_of(world.deployment)["image"] == IMAGE
 
 
 async def test_what_the_gauge_shows(of_image: OtherManager) -> None:

@@ -18,7 +18,6 @@ from tests.unit.memcached_operator.memcached.support import (
     IMAGE,
     NAME,
     NAMESPACE,
-    OTHER_UID,
     UID,
     container_of,
     live_deployment,
@@ -111,22 +110,6 @@ async def test_before_a_deployment_is_made_again_the_memcached_is_asked_for(
         await running.reconcile()
     assert running.api.verbs() == [GET_MEMCACHED, CREATE]
     assert caplog.messages == ["created Deployment with 2 replicas (it did not exist)"]
-
-
-async def test_no_deployment_is_made_again_for_a_memcached_that_is_gone(running: World) -> None:
-    del running.api.objects["Deployment", NAMESPACE, NAME]
-    running.show()
-    held = running.api.objects.pop(("Memcached", NAMESPACE, NAME))
-    assert await running.reconcile() == SOON
-    held["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
-    running.api.put(held)
-    running.clock.advance(VANISHED_RETRY_S)
-    assert await running.reconcile() == SOON
-    held["metadata"] |= {"deletionTimestamp": None, "uid": OTHER_UID}
-    running.api.put(held)
-    running.clock.advance(VANISHED_RETRY_S)
-    assert await running.reconcile() == SOON
-    assert running.api.verbs() == [GET_MEMCACHED]
 
 
 # Scale and repair
@@ -293,12 +276,3 @@ async def test_a_strangers_deployment_is_never_written_to_and_that_is_said_once_
     assert world.deployment["metadata"]["annotations"] == {OWNER_UID_ANNOTATION: UID}
     assert world.condition("Degraded") == ("False", "AsExpected")
     assert world.condition("Progressing") == ("True", "Deploying")
-
-
-async def test_the_deployment_of_a_predecessor_is_waited_for_without_a_complaint(world: World) -> None:
-    former = world.api.put(live_deployment())
-    former["metadata"]["ownerReferences"][0]["uid"] = OTHER_UID
-    await world.settle()
-    assert world.condition("Degraded") == ("False", "AsExpected")
-    assert world.condition("Progressing") == ("True", "Deploying")
-    assert "waiting for it to go" in world.message("Progressing")

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from memcached_operator.memcached.asking.answers import Answer
-from operator_runtime.client.errors import Forbidden, ServerError, TooManyRequests
+from operator_runtime.client.errors import Forbidden, ServerError
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.running_servers import (
     EVICT,
@@ -115,20 +115,6 @@ async def test_without_the_permission_servers_are_replaced_and_the_condition_say
         await sent(world)
     assert all(image(world, ordinal) == "memcached:2" for ordinal in range(3))
     assert world.condition("Degraded") == ("False", "AsExpected")
-
-
-async def test_the_condition_says_so_while_a_server_is_replaced_for_another_reason() -> None:
-    world = await warm()
-    world.api.refuse(CHANGE.partition(" ")[0], "Pod", *[Forbidden(403, "Forbidden", NO_RIGHT)] * 9)
-    change(world, image="memcached:2")
-    await sent(world)
-    former = pod(world, 1)
-    former["metadata"]["annotations"]["kubectl.kubernetes.io/restartedAt"] = "noon"
-    world.api.put(former)
-    world.api.refuse(EVICT.partition(" ")[0], "Pod", *[TooManyRequests(429, "TooManyRequests", "not now")] * 9)
-    world.clock.advance(PAUSE_S)
-    assert set(await sent(world)) == {EVICT}
-    assert world.condition("Degraded") == ("True", "Forbidden")
 
 
 async def test_a_policy_that_refuses_the_image_stops_it_at_no_cost() -> None:

@@ -25,7 +25,6 @@ from tests.unit.memcached_operator.memcached.running_servers import (
     UNREACHABLE,
     control,
     costs,
-    get_ready,
     pod,
     reasons,
     resize,
@@ -257,19 +256,6 @@ async def test_a_new_leader_that_reaches_no_server_or_may_not_read_pods_replaces
     named.told.clear()
     await sent(named)
     assert len(named.told) == 3
-
-
-async def test_memory_that_is_taken_back_reaches_a_server_that_was_not_ready_for_a_while(named: World) -> None:
-    more(named)
-    await sent(named)
-    get_ready(named, 2, ready=False)
-    await sent(named)
-    named.memcached(size=3, workload="StatefulSet")
-    await sent(named)
-    named.told.clear()
-    get_ready(named, 2)
-    await sent(named)
-    assert named.told == [("10.0.0.2", 64)]
 
 
 async def test_memory_that_servers_are_told_of_is_announced_once_however_long_it_takes(named: World) -> None:

@@ -9,15 +9,13 @@ import pytest
 from operator_runtime.cache.own_writes import PATIENCE_S
 from operator_runtime.client.errors import Conflict, Forbidden, Invalid, KubeError, NotFound, StatusCause
 from operator_runtime.controller.controller import Result
-from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, container_of, live_deployment
+from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, live_deployment
 from tests.unit.memcached_operator.memcached.world import (
     CREATE,
     DELAY_S,
     DONE,
-    GET_DEPLOYMENT,
     GET_MEMCACHED,
     KEY,
-    PATCH,
     SLOWLY,
     SOON,
     VANISHED_RETRY_S,
@@ -57,24 +55,6 @@ async def test_a_create_that_is_forbidden_is_told_and_tried_again_slowly_until_i
     assert world.recorder.events == [Event("Warning", reason, message)]
     await world.settle()
     assert world.condition("Degraded") == ("False", "AsExpected")
-
-
-async def test_what_was_refused_is_asked_again_with_a_change_or_after_a_while(running: World) -> None:
-    running.memcached(size=3)
-    running.show()
-    running.api.refuse("strategic_merge_patch", "Deployment", Forbidden(403, "Forbidden", FORBIDDEN))
-    await running.reconcile()
-    await running.reconcile(after_s=DELAY_S)
-    assert await running.look() == SLOWLY
-    assert running.api.verbs() == []
-
-    running.clock.advance(SLOWLY.requeue_after_s or 0.0)
-    running.api.refuse("strategic_merge_patch", "Deployment", Forbidden(403, "Forbidden", FORBIDDEN))
-    await running.reconcile()
-    assert "strategic_merge_patch Deployment" in running.api.verbs()
-    running.memcached(size=4)
-    await running.look()
-    assert running.deployment["spec"]["replicas"] == 4
 
 
 TERMINATING = StatusCause("NamespaceTerminating", "namespace shop is being terminated", "metadata.namespace")
@@ -202,42 +182,6 @@ async def test_a_kind_without_a_status_is_an_error_that_names_the_remedy(running
     running.api.refuse("merge_patch/status", "Memcached", NotFound(404, "", "404 page not found"))
     with pytest.raises(NotFound, match="has no status; install the operator's own CustomResourceDefinition"):
         await running.reconcile()
-
-
-async def test_what_an_admission_policy_reverts_is_complained_of_and_not_sent_with_each_event(
-    running: World, caplog: pytest.LogCaptureFixture
-) -> None:
-    container_of(running.deployment)["image"] = "mirror/memcached:1"
-    running.api.put(running.deployment)
-    running.show()
-    running.api.admission = lambda sent: container_of(sent).update(image="mirror/memcached:1")
-    with caplog.at_level(logging.INFO):
-        await running.reconcile()
-        assert running.api.verbs() == [PATCH]
-        assert await running.reconcile(after_s=DELAY_S) == SLOWLY
-        assert running.api.verbs() == [WRITE_STATUS]
-        assert await running.reconcile() == SLOWLY
-        assert running.api.calls == []
-    assert running.condition("Degraded") == ("True", "Reverted")
-    assert "mutating admission policy" in running.message("Degraded")
-    assert 'image was "mirror/memcached:1"' in running.message("Degraded")
-    assert not [each for each in caplog.messages if each.startswith("updated")]
-
-
-# Our own writes
-
-
-async def test_a_write_that_the_watch_never_shows_is_found_on_the_server_and_not_made_twice(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
-    await world.reconcile()
-    made = world.deployment
-    world.clock.advance(PATIENCE_S)
-    assert world.wait_s(KEY) == 0.0
-    await world.reconcile()
-    assert world.api.verbs() == [GET_MEMCACHED, CREATE, GET_DEPLOYMENT, WRITE_STATUS]
-    assert world.deployment == made
-    assert f"{KEY}: the watch has not shown our last write; going on with what it shows" in caplog.messages
 
 
 # Gone on the server, and a watch that is down

@@ -89,24 +89,6 @@ async def test_a_server_that_is_not_made_again_stops_the_rollout_and_is_told(nam
     assert named.condition("Degraded") == ("False", "AsExpected")
 
 
-async def test_the_only_server_that_does_not_get_ready_again_is_told(world: World) -> None:
-    world.memcached(size=1, workload="StatefulSet")
-    await world.look()
-    control(world)
-    await world.settle()
-    world.clock.advance(3600)
-    world.memcached(size=1, workload="StatefulSet", image="memcached:2")
-    for _ in range(5):
-        world.show()
-        await world.reconcile(after_s=DELAY_S)
-        control(world, unready=(0,))
-    assert world.condition("Degraded") == ("False", "AsExpected")
-    for _ in range(2):
-        world.show()
-        await world.reconcile(after_s=STUCK_AFTER_S)
-    assert world.condition("Degraded") == ("True", "RolloutStuck")
-
-
 async def test_no_server_is_replaced_by_one_of_a_template_that_somebody_else_wrote(named: World) -> None:
     """Nor is the present one put right at once, where somebody writes it again and again."""
     for _ in range(60):

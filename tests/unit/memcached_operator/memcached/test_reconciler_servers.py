@@ -136,22 +136,6 @@ async def test_the_names_that_clients_know_stay_as_long_as_their_servers_whateve
     assert after["spec"]["publishNotReadyAddresses"] is False
 
 
-async def test_names_that_go_with_their_servers_are_nobody_s_doing(world: World) -> None:
-    world.memcached(size=1, workload="StatefulSet", service={})
-    await world.look()
-    make_named_pods(world, 0)
-    await world.settle()
-    world.memcached(size=1, service={})
-    await writes(world)
-    pod = live_pod()
-    pod["status"]["podIP"] = "10.0.0.1"
-    world.api.put(pod)
-    await writes(world)
-    world.clock.advance(DRAIN_S)
-    assert "strategic_merge_patch Service" in await writes(world)
-    assert {sample.value for family in world.reconciler.families() for sample in family.samples} == {0.0}
-
-
 async def test_a_stateful_set_that_another_release_made_otherwise_is_replaced_and_no_server_leaves(
     named: World,
 ) -> None:

@@ -82,18 +82,6 @@ async def test_what_the_user_asks_for_waits_for_no_turn(named: World) -> None:
     assert await sent(named) == ["strategic_merge_patch StatefulSet", EVICT]
 
 
-async def test_one_that_rolls_for_its_user_waits_for_no_turn_any_more(named: World) -> None:
-    of_another_operator(named)
-    turns = named.reconciler._objects._running._turns
-    assert turns.take(OTHER)
-    await sent(named)
-    assert not turns.take(KEY._replace(name="third"))
-    named.memcached(size=3, workload="StatefulSet", image="memcached:2")
-    await sent(named)
-    turns.leave(OTHER)
-    assert named.woken == [KEY._replace(name="third")]
-
-
 @pytest.mark.parametrize("end", ["deleted", "unreadable", "paused", "refused"])
 async def test_one_that_cannot_go_on_passes_its_turn_on(named: World, end: str) -> None:
     of_another_operator(named)

@@ -15,16 +15,10 @@ from hypothesis import given, strategies as st
 from memcached_operator.api.names import IMAGE_MAX_LENGTH, InvalidSpec
 from memcached_operator.api.v1alpha1 import validate_spec
 from memcached_operator.memcached.spec import (
-    Auth,
     DisruptionBudget,
-    NetworkPolicy,
-    PodMetadata,
-    PodTemplate,
     Resources,
     Rollout,
-    Service,
     Spec,
-    Tls,
     read_spec,
     refuse_contradictions,
 )
@@ -164,23 +158,6 @@ FULL = b"""{
   "resources": {"requests": {"cpu": "1.5", "ephemeral-storage": 5}, "limits": {"memory": "2Gi"}},
   "rollout": {"pauseSeconds": 5, "paused": true}, "warmRestart": true
 }"""
-
-
-def test_every_field_is_read() -> None:
-    assert read_spec(FULL) == Spec(
-        size=3, image="memcached:1.6", workload="StatefulSet", publish="ConfigMap", drainSeconds=0, memory="1Gi",
-        maxConnections=4096, threads=8, maxItemSize="2Mi", extraArgs=("-o", "idle_timeout=60"), warmRestart=True,
-        service=Service(type="Disabled", annotations={"a": "b"}, labels={"c": "d"}),
-        disruptionBudget=DisruptionBudget(maxUnavailable="25%"),
-        podTemplate=PodTemplate(
-            metadata=PodMetadata(labels={"a": "b"}, annotations={"a": "b"}),
-            spec={"tolerations": [{"any": [1]}], "affinity": {"any": {"thing": None}}, "securityContext": {}},
-        ),
-        networkPolicy=NetworkPolicy(allowFrom=({"podSelector": {}},)),
-        tls=Tls("cache-tls", clientAuth="Require", reload="Restart"), auth=Auth("cache.passwords"),
-        resources=Resources(requests={"cpu": "1.5", "ephemeral-storage": 5}, limits={"memory": "2Gi"}),
-        rollout=Rollout(pauseSeconds=5, paused=True),
-    )  # fmt: skip
 
 
 def test_what_is_left_out_or_null_has_its_default() -> None:

@@ -160,16 +160,12 @@ async def test_nothing_is_awaited_where_something_is_in_the_way() -> None:
 class Many:
     """A reporter of as many Memcacheds as are wanted, whose servers are on their way."""
 
-    def __init__(self, status_delay_s: float = DELAY_S) -> None:
+    def __init__(self) -> None:
         self.world = world = World()
         self.reporter = StatusWriter(
-            world.parts.client,
-            world.owners,
-            recorded_by(cast(EventRecorder, world.recorder)),
-            status_delay_s=status_delay_s,
-            clock=world.clock,
-            utc_now=lambda: datetime.fromtimestamp(1_800_000_000, UTC),
-        )
+            world.parts.client, world.owners, recorded_by(cast(EventRecorder, world.recorder)),
+            status_delay_s=DELAY_S, clock=world.clock, utc_now=lambda: datetime.fromtimestamp(1_800_000_000, UTC),
+        )  # fmt: skip
 
     async def report(self, number: int, **found: Any) -> float | None:
         record = MemcachedRecord(NAMESPACE, f"m{number}", f"uid-{number}", "1", 1, False, b"{}", b"")

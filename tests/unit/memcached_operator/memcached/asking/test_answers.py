@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -111,7 +113,7 @@ def test_once_any_server_answered_others_can_be_reached(answers: Answers, said: 
 
 
 @pytest.mark.parametrize("changes", [{}, {"ready": False}, {"active": False}, {"address": ""}])
-def test_whoever_is_ready_and_has_an_address_is_asked(answers: Answers, changes: dict[str, object]) -> None:
+def test_whoever_is_ready_and_has_an_address_is_asked(answers: Answers, changes: dict[str, Any]) -> None:
     pod, asked = server_pod(**changes), not changes
     assert is_asked(pod) == asked
     assert [each.pod for each in answers.look([pod])] == ([pod.name] if asked else [])

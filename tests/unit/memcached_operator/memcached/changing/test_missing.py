@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from memcached_operator.memcached.changing.missing import LOOK_AFTER_S, LOOK_AGAIN_S
-from memcached_operator.memcached.workloads.pods import pod_record
+from memcached_operator.memcached.workloads.pods import PodRecord, pod_record
 from memcached_operator.memcached.workloads.terminating import OVERDUE_S, why_not_ended
 from operator_runtime.client.errors import Forbidden, Invalid, KubeError, NotFound, ServerError
 from tests.unit.fake_server import Json
@@ -53,17 +53,6 @@ async def test_a_pod_that_does_not_end_is_named_with_its_node_and_what_to_do(nam
     assert "2 of 3 servers are ready: 2 of 3 pods exist. " in named.message("Available")
     assert told in named.message("Available")
     del named.api.objects["Pod", NAMESPACE, SERVER]
-
-
-async def test_a_finalizer_that_keeps_a_pod_is_named(named: World) -> None:
-    pod(named, 2)["metadata"]["finalizers"] = ["example.com/hold", "example.com/too"]
-    delete(named, pod(named, 2))
-    await look(named, after_s=GRACE_S + OVERDUE_S + 1)
-    await look(named)
-    told = named.message("Degraded")
-    assert f"{SERVER} has been terminating since " in told
-    assert "because of the finalizers example.com/hold, example.com/too: the client that added it must remove" in told
-    assert "--force" not in told
 
 
 @pytest.mark.parametrize(
@@ -222,11 +211,14 @@ async def test_that_events_may_not_be_read_is_said_once_with_the_remedy(
 
 
 def test_of_many_pods_that_do_not_end_the_first_few_are_named() -> None:
-    pods = []
-    for ordinal in range(5):
-        metadata = {"name": f"{NAME}-{ordinal}", "uid": "u", "resourceVersion": "1", "namespace": NAMESPACE}
-        ends = {"deletionTimestamp": "2026-11-21T12:00:30Z", "deletionGracePeriodSeconds": GRACE_S}
-        pods.append(pod_record(json.dumps({"metadata": metadata | ends, "spec": {"nodeName": "a"}}).encode()))
+    def ending(name: str, **more: object) -> PodRecord:
+        metadata = {"name": name, "uid": "u", "resourceVersion": "1", "namespace": NAMESPACE, **more}
+        metadata |= {"deletionTimestamp": "2026-11-21T12:00:30Z", "deletionGracePeriodSeconds": GRACE_S}
+        return pod_record(json.dumps({"metadata": metadata, "spec": {"nodeName": "a"}}).encode())
+
+    held = why_not_ended([ending("x", finalizers=["a/b", "c/d"])])
+    assert "because of the finalizers a/b, c/d: the client that added it must remove" in held
+    pods = [ending(f"{NAME}-{ordinal}") for ordinal in range(5)]
     told = why_not_ended(pods)
     assert f"{NAME}-0 has been terminating since 2026-11-21T12:00:00Z, and its node a " in told
     assert f"{NAME}-2" in told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 import pytest
@@ -15,7 +15,6 @@ from tests.unit.memcached_operator.memcached.server_model import START, named_po
 from tests.unit.memcached_operator.memcached.support import NAME, pod_of
 
 PAUSE_S = 60
-LONG_AGO = int((START - timedelta(hours=1)).timestamp())
 SPEC = Spec(size=3, workload="StatefulSet", rollout=Pace(pauseSeconds=PAUSE_S))
 
 
