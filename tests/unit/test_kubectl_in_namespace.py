@@ -46,10 +46,3 @@ def test_a_wait_in_vain_says_what_for_what_kubectl_said_and_what_was_there_in_th
         kubectl_of(answers).wait("mc/shop", "condition=Ready")
     assert answers.calls[-1] == ("get", "mc/shop", "-o=yaml")
     assert str(caught.value).endswith("It was, in the end:\nkind: Memcached")
-
-
-@pytest.mark.parametrize("condition", ["create", "delete"])
-def test_that_something_comes_or_goes_is_one_wait(condition: str) -> None:
-    answers = Answers()
-    kubectl_of(answers).wait("mc/shop", condition)
-    assert [call[2] for call in answers.calls] == [f"--for={condition}"]

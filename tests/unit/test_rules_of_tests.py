@@ -21,32 +21,24 @@ BOUNDS = (
     "began = perf_counter()\n    took = perf_counter() - began\n    assert LIMIT_S >= took",
     "began, before = time.monotonic(), 1\n    spent = time.monotonic() - began\n    assert 1 < spent < 9 * before",
     "began = loop.time()\n    assert loop.time() - began <= 1.0",
-    "began: float = time.monotonic()\n    assert time.monotonic() - began < 2",
     "spent = 0.0\n    spent += time.monotonic() - began\n    assert spent < 2",
     "delays = []\n    delays.append(told.at_s - going.at_s)\n    if delays[-1] < LIMIT_S:\n        return",
     "assert (received_at(late) - killed).total_seconds() < 3",
-    "assert datetime.now(UTC) - made < LIMIT",
     "killed = time.time()\n    assert acquired(lease) - killed < LEASE_S + MARGIN_S",
     "assert after.rss_bytes <= before.rss_bytes + 1024",
     "cpu_s = value('process_cpu_seconds_total') - before\n    assert cpu_s < 0.5",
-    "assert scrape.value('process_open_fds') <= 12",
-    "assert len(threads) < 5",
     "assert [each.took_s for each in found if each.took_s > LIMIT_S] == []",
 )
 NO_BOUNDS = (
     "began = time.monotonic()\n    work()\n    assert time.monotonic() - began >= PAUSE_S",
     "ends = time.monotonic() + 9\n    assert time.monotonic() < ends, 'not within 9 s'",
-    "ends = time.monotonic() + 9\n    left_s = ends - time.monotonic()\n    assert left_s > 0",
     "left_s = ends - time.monotonic()\n    if left_s <= 0:\n        fail()",
     "began = time.monotonic()\n    while time.monotonic() - began < 9:\n        look()",
     "before = time.monotonic()\n    assert before <= failed_since <= time.monotonic()",
-    "before_s = time.process_time()\n    assert before_s - 0.02 <= found.server_s",
     "assert clock.now - began <= BACKOFF_S",
     "assert not [1 for a, b in pairs if received_at(b) - received_at(a) < PAUSE_S]",
     "slow = [each for each in found if each.took_s > LIMIT_S]\n    print(slow)",
     "assert 0 < rss_mib <= peak_mib",
-    "assert max(map(received_at, before)) < led",
-    "assert spec['cpu'] == '100m'",
 )
 SLEEPS = (
     "time.sleep(1)",
@@ -64,18 +56,14 @@ EQUALITIES = (
     "assert operator.lines == ['ready']",
     "assert operator.lines[since:] == []",
     "assert len(operator.lines) == 3",
-    "assert operator.log.splitlines() == []",
     "assert watched.complaints() == []",
     "assert not log.complaints",
-    "assert len(watched.complaints()) == len(KINDS)",
     "said = log.complaints\n    assert [line for line in said if QUIET not in line] == []",
     "assert [line for line in operator.lines if not any(each in line for each in QUIET)] == []",
     "assert said() == log.complaints",
     "assert cluster.audit_events(since=mark) == []",
     "found = written(writes_of(cluster, 'a', since=mark))\n    assert sorted(found) == ['patch services a']",
-    "assert len(cluster.audit_events()) == 2",
     "assert caplog.messages == ['ready']",
-    "assert caplog.records == []",
 )
 NO_EQUALITIES = (
     "assert any('ready' in line for line in operator.lines)",
@@ -85,9 +73,7 @@ NO_EQUALITIES = (
     "assert [each for each in cluster.audit_events() if each.verb == 'delete'] == []",
     "assert [write for write in writes(kubectl, 'shop', mark) if write.startswith('deployments')] == []",
     "assert {each.user for each in requests_of(cluster, 'a')} == {'system:serviceaccount:a:operator'}",
-    "assert deployment_writes(kubectl, 'shop')[-1] == 'deployments 201'",
     "assert writes(kubectl, 'shop', mark)[-2:] == ['deployments 409', 'deployments 200']",
-    "assert len(cluster.audit_events()) >= 2",
     "assert kubectl('get', 'pods').splitlines() == []",
 )
 NAMESPACES = (
@@ -131,11 +117,6 @@ def test_what_breaks_a_rule_is_told_of_once_with_its_line(rule: str, body: str) 
     assert words.startswith(rule)
 
 
-def test_what_breaks_a_rule_is_found_in_a_class_too() -> None:
-    source = "class TestIt:\n    def test_it(self) -> None:\n        assert rss < 5\n"
-    assert len(breaks(source, PurePosixPath("tests/integration/test_it.py"))) == 1
-
-
 @pytest.mark.parametrize("body", [*NO_BOUNDS, *NO_SLEEPS, *NO_EQUALITIES, *NO_NAMESPACES])
 def test_what_keeps_the_rules_is_not_told_of(body: str) -> None:
     assert found(body) == []
@@ -152,8 +133,3 @@ def test_what_keeps_the_rules_is_not_told_of(body: str) -> None:
 )
 def test_a_rule_holds_where_it_has_a_meaning(body: str, path: str) -> None:
     assert found(body, path) == []
-
-
-@pytest.mark.parametrize("body", ["assert rss < 5", "time.sleep(1)"])
-def test_in_unit_tests_time_is_no_bound_either(body: str) -> None:
-    assert len(found(body, "tests/unit/lab/test_it.py")) == 1

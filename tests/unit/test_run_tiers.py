@@ -7,7 +7,7 @@ import pytest
 
 from lab.cache import BuildError
 from tests import run_tiers
-from tests.run_tiers import Outcome, Plan, Result, build, command_of, exit_code, run, split_arguments, summary
+from tests.run_tiers import Outcome, Plan, Result, command_of, exit_code, run, split_arguments, summary
 from tests.tiers import TIERS, Run, Tier
 
 PASSED = Outcome("unit", Result.PASSED, took_s=2.6)
@@ -28,19 +28,13 @@ def command(tier: Tier, plan: Plan) -> list[str]:
 @pytest.mark.parametrize(
     ("outcomes", "line"),
     [
-        (
-            [FAILED, PASSED, LEFT_OUT],
-            "lint failed (exit code 1); unit passed in 3 s; e2e left out (no containerd)",
-        ),
+        ([FAILED, PASSED, LEFT_OUT], "lint failed (exit code 1); unit passed in 3 s; e2e left out (no containerd)"),
         (
             [PASSED, LEFT_TO_GATE, *LEFT_TO_ALL],
             "unit passed in 3 s; left to ./dev test --gate: core; "
             "left to ./dev test --all: tests marked slow, image, helm",
         ),
-        (
-            [replace(PASSED, passed_alone=("tests/unit/test_a.py::test_x",))],
-            "unit passed in 3 s; passed only alone: tests/unit/test_a.py::test_x",
-        ),
+        ([replace(PASSED, passed_alone=("a.py::test_x",))], "unit passed in 3 s; passed only alone: a.py::test_x"),
     ],
 )
 def test_the_closing_line_names_each_tier_and_why_it_did_not_pass(outcomes: list[Outcome], line: str) -> None:
@@ -81,12 +75,6 @@ def test_paths_among_the_arguments_select_within_their_own_tier(
     assert split_arguments(arguments, ("tests/unit", "tests/kubectl")) == selected
 
 
-def test_every_tier_has_a_name_of_its_own_and_tests_no_more_processes_than_processors() -> None:
-    assert len({tier.name for tier in TIERS}) == len(TIERS)
-    assert all(tier.workers <= 2 for tier in TIERS)
-    assert all(any((run_tiers.ROOT / folder).rglob("test_*.py")) for tier in TIERS for folder in tier.folders)
-
-
 @pytest.mark.parametrize(
     ("arguments", "plan"),
     [
@@ -101,14 +89,8 @@ def test_everything_runs_where_all_is_asked_for_or_a_path_is_named(arguments: li
     assert Plan.of(arguments) == plan
 
 
-PYTHON_ALONE = {
-    "lint",
-    "docs",
-    "demo",
-    "unit",
-    "conformance and examples on the simulator",
-    "integration on the simulator",
-}
+ON_SIMULATOR = {f"{tiers} on the simulator" for tiers in ("conformance and examples", "integration")}
+PYTHON_ALONE = {"lint", "docs", "demo", "unit", *ON_SIMULATOR}
 
 
 @pytest.mark.parametrize(
@@ -128,15 +110,6 @@ def test_in_the_gate_each_test_of_the_integration_runs_on_one_server() -> None:
     assert all("core" not in " ".join(command(tier, EVERYTHING)) for tier in tiers.values())
 
 
-def test_what_cannot_be_built_is_named_and_the_rest_is_built() -> None:
-    def fail() -> None:
-        raise BuildError("no compiler")
-
-    built: list[str] = []
-    assert build({"one": fail, "two": lambda: built.append("two")}) == {"one": "one: no compiler"}
-    assert built == ["two"]
-
-
 def test_what_cannot_be_built_fails_the_tiers_that_need_it_but_for_the_quick_run() -> None:
     def fail() -> None:
         raise BuildError("no compiler")
@@ -147,13 +120,6 @@ def test_what_cannot_be_built_fails_the_tiers_that_need_it_but_for_the_quick_run
         (Result.FAILED, "Kubernetes: no compiler")
     ]
     assert [outcome.result for outcome in run([tier], Plan(Run.QUICK, none))] == [Result.LEFT_OUT]
-
-
-def test_what_takes_long_to_build_is_built_before_the_tiers_whose_tests_use_it() -> None:
-    needs = {tier.name: set(tier.needs) for tier in TIERS}
-    compiled = {"Kubernetes", "Helm", "Prometheus", "prometheus-operator"}
-    assert needs["integration on kubernetes"] >= compiled
-    assert needs["e2e on a real node"] >= compiled | {"CoreDNS", "the operator's image"}
 
 
 @pytest.mark.parametrize(
@@ -169,35 +135,10 @@ def test_a_tier_that_cannot_run_says_why(tier: Tier, arguments: list[str], outco
     assert (found.result, found.reason) == outcome
 
 
-def test_a_recipe_is_run_by_just() -> None:
-    assert command(Tier("lint", recipe=("lint",)), EVERYTHING) == ["just", "lint"]
-
-
-def test_the_whole_of_a_tier_is_shared_among_its_workers_and_a_few_tests_are_not() -> None:
-    tier = Tier("unit", folders=("tests/unit",), workers=3)
-    assert "--numprocesses=3" in command(tier, EVERYTHING)
-    assert "--numprocesses=3" not in command(tier, Plan(Run.ALL, ("-k", "queue")))
-
-
-def test_slow_tests_are_left_to_all() -> None:
-    tier = Tier("unit", folders=("tests/unit",), since=Run.QUICK)
-    assert command(tier, QUICK)[-3:] == ["-m", "not slow", "tests/unit"]
-    assert "not slow" not in command(tier, EVERYTHING)
-
-
 @pytest.fixture(autouse=True)
 def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """This run must not write where the run writes that it is a test of."""
     monkeypatch.setattr(run_tiers, "_REPORT", tmp_path / "report.xml")
-
-
-def test_a_run_of_which_nothing_is_selected_builds_nothing() -> None:
-    def fail() -> None:
-        pytest.fail("nothing needs it")
-
-    tiers = [Tier("lint", recipe=("lint",)), Tier("e2e", folders=("tests/e2e",), needs={"it": fail})]
-    outcomes = run(tiers, Plan(Run.ALL, ("tests/unit",)))
-    assert [outcome.result for outcome in outcomes] == [Result.LEFT_OUT, Result.LEFT_OUT]
 
 
 FLAKY = """
@@ -254,15 +195,3 @@ def test_a_test_that_fails_twice_fails_the_run_whatever_another_one_does(folder:
     )
     assert [test.rpartition("::")[2] for test in outcome.passed_alone] == ["test_it_fails_the_first_time"]
     assert exit_code([outcome], complete=False) == 1
-
-
-@pytest.mark.parametrize(
-    "modules",
-    [["import nothing_of_this_name"], [f"def test_{number}(): assert False\n" for number in range(21)]],
-    ids=["a module that cannot be imported", "more than chance"],
-)
-def test_a_tier_that_failed_by_more_than_some_tests_is_not_asked_again(
-    folder: Path, modules: list[str], capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert outcome_of(folder, *modules).result is Result.FAILED
-    assert "again, alone" not in capfd.readouterr().out

@@ -1,15 +1,12 @@
 """Reading a process's figures from /proc, and waiting for its rest."""
 
 import asyncio
-import os
 import sys
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from benchmarks.process import OperatorDied, OperatorProcess, ServersTime, memory_mib, ticks
+from benchmarks.process import OperatorDied, OperatorProcess, memory_mib, ticks
 
 # Linux, shortened at the end.
 STAT = "4242 ({name}) S 1 4242 4242 0 -1 4194560 900 0 3 0 1234 56 7 8 20 0 5 0 9999 123456789 2000"
@@ -31,31 +28,3 @@ async def test_an_operator_that_ends_by_itself_is_reported_with_its_last_words(t
     async with asyncio.timeout(60):
         with pytest.raises(OperatorDied, match=r"code 3; its last words:\nno such flag"):
             await operator.died()
-
-
-async def test_an_idle_operator_rests_and_ends_when_asked(tmp_path: Path) -> None:
-    program = [sys.executable, "-c", "import time; time.sleep(60)"]
-    operator = OperatorProcess(program, {}, tmp_path / "operator.log")
-    try:
-        async with asyncio.timeout(60):
-            assert await operator.rests() >= operator.started_s
-            rss_mib, peak_mib = operator.rss_mib()
-            assert 0 < rss_mib <= peak_mib
-            await operator.stop()
-        with pytest.raises(OperatorDied, match="code -15"):
-            operator.check()
-    finally:
-        operator.kill()
-
-
-@dataclass(frozen=True)
-class TwoServers:
-    apiserver_pid: int | None
-    etcd_pid: int | None
-
-
-def test_time_of_the_servers_is_that_of_their_processes() -> None:
-    before_s = time.process_time()
-    now = ServersTime.now(TwoServers(os.getpid(), 1))
-    assert before_s - 0.02 <= now.apiserver_s <= time.process_time() + 0.02  # /proc counts in ticks of 10 ms
-    assert now.both_s == now.apiserver_s + now.etcd_s

@@ -92,43 +92,6 @@ def test_nothing_is_measured_for_a_tree_with_uncommitted_changes(
     assert "commit first" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("later", ["fedcba9", HistoryError("commit first")])
-def test_a_tree_that_changed_meanwhile_is_shown_and_not_recorded(
-    later: str | HistoryError,
-    kept: Path,
-    measured: Plans,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    commits(monkeypatch, "0abc123", later)
-    assert command.main(["--quick", "--record"]) == 1
-    assert read(kept.read_text()) == []
-    printed = capsys.readouterr()
-    assert "0.75x" in printed.out
-    assert "nothing is recorded" in printed.err
-
-
-def test_a_run_without_some_figure_is_shown_and_not_recorded(
-    kept: Path, measured: Plans, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def failed(plan: Plan, name: str, number: int, _: object, __: object) -> Run:
-        return Run(operator=name, round=number, figures={}, requests={}, notes=["it took too long"])
-
-    monkeypatch.setattr(rounds, "measure", failed)
-    commits(monkeypatch, "0abc123")
-    assert command.main(["--quick", "--record"]) == 1
-    assert read(kept.read_text()) == []
-    printed = capsys.readouterr()
-    assert "go, round 1: it took too long" in printed.out
-    assert "a figure could not be had" in printed.err
-
-
-def test_a_history_that_cannot_be_read_is_said_before_anything_is_measured(kept: Path, measured: Plans) -> None:
-    kept.write_text("date,commit\n")
-    assert command.main(["--quick"]) == 1
-    assert measured == []
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -1,20 +1,15 @@
 """The benchmark's output for people and for machines."""
 
-import msgspec
-
 from benchmarks.figures import Run
 from benchmarks.report import Report, markdown, table
 
-OURS = Run(
-    operator="ours",
-    round=1,
-    figures={"load_cpu_s": 1.5, "restart_writes": 0, "rss_idle_mib": None},
-    requests={"create deployments 201": 7},
-    notes=["the load took longer than 9 s"],
-)
-GO = Run(
-    operator="go", round=1, figures={"load_cpu_s": 3.0, "restart_writes": 0, "rss_idle_mib": 30}, requests={}, notes=[]
-)
+
+def run(operator: str, requests: dict[str, int], **figures: float | None) -> Run:
+    return Run(operator=operator, round=1, figures=figures, requests=requests, notes=[])
+
+
+OURS = run("ours", {"create deployments 201": 7}, load_cpu_s=1.5, restart_writes=0, rss_idle_mib=None)
+GO = run("go", {}, load_cpu_s=3.0, restart_writes=0, rss_idle_mib=30)
 
 
 def report(*runs: Run) -> Report:
@@ -26,25 +21,12 @@ def row(text: str, label: str) -> list[str]:
     return line.removeprefix(label).split()
 
 
-def test_each_figure_stands_beside_its_ratio_to_go() -> None:
-    assert row(table(report(OURS, GO)), "CPU of the operator for the load, s") == ["1.50", "(0.50x)", "3.00"]
-
-
-def test_a_baseline_of_zero_gives_the_figure_without_a_ratio() -> None:
-    assert row(table(report(OURS, GO)), "restart, nothing to do: writes") == ["0", "0"]
-
-
-def test_a_missing_figure_is_a_dash() -> None:
-    assert row(table(report(OURS, GO)), "RSS idle, MiB") == ["-", "30.0"]
-
-
-def test_one_operator_alone_has_no_ratios() -> None:
-    assert "x)" not in table(report(OURS))
-
-
-def test_without_go_ratios_are_to_the_first() -> None:
-    more = msgspec.structs.replace(OURS, operator="ours-16", figures={"load_cpu_s": 3.0})
-    assert row(table(report(OURS, more)), "CPU of the operator for the load, s") == ["1.50", "3.00", "(2.00x)"]
+def test_each_figure_stands_beside_its_ratio_to_go_where_there_is_one() -> None:
+    text = table(report(OURS, GO))
+    assert row(text, "CPU of the operator for the load, s") == ["1.50", "(0.50x)", "3.00"]
+    assert row(text, "restart, nothing to do: writes") == ["0", "0"]
+    assert row(text, "RSS idle, MiB") == ["-", "30.0"]
+    assert row(text, "create deployments 201") == ["7"]
 
 
 def test_a_document_has_the_same_figures() -> None:
@@ -56,9 +38,3 @@ def test_a_document_has_the_same_figures() -> None:
         "| --- | --- | --- |",
     ]
     assert "| CPU of the operator for the load, s | 3.00 | 1.50 (0.50 \N{MULTIPLICATION SIGN}) |" in lines
-
-
-def test_requests_and_notes_follow() -> None:
-    text = table(report(OURS, GO))
-    assert row(text, "create deployments 201") == ["7"]
-    assert "ours, round 1: the load took longer than 9 s" in text

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import pytest
 
 from benchmarks.watching.capture import NAME, Captured
 from benchmarks.watching.server import Server
 from benchmarks.watching.world import World
 
 DEADLINE_S = 60.0
-STATUS = "/apis/cache.example.com/v1alpha1/namespaces/default/memcacheds/cache-1/status"
 PODS = "/api/v1/pods"
 
 
@@ -45,27 +43,6 @@ def test_each_memcached_has_a_deployment_and_pods_of_its_own() -> None:
     assert len(uids) == 2
 
 
-def test_a_change_of_readiness_stays_until_it_is_taken_back() -> None:
-    world = World(captured(), 2)
-
-    def ready(number: int) -> str:
-        conditions = json.loads(world.pod(number))["status"]["conditions"]
-        return str({each["type"]: each["status"] for each in conditions}["Ready"])
-
-    world.set_ready(1, ready=False)
-    assert [ready(number) for number in range(4)] == ["True", "False", "True", "True"]
-    world.set_ready(1, ready=True)
-    assert ready(1) == "True"
-
-
-def test_each_change_has_a_higher_version_than_all_before() -> None:
-    world = World(captured(), 1)
-    before = int(json.loads(world.pod(0))["metadata"]["resourceVersion"])
-    changed = [json.loads(world.touch(number)) for number in (0, 1)]
-    versions = [int(each["metadata"]["resourceVersion"]) for each in changed]
-    assert before < versions[0] < versions[1] == world.version
-
-
 def test_a_written_status_is_merged_and_counted() -> None:
     world = World(captured(), 2)
     answer = world.write_status("cache-1", b'{"status":{"readyReplicas":1,"replicas":null}}')
@@ -73,13 +50,6 @@ def test_a_written_status_is_merged_and_counted() -> None:
     assert json.loads(answer)["status"] == {"readyReplicas": 1, "nodes": ["cache-1-a", "cache-1-b"]}
     assert json.loads(world.memcached(1)) == json.loads(answer)
     assert world.status_writes == 1
-
-
-@pytest.mark.parametrize("name", ["cache-2", "another", "cache-x"])
-def test_the_status_of_what_is_not_there_cannot_be_written(name: str) -> None:
-    world = World(captured(), 2)
-    assert world.write_status(name, b'{"status":{}}') is None
-    assert world.status_writes == 0
 
 
 async def test_a_streaming_list_brings_all_pods_and_then_their_changes(tmp_path: Path) -> None:
@@ -96,20 +66,6 @@ async def test_a_streaming_list_brings_all_pods_and_then_their_changes(tmp_path:
                 lines = [json.loads(await stream.content.readline()) for _ in range(3)]
             assert [each["object"]["metadata"]["name"] for each in lines] == ["cache-0-a", "cache-1-a", "cache-2-a"]
             assert [each["object"]["status"]["containerStatuses"][0]["ready"] for each in lines] == [False] * 3
-    finally:
-        await server.stop()
-
-
-async def test_writes_of_a_status_are_taken_and_all_else_is_noted(tmp_path: Path) -> None:
-    server = Server(tmp_path, World(captured(), 3))
-    await server.start()
-    try:
-        async with _client(server) as session, asyncio.timeout(DEADLINE_S):
-            async with session.patch(STATUS, data=b'{"status":{"replicas":1}}') as answer:
-                assert (await answer.json())["status"]["replicas"] == 1
-            async with session.delete("/api/v1/namespaces/default/pods/cache-0-a") as answer:
-                assert answer.status == 404
-            assert server.requests.unknown == {"DELETE /api/v1/namespaces/default/pods/cache-0-a": 1}
     finally:
         await server.stop()
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.cache import NO_BUILDS_VARIABLE, BuildError, NotBuiltError, kept
+from lab.cache import NO_BUILDS_VARIABLE, BuildError, kept
 
 
 @pytest.fixture(autouse=True)
@@ -32,14 +32,3 @@ def test_a_folder_of_the_cache_that_could_not_be_filled_is_not_there(tmp_path: P
     with pytest.raises(BuildError, match="no compiler"):
         kept(tmp_path / "thing-v1-abc", "a thing", fail)
     assert [path.name for path in tmp_path.iterdir()] == ["thing-v1-abc.lock"]
-
-
-def test_a_run_that_builds_nothing_has_what_is_there_and_is_told_what_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    there = kept(tmp_path / "there", "one thing", lambda folder: None)
-    monkeypatch.setenv(NO_BUILDS_VARIABLE, "1")
-    assert kept(there, "one thing", lambda folder: None) == there
-    with pytest.raises(NotBuiltError, match=r"^another thing was never built"):
-        kept(tmp_path / "away", "another thing, about 5 minutes on 2 cores", lambda folder: None)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["there", "there.lock"]

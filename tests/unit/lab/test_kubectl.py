@@ -1,4 +1,3 @@
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -34,12 +33,3 @@ def test_a_call_without_end_is_ended_and_which_it_was_is_told(
     silent = _program(tmp_path, "exec sleep 600")
     with pytest.raises(LabError, match=r"kubectl wait mc/shop: no end within 0\.1 s; it had said: nothing"):
         _run(silent, "wait", "mc/shop", check=check)
-
-
-def test_of_a_call_without_end_it_is_told_what_it_had_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(command: list[object], **_: object) -> None:
-        raise subprocess.TimeoutExpired([str(each) for each in command], 90.0, b"one\n", b"two\n")
-
-    monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(LabError, match=r"it had said: one\n two$"):
-        _run(tmp_path / "kubectl", "wait", "mc/shop")

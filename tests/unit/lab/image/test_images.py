@@ -1,5 +1,4 @@
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -29,11 +28,6 @@ def test_the_dockerfile_names_its_bases_by_digest() -> None:
     bases = base_images((ROOT / "Dockerfile").read_text())
     assert set(bases) == {"BUILD_IMAGE", "BASE_IMAGE"}
     assert all(re.search(r"^[\w.-]+\.[a-z]+/[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}$", name) for name in bases.values())
-
-
-def test_a_dockerfile_with_other_bases_is_refused_by_name() -> None:
-    with pytest.raises(ImageError, match=r"\['OTHER_IMAGE'\]; needed: \['BASE_IMAGE', 'BUILD_IMAGE'\]"):
-        base_images("ARG OTHER_IMAGE=scratch\n")
 
 
 def test_the_dockerfile_s_version_is_the_project_s() -> None:
@@ -88,20 +82,6 @@ def test_nothing_gets_through_dockerignore_but_what_it_names() -> None:
     assert {line.removeprefix("!") for line in lines if line.startswith("!")} == set(" ".join(copied).split())
 
 
-def test_what_dockerignore_lets_through_and_is_not_there_is_named(tmp_path: Path) -> None:
-    (tmp_path / "Dockerfile").write_text("FROM scratch\n")
-    (tmp_path / ".dockerignore").write_text("*\n!tools/pack.py\n")
-    with pytest.raises(ImageError, match=r"it has no tools/pack\.py$"):
-        images._context(tmp_path)
-
-
-@pytest.mark.parametrize("wanted", ["registry", "auto"])
-def test_bases_that_are_there_already_are_taken(monkeypatch: pytest.MonkeyPatch, wanted: str) -> None:
-    monkeypatch.setenv(images.BASES_VARIABLE, wanted)
-    monkeypatch.setattr(Builder, "has", lambda self, image: True)
-    assert images._choose_bases(Builder("buildah"), {"BASE_IMAGE": "a", "BUILD_IMAGE": "b"}) == {}
-
-
 def test_who_wants_a_registry_s_bases_gets_them_or_is_told_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Builder, "has", lambda self, image: False)
     monkeypatch.setattr(Builder, "pull", lambda self, image: f"no {image}")
@@ -111,21 +91,3 @@ def test_who_wants_a_registry_s_bases_gets_them_or_is_told_what_is_wrong(monkeyp
     monkeypatch.setenv(images.BASES_VARIABLE, "mine")
     with pytest.raises(ImageError, match="IMAGE_BASES='mine' is none of registry, stand-in, auto"):
         images._choose_bases(Builder("buildah"), {"BASE_IMAGE": "a", "BUILD_IMAGE": "b"})
-
-
-def test_the_revision_says_when_a_checkout_was_changed(tmp_path: Path) -> None:
-    def git(*arguments: str) -> str:
-        author = ("-c", "user.name=x", "-c", "user.email=x@example.com")
-        command = ["git", "-C", str(tmp_path), *author, *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-    assert images._labels(tmp_path / "none") == {"REVISION": "", "SOURCE": ""}
-    git("init", "--quiet")
-    (tmp_path / "Dockerfile").write_text("FROM scratch\n")
-    git("add", "Dockerfile")
-    git("commit", "--quiet", "-m", "one")
-    git("remote", "add", "origin", "https://git.example.com/operator.git")
-    head = git("rev-parse", "HEAD")
-    assert images._labels(tmp_path) == {"REVISION": head, "SOURCE": "https://git.example.com/operator"}
-    (tmp_path / "Dockerfile").write_text("FROM other\n")
-    assert images._labels(tmp_path)["REVISION"] == f"{head}-dirty"

@@ -34,14 +34,6 @@ def test_a_certificate_is_lent_itself_and_found_where_it_is_mounted(tmp_path: Pa
     assert "cert = /run/secrets/pip-cert\n" in lent["pip-conf"].read_text()
 
 
-def test_several_indexes_stay_several(tmp_path: Path) -> None:
-    conf = "[global]\nextra-index-url =\n    https://a.example.com\n    https://b.example.com\n"
-    lent = secrets(tmp_path, {}, [_conf(tmp_path / "mine.conf", conf)])
-    parser = configparser.RawConfigParser()
-    parser.read(lent["pip-conf"])
-    assert parser["global"]["extra-index-url"].split() == ["https://a.example.com", "https://b.example.com"]
-
-
 def test_later_files_and_narrower_sections_win_and_variables_win_over_all(tmp_path: Path) -> None:
     files = [
         _conf(tmp_path / "a.conf", "[global]\nindex-url = a\ntimeout = 1\nretries = 1\n[install]\nretries = 2\n"),
@@ -50,20 +42,6 @@ def test_later_files_and_narrower_sections_win_and_variables_win_over_all(tmp_pa
     ]
     found = effective(files, {"PIP_TIMEOUT": "9"})
     assert found == {"index-url": "b", "timeout": "9", "retries": "2"}
-
-
-def test_the_certificate_that_pip_would_find_for_itself_counts_where_none_is_set(tmp_path: Path) -> None:
-    assert effective([], {"REQUESTS_CA_BUNDLE": "/bundle"}) == {"cert": "/bundle"}
-    assert effective([], {"REQUESTS_CA_BUNDLE": "/bundle", "PIP_CERT": "/own"}) == {"cert": "/own"}
-
-
-def test_pip_s_own_files_are_looked_for_where_pip_looks(tmp_path: Path) -> None:
-    _conf(tmp_path / ".config" / "pip" / "pip.conf", "[global]\nindex-url = mine\n")
-    named = _conf(tmp_path / "named.conf", "[global]\nretries = 7\n")
-    environment = {"HOME": str(tmp_path), "PIP_CONFIG_FILE": str(named)}
-    settings = secrets(tmp_path, environment)["pip-conf"].read_text()
-    assert "index-url = mine\n" in settings
-    assert "retries = 7\n" in settings
 
 
 def test_what_is_a_path_here_and_nothing_there_is_not_lent() -> None:

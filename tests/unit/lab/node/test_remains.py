@@ -28,16 +28,6 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     return root
 
 
-def test_a_node_has_a_group_of_its_own_in_each_hierarchy(machine: Path) -> None:
-    remains.make_cgroups(STATE)
-    made = {path for path in machine.rglob("memcached-operator-*") if not path.parent.is_symlink()}
-    hierarchies = (
-        [machine] if (machine / "cgroup.controllers").exists() else [machine / "cpu,cpuacct", machine / "memory"]
-    )
-    assert made == {each / "memcached-operator-lab-abcd1234" for each in hierarchies}
-    assert sorted(remains.find(STATE)) == sorted(map(str, made))
-
-
 def test_all_groups_of_a_node_are_removed_and_none_of_another_s(machine: Path) -> None:
     for state in (STATE, OTHER):
         remains.make_cgroups(state)
@@ -46,23 +36,6 @@ def test_all_groups_of_a_node_are_removed_and_none_of_another_s(machine: Path) -
     remains.remove(STATE, deadline=0.0)
     assert remains.find(STATE) == []
     assert remains.find(OTHER) != []
-
-
-def test_a_group_that_is_still_in_use_is_given_up_at_the_deadline(machine: Path) -> None:
-    remains.make_cgroups(STATE)
-    busy = Path(remains.find(STATE)[0])
-    (busy / "a-process-is-in-it").touch()
-    remains.remove(STATE, deadline=0.0)
-    assert remains.find(STATE) == [str(busy)]
-
-
-def test_the_processes_of_a_container_are_those_of_its_group(machine: Path) -> None:
-    remains.make_cgroups(STATE)
-    group = Path(remains.find(STATE)[0]) / "kubepods" / "pod1" / "c0ffee"
-    group.mkdir(parents=True)
-    (group / "cgroup.procs").write_text("17\n18\n")
-    assert remains.processes(STATE, "c0ffee") == [17, 18]
-    assert remains.processes(STATE, "absent") == []
 
 
 def test_the_link_s_name_is_one_that_the_kernel_takes() -> None:

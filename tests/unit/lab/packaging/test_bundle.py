@@ -6,33 +6,23 @@ The rules are those that operator-framework's validators hold (the suites `defau
 
 from __future__ import annotations
 
-import base64
-import copy
-import dataclasses
 import json
 import os
 import re
-from datetime import datetime
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 import yaml
 
-from kube_simulator.schema import custom, kubernetes
-from kube_simulator.schema.decoding import decode_problems
-from kube_simulator.schema.node import Node
+from kube_simulator.schema import custom
 from kube_simulator.schema.validation import validate
 from lab.packaging.bundle import (
     DOCKERFILE,
     PACKAGE,
     TARGET_NAMESPACES,
-    BundleError,
-    Sources,
     bundle,
     read_sources,
-    write,
 )
 from lab.packaging.manifests import IMAGE
 from memcached_operator import __version__, settings
@@ -56,21 +46,9 @@ SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?
 # The kinds that OLM applies from a bundle, but for those of single distributions: operator-registry's
 # pkg/lib/bundle/supported_resources.go.
 SUPPORTED = {
-    "ClusterServiceVersion",
-    "CustomResourceDefinition",
-    "Secret",
-    "ClusterRole",
-    "ClusterRoleBinding",
-    "ConfigMap",
-    "Role",
-    "RoleBinding",
-    "Service",
-    "ServiceAccount",
-    "PriorityClass",
-    "PodDisruptionBudget",
-    "VerticalPodAutoscaler",
-    "PrometheusRule",
-    "ServiceMonitor",
+    *("ClusterServiceVersion", "CustomResourceDefinition", "Secret", "ClusterRole", "ClusterRoleBinding", "ConfigMap"),
+    *("Role", "RoleBinding", "Service", "ServiceAccount", "PriorityClass", "PodDisruptionBudget"),
+    *("VerticalPodAutoscaler", "PrometheusRule", "ServiceMonitor"),
 }
 
 
@@ -92,21 +70,8 @@ def variable(name: str) -> dict[str, Any]:
     return found
 
 
-def builtin(kind: str) -> Node:
-    [resource] = [found for found in kubernetes.builtin_resources() if found.kind == kind]
-    return resource.schema
-
-
 def test_the_committed_bundle_is_what_the_manifests_make() -> None:
     assert bundle(read_sources()) == COMMITTED, "run ./dev bundle"
-
-
-def test_writing_it_leaves_nothing_of_an_older_one(tmp_path: Path) -> None:
-    (tmp_path / "bundle" / "manifests").mkdir(parents=True)
-    (tmp_path / "bundle" / "manifests" / "old.yaml").touch()
-    write({"bundle/manifests/new.yaml": "new", "bundle.Dockerfile": "FROM scratch"}, tmp_path)
-    files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
-    assert files == {"bundle.Dockerfile", "bundle/manifests/new.yaml"}
 
 
 def test_the_name_is_the_package_s_and_the_version_the_operator_s() -> None:
@@ -124,12 +89,6 @@ def test_the_annotations_that_the_format_asks_for_are_there_and_name_folders_of_
         folder = ANNOTATIONS[name]
         assert folder.endswith("/")
         assert any(path.startswith(f"bundle/{folder}") for path in COMMITTED), folder
-
-
-def test_the_default_channel_is_one_of_the_channels_and_all_are_named_by_the_convention() -> None:
-    channels = ANNOTATIONS["operators.operatorframework.io.bundle.channels.v1"].split(",")
-    assert ANNOTATIONS["operators.operatorframework.io.bundle.channel.default.v1"] in channels
-    assert all(re.match("candidate|fast|stable", channel) for channel in channels)
 
 
 def test_the_image_of_the_bundle_has_its_annotations_as_labels_and_its_folders_where_they_say() -> None:
@@ -151,10 +110,6 @@ def test_a_bundle_holds_nothing_that_olm_does_not_apply_or_makes_itself() -> Non
     assert "ServiceAccount" not in kinds
 
 
-def test_a_bundle_fits_the_configmap_that_olm_unpacks_it_into() -> None:
-    assert sum(len(text.encode()) for text in COMMITTED.values()) < 1024 * 1024
-
-
 def test_each_owned_crd_is_in_the_bundle_and_each_crd_of_the_bundle_is_owned() -> None:
     names = CRD["spec"]["names"]
     served = {(CRD["metadata"]["name"], names["kind"], version["name"]) for version in CRD["spec"]["versions"]}
@@ -174,11 +129,6 @@ def test_each_field_has_a_descriptor_and_no_descriptor_lacks_its_field(part: str
         assert descriptor["displayName"]
         assert descriptor["description"] == fields[path]["description"]
         assert all(name.startswith("urn:alm:descriptor:") for name in descriptor["x-descriptors"])
-
-
-def test_an_owned_kind_names_what_is_made_for_it() -> None:
-    [owned] = SPEC["customresourcedefinitions"]["owned"]
-    assert {"kind": "Deployment", "name": "", "version": "v1"} in owned["resources"]
 
 
 def test_each_owned_kind_has_an_example_that_its_crd_accepts() -> None:
@@ -211,27 +161,15 @@ def test_the_role_has_what_the_operator_for_all_namespaces_needs_too() -> None:
 
 
 def test_the_deployment_is_the_manifests_but_for_what_olm_says_of_the_namespaces() -> None:
-    wanted = next(
-        thing
-        for thing in yaml.safe_load_all((PROJECT / "manifests/install/namespaced.yaml").read_text())
-        if thing["kind"] == "Deployment"
-    )
-    [watch] = [
-        each for each in wanted["spec"]["template"]["spec"]["containers"][0]["env"] if each["name"] == "WATCH_NAMESPACE"
-    ]
+    objects = yaml.safe_load_all((PROJECT / "manifests/install/namespaced.yaml").read_text())
+    [wanted] = [thing for thing in objects if thing["kind"] == "Deployment"]
+    [server] = wanted["spec"]["template"]["spec"]["containers"]
+    [watch] = [each for each in server["env"] if each["name"] == "WATCH_NAMESPACE"]
     watch["valueFrom"]["fieldRef"]["fieldPath"] = TARGET_NAMESPACES
     assert SPEC["install"]["strategy"] == "deployment"
     assert deployment()["name"] == wanted["metadata"]["name"]
     assert deployment()["label"] == wanted["metadata"]["labels"]
     assert deployment()["spec"] == wanted["spec"]
-
-
-def test_kubernetes_can_read_what_olm_makes_of_the_bundle() -> None:
-    made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "x"}, "spec": deployment()["spec"]}
-    roles = [thing for thing in MANIFESTS.values() if thing["kind"] == "ClusterRole"]
-    assert roles
-    for thing in [made, *roles]:
-        assert decode_problems(builtin(thing["kind"]), thing) is None
 
 
 @pytest.mark.parametrize(
@@ -264,60 +202,10 @@ def test_the_related_images_are_all_that_a_mirror_must_hold() -> None:
     assert CSV["metadata"]["annotations"]["containerImage"] == container()["image"]
 
 
-def test_the_words_are_of_the_lists_that_catalogs_know() -> None:
-    annotations = CSV["metadata"]["annotations"]
-    assert annotations["capabilities"] in ("Basic Install", "Seamless Upgrades")
-    assert annotations["categories"] == "Database"
-    assert SPEC["maturity"] in ("planning", "pre-alpha", "alpha", "beta", "stable", "mature")
-    assert SPEC["provider"]["name"]
-    for field in ("displayName", "description", "keywords"):
-        assert SPEC[field]
-
-
-def test_a_catalog_is_told_when_it_was_made_by_whom_and_for_which_machines() -> None:
-    made = CSV["metadata"]["annotations"]["createdAt"]
-    assert datetime.strptime(made, "%Y-%m-%dT%H:%M:%S%z").tzinfo is not None
-    for maintainer in SPEC["maintainers"]:
-        assert maintainer["name"]
-        assert re.fullmatch(r"[^@\s]+@[^@\s]+", maintainer["email"])
-    assert SPEC["links"]
-    assert all(link["name"] and re.fullmatch(r"https://\S+", link["url"]) for link in SPEC["links"])
-    assert CSV["metadata"]["labels"] == {
-        "operatorframework.io/arch.amd64": "supported",
-        "operatorframework.io/arch.arm64": "supported",
-        "operatorframework.io/os.linux": "supported",
-    }
-    built = re.search(r"--platform (\S+)", (PROJECT / "docs" / "releasing.md").read_text())
-    assert built is not None
-    assert set(built[1].split(",")) == {"linux/amd64", "linux/arm64"}
-
-
 def test_the_oldest_kubernetes_is_the_chart_s() -> None:
     assert SEMVER.fullmatch(SPEC["minKubeVersion"])
     chart = yaml.safe_load((PROJECT / "charts/memcached-operator/Chart.yaml").read_text())
     assert chart["kubeVersion"] == f">={SPEC['minKubeVersion']}-0"
-
-
-def test_there_is_one_icon_that_can_be_drawn() -> None:
-    [icon] = SPEC["icon"]
-    assert icon["mediatype"] == "image/svg+xml"
-    assert ElementTree.fromstring(base64.b64decode(icon["base64data"])).tag == "{http://www.w3.org/2000/svg}svg"
-
-
-def test_scorecard_knows_each_of_its_tests_and_runs_one_release_of_them() -> None:
-    config = yaml.safe_load(COMMITTED["bundle/tests/scorecard/config.yaml"])
-    assert (config["apiVersion"], config["kind"]) == ("scorecard.operatorframework.io/v1alpha3", "Configuration")
-    tests = [test for stage in config["stages"] for test in stage["tests"]]
-    assert sorted(test["entrypoint"][1] for test in tests) == [
-        "basic-check-spec",
-        "olm-bundle-validation",
-        "olm-crds-have-resources",
-        "olm-crds-have-validation",
-        "olm-spec-descriptors",
-        "olm-status-descriptors",
-    ]
-    assert all(test["labels"]["test"] == f"{test['entrypoint'][1]}-test" for test in tests)
-    assert len({test["image"] for test in tests}) == 1
 
 
 def test_another_image_takes_the_place_of_the_operator_s_everywhere() -> None:
@@ -327,33 +215,3 @@ def test_another_image_takes_the_place_of_the_operator_s_everywhere() -> None:
     csv = yaml.safe_load(files[f"bundle/manifests/{PACKAGE}.clusterserviceversion.yaml"])
     assert container(csv)["image"] == csv["metadata"]["annotations"]["containerImage"] == other
     assert {"name": PACKAGE, "image": other} in csv["spec"]["relatedImages"]
-
-
-def test_making_a_bundle_leaves_what_it_is_made_of_as_it_was() -> None:
-    sources = read_sources()
-    before = copy.deepcopy(sources)
-    bundle(sources, image="other:1")
-    assert sources == before
-
-
-def without(sources: Sources, kind: str) -> Sources:
-    return dataclasses.replace(sources, operator=[thing for thing in sources.operator if thing["kind"] != kind])
-
-
-def test_what_is_missing_in_the_manifests_is_named() -> None:
-    sources = read_sources()
-    with pytest.raises(BundleError, match="0 objects of kind Role"):
-        bundle(without(sources, "Role"))
-    unwatching = copy.deepcopy(sources)
-    [operator] = [thing for thing in unwatching.operator if thing["kind"] == "Deployment"]
-    operator["spec"]["template"]["spec"]["containers"][0]["env"] = []
-    with pytest.raises(BundleError, match="WATCH_NAMESPACE"):
-        bundle(unwatching)
-    strange = copy.deepcopy(sources)
-    strange.words["spec"]["customresourcedefinitions"]["owned"][0]["specDescriptors"][0]["path"] = "count"
-    with pytest.raises(BundleError, match=r"spec\.count"):
-        bundle(strange)
-    foreign = copy.deepcopy(sources)
-    foreign.words["spec"]["customresourcedefinitions"]["owned"][0]["name"] = "things.example.com"
-    with pytest.raises(BundleError, match=r"things\.example\.com"):
-        bundle(foreign)

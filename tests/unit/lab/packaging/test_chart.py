@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from lab.packaging.chart import CHART, COPIES, write
+from lab.packaging.chart import CHART, COPIES
 from lab.packaging.manifests import MANIFESTS
 from memcached_operator import __version__, settings
 
@@ -45,11 +44,6 @@ def test_chart_and_operator_are_released_together() -> None:
 @pytest.mark.parametrize("copy", COPIES)
 def test_what_the_chart_has_of_the_manifests_is_the_same_there(copy: str) -> None:
     assert (CHART / copy).read_bytes() == (MANIFESTS / COPIES[copy]).read_bytes(), "run ./dev chart"
-
-
-def test_copies_are_made_anew(tmp_path: Path) -> None:
-    write(chart=tmp_path)
-    assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()} == set(COPIES)
 
 
 def objects(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:

@@ -22,16 +22,6 @@ def test_an_image_that_is_no_single_word_is_refused(image: str) -> None:
         with_image(f"image: {IMAGE}\n", image)
 
 
-def test_a_file_without_the_operator_is_refused() -> None:
-    with pytest.raises(ManifestError, match="stands 0 times"):
-        with_image((INSTALL / "crds.yaml").read_text(), "other:1")
-
-
-def test_without_an_image_a_file_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["print", "cluster", "--image", ""]) == 0
-    assert capsys.readouterr().out == (INSTALL / "cluster.yaml").read_text()
-
-
 def test_what_is_wrong_is_said_and_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["print", "crds", "--image", "other:1"]) == 1
     captured = capsys.readouterr()

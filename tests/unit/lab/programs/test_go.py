@@ -1,8 +1,4 @@
-from lab.programs.go import go_version, required_version
-
-
-def test_the_oldest_go_is_that_of_go_mod() -> None:
-    assert go_version("module lab\n\ngo 1.26.0\n") == (1, 26)
+from lab.programs.go import required_version
 
 
 def test_the_version_of_a_module_that_another_brings_along_is_found_too() -> None:
