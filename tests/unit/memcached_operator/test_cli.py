@@ -131,15 +131,6 @@ class TestWrongUsage:
         if "did you mean" not in message:
             assert "did you mean" not in line
 
-    @pytest.mark.parametrize("arguments", [["-A", "-n", "a"], ["--namespace=a", "--all-namespaces"]])
-    def test_all_namespaces_and_some_is_a_contradiction(
-        self, capsys: pytest.CaptureFixture[str], arguments: list[str]
-    ) -> None:
-        (line,) = refused(capsys, *arguments)
-        assert "not allowed with argument" in line
-        assert "--all-namespaces" in line
-        assert "--watch-namespace" in line
-
 
 class TestHelp:
     @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["run", "--help"], ["--workers", "0", "--help"]])
@@ -161,12 +152,6 @@ class TestHelp:
             # Lines end at hyphens too.
             for text in (f"({option.variable}; default: {option.default})", option.setting.help):
                 assert "".join(text.split()) in "".join(words.split())
-
-    def test_flags_stand_in_their_groups(self, capsys: pytest.CaptureFixture[str]) -> None:
-        cli.main(["--help"])
-        headings = [line.rstrip(":") for line in capsys.readouterr().out.splitlines() if line.endswith(":")]
-        groups = list(dict.fromkeys(option.setting.group for option in SCHEMA.options))
-        assert [heading for heading in headings if heading[0].isupper()] == groups
 
     def test_a_command_has_help_of_its_own(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["crd", "--help"]) == 0
@@ -266,15 +251,6 @@ class TestRender:
             arguments = [word for other in others for word in ("-f", other)]
             assert cli.main(["render", *arguments, "--diff", str(old), "-n", "shop"]) == expected
         assert "# Memcached shop/a" in capsys.readouterr().out
-
-    def test_a_comma_belongs_to_the_name_of_a_file(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        for name in ("a,b", "c"):
-            document = f"apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {{name: of-{name[0]}}}\n"
-            (tmp_path / f"{name}.yaml").write_text(document)
-        assert cli.main(["render", "-f", str(tmp_path / "a,b.yaml"), "--filename", str(tmp_path / "c.yaml")]) == 0
-        captured = capsys.readouterr()
-        assert captured.err == ""
-        assert re.findall("Created for Memcached default/(of-.)", captured.out) == ["of-a"] * 2 + ["of-c"] * 2
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["check", "--help"], ["crd"], ["version"], ["render", "-f", SAMPLE]])

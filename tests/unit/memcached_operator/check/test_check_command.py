@@ -65,15 +65,3 @@ def test_what_is_not_well_makes_the_exit_code_1(nobody_there: Path, capsys: pyte
     said = capsys.readouterr().out
     assert said.startswith("wrong    server      http://127.0.0.1:")
     assert said.endswith("1 check: 1 not ok\n")
-
-
-def test_colours_are_for_terminals_and_can_be_declined(
-    nobody_there: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    run(options(nobody_there))
-    assert capsys.readouterr().out.startswith("\x1b[31mwrong")
-    monkeypatch.setenv("NO_COLOR", "1")
-    run(options(nobody_there))
-    assert "\x1b" not in capsys.readouterr().out

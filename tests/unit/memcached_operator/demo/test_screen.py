@@ -84,12 +84,3 @@ def test_it_fits_and_shows_whole_what_is_copied_or_read(size: tuple[int, int], c
     for number in range(4):
         (line,) = (line for line in lines if f"{EXAMPLE}-84d46f9b75-{number}hw5f" in line)
         assert f"127.100.200.{number} " in f"{line} "
-
-
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
-@pytest.mark.parametrize("at", range(len(STEPS) + 1))
-def test_the_step_under_way_is_told_whole(size: tuple[int, int], at: int) -> None:
-    left = 62 if size == LARGE else size[0]  # where the script is
-    text = " ".join(" ".join(line[:left].strip("│ ") for line in shown(size, rolling_state(), at=at)).split())
-    step = (*STEPS, TO_PLAY_WITH)[at]
-    assert f"▶ {step.deed} {step.outcome}" in text

@@ -13,7 +13,7 @@ import pytest
 from memcached_operator.demo.caching import spread
 from memcached_operator.demo.cluster_state import ClusterState, Observer
 from memcached_operator.demo.plain import Plain
-from memcached_operator.demo.runner import in_background, run_steps, steps_for
+from memcached_operator.demo.runner import in_background, run_steps
 from memcached_operator.demo.script import EXAMPLE, NAMED, STEPS, TO_PLAY_WITH, Step, StepContext, StepFailedError
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import Unreachable
@@ -105,11 +105,6 @@ async def test_a_step_that_does_not_come_true_ends_the_play_and_says_what_is_the
     assert f"{EXAMPLE} has 2 of 3 servers ready" in last
     assert await run_steps(context(running(EXAMPLE, 3)), display) == 1
     assert "ok 1: " in display.out.getvalue()
-
-
-def test_what_there_is_to_play_with_is_made_last_and_only_for_those_that_stay() -> None:
-    assert steps_for(RecordedDisplay(stays=True)) == (*STEPS, TO_PLAY_WITH)
-    assert steps_for(RecordedDisplay()) == STEPS
 
 
 async def test_a_pod_that_is_to_be_real_and_keeps_no_key_fails_the_step(monkeypatch: pytest.MonkeyPatch) -> None:

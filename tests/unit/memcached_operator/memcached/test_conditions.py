@@ -206,11 +206,6 @@ def test_a_pod_that_is_lost_or_restarted_is_no_rollout(complete: Status, found: 
     assert reported(status, "Available") == ("False", "MinimumReplicasUnavailable")
 
 
-def test_replicas_that_somebody_else_changed_and_we_put_back_are_no_rollout(complete: Status) -> None:
-    put_back = msgspec.structs.replace(SCALED, settled=False)
-    assert reported(look(3, pods(4), put_back, last=complete), "Progressing") == ("False", "Complete")
-
-
 def test_a_deployment_that_is_made_anew_is_deployed_anew(complete: Status) -> None:
     begun = look(3, [], FRESH, last=complete)
     assert reported(begun, "Progressing") == ("True", "Deploying")

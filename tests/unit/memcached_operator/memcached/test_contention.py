@@ -16,7 +16,6 @@ from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE, container_of
 from tests.unit.memcached_operator.memcached.world import (
     CREATE,
-    DELAY_S,
     GET_DEPLOYMENT,
     GET_MEMCACHED,
     KEY,
@@ -75,36 +74,6 @@ def of_image(running: World) -> OtherManager:
     return OtherManager(running, edit)
 
 
-@pytest.fixture
-def of_replicas(running: World) -> OtherManager:
-    def edit(number: int) -> None:
-        running.deployment["spec"]["replicas"] = 10 + number
-        running.api.put(running.deployment)
-
-    return OtherManager(running, edit)
-
-
-@pytest.fixture
-def of_nodes(running: World) -> OtherManager:
-    memcached = running.api.objects["Memcached", NAMESPACE, NAME]
-
-    def edit(number: int) -> None:
-        memcached["status"]["nodes"] = [f"evil-{number}"]
-        memcached["metadata"]["managedFields"] = [managed("other-operator", NODES_OWNED, "status")]
-        running.api.put(memcached)
-
-    return OtherManager(running, edit)
-
-
-@pytest.fixture
-def of_existence(running: World) -> OtherManager:
-    def delete(number: int) -> None:
-        running.api.objects.pop(("Deployment", NAMESPACE, NAME), None)
-        running.pods(0)
-
-    return OtherManager(running, delete)
-
-
 @pytest.fixture(autouse=True)
 def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
     with caplog.at_level(logging.INFO):
@@ -134,20 +103,12 @@ async def test_after_a_few_repairs_a_warning_names_the_field_and_the_other_manag
     assert container_of(of_image.world.deployment)["image"] in (IMAGE, f"evil:{of_image.number}")
 
 
-async def test_contention_over_the_deployment_does_not_keep_the_status_from_being_written(
-    of_image: OtherManager,
-) -> None:
-    world = of_image.world
-    await of_image.contend(REPAIRS)
-    world.pods(1, 1)
-    for _ in range(3):
-        of_image.strike()
-        await of_image.look()
-    assert world.status["readyReplicas"] == 1
+async def test_a_new_size_is_not_kept_waiting(running: World) -> None:
+    def edit(number: int) -> None:
+        running.deployment["spec"]["replicas"] = 10 + number
+        running.api.put(running.deployment)
 
-
-async def test_a_new_size_is_not_kept_waiting(of_replicas: OtherManager) -> None:
-    world = of_replicas.world
+    world, of_replicas = running, OtherManager(running, edit)
     await of_replicas.contend(REPAIRS + 3)
     world.memcached(size=5)
     world.show()
@@ -213,9 +174,13 @@ async def test_what_the_gauge_shows(of_image: OtherManager) -> None:
 
 
 async def test_a_deployment_that_is_deleted_in_a_loop_is_made_again_once_in_two_seconds_and_told_of_once(
-    of_existence: OtherManager, caplog: pytest.LogCaptureFixture
+    running: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world = of_existence.world
+    def delete(number: int) -> None:
+        running.api.objects.pop(("Deployment", NAMESPACE, NAME), None)
+        running.pods(0)
+
+    world, of_existence = running, OtherManager(running, delete)
     await of_existence.contend(REPAIRS)
     (warning,) = (event for event in world.recorder.events if event.type == "Warning")
     assert warning.reason == REASON
@@ -229,28 +194,24 @@ async def test_a_deployment_that_is_deleted_in_a_loop_is_made_again_once_in_two_
     await of_existence.contend(40)
     times = [at for at, _ in of_existence.writes[began - 1 :]]
     assert all(later - earlier >= LOOK_S for earlier, later in pairwise(times))
+    assert world.status.get("readyReplicas", 0) == 0, "the status goes on"
     made = [verb for _, verb in of_existence.writes[began:] if verb == CREATE]
     assert len(made) == 20, "it is not given up either"
     assert (caplog.messages, world.recorder.events) == ([], [])
 
 
-async def test_the_status_tells_of_a_deployment_that_is_not_made_again_yet(of_existence: OtherManager) -> None:
-    await of_existence.contend(REPAIRS)
-    for _ in range(3):
-        of_existence.strike()
-        await of_existence.look()
-        of_existence.world.clock.advance(DELAY_S)
-    assert of_existence.world.status.get("readyReplicas", 0) == 0
-    assert of_existence.world.condition("Available")[0] == "False"
-
-
 # The status
 
 
-async def test_a_field_of_the_status_is_contested_alike(
-    of_nodes: OtherManager, caplog: pytest.LogCaptureFixture
-) -> None:
-    world = of_nodes.world
+async def test_a_field_of_the_status_is_contested_alike(running: World) -> None:
+    memcached = running.api.objects["Memcached", NAMESPACE, NAME]
+
+    def edit(number: int) -> None:
+        memcached["status"]["nodes"] = [f"evil-{number}"]
+        memcached["metadata"]["managedFields"] = [managed("other-operator", NODES_OWNED, "status")]
+        running.api.put(memcached)
+
+    world, of_nodes = running, OtherManager(running, edit)
     wanted = world.status["nodes"]
     world.pods(2)
     await of_nodes.contend(REPAIRS)

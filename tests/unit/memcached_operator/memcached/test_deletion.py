@@ -215,16 +215,6 @@ async def test_servers_are_made_and_told_of_also_while_the_api_server_fails_to_p
     assert "webhook" not in holding.message("Ready")
 
 
-async def test_who_takes_it_off_again_and_again_is_told_of_and_not_raced_with(
-    held: World, caplog: pytest.LogCaptureFixture
-) -> None:
-    for _ in range(5):
-        meta(held)["finalizers"] = []
-        held.api.put(held.api.objects["Memcached", NAMESPACE, NAME])
-        await held.look()
-    assert "keeps changing metadata.finalizers of the Memcached" in caplog.text
-
-
 # A deletion
 
 
@@ -368,21 +358,6 @@ async def test_a_kind_that_the_operator_has_no_right_to_keeps_only_those_that_ma
         await held.reconcile(after_s=DELAY_S)
         assert held.condition("Degraded") == ("True", "Forbidden")
         assert held.message("Degraded") == "Its servers cannot be deleted: no right"
-
-
-async def test_a_deployment_that_somebody_else_deletes_is_waited_for_although_we_may_not(held: World) -> None:
-    delete(held)
-    held.api.refuse("delete", "Deployment", Forbidden(403, "Forbidden", "no right"))
-    await held.reconcile()
-    await held.reconcile(after_s=DELAY_S)
-    assert held.condition("Degraded") == ("True", "Forbidden")
-    held.deployment["metadata"]["deletionTimestamp"] = WHEN
-    held.api.put(held.deployment)
-    end(held, pods=1, deployment=True)
-    for _ in range(2):
-        await held.reconcile()
-        held.clock.advance(DELAY_S)
-    assert held.condition("Degraded") == ("False", "AsExpected")
 
 
 async def test_a_server_that_fails_to_delete_is_told_of_and_asked_again_after_a_growing_pause(held: World) -> None:

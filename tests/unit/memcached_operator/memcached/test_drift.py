@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -142,10 +141,3 @@ def test_a_field_that_the_wanted_object_leaves_open_is_not_compared() -> None:
 )
 def test_a_difference_reads_as_what_was_and_what_is_to_be(difference: Difference, text: str) -> None:
     assert str(difference) == text
-
-
-def test_a_difference_in_a_whole_part_reads_as_json() -> None:
-    (difference,) = found(lambda live: container_of(live).update(name="cache"))
-    before, after = str(difference).split(", is to be ")
-    assert before == f"{CONTAINER} was absent"
-    assert json.loads(after)["name"] == "memcached"

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-import msgspec
 import pytest
 
 from memcached_operator.api.names import Workload
@@ -137,7 +136,7 @@ def test_a_stateful_set_s_list_and_replicas(case: Case) -> None:
 def test_while_a_memcached_goes_a_lost_server_is_listed_as_long_as_its_stateful_set_makes_it_anew(
     stateful_set: str, listed: tuple[str, ...]
 ) -> None:
-    there = msgspec.structs.replace(workload_of("StatefulSet", 3), deleting=stateful_set == "being deleted")
+    there = workload_of("StatefulSet", 3, deleting=stateful_set == "being deleted")
     ours: dict[Workload, WorkloadRecord] = {} if stateful_set == "gone" else {"StatefulSet": there}
     found = as_ending(of_names(0, 1, 2), ours, [named_pod(0), named_pod(2)])
     assert found == Servers("StatefulSet", listed)
@@ -181,13 +180,6 @@ ADDRESSED = tuple(addressed_pod(number) for number in (1, 2))
 ADDRESSES = ("10.0.0.1:11211", "10.0.0.2:11211")
 MOVING = Status(workload="Deployment", serverList=ADDRESSES)
 MOVED = of_names(0, 1, draining=(Drain("Deployment", 0, ago(10)),))
-
-
-def test_what_an_older_release_made_stays_listed_until_the_new_servers_are_all_ready() -> None:
-    found = look(named(2), last=Status(nodes=("a",)), sets=2, deployment=2, pods=[*ADDRESSED, named_pod(0)])
-    assert found.servers == Servers("Deployment", ADDRESSES)
-    assert found.replicas == {"StatefulSet": 2, "Deployment": 2}
-    assert found.removed is None
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from tests.unit.memcached_operator.memcached.support import (
     live_deployment,
 )
 from tests.unit.memcached_operator.memcached.world import (
-    CREATE,
     DELAY_S,
     DONE,
     GET_MEMCACHED,
@@ -99,17 +98,6 @@ async def test_one_that_is_taken_from_us_just_before_our_write_is_left_alone_and
         await world.look()
         world.clock.advance(DELAY_S)
     assert world.deployment["metadata"]["resourceVersion"] == version
-
-
-async def test_before_a_deployment_is_made_again_the_memcached_is_asked_for(
-    running: World, caplog: pytest.LogCaptureFixture
-) -> None:
-    del running.api.objects["Deployment", NAMESPACE, NAME]
-    running.show()
-    with caplog.at_level(logging.INFO):
-        await running.reconcile()
-    assert running.api.verbs() == [GET_MEMCACHED, CREATE]
-    assert caplog.messages == ["created Deployment with 2 replicas (it did not exist)"]
 
 
 # Scale and repair

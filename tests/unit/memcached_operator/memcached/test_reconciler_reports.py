@@ -220,10 +220,3 @@ async def test_what_only_seemed_gone_is_looked_after_again(behind: World) -> Non
     await behind.reconcile()
     assert CREATE in behind.api.verbs()
     assert behind.wait_s(KEY) <= PATIENCE_S
-
-
-async def test_when_the_watch_shows_the_end_nothing_is_remembered(behind: World) -> None:
-    behind.show()
-    assert behind.wait_s(KEY) == 0.0
-    assert await behind.reconcile() == DONE
-    assert behind.api.verbs() == []

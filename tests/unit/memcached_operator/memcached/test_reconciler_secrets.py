@@ -81,11 +81,8 @@ async def test_of_several_problems_that_of_most_servers_is_told(running: World) 
     assert running.condition("Degraded") == ("True", "CertificateInvalid")
     await told(running, MISSING, MISSING)
     assert running.condition("Degraded") == ("True", "SecretNotFound")
-
-
-async def test_other_problems_of_servers_are_no_reason_of_a_condition(running: World) -> None:
-    await told(running, "Segmentation fault")
-    assert running.condition("Degraded") == ("False", "AsExpected")
+    await told(running, "Segmentation fault", "Segmentation fault")
+    assert running.condition("Degraded") == ("False", "AsExpected"), "that is no reason of a condition"
     assert "Segmentation fault" in running.message("Available")
 
 

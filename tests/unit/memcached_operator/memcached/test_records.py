@@ -31,6 +31,7 @@ from tests.unit.memcached_operator.memcached.support import (
 )
 
 Edit = Callable[[dict[str, Any]], object]
+Fields = dict[str, Any]
 
 
 def memcached(**fields: object) -> MemcachedRecord:
@@ -213,22 +214,9 @@ def test_a_uid_that_stands_in_the_specification_too_spoils_no_other_record(uid: 
     assert made_for(uid)["spec"] == made_for(OTHER_UID)["spec"] == json.loads(deployment_of().owned)["spec"]
 
 
-def test_a_deployment_is_settled_once_its_controller_has_seen_its_latest_generation() -> None:
-    assert deployment_of().settled
-    assert not deployment(lambda live: live["metadata"].update(generation=2)).settled
-    assert not deployment(lambda live: live.pop("status")).settled
-
-
 def progressing(status: str, reason: str, message: str = "") -> Edit:
     condition = {"type": "Progressing", "status": status, "reason": reason, "message": message}
     return lambda live: live["status"].update(conditions=[condition])
-
-
-def test_a_deployment_is_rolled_out_when_its_controller_says_so() -> None:
-    assert deployment_of().rolled_out
-    for reason in ("NewReplicaSetCreated", "ReplicaSetUpdated", "DeploymentPaused"):
-        assert not deployment(progressing("True", reason)).rolled_out
-    assert not deployment(lambda live: live.pop("status")).rolled_out
 
 
 def test_the_image_of_our_deployment_is_known_and_a_stranger_s_is_not() -> None:
@@ -241,29 +229,30 @@ def test_the_image_of_our_deployment_is_known_and_a_stranger_s_is_not() -> None:
     assert deployment(lambda live: live["spec"]["template"]["spec"].pop("containers")).image == ""
 
 
-def test_a_deployment_is_revised_once_its_controller_has_seen_a_second_template() -> None:
-    assert not deployment_of().revised
-    revision = "deployment.kubernetes.io/revision"
-    assert deployment(lambda live: live["metadata"]["annotations"].update({revision: "2"})).revised
-    assert not deployment(lambda live: live["metadata"]["annotations"].pop(revision)).revised
+QUOTA = 'pods "sessions-7cc6f4b5f7-4nkmr" is forbidden: exceeded quota: q, requested: pods=1'
+FAILURE = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": QUOTA}
+LATE = 'ReplicaSet "sessions-7cc6f4b5f7" has timed out progressing.'
+REVISION = "deployment.kubernetes.io/revision"
+ROLLOUTS: list[tuple[Edit, Fields]] = [
+    (lambda _: None, {"settled": True, "rolled_out": True, "revised": False, "begun": True}),
+    (lambda live: live["metadata"].update(generation=2), {"settled": False, "rolled_out": True}),
+    (lambda live: live.pop("status"), {"settled": False, "rolled_out": False}),
+    *((progressing("True", f"{each}"), {"rolled_out": False}) for each in ("ReplicaSetUpdated", "DeploymentPaused")),
+    (lambda live: live["metadata"]["annotations"].update({REVISION: "2"}), {"revised": True}),
+    (lambda live: live["metadata"]["annotations"].pop(REVISION), {"revised": False, "begun": False}),
+    (lambda live: live["status"]["conditions"].append(FAILURE), {"create_failure": QUOTA}),
+    (lambda live: live["status"]["conditions"].append(FAILURE | {"status": "False"}), {"create_failure": ""}),
+    # What keeps it from making its ReplicaSet is no missed deadline.
+    (progressing("False", "ReplicaSetCreateError", QUOTA), {"create_failure": QUOTA, "deadline_exceeded": ""}),
+    (progressing("False", "ProgressDeadlineExceeded", LATE), {"deadline_exceeded": LATE, "rolled_out": False}),
+    (progressing("False", "ProgressDeadlineExceeded"), {"deadline_exceeded": "ProgressDeadlineExceeded"}),
+]
 
 
-def test_what_keeps_a_deployment_from_making_pods_is_told_in_the_servers_words() -> None:
-    message = 'pods "sessions-7cc6f4b5f7-4nkmr" is forbidden: exceeded quota: q, requested: pods=1'
-    failure = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message}
-    assert deployment(lambda live: live["status"]["conditions"].append(failure)).create_failure == message
-    over = failure | {"status": "False"}
-    assert deployment(lambda live: live["status"]["conditions"].append(over)).create_failure == ""
-
-
-def test_a_missed_deadline_is_told_in_the_controllers_words() -> None:
-    message = 'ReplicaSet "sessions-7cc6f4b5f7" has timed out progressing.'
-    record = deployment(progressing("False", "ProgressDeadlineExceeded", message))
-    assert (record.create_failure, record.deadline_exceeded, record.rolled_out) == ("", message, False)
-    assert deployment(progressing("False", "ProgressDeadlineExceeded")).deadline_exceeded == "ProgressDeadlineExceeded"
-    # What keeps it from making its ReplicaSet is none.
-    record = deployment(progressing("False", "ReplicaSetCreateError", "exceeded quota: q"))
-    assert (record.create_failure, record.deadline_exceeded) == ("exceeded quota: q", "")
+@pytest.mark.parametrize(("edit", "fields"), ROLLOUTS)
+def test_how_far_a_deployment_is_follows_from_what_its_controller_says(edit: Edit, fields: Fields) -> None:
+    record = deployment(edit)
+    assert {name: getattr(record, name) for name in fields} == fields
 
 
 @pytest.mark.parametrize(
@@ -325,25 +314,6 @@ def test_a_time_that_nobody_can_read_is_that_of_its_making(time: str | None) -> 
     assert pod(lambda live: live["metadata"].update(creationTimestamp=None) or live["status"].clear()).since_s == 0
 
 
-@pytest.mark.parametrize(
-    ("phase", "active"), [("Pending", True), ("Unknown", True), ("Succeeded", False), ("Failed", False)]
-)
-def test_a_pod_that_has_finished_or_terminates_is_not_active(phase: str, active: bool) -> None:
-    assert pod(lambda live: live["status"].update(phase=phase)).active is active
-    assert not pod(lambda live: live["metadata"].update(deletionTimestamp="2026-11-21T12:00:00Z")).active
-
-
-def test_a_pod_without_a_status_is_active_and_not_ready_and_nothing_is_wrong_with_it() -> None:
-    record = pod(lambda live: live.pop("status"))
-    assert (record.active, record.ready, record.problem) == (True, False, "")
-
-
-@pytest.mark.parametrize("status", ["False", "Unknown"])
-def test_a_pod_is_ready_when_its_condition_is_true_and_not_otherwise(status: str) -> None:
-    assert not pod(lambda live: live["status"]["conditions"][0].update(status=status)).ready
-    assert not pod(lambda live: live["status"].pop("conditions")).ready
-
-
 def owned_by(**changes: object) -> Edit:
     return lambda live: live["metadata"]["ownerReferences"][0].update(changes)
 
@@ -373,32 +343,6 @@ def waiting(reason: str) -> Edit:
     return in_state(waiting={"reason": reason})
 
 
-@pytest.mark.parametrize(
-    ("edit", "problem"),
-    [
-        *(
-            (waiting(reason), reason)
-            for reason in ("ImagePullBackOff", "CreateContainerConfigError", "CrashLoopBackOff")
-        ),
-        (waiting("ErrImagePull"), "ImagePullBackOff"),  # which take turns
-        *((waiting(reason), "") for reason in ("ContainerCreating", "PodInitializing", "")),
-        (in_state(terminated={"exitCode": 137, "reason": "OOMKilled"}), "OOMKilled"),
-    ],
-)
-def test_a_container_that_cannot_start_or_has_ended_is_a_problem_and_one_that_is_starting_is_none(
-    edit: Edit, problem: str
-) -> None:
-    assert (pod(edit).problem, pod(edit).down) == (problem, bool(problem))
-
-
-def test_the_first_container_with_a_problem_is_told() -> None:
-    def edit(live: dict[str, Any]) -> None:
-        waiting("ContainerCreating")(live)
-        live["status"]["containerStatuses"].append({"name": "proxy", "state": {"waiting": {"reason": "ErrImagePull"}}})
-
-    assert (pod(edit).problem, pod(edit).down) == ("ImagePullBackOff", False)
-
-
 def reloader(state: dict[str, Any], last: dict[str, Any] | None = None, *, started: bool = False) -> Edit:
     def edit(live: dict[str, Any]) -> None:
         waiting("PodInitializing")(live)
@@ -417,29 +361,10 @@ BACK_OFF: dict[str, Any] = {"waiting": {"reason": "CrashLoopBackOff", "message":
 SAID = "SecretNotFound: there is no Secret a with the key tls.crt"
 
 
-@pytest.mark.parametrize(
-    ("edit", "problem"),
-    [
-        (reloader(ended(f"{SAID}\n")), SAID),
-        (reloader(BACK_OFF, ended(SAID)), SAID),
-        (reloader(RUNNING, ended(SAID)), SAID),
-        (reloader(ended("Other"), ended(SAID)), "Other"),
-        (reloader(RUNNING, ended(SAID), started=True), ""),
-        (reloader(RUNNING), ""),
-        (reloader(BACK_OFF, ended("")), "CrashLoopBackOff"),
-        (reloader({"waiting": {"reason": "ErrImagePull"}}), "ImagePullBackOff"),
-    ],
-    ids=[
-        *("as it ended", "before it is started again", "while it waits", "another one", "once it is mended"),
-        *("before it said anything", "it ends without a word", "its image cannot be pulled"),
-    ],
-)
-def test_what_the_sidecar_said_is_the_problem_until_it_lets_memcached_start(edit: Edit, problem: str) -> None:
-    assert pod(edit).problem == problem
-
-
-def test_what_the_sidecar_says_at_length_is_cut() -> None:
-    assert len(pod(reloader(ended("CertificateInvalid: " + "a" * 4096))).problem) == 512
+def proxy(live: dict[str, Any]) -> None:
+    """Another container has a problem while memcached starts."""
+    waiting("ContainerCreating")(live)
+    live["status"]["containerStatuses"].append({"name": "proxy", "state": {"waiting": {"reason": "ErrImagePull"}}})
 
 
 def unscheduled(message: str) -> Edit:
@@ -447,12 +372,55 @@ def unscheduled(message: str) -> Edit:
     return lambda live: live.update(status={"phase": "Pending", "conditions": [condition]})
 
 
-def test_a_pod_that_no_node_can_take_says_why() -> None:
-    message = "0/3 nodes are available: 3 Insufficient memory."
-    assert (pod(unscheduled(message)).problem, pod(unscheduled(message)).down) == (f"Unschedulable: {message}", True)
-    more = " no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful."
-    assert pod(unscheduled(message + more)).problem == f"Unschedulable: {message}".removesuffix(".")
-    assert pod(unscheduled("")).problem == "Unschedulable"
+def in_phase(phase: str) -> Edit:
+    return lambda live: live["status"].update(phase=phase)
+
+
+NO_ROOM = "0/3 nodes are available: 3 Insufficient memory."
+MORE = " no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful."
+AWAY: Fields = {"active": False}
+LEFT: Fields = {"ready": False, "active": True}
+WELL: Fields = {"problem": "", "down": False}
+PODS: list[tuple[Edit, Fields]] = [
+    (lambda live: live["metadata"].update(deletionTimestamp="2026-11-21T12:00:00Z"), AWAY),
+    *((in_phase(each), AWAY) for each in ("Succeeded", "Failed")),
+    *((in_phase(each), {"active": True}) for each in ("Pending", "Unknown")),
+    (lambda live: live.pop("status"), LEFT | WELL),
+    (lambda live: live["status"].pop("conditions"), LEFT),
+    (lambda live: live["status"]["conditions"][0].update(status="Unknown"), LEFT),
+    # A container that cannot start or has ended is a problem, and one that is starting is none.
+    *((waiting(each), {"problem": each, "down": True}) for each in ("ImagePullBackOff", "CrashLoopBackOff")),
+    (waiting("ErrImagePull"), {"problem": "ImagePullBackOff"}),
+    *((waiting(each), WELL) for each in ("ContainerCreating", "PodInitializing", "")),
+    (in_state(terminated={"exitCode": 137, "reason": "OOMKilled"}), {"problem": "OOMKilled", "down": True}),
+    (proxy, {"problem": "ImagePullBackOff", "down": False}),
+    # No node can take it.
+    (unscheduled(NO_ROOM), {"problem": f"Unschedulable: {NO_ROOM}", "down": True}),
+    (unscheduled(NO_ROOM + MORE), {"problem": f"Unschedulable: {NO_ROOM}".removesuffix(".")}),
+    (unscheduled(""), {"problem": "Unschedulable"}),
+    # What the sidecar said is the problem until it lets memcached start.
+    (reloader(ended(f"{SAID}\n")), {"problem": SAID}),
+    (reloader(BACK_OFF, ended(SAID)), {"problem": SAID}),
+    (reloader(RUNNING, ended(SAID)), {"problem": SAID}),
+    (reloader(ended("Other"), ended(SAID)), {"problem": "Other"}),
+    (reloader(RUNNING, ended(SAID), started=True), {"problem": ""}),
+    (reloader(RUNNING), {"problem": ""}),
+    (reloader(BACK_OFF, ended("")), {"problem": "CrashLoopBackOff"}),
+    (reloader({"waiting": {"reason": "ErrImagePull"}}), {"problem": "ImagePullBackOff"}),
+]
+
+
+@pytest.mark.parametrize(("edit", "fields"), PODS)
+def test_how_a_pod_is_follows_from_its_status(edit: Edit, fields: Fields) -> None:
+    record = pod(edit)
+    assert {name: getattr(record, name) for name in fields} == fields
+
+
+def test_of_long_messages_the_beginning_is_kept() -> None:
+    assert len(pod(reloader(ended("CertificateInvalid: " + "a" * 4096))).problem) == 512
+    problem = pod(unscheduled("0/5000 nodes are available: " + "1 Insufficient memory, " * 500)).problem
+    assert problem.startswith("Unschedulable: 0/5000 nodes are available")
+    assert len(problem) <= 160
 
 
 def test_a_pod_that_has_waited_for_a_node_begins_to_start_when_it_has_one() -> None:
@@ -460,12 +428,6 @@ def test_a_pod_that_has_waited_for_a_node_begins_to_start_when_it_has_one() -> N
     conditions = [{"type": type_, "status": "False", "lastTransitionTime": time} for type_, time in times.items()]
     found = pod(lambda live: live["status"].update(conditions=conditions))
     assert found.since_s == int(datetime(2026, 11, 21, 12, 18, 3, tzinfo=UTC).timestamp())
-
-
-def test_of_a_long_message_of_the_scheduler_the_beginning_is_kept() -> None:
-    problem = pod(unscheduled("0/5000 nodes are available: " + "1 Insufficient memory, " * 500)).problem
-    assert problem.startswith("Unschedulable: 0/5000 nodes are available")
-    assert len(problem) <= 160
 
 
 def test_a_memcached_that_is_nested_deeper_than_a_stack_goes_keeps_what_is_not() -> None:

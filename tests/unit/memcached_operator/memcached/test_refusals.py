@@ -13,7 +13,6 @@ TOLD = {
     Reason.QUOTA_EXCEEDED: [
         f"{POD}exceeded quota: few, requested: limits.memory=146Mi, used: limits.memory=0, limited",
         f"{POD}failed quota: few: must specify limits.cpu for: memcached",
-        f"{POD}failed quota: few: must specify limits.cpu for: memcached; requests.memory for: sidecar",
         f"{POD}status unknown for quota: few, resources: pods",
         f"{POD}insufficient quota to consume: pods",
         f"{POD}insufficient quota to match these scopes: [{{PriorityClass In [high]}}]",
@@ -22,14 +21,12 @@ TOLD = {
     ],
     Reason.DENIED_BY_POLICY: [
         'admission webhook "validate.kyverno.svc-fail" denied the request: no',
-        'admission webhook "x" denied the request without explanation',
         """deployments.apps "a" is forbidden: ValidatingAdmissionPolicy 'no' with binding 'b' denied request: no""",
         """deployments.apps "sessions" is forbidden: policy 'no' with binding 'b' denied request: no""",
         f'create Pod sessions-1 in StatefulSet sessions failed error: admission webhook "x" denied the request: {POD}',
         'Internal error occurred: failed calling webhook "x": failed to call webhook: Post "https://x": refused',
         f'{POD}violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false',
         f"{POD}maximum memory usage per Container is 100Mi, but limit is 146Mi",
-        f"{POD}minimum cpu usage per Container is 100m, but request is 50m",
         f"{POD}maximum cpu usage per Pod is 1.  No limit is specified",
         'pods "exceeded-quota" is forbidden: memory max limit to request ratio per Container is 1, but',
         f'{POD}unable to validate against any security context constraint: [provider "anyuid": Forbidden: not usable]',

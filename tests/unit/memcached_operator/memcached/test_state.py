@@ -34,10 +34,8 @@ from tests.unit.memcached_operator.memcached.status_support import (
     NEW,
     NOW,
     ROLLED_OUT,
-    UPDATED,
     look,
     pods,
-    reported,
     said,
 )
 from tests.unit.memcached_operator.memcached.support import NAME, deployment_of, pod_of
@@ -87,15 +85,6 @@ def test_a_transition_is_timed_when_the_status_changes_and_not_when_reason_or_me
     assert [condition.lastTransitionTime for condition in second.conditions or ()] == [NOW] * 5
     third = look(3, pods(3), DEPLOYING, last=second, now=LATER)
     assert [condition.lastTransitionTime for condition in third.conditions or ()] == [LATER, LATER, NOW, LATER, NOW]
-
-
-def test_a_rollout_that_turns_into_another_kind_of_rollout_is_no_transition() -> None:
-    first = look(3, pods(1), DEPLOYING, now=NOW)
-    second = look(3, [*pods(1), pod_of("x", template="b")], UPDATED, last=first, now=LATER)
-    assert [reported(each, "Progressing")[1] for each in (first, second)] == ["Deploying", "Updating"]
-    condition = second.condition("Progressing")
-    assert condition is not None
-    assert condition.lastTransitionTime == NOW
 
 
 def test_conditions_of_others_stay_as_they_came_and_where_they_were() -> None:

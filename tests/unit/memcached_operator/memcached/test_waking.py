@@ -17,7 +17,6 @@ from memcached_operator.memcached.status_writer import StatusWriter
 from memcached_operator.memcached.waking import Waking
 from memcached_operator.memcached.workloads.pods import PodRecord
 from operator_runtime import ObjectKey, Result
-from operator_runtime.client.errors import Forbidden
 from operator_runtime.events.recorder import EventRecorder
 from tests.unit.memcached_operator.memcached.status_support import pods
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, deployment_of
@@ -146,15 +145,6 @@ async def test_what_comes_while_a_look_is_on_its_way_counts() -> None:
     world.pods(2)
     await world.look()
     assert seen == [None]
-
-
-async def test_nothing_is_awaited_where_something_is_in_the_way() -> None:
-    world = World()
-    world.memcached(size=2)
-    world.show()
-    world.api.refuse("create", "Deployment", Forbidden(403, "Forbidden", "no"))
-    await world.reconcile()
-    assert world.reconciler.awaited(KEY) is None
 
 
 class Many:

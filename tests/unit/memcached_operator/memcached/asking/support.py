@@ -20,10 +20,8 @@ from memcached_operator.memcached.labels import PORT
 from memcached_operator.memcached.workloads.pods import PodRecord
 from operator_runtime.testing.waiting import async_until
 
-TIMEOUT_S = 20.0
-"""Of what answers: far above what it takes."""
-SOON_S = 0.2
-"""Of what never answers."""
+# Of what answers, far above what it takes; and of what never does.
+TIMEOUT_S, SOON_S = 20.0, 0.2
 ONE_THREAD = ("-t", "1")
 
 

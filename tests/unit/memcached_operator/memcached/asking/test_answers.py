@@ -129,14 +129,6 @@ def test_those_that_are_looked_for_in_vain_are_noted_until_they_are_heard(answer
     assert answers.look([first]) == [Heard("b", A, "", "1.6.45")]
 
 
-def test_pods_that_are_gone_are_forgotten(answers: Answers) -> None:
-    stays, goes = server_pod("a"), server_pod("b")
-    for pod in (stays, goes):
-        answers.hear(pod, GOOD)
-    answers.keep({stays.uid})
-    assert (len(answers), answers.of(goes)) == (1, None)
-
-
 def test_a_server_takes_half_a_kilobyte_and_none_of_the_collectors_time() -> None:
     assert len(GOOD.packed) < 512
     assert not Server.__struct_config__.gc

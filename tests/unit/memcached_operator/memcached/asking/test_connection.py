@@ -20,7 +20,6 @@ from memcached_operator.memcached.asking.connection import (
     without_certificate,
 )
 from memcached_operator.memcached.asking.protocol import Said, ask
-from memcached_operator.memcached.labels import PORT
 from tests.certificates import Authority, mounted, tls_arguments
 from tests.unit.memcached_operator.memcached.asking.support import (
     ONE_THREAD,
@@ -66,16 +65,6 @@ async def test_a_server_that_speaks_tls_answers_and_shows_its_certificate(folder
     assert said.certificate == SERVER.der
 
 
-async def test_who_speaks_tls_to_a_plain_server_gets_no_answer() -> None:
-    async with running(*ONE_THREAD) as where:
-        said = await ask(Way(where, without_certificate()), TIMEOUT_S)
-    assert trouble(said) in (
-        (Trouble.STRANGE, "the port does not speak TLS"),
-        (Trouble.CLOSED, "it closes the connection without an answer"),
-    )
-    assert said.certificate == b""
-
-
 async def test_a_required_client_certificate_lets_in_and_without_it_the_servers_own_is_seen_all_the_same(
     folder: Path,
 ) -> None:
@@ -108,18 +97,6 @@ async def test_a_login_lets_ask_and_without_it_or_with_another_one_nothing_is_sa
 async def running_with_passwords(folder: Path, *arguments: str) -> AsyncIterator[str]:
     async with running("-Y", f"{folder}/password-file", *arguments, *ONE_THREAD) as where:
         yield where
-
-
-async def test_a_tls_server_that_has_all_its_connections_is_saturated(folder: Path) -> None:
-    held: list[asyncio.StreamWriter] = []
-    async with running(*tls_arguments(folder), "-c", "24", *ONE_THREAD) as where:
-        for _ in range(24):
-            _, writer = await asyncio.open_connection(where, PORT)
-            held.append(writer)
-        said = await ask(Way(where, without_certificate()), TIMEOUT_S)
-        for each in held:
-            each.close()
-    assert trouble(said)[0] is Trouble.SATURATED
 
 
 WORSE: list[tuple[bytes, Trouble]] = [

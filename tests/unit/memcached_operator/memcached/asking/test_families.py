@@ -142,13 +142,6 @@ async def test_a_figure_that_a_server_does_not_give_is_left_out() -> None:
     assert set(found) == {"memcached_up", "memcached_uptime_seconds"}
 
 
-@pytest.mark.parametrize("accept", ["", OPENMETRICS])
-async def test_many_servers_are_shown_as_few_are(accept: str) -> None:
-    pods = [server_pod(f"cache-{number}") for number in range(300)]
-    found = await scraped(pods, heard(*((pod, answer(curr_connections=3)) for pod in pods)), accept)
-    assert found["memcached_current_connections"][1] == {("cache", "shop", pod.name): 3 for pod in pods}
-
-
 async def test_when_certificates_expire_is_shown_also_of_servers_that_want_credentials() -> None:
     first, second = server_pod("a"), server_pod("b")
     answers = Answers()

@@ -158,15 +158,6 @@ def test_what_was_heard_of_a_pod_that_is_gone_is_forgotten_within_two_intervals(
     assert len(day.answers) == 2
 
 
-def test_after_a_pause_each_is_asked_once_and_not_for_each_interval_that_was_missed(caches: Caches) -> None:
-    add(caches, "cache", 3)
-    day = Day(caches)
-    day.interval()
-    day.now += 10 * INTERVAL_S
-    asked = Counter(pod.name for tick in day.interval() for pod in tick)
-    assert max(asked.values()) <= 2
-
-
 class Asked:
     """Answers for all servers, when the test lets it."""
 

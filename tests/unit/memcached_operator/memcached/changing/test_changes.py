@@ -96,19 +96,6 @@ def test_where_items_outlast_a_restart_an_image_alone_costs_none(fields: dict[st
     assert costs(warm, warm | fields) == costs(warm | fields, warm) == found
 
 
-@pytest.mark.parametrize(
-    "other", [{"secretName": "b"}, {"clientAuth": "Request"}, {"clientAuth": "Require"}, {"reload": "Restart"}]
-)
-def test_any_other_tls_replaces_servers(other: dict[str, str]) -> None:
-    tls = {"secretName": "a"}
-    assert costs(STATEFUL_SET | {"tls": tls}, STATEFUL_SET | {"tls": tls | other}) == {"spec.tls": "rolling"}
-
-
-@pytest.mark.parametrize("base", [DEPLOYMENT, STATEFUL_SET])
-def test_the_same_memory_in_other_words_costs_nothing(base: dict[str, Any]) -> None:
-    assert costs(base | {"memory": "1024Mi"}, base | {"memory": "1Gi"}) == {"spec.memory": "beside"}
-
-
 def test_every_field_of_the_specification_is_told_of() -> None:
     full: dict[str, Any] = {
         "size": 2, "image": "other", "memory": "1Gi", "maxConnections": 100, "threads": 1, "maxItemSize": "2Mi",

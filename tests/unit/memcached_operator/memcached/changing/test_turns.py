@@ -35,16 +35,6 @@ def test_one_that_asks_for_no_turn_any_more_keeps_nobody() -> None:
     assert woken == [C]
 
 
-def test_what_is_woken_and_needs_no_turn_passes_it_on() -> None:
-    found, woken = turns()
-    assert found.take(A)
-    assert not found.take(B)
-    assert not found.take(C)
-    found.leave(A)
-    found.leave(B)
-    assert woken == [B, C]
-
-
 def test_a_rollout_that_somebody_began_who_led_before_goes_on_first() -> None:
     found, woken = turns(underway=A)
     assert not found.take(B)

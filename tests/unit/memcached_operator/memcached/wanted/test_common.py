@@ -4,22 +4,8 @@ import json
 
 import msgspec
 
-from memcached_operator.memcached.wanted.common import Manifest, ObjectMeta, OwnerRef, comparable, controller_of, encode
-from memcached_operator.memcached.wanted.workload_types import Container, PodSpec
+from memcached_operator.memcached.wanted.common import OwnerRef, comparable, controller_of, encode
 from tests.unit.memcached_operator.memcached.support import wanted_deployment
-
-
-def test_equal_deployments_have_equal_bytes_whatever_the_order_of_their_labels() -> None:
-    there = Manifest(metadata=ObjectMeta(labels={"app": "memcached", "team": "web"}))
-    back = Manifest(metadata=ObjectMeta(labels={"team": "web", "app": "memcached"}))
-    assert encode(there) == encode(back)
-
-
-def test_fields_that_are_not_ours_are_left_out_and_empty_lists_stay() -> None:
-    container = Container(name="memcached", args=())
-    assert json.loads(msgspec.json.encode(PodSpec(containers=(container,)))) == {
-        "containers": [{"name": "memcached", "args": []}]
-    }
 
 
 def test_what_is_compared_has_neither_kind_nor_name_nor_preconditions() -> None:

@@ -171,32 +171,6 @@ def test_what_the_user_passes_through_otherwise_differs_as_a_whole_and_nothing_e
     assert sent == {"tolerations": other["podTemplate"]["spec"]["tolerations"], "affinity": {"nodeAffinity": None}}
 
 
-def test_so_is_what_was_passed_through_to_the_pods() -> None:
-    less = full_spec()
-    del less["podTemplate"]
-
-    def shared(live: Json) -> None:
-        template(live)["nodeSelector"]["theirs"] = "1"
-        template(live)["imagePullSecrets"].append({"name": "theirs"})
-        live["spec"]["template"]["metadata"]["labels"]["squad"] = "theirs"
-
-    sent = patched("StatefulSet", shared, spec_of(less))
-    pods = sent["spec"]["template"]
-    assert pods["metadata"]["labels"] == {"team": None}
-    assert pods["metadata"]["annotations"]["example.com/a"] is None
-    assert pods["spec"] == {
-        **dict.fromkeys(("affinity", "priorityClassName", "serviceAccount", "serviceAccountName", "tolerations")),
-        "terminationGracePeriodSeconds": None,
-        "topologySpreadConstraints": None,
-        "nodeSelector": {"disk": None},
-        "imagePullSecrets": [{"name": "pull", "$patch": "delete"}, {"name": "second", "$patch": "delete"}],
-        "securityContext": {
-            **{"runAsUser": 11211, "runAsGroup": 11211},
-            **dict.fromkeys(("fsGroup", "supplementalGroups", "sysctls")),
-        },
-    }
-
-
 # How each is put right
 
 OURS: Json = {"name": "memcached", "port": 11211, "protocol": "TCP", "targetPort": "memcached"}

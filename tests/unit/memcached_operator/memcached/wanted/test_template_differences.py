@@ -72,19 +72,6 @@ def test_templates_differ_in_the_fields_of_the_specifications(fields: dict[str, 
     assert [str(each) for each in differing(made(fields), made({}))] == expected
 
 
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        (pods(nodeSelector={"a": "b"}), ['spec.podTemplate.spec.nodeSelector[a] was "b", is to be absent']),
-        (pods(dnsPolicy="Default"), ['spec.podTemplate.spec.dnsPolicy was "Default", is to be absent']),
-        ({"threads": 8}, ['spec.threads was "8", is to be "4"']),
-        ({"resources": {"limits": {"cpu": "1"}}}, ['spec.resources.limits.cpu was "1", is to be absent']),
-    ],
-)
-def test_what_is_taken_out_is_told_too(fields: dict[str, Any], expected: list[str]) -> None:
-    assert [str(each) for each in differing(made({}), made(fields))] == expected
-
-
 def test_of_another_tls_each_field_is_told() -> None:
     one = {"tls": {"secretName": "a", "reload": "Restart"}, "auth": {"secretName": "c"}}
     other = {"tls": {"secretName": "b", "clientAuth": "Request"}, "auth": {"secretName": "d"}}

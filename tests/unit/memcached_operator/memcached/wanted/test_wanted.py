@@ -40,10 +40,3 @@ def test_a_deployment_s_service_names_servers_while_they_are_ready() -> None:
     spec = part("Service", workload="Deployment")
     assert (spec["publishNotReadyAddresses"], spec["clusterIP"]) == (False, "None")
     assert "clusterIP" not in part("Service", workload="Deployment", service={"type": "ClusterIP"})
-
-
-@pytest.mark.parametrize(
-    ("size", "budget", "limit"), [(2, None, 1), (1, {"maxUnavailable": 0}, 0), (4, {"maxUnavailable": "25%"}, "25%")]
-)
-def test_a_budget_s_limit(size: int, budget: dict[str, object] | None, limit: object) -> None:
-    assert part("PodDisruptionBudget", size=size, disruptionBudget=budget)["maxUnavailable"] == limit

@@ -13,10 +13,6 @@ def test_the_wanted_deployment_is_the_one_that_a_person_can_read_beside_this_tes
     assert wanted == json.loads((HERE / "wanted_deployment.json").read_text())
 
 
-def test_a_size_of_0_is_asked_for_and_not_left_to_a_default() -> None:
-    assert json.loads(encode(wanted_deployment(size=0)))["spec"]["replicas"] == 0
-
-
 def test_a_user_id_is_named_as_it_is_set_or_not_at_all() -> None:
     for user_id, ids in ((77, {"runAsUser": 77, "runAsGroup": 77}), (None, {})):
         wanted = desired.workload("Deployment", OWNER, 1, "image", user_id)
