@@ -31,12 +31,10 @@ def of(permissions: tuple[Permission, ...], namespace: str | None) -> set[tuple[
     ("scope", "expected"),
     [
         (Scope(()), of(WATCHED, None)),
-        (Scope(("a",)), of(WATCHED, "a")),
         (Scope(("a", "b")), of(WATCHED, "a") | of(WATCHED, "b")),
         (Scope(("a",), "lease", LOCK), of(WATCHED, "a") | of(LEASE, "ops")),
         (Scope((), "life", LOCK), of(WATCHED, None) | of(LIFE, "ops") | of(LIFE_CLUSTER, None)),
         (Scope((), server_credentials=True), of(WATCHED, None) | of(SERVER_CREDENTIALS, None)),
-        (Scope(("a",), server_credentials=True), of(WATCHED, "a") | of(SERVER_CREDENTIALS, "a")),
         (Scope(("a",), secure_metrics=True), of(WATCHED, "a") | of(REVIEWS, None)),
     ],
 )

@@ -31,11 +31,7 @@ from tests.unit.memcached_operator.memcached.support import deployment_of, pod_o
     ("size", "ready", "status"),
     [
         (0, 0, "True"),
-        (1, 0, "False"),
         (1, 1, "True"),
-        (2, 1, "False"),
-        (3, 2, "False"),
-        (3, 3, "True"),
         (4, 2, "False"),
         (4, 3, "True"),
         (8, 5, "False"),

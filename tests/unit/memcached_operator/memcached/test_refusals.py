@@ -14,9 +14,7 @@ TOLD = {
         f"{POD}exceeded quota: few, requested: limits.memory=146Mi, used: limits.memory=0, limited",
         f"{POD}failed quota: few: must specify limits.cpu for: memcached",
         f"{POD}status unknown for quota: few, resources: pods",
-        f"{POD}insufficient quota to consume: pods",
         f"{POD}insufficient quota to match these scopes: [{{PriorityClass In [high]}}]",
-        f"{POD}quota usage is negative for resource(s): pods",
         f"create Pod sessions-1 in StatefulSet sessions failed error: {POD}exceeded quota: few, requested: pods=1",
     ],
     Reason.DENIED_BY_POLICY: [
@@ -34,13 +32,11 @@ TOLD = {
     Reason.INVALID_SPEC: [
         'Pod "sessions-1" is invalid: spec.containers[0].resources.requests: Invalid value: "1": must be less than or',
         f"{POD}no PriorityClass with name high was found",
-        f'{POD}pod rejected: RuntimeClass "gvisor" not found',
         f'{POD}error looking up service account shop/cache: serviceaccount "cache" not found',
     ],
     Reason.FORBIDDEN: [
         'deployments.apps is forbidden: User "x" cannot patch resource "deployments" in API group "apps"',
         'resourcequotas "few" is forbidden: User "x" cannot get resource "resourcequotas"',
-        'deployments.apps "a" is forbidden: cannot set an ownerRef on a resource you can\'t delete: , <nil>',
         "",
     ],
 }

@@ -24,14 +24,11 @@ A, F, E, O, U = Verdict.ANSWERING, Verdict.FAILING, Verdict.EXHAUSTED, Verdict.O
 D = Verdict.DENIED
 
 TRIES: list[tuple[list[Answer | Failure], list[Verdict]]] = [
-    ([GOOD], [A]),
-    ([SILENT], [U]),
     ([SILENT, SILENT], [U, F]),
     ([GOOD, SILENT, GOOD, SILENT], [A, A, A, A]),
     ([GOOD, SILENT, SILENT, GOOD], [A, A, F, A]),
     ([GOOD, SILENT, STRANGE, REFUSED], [A, A, F, F]),
     # What turns clients away is believed at once, and that it is over only when it says so twice.
-    ([SATURATED], [E]),
     ([GOOD, SATURATED, GOOD, GOOD], [A, E, E, A]),
     ([SATURATED, GOOD, SATURATED, GOOD, GOOD], [E, E, E, E, A]),
     ([SATURATED, SILENT, SILENT], [E, F, F]),

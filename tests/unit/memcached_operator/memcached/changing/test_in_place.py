@@ -64,7 +64,6 @@ EVICTS_2 = (f"{NAME}-2", None, None)
         ([warm(0, ready=False, for_s=1), warm(1), warm(2)], NOTHING),
         # It was on its way to what is not wanted any more: first there, unless it does not come there.
         ([warm(0), warm(1), warm(2, to="other")], NOTHING),
-        ([warm(0), warm(1), warm(2, to="other", ready=False, for_s=1, problem="Completed")], NOTHING),
         ([warm(0), warm(1), warm(2, to="other", restarted=True)], CHANGES_2),
         ([warm(0), warm(1), warm(2, to="other", ready=False, problem="ImagePullBackOff")], CHANGES_2),
         ([warm(0), warm(1), warm(2, to="other", since_s=LATE_AFTER_S)], CHANGES_2),

@@ -15,8 +15,6 @@ KEPT: dict[str, tuple[Any, Any]] = {
     "a selector of everything": ({"podSelector": {}}, {"podSelector": {}}),
     "labels that a selector does not name": ({"podSelector": {"matchLabels": {}}}, {"podSelector": {}}),
     "an empty value of a label": ({"matchLabels": {"a": ""}}, {"matchLabels": {"a": ""}}),
-    "an empty text in a list": ({"values": ["", "b"]}, {"values": ["", "b"]}),
-    "false": ({"runAsNonRoot": False}, {"runAsNonRoot": False}),
     "false where that is nothing": ({"tty": False, "hostPort": 0}, {}),
     "entries of a list": ([{"key": "a", "effect": ""}], [{"key": "a"}]),
     "quantities": (

@@ -80,7 +80,6 @@ DRIFTS: dict[str, list[tuple[str, Edit]]] = {
         ("spec.ports", lambda live: port(live).update(port=11212)),
         ("spec.ports", lambda live: live["spec"]["ports"].append(PORT)),
         ("spec.selector", changed("selector", memcached_cr="other")),
-        ("spec.selector", changed("selector", role="primary")),
         ("spec.type", changed(type="NodePort")),
         ("spec.clusterIP", changed(clusterIP="10.0.0.1", clusterIPs=["10.0.0.1"])),
         ("metadata.labels[team]", lambda live: live["metadata"]["labels"].update(team="x")),
@@ -120,7 +119,6 @@ def test_a_field_of_ours_that_was_changed_is_found_under_its_name_and_nothing_el
 FOREIGN: list[tuple[str, Edit]] = [
     ("Service", changed(sessionAffinity="ClientIP")),
     ("Service", changed(ipFamilies=["IPv6", "IPv4"], ipFamilyPolicy="PreferDualStack")),
-    ("Service", changed(internalTrafficPolicy="Local")),
     ("ConfigMap", lambda live: live["data"].update(note="mine")),
     ("StatefulSet", changed(minReadySeconds=5)),
     ("StatefulSet", lambda live: template(live)["tolerations"].insert(0, {"operator": "Exists"})),

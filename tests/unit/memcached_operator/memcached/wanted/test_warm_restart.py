@@ -203,7 +203,6 @@ def container(spec: Spec) -> Container:
 @pytest.mark.parametrize(
     ("memory", "extra", "file_mib", "limit"),
     [
-        ("8Mi", (), 46, "47Mi"),
         ("64Mi", (), 102, "103Mi"),
         ("1Gi", (), 1062, "1063Mi"),
         ("985Mi", (), 1023, "1Gi"),
