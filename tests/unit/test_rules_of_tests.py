@@ -19,12 +19,9 @@ KNOWN = {
 BOUNDS = (
     "began = time.monotonic()\n    work()\n    assert time.monotonic() - began < 2",
     "began = perf_counter()\n    took = perf_counter() - began\n    assert LIMIT_S >= took",
-    "began, before = time.monotonic(), 1\n    spent = time.monotonic() - began\n    assert 1 < spent < 9 * before",
     "began = loop.time()\n    assert loop.time() - began <= 1.0",
     "spent = 0.0\n    spent += time.monotonic() - began\n    assert spent < 2",
-    "delays = []\n    delays.append(told.at_s - going.at_s)\n    if delays[-1] < LIMIT_S:\n        return",
     "assert (received_at(late) - killed).total_seconds() < 3",
-    "killed = time.time()\n    assert acquired(lease) - killed < LEASE_S + MARGIN_S",
     "assert after.rss_bytes <= before.rss_bytes + 1024",
     "cpu_s = value('process_cpu_seconds_total') - before\n    assert cpu_s < 0.5",
     "assert [each.took_s for each in found if each.took_s > LIMIT_S] == []",
@@ -32,7 +29,6 @@ BOUNDS = (
 NO_BOUNDS = (
     "began = time.monotonic()\n    work()\n    assert time.monotonic() - began >= PAUSE_S",
     "ends = time.monotonic() + 9\n    assert time.monotonic() < ends, 'not within 9 s'",
-    "left_s = ends - time.monotonic()\n    if left_s <= 0:\n        fail()",
     "began = time.monotonic()\n    while time.monotonic() - began < 9:\n        look()",
     "before = time.monotonic()\n    assert before <= failed_since <= time.monotonic()",
     "assert clock.now - began <= BACKOFF_S",
@@ -44,7 +40,6 @@ SLEEPS = (
     "time.sleep(1)",
     "time.sleep(PAUSE_S)",
     "for _ in range(5):\n        asyncio.sleep(0.001)",
-    "while True:\n        def late() -> None:\n            time.sleep(0.5)",
 )
 NO_SLEEPS = (
     "asyncio.sleep(0)",
@@ -59,8 +54,6 @@ EQUALITIES = (
     "assert watched.complaints() == []",
     "assert not log.complaints",
     "said = log.complaints\n    assert [line for line in said if QUIET not in line] == []",
-    "assert [line for line in operator.lines if not any(each in line for each in QUIET)] == []",
-    "assert said() == log.complaints",
     "assert cluster.audit_events(since=mark) == []",
     "found = written(writes_of(cluster, 'a', since=mark))\n    assert sorted(found) == ['patch services a']",
     "assert caplog.messages == ['ready']",
@@ -68,22 +61,17 @@ EQUALITIES = (
 NO_EQUALITIES = (
     "assert any('ready' in line for line in operator.lines)",
     "assert [line for line in operator.lines if 'Traceback' in line] == []",
-    "assert [line for line in operator.lines if any(each in line for each in BAD)] == []",
-    "assert watched.said('Traceback') == []",
     "assert [each for each in cluster.audit_events() if each.verb == 'delete'] == []",
     "assert [write for write in writes(kubectl, 'shop', mark) if write.startswith('deployments')] == []",
-    "assert {each.user for each in requests_of(cluster, 'a')} == {'system:serviceaccount:a:operator'}",
     "assert writes(kubectl, 'shop', mark)[-2:] == ['deployments 409', 'deployments 200']",
     "assert kubectl('get', 'pods').splitlines() == []",
 )
 NAMESPACES = (
     "cluster.kubectl('create', 'namespace', name)",
-    "run([kubectl, 'create', 'namespace', name])",
     "client.post('/api/v1/namespaces', {'metadata': {'name': name}}).expect(201)",
 )
 NO_NAMESPACES = (
     "cluster.kubectl('create', 'namespace', name, '--dry-run=server')",
-    "cluster.kubectl('delete', 'namespace', name)",
     "client.get('/api/v1/namespaces')",
 )
 

@@ -5,7 +5,6 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from lab.cache import BuildError
 from tests import run_tiers
 from tests.run_tiers import Outcome, Plan, Result, command_of, exit_code, run, split_arguments, summary
 from tests.tiers import TIERS, Run, Tier
@@ -75,20 +74,6 @@ def test_paths_among_the_arguments_select_within_their_own_tier(
     assert split_arguments(arguments, ("tests/unit", "tests/kubectl")) == selected
 
 
-@pytest.mark.parametrize(
-    ("arguments", "plan"),
-    [
-        ([], QUICK),
-        (["-k", "queue"], Plan(Run.QUICK, ("-k", "queue"))),
-        (["--gate"], GATE),
-        (["--all", "-x"], Plan(Run.ALL, ("-x",))),
-        (["tests/faults"], Plan(Run.ALL, ("tests/faults",))),
-    ],
-)
-def test_everything_runs_where_all_is_asked_for_or_a_path_is_named(arguments: list[str], plan: Plan) -> None:
-    assert Plan.of(arguments) == plan
-
-
 ON_SIMULATOR = {f"{tiers} on the simulator" for tiers in ("conformance and examples", "integration")}
 PYTHON_ALONE = {"lint", "docs", "demo", "unit", *ON_SIMULATOR}
 
@@ -108,18 +93,6 @@ def test_in_the_gate_each_test_of_the_integration_runs_on_one_server() -> None:
     assert marks == {"simulator": ["-m", "not slow and not core"], "kubernetes": ["-m", "not slow and core"]}
     assert command(tiers["simulator"], QUICK)[-3:-1] == marks["simulator"]
     assert all("core" not in " ".join(command(tier, EVERYTHING)) for tier in tiers.values())
-
-
-def test_what_cannot_be_built_fails_the_tiers_that_need_it_but_for_the_quick_run() -> None:
-    def fail() -> None:
-        raise BuildError("no compiler")
-
-    tier = Tier("new", folders=("tests/unit/lab/node",), since=Run.QUICK, needs={"Kubernetes": fail, "kubectl": fail})
-    none = ("-k", "no_test_is_called_so")
-    assert [(outcome.result, outcome.reason) for outcome in run([tier], Plan(Run.GATE, none))] == [
-        (Result.FAILED, "Kubernetes: no compiler")
-    ]
-    assert [outcome.result for outcome in run([tier], Plan(Run.QUICK, none))] == [Result.LEFT_OUT]
 
 
 @pytest.mark.parametrize(

@@ -23,19 +23,6 @@ def row(text: str, label: str) -> list[str]:
     return line.removeprefix(label).split()
 
 
-def test_the_history_can_be_read() -> None:
-    entries = read(history.PATH.read_text())
-    assert all(list(each.values) == NAMES for each in entries)
-    assert appended_to_nothing(entries) == history.PATH.read_text(), "as this writes it"
-
-
-def appended_to_nothing(entries: list[Entry]) -> str:
-    text = f"{HEADER}\n"
-    for each in entries:
-        text = appended(text, each)
-    return text
-
-
 @pytest.mark.parametrize("before", [f"{HEADER}\n", HEADER, f"{HEADER}\n\n"])
 def test_an_entry_is_read_as_it_was_written(before: str) -> None:
     written = entry(load_cpu=0.781, status_writes=0.43, our_reconciles_per_memcached=2.1)

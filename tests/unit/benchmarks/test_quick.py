@@ -55,19 +55,6 @@ def commits(monkeypatch: pytest.MonkeyPatch, *answers: str | HistoryError) -> No
     monkeypatch.setattr(history, "committed", committed)
 
 
-def test_it_measures_go_and_ours_with_500_and_prints_ratios(
-    kept: Path, measured: Plans, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = kept.read_text()
-    assert command.main(["--quick"]) == 0
-    assert measured == [(name, Plan(count=500, size=2, writers=64, changes=200)) for name in ("go", "ours")]
-    printed = capsys.readouterr().out
-    assert "0.75x" in printed
-    assert "nothing was recorded yet" in printed
-    assert "get pods" not in printed
-    assert kept.read_text() == before
-
-
 def test_the_last_recorded_line_is_what_the_next_run_is_compared_with(
     kept: Path, measured: Plans, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -81,15 +68,6 @@ def test_the_last_recorded_line_is_what_the_next_run_is_compared_with(
     printed = capsys.readouterr().out
     assert "last recorded: 0abc123" in printed
     assert "+0 %" in printed
-
-
-def test_nothing_is_measured_for_a_tree_with_uncommitted_changes(
-    kept: Path, measured: Plans, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    commits(monkeypatch, HistoryError("commit first"))
-    assert command.main(["--quick", "--record"]) == 1
-    assert measured == []
-    assert "commit first" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

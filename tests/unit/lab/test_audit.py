@@ -34,12 +34,6 @@ def test_a_request_counts_once_at_its_latest_stage(tmp_path: Path) -> None:
     ]
 
 
-def test_a_line_that_is_still_being_written_is_left_for_later(tmp_path: Path) -> None:
-    log = tmp_path / "audit.log"
-    log.write_text(_record("a", "ResponseComplete", 200) + _record("b", "ResponseComplete", 200)[:40])
-    assert [event.audit_id for event in audit.read(log)] == ["a"]
-
-
 def _at(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 

@@ -1,4 +1,3 @@
-import hashlib
 import json
 import os
 import tarfile
@@ -37,23 +36,6 @@ def _file(archive: tarfile.TarFile, name: str):  # type: ignore[no-untyped-def]
     found = archive.extractfile(name)
     assert found is not None
     return found
-
-
-def test_the_archive_has_the_layer_the_configuration_and_their_digests(root: Path, tmp_path: Path) -> None:
-    target = tmp_path / "image.tar"
-    write(root, target, "memcached:1", CONFIG)
-    with tarfile.open(target) as archive:
-        (manifest,) = json.load(_file(archive, "manifest.json"))
-        assert manifest["RepoTags"] == ["memcached:1"]
-        document = _file(archive, manifest["Config"]).read()
-        assert manifest["Config"] == f"{hashlib.sha256(document).hexdigest()}.json"
-        layer = hashlib.sha256(_file(archive, manifest["Layers"][0]).read()).hexdigest()
-    described = json.loads(document)
-    assert described["rootfs"]["diff_ids"] == [f"sha256:{layer}"]
-    assert (described["architecture"], described["os"]) == ("amd64", "linux")
-    assert described["config"]["Cmd"] == ["memcached"]
-    assert described["config"]["Entrypoint"] is None
-    assert (described["config"]["User"], described["config"]["Env"]) == ("11211", ["PATH=/bin"])
 
 
 def test_links_and_modes_stay_but_not_the_permission_to_run_as_another(root: Path, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import pytest
 
 from lab import ROOT
 from lab.image import images
-from lab.image.builders import Builder, ImageError
 from lab.image.images import base_images, public_address
 from memcached_operator import __version__
 
@@ -80,14 +79,3 @@ def test_nothing_gets_through_dockerignore_but_what_it_names() -> None:
     assert lines[0] == "*"
     copied = re.findall(r"^COPY (?!--from)(.+) \S+$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     assert {line.removeprefix("!") for line in lines if line.startswith("!")} == set(" ".join(copied).split())
-
-
-def test_who_wants_a_registry_s_bases_gets_them_or_is_told_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Builder, "has", lambda self, image: False)
-    monkeypatch.setattr(Builder, "pull", lambda self, image: f"no {image}")
-    monkeypatch.setenv(images.BASES_VARIABLE, "registry")
-    with pytest.raises(ImageError, match="no a; IMAGE_BASES=auto builds on stand-ins"):
-        images._choose_bases(Builder("buildah"), {"BASE_IMAGE": "a", "BUILD_IMAGE": "b"})
-    monkeypatch.setenv(images.BASES_VARIABLE, "mine")
-    with pytest.raises(ImageError, match="IMAGE_BASES='mine' is none of registry, stand-in, auto"):
-        images._choose_bases(Builder("buildah"), {"BASE_IMAGE": "a", "BUILD_IMAGE": "b"})

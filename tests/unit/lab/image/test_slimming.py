@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.image.slimming import NotAnElfFile, slim, without_sections
+from lab.image.slimming import NotAnElfFile, without_sections
 
 
 @pytest.fixture
@@ -42,26 +42,3 @@ print(module.dumps([1, 2]))
 def test_what_is_no_64_bit_elf_file_is_refused(content: bytes) -> None:
     with pytest.raises(NotAnElfFile, match="ELF"):
         without_sections(content)
-
-
-def _package(folder: Path) -> Path:
-    package = folder / "package"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("def fail():\n    raise ValueError\n")
-    (package / "fast.pyx").write_text("")
-    (package / "typed.pyi").write_text("")
-    (package / "py.typed").write_text("")
-    (package / "once" / "inner").mkdir(parents=True)
-    (folder / "bin").mkdir()
-    (folder / "bin" / "script").write_text("")
-    (folder / "package-1.dist-info").mkdir()
-    (folder / "package-1.dist-info" / "LICENSE").write_text("as is")
-    return package
-
-
-def test_what_only_compilers_and_checkers_read_goes_with_empty_folders_and_licences_stay(tmp_path: Path) -> None:
-    package = _package(tmp_path)
-    slim(tmp_path)
-    assert {path.name for path in package.iterdir()} == {"__init__.py", "__pycache__", "py.typed"}
-    assert {path.name for path in tmp_path.iterdir()} == {"package", "package-1.dist-info"}
-    assert (tmp_path / "package-1.dist-info" / "LICENSE").is_file()

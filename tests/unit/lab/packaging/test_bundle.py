@@ -74,13 +74,6 @@ def test_the_committed_bundle_is_what_the_manifests_make() -> None:
     assert bundle(read_sources()) == COMMITTED, "run ./dev bundle"
 
 
-def test_the_name_is_the_package_s_and_the_version_the_operator_s() -> None:
-    assert CSV["metadata"]["name"] == f"{PACKAGE}.v{__version__}"
-    assert SPEC["version"] == __version__
-    assert SEMVER.fullmatch(SPEC["version"])
-    assert re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", CSV["metadata"]["name"])
-
-
 def test_the_annotations_that_the_format_asks_for_are_there_and_name_folders_of_the_bundle() -> None:
     prefix = "operators.operatorframework.io.bundle."
     assert ANNOTATIONS[f"{prefix}mediatype.v1"] == "registry+v1"
@@ -89,17 +82,6 @@ def test_the_annotations_that_the_format_asks_for_are_there_and_name_folders_of_
         folder = ANNOTATIONS[name]
         assert folder.endswith("/")
         assert any(path.startswith(f"bundle/{folder}") for path in COMMITTED), folder
-
-
-def test_the_image_of_the_bundle_has_its_annotations_as_labels_and_its_folders_where_they_say() -> None:
-    lines = COMMITTED[DOCKERFILE].splitlines()
-    assert [line for line in lines if line.startswith("FROM")] == ["FROM scratch"]
-    assert dict(re.findall(r"^LABEL ([^=]+)=(.+)$", COMMITTED[DOCKERFILE], re.MULTILINE)) == ANNOTATIONS
-    copied = dict(re.findall(r"^COPY (\S+) /(\S+)$", COMMITTED[DOCKERFILE], re.MULTILINE))
-    assert copied == {f"bundle/{path.rstrip('/')}": path for path in copied.values()}
-    assert set(copied.values()) == {value for value in ANNOTATIONS.values() if value.endswith("/")}
-    inside = [path for path in COMMITTED if path != DOCKERFILE]
-    assert all(any(path.startswith(f"{folder}/") for folder in copied) for path in inside)
 
 
 def test_a_bundle_holds_nothing_that_olm_does_not_apply_or_makes_itself() -> None:
@@ -193,16 +175,8 @@ def test_the_operator_watches_what_olm_writes_into_its_pod_in_each_install_mode(
     assert settings.SCHEMA.load({}, os.environ).watch_namespaces == watched
 
 
-def test_the_related_images_are_all_that_a_mirror_must_hold() -> None:
-    related = {image["name"]: image["image"] for image in SPEC["relatedImages"]}
-    assert related == {
-        "memcached-operator": container()["image"],
-        "memcached": variable("RELATED_IMAGE_MEMCACHED")["value"],
-    }
-    assert CSV["metadata"]["annotations"]["containerImage"] == container()["image"]
-
-
-def test_the_oldest_kubernetes_is_the_chart_s() -> None:
+def test_the_version_is_the_operator_s_and_the_oldest_kubernetes_the_chart_s() -> None:
+    assert (CSV["metadata"]["name"], SPEC["version"]) == (f"{PACKAGE}.v{__version__}", __version__)
     assert SEMVER.fullmatch(SPEC["minKubeVersion"])
     chart = yaml.safe_load((PROJECT / "charts/memcached-operator/Chart.yaml").read_text())
     assert chart["kubeVersion"] == f">={SPEC['minKubeVersion']}-0"

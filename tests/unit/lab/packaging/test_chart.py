@@ -18,20 +18,9 @@ VALUES = yaml.safe_load((CHART / "values.yaml").read_text())
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 # Maps that are handed on as they are: Kubernetes or prometheus-operator judges what is in them.
 HANDED_ON = {
-    "affinity",
-    "commonLabels",
-    "global",
-    "metrics.dashboard.labels",
-    "metrics.podMonitor.labels",
-    "metrics.podMonitor.tlsConfig",
-    "metrics.prometheusRule.labels",
-    "nodeSelector",
-    "podAnnotations",
-    "podLabels",
-    "podSecurityContext",
-    "resources.limits",
-    "resources.requests",
-    "securityContext",
+    *(f"metrics.{part}.labels" for part in ("dashboard", "podMonitor", "prometheusRule")),
+    *("affinity", "commonLabels", "global", "metrics.podMonitor.tlsConfig", "nodeSelector", "podAnnotations"),
+    *("podLabels", "podSecurityContext", "resources.limits", "resources.requests", "securityContext"),
     "serviceAccount.annotations",
 }
 

@@ -78,13 +78,10 @@ def test_what_is_missing_is_named_with_what_is_missed_and_the_rule_to_add() -> N
         "add the rule {apiGroups: [apps], resources: [deployments], verbs: [create, patch]} to a Role in shop that is"
         " bound to jane"
     )
+    everywhere = judge_permission(RequiredPermission(DEPLOYMENTS, None), (), "")
+    assert everywhere.remedy.endswith("to a ClusterRole that is bound to the account that asks")
     rule = {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["create", "patch"]}
     assert finding.missing == {"namespace": "shop", "rule": rule}
-
-
-def test_outside_a_namespace_it_takes_a_cluster_role() -> None:
-    finding = judge_permission(RequiredPermission(DEPLOYMENTS, None), (), "")
-    assert finding.remedy.endswith("to a ClusterRole that is bound to the account that asks")
 
 
 @pytest.mark.parametrize(

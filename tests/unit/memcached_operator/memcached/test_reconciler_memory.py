@@ -109,19 +109,6 @@ async def test_where_no_new_pod_could_be_made_either_servers_stay_as_they_are(na
     assert named.condition("Ready") == ("True", "AllServersReady")
 
 
-async def test_a_pod_that_goes_before_it_is_resized_says_nothing_of_the_cluster(named: World) -> None:
-    patch = named.api.strategic_merge_patch
-
-    async def gone(*arguments: Any, **options: Any) -> bytes:
-        named.api.strategic_merge_patch = patch  # type: ignore[method-assign]
-        raise NotFound(404, "NotFound", f'pods "{arguments[2]}" not found')
-
-    named.api.strategic_merge_patch = gone  # type: ignore[method-assign]
-    more(named)
-    await sent(named)
-    assert "NotResized" not in reasons(named)
-
-
 async def test_a_node_without_room_is_given_time_and_then_the_server_moves(named: World) -> None:
     for each in range(3):
         resize(named, pod(named, each), type="PodResizePending", reason="Deferred", message="Node has no room")

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from operator_runtime.cache.own_writes import PATIENCE_S
-from operator_runtime.client.errors import Conflict, Forbidden, Invalid, KubeError, NotFound, StatusCause
+from operator_runtime.client.errors import Conflict, Forbidden, KubeError, NotFound, StatusCause
 from operator_runtime.controller.controller import Result
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, live_deployment
 from tests.unit.memcached_operator.memcached.world import (
@@ -76,19 +76,6 @@ async def test_in_a_namespace_that_is_going_or_gone_nothing_is_complained_of(
         assert await world.reconcile() == result
     assert world.api.verbs()[0] == CREATE
     assert (world.recorder.events, caplog.messages) == ([], [])
-
-
-async def test_a_deployment_that_the_api_server_finds_invalid_is_told_in_its_words_and_tried_again_slowly(
-    running: World,
-) -> None:
-    running.memcached(size=2, image="memcached:2")
-    running.show()
-    cause = StatusCause("FieldValueInvalid", "bad", "spec.template.spec.containers[0].image")
-    refusal = Invalid(422, "Invalid", "image: Invalid value", causes=(cause,))
-    assert await running.refused("strategic_merge_patch", refusal) == SLOWLY
-    assert running.condition("Degraded") == ("True", "InvalidSpec")
-    assert running.message("Degraded") == "The API server refused the Deployment: image: Invalid value"
-    assert len(running.status["nodes"]) == 2
 
 
 async def test_what_degrades_it_is_told_again_only_when_it_changes(world: World) -> None:

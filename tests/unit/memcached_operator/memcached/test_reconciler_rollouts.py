@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from memcached_operator.memcached.changing.rollout import STUCK_AFTER_S
 from memcached_operator.memcached.changing.running import BUDGET_RETRY_S
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
 from operator_runtime.client.errors import (
@@ -23,7 +22,7 @@ from tests.unit.memcached_operator.memcached.running_servers import (
     stateful_set,
     template_of,
 )
-from tests.unit.memcached_operator.memcached.support import IMAGE, NAME
+from tests.unit.memcached_operator.memcached.support import IMAGE
 from tests.unit.memcached_operator.memcached.world import DELAY_S, World
 
 
@@ -73,22 +72,6 @@ async def test_an_eviction_that_fails_is_told_and_tried_again(named: World) -> N
     assert words in named.message("Ready")
 
 
-async def test_a_server_that_is_not_made_again_stops_the_rollout_and_is_told(named: World) -> None:
-    """As a quota has no room for more memory: a StatefulSet says in no status that it makes no pod."""
-    named.memcached(size=3, workload="StatefulSet", image="memcached:2")
-    assert await sent(named, looks=1) == ["strategic_merge_patch StatefulSet"]
-    named.show()
-    await named.reconcile(after_s=DELAY_S)
-    assert EVICT in named.api.verbs()
-    for _ in range(3):
-        named.show()
-        await named.reconcile(after_s=STUCK_AFTER_S)
-    assert named.condition("Degraded") == ("True", "RolloutStuck")
-    assert f"{NAME}-2" in named.message("Degraded")
-    assert await sent(named) == []
-    assert named.condition("Degraded") == ("False", "AsExpected")
-
-
 async def test_no_server_is_replaced_by_one_of_a_template_that_somebody_else_wrote(named: World) -> None:
     """Nor is the present one put right at once, where somebody writes it again and again."""
     for _ in range(60):
@@ -132,25 +115,17 @@ async def test_a_missing_right_to_evict_blocks_nothing_else(named: World) -> Non
 
 
 async def test_what_a_change_costs_is_told_once_and_before_a_server_is_touched(named: World) -> None:
-    named.memcached(size=3, workload="StatefulSet", image="memcached:2", threads=8)
-    assert EVICT in await sent(named)
-    assert reasons(named)[:3] == ["RollingChange", "Updated", "Replacing"]
-    for _ in range(3):
-        named.clock.advance(PAUSE_S)
-        await sent(named)
-    [(reason, note)] = costs(named)
-    assert reason == "RollingChange"
+    named.memcached(size=4, workload="StatefulSet", drainSeconds=5, rollout={"pauseSeconds": 5})
+    await sent(named)
+    assert costs(named) == [], "not of one beside the servers, or of their number"
+    for image in ("memcached:2", "memcached:3", IMAGE):
+        named.memcached(size=3, workload="StatefulSet", image=image, threads=8)
+        await sent(named, looks=2)
+    assert reasons(named)[1:4] == ["RollingChange", "Updated", "Replacing"]
+    (first, note), *others = costs(named)
+    assert first == "RollingChange"
     assert note.startswith(
         "spec.image, spec.threads: 3 servers are replaced, one at a time, from the highest ordinal; "
     )
     assert note.endswith(f'spec.image was "{IMAGE}", is to be "memcached:2"; spec.threads was "4", is to be "8"')
-
-
-async def test_each_further_change_is_told_and_one_that_is_put_back(named: World) -> None:
-    named.memcached(size=4, workload="StatefulSet", drainSeconds=5, rollout={"pauseSeconds": 5})
-    await sent(named)
-    assert costs(named) == [], "nor is one beside the servers, or of their number"
-    for image in ("memcached:2", "memcached:3", IMAGE):
-        named.memcached(size=3, workload="StatefulSet", image=image)
-        await sent(named, looks=1)
-    assert [note.rpartition(" ")[2] for _, note in costs(named)] == ['"memcached:2"', '"memcached:3"', f'"{IMAGE}"']
+    assert [note.rpartition(" ")[2] for _, note in others] == ['"memcached:3"', f'"{IMAGE}"'], "also what is put back"
