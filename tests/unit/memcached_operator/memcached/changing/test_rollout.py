@@ -79,7 +79,9 @@ def test_a_server_of_which_no_pod_comes_stops_it_and_is_told_in_time() -> None:
     assert (evicted(found), found.stuck, found.next_s) == (None, "", 5.0)
     found = ask(server(0), server(1), server(4), missing_s=STUCK_AFTER_S)
     assert (found.stale, evicted(found)) == (2, None)
-    assert f"The server {NAME}-2 has no pod, so the other 2 are not replaced. " in found.stuck
+    assert f"The server {NAME}-2 has no pod, so the other 2 are not replaced. The events of `kubectl" in found.stuck
+    told = rollout(SPEC, stateful_set(), [server(0), server(1)], (), START, STUCK_AFTER_S, known=True)
+    assert "kubectl" not in told.stuck, "another condition says why"
     assert f"The server {NAME}-2 has no pod, nor has another, so " in ask(server(0), missing_s=9999).stuck
 
 
@@ -99,10 +101,10 @@ def test_a_server_that_is_away_for_another_reason_keeps_the_others() -> None:
 @pytest.mark.parametrize(
     ("problem", "for_s", "stuck"),
     [
-        ("", 5, False),
+        ("", STUCK_AFTER_S - 1, False),
         ("", STUCK_AFTER_S, True),
         ("ImagePullBackOff", 5, True),
-        ("Unschedulable: 0/3 nodes are available", 5, False),
+        ("Unschedulable: 0/3 nodes are available", STUCK_AFTER_S - 1, False),
         ("Unschedulable: 0/3 nodes are available", STUCK_AFTER_S, True),
     ],
 )
@@ -110,11 +112,10 @@ def test_a_new_server_that_does_not_get_ready_stops_it(problem: str, for_s: floa
     found = ask(server(0), server(1), server(2, "b", ready=False, for_s=for_s, problem=problem))
     assert evicted(found) is None
     assert bool(found.stuck) is stuck
+    assert found.next_s == ((STUCK_AFTER_S - for_s) or None)
     if stuck:
         assert f"{NAME}-2" in found.stuck
         assert problem in found.stuck
-    else:
-        assert found.next_s
 
 
 def test_the_last_new_server_is_told_too_where_a_rollout_is_on_its_way() -> None:
