@@ -194,9 +194,7 @@ class TestCheck:
         monkeypatch.setattr("memcached_operator.check.check_command.run", run)
         return seen
 
-    def test_it_takes_the_flags_and_variables_of_run(
-        self, monkeypatch: pytest.MonkeyPatch, checked: list[CheckOptions]
-    ) -> None:
+    def test_it_takes_what_run_takes(self, monkeypatch: pytest.MonkeyPatch, checked: list[CheckOptions]) -> None:
         monkeypatch.setenv("OPERATOR_NAME", "mine")
         flags = ["-n", "a", "-n", "b", "--leader-elect", "--log-format=json", "--workers", "3", "--kubeconfig=/k"]
         assert cli.main(["check", *flags]) == 0
@@ -235,9 +233,7 @@ class TestRender:
         assert "image: memcached:of-the-flag" in out
         assert "runAsUser: 11211" in out
 
-    def test_what_changes_is_told_by_the_exit_code_as_kubectl_diff_does(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_the_exit_code_tells_as_kubectl_diff_does(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
         old.write_text("apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {name: a}\n")
         new.write_text(old.read_text() + "spec: {threads: 8}\n")

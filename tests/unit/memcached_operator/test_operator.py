@@ -169,9 +169,7 @@ class TestEnqueueing:
             event(resource, record)
             assert built.enqueued() == [(KEY, 0)]
 
-    async def test_a_pod_whose_label_changes_enqueues_the_one_that_it_left_and_the_one_that_it_joins(
-        self, built: Built
-    ) -> None:
+    async def test_a_pod_whose_label_changes_enqueues_the_one_left_and_the_one_joined(self, built: Built) -> None:
         built.show("pods", pod())
         built.enqueued()
         built.change("pods", pod("2", of="other"))
@@ -179,9 +177,7 @@ class TestEnqueueing:
 
 
 @pytest.mark.parametrize(("interval_s", "asks"), [(30, True), (0, False)])
-async def test_servers_are_asked_by_the_leader_alone_and_shown_elsewhere_unless_that_is_switched_off(
-    interval_s: int, asks: bool
-) -> None:
+async def test_servers_are_asked_by_the_leader_alone_unless_that_is_switched_off(interval_s: int, asks: bool) -> None:
     settings = SCHEMA.load({"server_stats_interval_s": interval_s}, {})
     parts = Operator(settings, PROGRAM, client_of("https://nowhere.invalid"))
     operator.set_up(parts, settings)

@@ -85,9 +85,7 @@ def test_one_that_is_not_served_is_wrong_in_the_servers_words(condition: str) ->
         (("metadata", "deletionTimestamp"), "2026-11-21T12:00:00Z", "is being deleted"),
     ],
 )
-def test_one_without_a_word_from_its_controller_or_on_its_way_out_is_wrong(
-    steps: Sequence[str], value: object, words: str
-) -> None:
+def test_one_that_is_not_served_yet_or_any_more_is_wrong(steps: Sequence[str], value: object, words: str) -> None:
     finding = judge_definition(changed(steps, value), ours(), ())
     assert finding.verdict is Verdict.WRONG
     assert words in finding.text
@@ -131,9 +129,7 @@ NO_PATTERN = ((*SPEC, "image", "pattern"), GONE)
         ),
     ],
 )
-def test_each_difference_is_a_sentence_that_names_the_field(
-    steps: Sequence[str | int], value: object, sentences: list[str]
-) -> None:
+def test_each_difference_names_its_field(steps: Sequence[str | int], value: object, sentences: list[str]) -> None:
     finding = judge_definition(changed(steps, value), ours(), ())
     assert finding.verdict is Verdict.WRONG
     assert "memcached-operator crd | kubectl apply" in finding.remedy
@@ -189,9 +185,7 @@ def test_the_published_schema_tells_of_the_fields_of_spec_and_status() -> None:
     ],
     ids=["a field", "the values of a map"],
 )
-def test_what_the_api_server_publishes_besides_of_what_has_two_types_is_no_difference(
-    steps: tuple[str, ...], path: str
-) -> None:
+def test_what_is_published_besides_of_what_has_two_types_is_no_difference(steps: tuple[str, ...], path: str) -> None:
     document = live()
     either = schema(document)["properties"]["spec"]["properties"]
     for step in steps:

@@ -141,9 +141,7 @@ def test_who_lacks_what_the_users_cluster_roles_give_is_told_of_their_file() -> 
     ("lacking", "scope", "home"),
     [([STATUS, PODS], SHOP, "shop"), ([STATUS], Scope(()), HOME), ([STATUS], SHOP, "ops")],
 )
-def test_where_that_file_would_not_do_it_is_not_named(
-    lacking: list[RequiredPermission], scope: Scope, home: str
-) -> None:
+def test_where_that_file_would_not_do_none_is_named(lacking: list[RequiredPermission], scope: Scope, home: str) -> None:
     finding = judge_granting(lacking, scope, home)
     assert finding.verdict is Verdict.MISSING
     assert finding.remedy == "ask an administrator of the cluster to install it"

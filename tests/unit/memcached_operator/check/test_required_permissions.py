@@ -38,9 +38,7 @@ def of(permissions: tuple[Permission, ...], namespace: str | None) -> set[tuple[
         (Scope(("a",), secure_metrics=True), of(WATCHED, "a") | of(REVIEWS, None)),
     ],
 )
-def test_permissions_are_asked_for_where_the_settings_need_them(
-    scope: Scope, expected: set[tuple[str | None, str]]
-) -> None:
+def test_permissions_are_asked_where_settings_need_them(scope: Scope, expected: set[tuple[str | None, str]]) -> None:
     assert asked(scope) == expected
 
 

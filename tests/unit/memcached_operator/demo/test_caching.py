@@ -28,9 +28,7 @@ async def test_a_server_that_hangs_up_or_is_not_there_is_told_of(monkeypatch: py
         await caching.set_and_get("127.0.0.1", "k", b"v")
 
 
-async def test_keys_that_were_set_through_the_list_are_hits_and_those_that_are_gone_misses(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_keys_set_through_the_list_are_hits_and_lost_ones_misses(monkeypatch: pytest.MonkeyPatch) -> None:
     keys_of = caching.spread(KEYS, SERVERS)
     gone = frozenset(keys_of[SERVERS[1]])
     async with memcached_server(monkeypatch, forgets=gone) as address:

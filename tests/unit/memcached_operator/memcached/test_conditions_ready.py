@@ -141,9 +141,7 @@ MOVES: dict[str, tuple[Workload, tuple[Drain, ...], str]] = {
 
 
 @pytest.mark.parametrize(("listed", "draining", "words"), MOVES.values(), ids=MOVES)
-def test_while_servers_move_it_is_said_how_far_they_have_come(
-    listed: Workload, draining: tuple[Drain, ...], words: str
-) -> None:
+def test_while_servers_move_it_is_said_how_far(listed: Workload, draining: tuple[Drain, ...], words: str) -> None:
     found = [*pods(2), *named_pods(1, 1)]
     status = look_at_names(2, found, listed=listed, draining=draining, leaving="Deployment")
     assert reported(status, "Progressing") == ("True", "Migrating")

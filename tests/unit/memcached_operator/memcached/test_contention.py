@@ -133,7 +133,7 @@ async def test_a_new_size_is_not_kept_waiting(running: World) -> None:
         ([managed("kubelet", {"f:status": {}}, "status")], "Another client keeps"),
     ],
 )  # fmt: skip
-async def test_the_other_manager_is_named_as_well_as_can_be(
+async def test_the_other_manager_is_named_if_known(
     of_image: OtherManager, entries: list[Json] | None, who: str
 ) -> None:
     await of_image.contend(REPAIRS - 1)

@@ -63,9 +63,7 @@ def test_the_api_server_fills_in_what_holds_where_a_field_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("asked", [{}, {"service": {}, "disruptionBudget": {}, "tls": {"secretName": "a"}}])
-def test_what_the_api_server_fills_in_is_what_the_operator_takes_for_a_field_that_is_left_out(
-    asked: dict[str, Any],
-) -> None:
+def test_what_the_api_server_fills_in_is_what_the_operator_takes_for_a_field_left_out(asked: dict[str, Any]) -> None:
     [resource] = custom.resources_of(custom.defaulted(memcached_crd()))
     filled = structural.default(resource.schema, {"spec": asked})["spec"]
     assert filled.keys() >= {"size", "workload", "service", "drainSeconds"}

@@ -184,9 +184,7 @@ async def test_a_memcached_that_changed_meanwhile_is_looked_at_again(holding: Wo
     ("error", "reason"),
     [(Forbidden(403, message="no right"), "Forbidden"), (Invalid(422, message="bad"), "InvalidSpec")],
 )
-async def test_servers_are_made_also_where_it_cannot_be_put_on_and_that_is_told(
-    holding: World, error: KubeError, reason: str
-) -> None:
+async def test_servers_are_made_also_where_it_cannot_be_put_on(holding: World, error: KubeError, reason: str) -> None:
     holding.api.refuse("merge_patch", "Memcached", error)
     await holding.reconcile()
     assert holding.deployment["spec"]["replicas"] == 2
@@ -261,9 +259,7 @@ async def test_orphaned_servers_stay_and_it_goes_at_once(held: World) -> None:
     assert held.recorder.events[-1].reason == "Finalized"
 
 
-async def test_a_deployment_that_is_being_orphaned_is_not_deleted_by_an_operator_that_has_not_seen_it(
-    held: World,
-) -> None:
+async def test_a_deployment_that_is_being_orphaned_is_not_deleted_by_one_that_has_not_seen_it(held: World) -> None:
     delete(held)
     held.deployment["metadata"]["ownerReferences"] = []
     held.api.put(held.deployment)

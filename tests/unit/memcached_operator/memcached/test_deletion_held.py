@@ -56,9 +56,7 @@ async def listed(world: World) -> World:
         (["foregroundDeletion"], "Being deleted; its objects are deleted first."),
     ],
 )
-async def test_the_status_says_what_keeps_it_and_names_no_server_that_is_gone(
-    running: World, finalizers: list[str], why: str
-) -> None:
+async def test_the_status_says_what_keeps_it_and_what_is_left(running: World, finalizers: list[str], why: str) -> None:
     delete(running, *finalizers)
     await running.settle()
     assert running.message("Progressing") == why
@@ -109,9 +107,7 @@ async def test_a_published_list_that_is_gone_is_not_made_again(listed: World) ->
 
 
 @pytest.mark.parametrize("error", [ServerError(500), TooManyRequests(429), Forbidden(403), Conflict(409)])
-async def test_a_list_that_cannot_be_written_for_now_is_when_it_can_and_the_status_goes_on(
-    listed: World, error: KubeError
-) -> None:
+async def test_a_list_that_cannot_be_written_now_is_when_it_can(listed: World, error: KubeError) -> None:
     delete(listed, HOLD)
     lose(listed, "StatefulSet")
     lose(listed, "Pod", f"{NAME}-2")

@@ -115,9 +115,7 @@ def test_a_memcached_without_conditions_that_can_be_read_counts_as_unknown_for_n
         ({"type": "Ready"}, ("Ready", "Unknown", "other")),
     ],
 )
-def test_what_somebody_else_wrote_into_a_condition_of_ours_makes_no_series(
-    foreign: object, labels: tuple[str, ...]
-) -> None:
+def test_what_others_wrote_into_a_condition_of_ours_makes_no_series(foreign: object, labels: tuple[str, ...]) -> None:
     assert counted([foreign]) == {labels: 1, **unwritten(1, "Ready")}
 
 

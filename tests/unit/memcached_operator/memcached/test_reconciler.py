@@ -103,9 +103,7 @@ async def test_one_that_is_taken_from_us_just_before_our_write_is_left_alone_and
 # Scale and repair
 
 
-async def test_a_new_size_is_a_patch_of_the_replicas_and_of_nothing_else(
-    running: World, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_new_size_is_a_patch_of_the_replicas_alone(running: World, caplog: pytest.LogCaptureFixture) -> None:
     running.memcached(size=3)
     running.show()
     with caplog.at_level(logging.INFO):
@@ -185,9 +183,7 @@ async def test_a_removed_owner_reference_is_put_back_for_a_memcached_that_is_sti
 
 
 @pytest.mark.parametrize("error", [Unreachable("reset"), MalformedAnswer("HTTP 200 with a login page")])
-async def test_what_may_have_been_made_is_not_made_again_for_a_memcached_that_is_gone(
-    world: World, error: KubeError
-) -> None:
+async def test_what_may_have_been_made_is_not_made_again_for_one_that_is_gone(world: World, error: KubeError) -> None:
     world.api.refuse("create", "Deployment", error)
     with pytest.raises(type(error)):
         await world.reconcile()

@@ -99,9 +99,7 @@ async def test_what_somebody_deletes_is_made_again(full: World, kind: str) -> No
         ("ConfigMap", ("data", "servers"), "evil:11211\n"),
     ],
 )
-async def test_what_somebody_changes_is_put_right_by_one_write(
-    full: World, kind: str, path: tuple[str, str], theirs: object
-) -> None:
+async def test_drift_is_put_right_by_one_write(full: World, kind: str, path: tuple[str, str], theirs: object) -> None:
     part, field = path
     ours = object_of(full, kind)[part][field]
     for _ in range(2):
@@ -166,9 +164,7 @@ async def test_a_kind_that_may_not_be_made_stops_no_other_and_is_made_when_it_ma
 
 
 @pytest.mark.parametrize("kind", BESIDE)
-async def test_a_kind_whose_write_fails_for_now_is_told_and_tried_again_and_stops_no_other(
-    full: World, kind: str
-) -> None:
+async def test_a_kind_whose_write_fails_is_told_and_tried_again_and_stops_no_other(full: World, kind: str) -> None:
     full.api.refuse("create", kind, *[ServerError(500, "InternalError", "failed calling webhook")] * 2)
     for each in BESIDE:
         del full.api.objects[each, NAMESPACE, named(each)]

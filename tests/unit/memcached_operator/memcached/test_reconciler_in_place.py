@@ -170,9 +170,7 @@ async def test_a_bad_image_stops_after_one_server_and_the_former_one_comes_back_
         (None, "Normal", "in its pod"),
     ],
 )
-async def test_how_many_items_came_back_is_told_where_servers_say_it_in_time(
-    has: int | None, type_: str, note: str
-) -> None:
+async def test_how_many_items_came_back_is_told_if_it_is_said_in_time(has: int | None, type_: str, note: str) -> None:
     world = await warm(asked=True)
     say(world, 2, 5000)
     change(world, image="memcached:2")

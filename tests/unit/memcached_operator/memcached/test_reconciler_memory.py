@@ -74,9 +74,7 @@ CAPACITY = StatusCause("NodeCapacity", "too much", "spec")
         (NotFound(404, "NotFound", "the server could not find the requested resource"), "1.33"),
     ],
 )
-async def test_where_a_pod_cannot_be_resized_it_is_replaced_and_an_event_says_why(
-    named: World, refusal: Any, why: str
-) -> None:
+async def test_a_pod_that_cannot_be_resized_is_replaced_and_told_why(named: World, refusal: Any, why: str) -> None:
     named.api.refuse("strategic_merge_patch/resize", "Pod", *[refusal] * 3)
     more(named)
     written = await sent(named)

@@ -27,9 +27,7 @@ from tests.unit.memcached_operator.memcached.world import (
 # What the API server or a person refuses
 
 
-async def test_a_specification_that_cannot_be_read_is_told_and_left_to_a_change_of_it_and_servers_go_on(
-    running: World,
-) -> None:
+async def test_a_specification_that_cannot_be_read_is_told_and_left_and_servers_go_on(running: World) -> None:
     running.memcached(size="three")
     await running.look()
     assert await running.reconcile(after_s=DELAY_S) == DONE
@@ -45,9 +43,7 @@ QUOTA = 'deployments.apps "sessions" is forbidden: exceeded quota: q, requested:
 
 
 @pytest.mark.parametrize(("message", "reason"), [(FORBIDDEN, "Forbidden"), (QUOTA, "QuotaExceeded")])
-async def test_a_create_that_is_forbidden_is_told_and_tried_again_slowly_until_it_is_not(
-    world: World, message: str, reason: str
-) -> None:
+async def test_a_forbidden_create_is_told_and_tried_again_slowly(world: World, message: str, reason: str) -> None:
     assert await world.refused("create", Forbidden(403, "Forbidden", message)) == SLOWLY
     assert world.condition("Degraded") == ("True", reason)
     assert world.message("Degraded") == message

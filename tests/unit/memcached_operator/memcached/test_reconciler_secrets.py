@@ -61,9 +61,7 @@ async def running(world: World) -> World:
         ("ReloadUnsupported: memcached 1.6.18", "ReloadUnsupported", f"memcached 1.6.18. {GOES_ON}"),
     ],
 )
-async def test_what_new_servers_wait_for_is_told_and_over_when_they_start(
-    running: World, message: str, reason: str, words: str
-) -> None:
+async def test_what_new_servers_wait_for_is_told(running: World, message: str, reason: str, words: str) -> None:
     await told(running, message)
     assert running.condition("Degraded") == ("True", reason)
     assert running.message("Degraded") == words

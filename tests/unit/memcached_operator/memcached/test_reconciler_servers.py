@@ -105,9 +105,7 @@ async def test_servers_move_without_a_moment_in_which_the_list_names_none(runnin
     assert running.condition("Ready") == ("True", "AllServersReady")
 
 
-async def test_the_names_that_clients_know_stay_as_long_as_their_servers_whatever_service_follows(
-    world: World,
-) -> None:
+async def test_the_names_that_clients_know_stay_as_long_as_their_servers_whatever_follows(world: World) -> None:
     def service() -> Json | None:
         return world.api.objects.get(("Service", NAMESPACE, NAME))
 
@@ -136,9 +134,7 @@ async def test_the_names_that_clients_know_stay_as_long_as_their_servers_whateve
     assert after["spec"]["publishNotReadyAddresses"] is False
 
 
-async def test_a_stateful_set_that_another_release_made_otherwise_is_replaced_and_no_server_leaves(
-    named: World,
-) -> None:
+async def test_a_stateful_set_that_was_made_otherwise_is_replaced_and_no_server_leaves(named: World) -> None:
     found = stateful_set(named)
     assert found is not None
     found["spec"]["podManagementPolicy"] = "OrderedReady"

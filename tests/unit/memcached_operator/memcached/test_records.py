@@ -140,9 +140,7 @@ SIMILAR = [
 
 
 @pytest.mark.parametrize(("before", "after"), [*itertools.permutations(SIMILAR, 2)])
-def test_what_is_known_of_one_deployment_makes_no_difference_to_the_record_of_another(
-    before: bytes, after: bytes
-) -> None:
+def test_what_is_known_of_one_deployment_makes_no_difference_to_another(before: bytes, after: bytes) -> None:
     records._known.clear()
     alone = deployment_record(after)
     records._known.clear()
@@ -258,9 +256,7 @@ def test_how_far_a_deployment_is_follows_from_what_its_controller_says(edit: Edi
 @pytest.mark.parametrize(
     ("deleting", "held_by"), [(True, "example.com/a, example.com/b"), (False, "")], ids=["being deleted", "not"]
 )
-def test_of_a_deployment_that_is_being_deleted_it_is_known_whose_finalizers_keep_it(
-    deleting: bool, held_by: str
-) -> None:
+def test_of_a_deployment_being_deleted_it_is_known_whose_finalizers_keep_it(deleting: bool, held_by: str) -> None:
     def held(live: dict[str, Any]) -> None:
         live["metadata"]["finalizers"] = ["example.com/a", "foregroundDeletion", "orphan", "example.com/b"]
         if deleting:

@@ -60,9 +60,7 @@ def test_the_nodes_are_the_sorted_names_of_the_pods() -> None:
         ({"status": {"observedGeneration": 3, "nodes": [1]}}, False),
     ],
 )
-def test_a_memcached_is_overdue_until_a_status_tells_that_its_generation_was_looked_at(
-    live: dict[str, object], overdue: bool
-) -> None:
+def test_a_memcached_is_overdue_until_a_status_tells_of_its_generation(live: dict[str, object], overdue: bool) -> None:
     metadata = {"namespace": "shop", "name": "sessions", "uid": "u", "resourceVersion": "7", "generation": 3}
     assert is_overdue(memcached_record(json.dumps({"metadata": metadata, **live}).encode())) is overdue
 

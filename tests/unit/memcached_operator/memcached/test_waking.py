@@ -78,9 +78,7 @@ def test_the_last_pod_of_those_awaited_counts() -> None:
         ({"form": b"other"}, True),
     ],
 )
-def test_what_a_controller_counts_counts_for_nothing_while_pods_are_awaited(
-    changes: dict[str, Any], *, counts: bool
-) -> None:
+def test_what_a_controller_counts_is_nothing_while_pods_are_awaited(changes: dict[str, Any], *, counts: bool) -> None:
     before = deployment_of()
     after = msgspec.structs.replace(before, **changes)
     assert waking(World(), awaited=2).by_workload(before, after) is counts

@@ -31,9 +31,7 @@ def compare(folder: Path, old: str, *new: str) -> int:
     return run("old.yaml", RenderOptions(["new.yaml"], "default", "memcached:default", None))
 
 
-def test_what_changes_is_told_with_its_cost_and_then_the_objects(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_changes_is_told_with_its_cost_and_the_objects(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(folder, OLD, ROLLED.replace("size: 6", "size: 6, drainSeconds: 5")) == 1
     captured = capsys.readouterr()
     assert captured.err == ""
@@ -66,9 +64,7 @@ def test_nothing_is_said_of_what_is_the_same(folder: Path, capsys: pytest.Captur
     assert capsys.readouterr() == ("", "")
 
 
-def test_what_a_cluster_has_of_it_is_compared_by_its_specification(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_cluster_has_is_compared_by_its_specification(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     live = yaml.safe_load(OLD)
     live["metadata"] |= {"namespace": "default", "uid": "1-2", "generation": 3, "managedFields": [{"manager": "x"}]}
     live["metadata"]["annotations"] = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
@@ -81,9 +77,7 @@ def test_what_a_cluster_has_of_it_is_compared_by_its_specification(
     assert "uid" not in capsys.readouterr().out.replace("memcached-uid: 1-2", "").replace("   uid: 1-2", "")
 
 
-def test_a_new_one_is_told_as_such_and_its_objects_are_all_added(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_new_one_is_told_as_such_and_its_objects_are_added(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(folder, OLD, OLD, OLD.replace("sessions", "carts").replace("size: 6", "size: 1")) == 1
     out = capsys.readouterr().out
     header = "# Memcached default/carts (new.yaml, document 2)\n# new: 1 server is created by a StatefulSet\n"

@@ -39,9 +39,7 @@ def test_each_memcached_becomes_a_document(tmp_path: Path, capsys: pytest.Captur
     assert not {"&", "*"} & set(captured.out), "labels are written out wherever they stand"
 
 
-def test_in_what_an_object_of_a_cluster_may_differ_is_told_above_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_in_what_an_object_may_differ_is_told_above_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     more = "{size: 2, publish: ConfigMap, networkPolicy: {allowFrom: []}, workload: WORKLOAD}"
     wanted = GOOD.replace("{size: 2}", more)
     for workload, first in (("Deployment", "# The list contains the addresses"), ("StatefulSet", "apiVersion")):
@@ -78,9 +76,7 @@ def test_a_file_without_a_memcached_is_a_failure(
     assert "contains no Memcached (cache.example.com/v1alpha1)" in capsys.readouterr().err
 
 
-def test_a_file_that_cannot_be_read_does_not_keep_others_from_being(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_cannot_be_read_keeps_no_other_from_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "latin").write_bytes(b"\xe9")
     assert run(options("/nonexistent", str(tmp_path / "latin"), file(tmp_path, GOOD))) == 1
     captured = capsys.readouterr()

@@ -115,9 +115,7 @@ def test_other_wrong_metadata_is_told(content: dict[str, Any], words: str) -> No
         (memcached("text"), {}),
     ],
 )
-def test_each_unknown_field_is_warned_of_with_the_nearest_that_is_known(
-    content: dict[str, Any], fields: dict[str, str]
-) -> None:
+def test_each_unknown_field_is_warned_of_with_the_nearest_one(content: dict[str, Any], fields: dict[str, str]) -> None:
     assert list(unknown_fields(content)) == [
         f"unknown field {field}: it has no effect, and kubectl refuses it" + (f"; did you mean {near}?" if near else "")
         for field, near in fields.items()

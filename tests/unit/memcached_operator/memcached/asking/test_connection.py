@@ -65,9 +65,7 @@ async def test_a_server_that_speaks_tls_answers_and_shows_its_certificate(folder
     assert said.certificate == SERVER.der
 
 
-async def test_a_required_client_certificate_lets_in_and_without_it_the_servers_own_is_seen_all_the_same(
-    folder: Path,
-) -> None:
+async def test_a_required_client_certificate_lets_in_and_without_it_the_servers_own_is_seen(folder: Path) -> None:
     async with running(*tls_arguments(folder, verify=2), *ONE_THREAD) as where:
         for _ in range(5):
             without = await ask(Way(where, without_certificate()), TIMEOUT_S)

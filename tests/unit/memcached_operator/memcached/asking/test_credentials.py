@@ -134,9 +134,7 @@ LACKS: list[tuple[Speech, dict[str, dict[str, bytes]], str]] = [
 
 
 @pytest.mark.parametrize(("speech", "secrets", "lacks"), LACKS)
-async def test_what_is_lacking_is_said_by_secret_and_key(
-    speech: Speech, secrets: dict[str, dict[str, bytes]], lacks: str
-) -> None:
+async def test_what_lacks_is_said_by_its_key(speech: Speech, secrets: dict[str, dict[str, bytes]], lacks: str) -> None:
     assert (await ways(Server(**secrets)).to(pod(speech))).lacks == lacks
 
 

@@ -91,7 +91,7 @@ def test_those_of_all_memcacheds_are_asked_and_nobody_elses(caches: Caches) -> N
     assert sorted(asked, key=lambda each: each.name) == own
 
 
-def test_servers_that_are_not_ready_are_passed_over_a_few_at_a_time(
+def test_servers_that_are_not_ready_are_passed_over_few_at_once(
     caches: Caches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(600):

@@ -37,9 +37,7 @@ WHOLE = [
 
 
 @pytest.mark.parametrize(("received", "stats"), WHOLE)
-def test_the_lines_of_an_answer_become_values_by_name_once_all_are_there(
-    received: bytes, stats: dict[bytes, bytes]
-) -> None:
+def test_the_lines_of_an_answer_become_values_once_all_are_there(received: bytes, stats: dict[bytes, bytes]) -> None:
     assert stats_of(received) == stats
     for length in range(len(received)):
         assert stats_of(received[:length]) is None

@@ -92,9 +92,7 @@ async def test_a_new_leader_writes_nothing_before_it_knows_as_much(running: Worl
     assert leader.condition("Serving") == ("False", "NotAnswering")
 
 
-async def test_a_server_that_is_late_with_its_certificate_is_told_after_ten_minutes_without_any_event(
-    running: World,
-) -> None:
+async def test_a_server_that_is_late_with_its_certificate_is_told_in_ten_minutes_without_event(running: World) -> None:
     assert running.answers is not None
     now_s = 1_800_000_000 + running.clock.now + 0.7
     old, new = (Certificate(name, now_s + begins, now_s + 1e6) for name, begins in (("old", -9.0), ("new", -5.0)))

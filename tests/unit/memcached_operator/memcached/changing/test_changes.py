@@ -64,9 +64,7 @@ def costs(old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
         ({"memory": "64Mi", "threads": 4, "service": {"type": "Headless"}}, None, ""),
     ],
 )
-def test_each_field_has_its_cost_in_both_directions(
-    workload: Workload, fields: dict[str, Any], path: str | None, cost: str
-) -> None:
+def test_each_field_costs_both_ways(workload: Workload, fields: dict[str, Any], path: str | None, cost: str) -> None:
     base = {"size": 6, "workload": workload}
     if cost == "memory":
         cost = "live" if workload == "StatefulSet" else "rolling"

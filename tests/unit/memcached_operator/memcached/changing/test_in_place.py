@@ -84,9 +84,7 @@ EVICTS_2 = (f"{NAME}-2", None, None)
         ([server(0), server(1), server(2)], EVICTS_2),
     ],
 )
-def test_one_server_after_the_other_is_changed_in_place_where_that_can_be(
-    pods: list[PodRecord], what: tuple[str | None, ...]
-) -> None:
+def test_one_server_at_a_time_is_changed_in_place(pods: list[PodRecord], what: tuple[str | None, ...]) -> None:
     assert done(asked(*pods)) == what
 
 

@@ -134,9 +134,7 @@ async def test_of_a_server_that_is_there_again_nothing_is_told_while_another_is_
         ("list", "Event", ServerError(500)),
     ],
 )
-async def test_what_cannot_be_asked_is_not_known_and_costs_nothing_else(
-    named: World, verb: str, kind: str, error: KubeError
-) -> None:
+async def test_what_cannot_be_asked_costs_nothing_else(named: World, verb: str, kind: str, error: KubeError) -> None:
     del named.api.objects["Pod", NAMESPACE, SERVER]
     named.api.refuse(verb, kind, error)
     await look(named)
@@ -174,9 +172,7 @@ def tell(world: World, words: str, *, ordinal: int = 2, reason: str = "FailedCre
         (POLICY, "DeniedByPolicy"),
     ],
 )
-async def test_what_keeps_a_stateful_set_from_making_a_pod_is_told_in_its_events_words(
-    named: World, words: str, reason: str
-) -> None:
+async def test_why_a_pod_is_not_made_is_told_in_the_events_words(named: World, words: str, reason: str) -> None:
     lost = pod(named, 2)
     del named.api.objects["Pod", NAMESPACE, SERVER]
     tell(named, words)
@@ -193,9 +189,7 @@ async def test_what_keeps_a_stateful_set_from_making_a_pod_is_told_in_its_events
     assert named.condition("Degraded") == ("False", "AsExpected")
 
 
-async def test_that_events_may_not_be_read_is_said_once_with_the_remedy(
-    named: World, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_that_events_may_not_be_read_is_said_with_remedy(named: World, caplog: pytest.LogCaptureFixture) -> None:
     refusal = Forbidden(403, "Forbidden", 'cannot list resource "events"')
     named.api.refuse("list", "Event", *[refusal] * 3)
     del named.api.objects["Pod", NAMESPACE, SERVER]

@@ -110,9 +110,7 @@ DRIFTS: dict[str, list[tuple[str, Edit]]] = {
 
 
 @pytest.mark.parametrize(("kind", "path", "edit"), [(kind, *each) for kind, rows in DRIFTS.items() for each in rows])
-def test_a_field_of_ours_that_was_changed_is_found_under_its_name_and_nothing_else(
-    kind: str, path: str, edit: Edit
-) -> None:
+def test_a_changed_field_of_ours_is_found_under_its_name_and_nothing_else(kind: str, path: str, edit: Edit) -> None:
     assert [each.path for each in found(kind, edit)] == [path]
 
 

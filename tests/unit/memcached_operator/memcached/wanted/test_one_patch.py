@@ -107,9 +107,7 @@ def _text(value: object) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("first", "then"), [*itertools.permutations(ASKED, 2)])
-def test_one_patch_takes_away_what_the_former_alone_asked_for_and_nothing_of_others(
-    kind: str, first: str, then: str
-) -> None:
+def test_one_patch_takes_away_what_the_former_alone_had_and_nothing_of_others(kind: str, first: str, then: str) -> None:
     resource, record, rules = KINDS[kind]
     old, new = (wanted(kind, spec_of(ASKED[each])) for each in (first, then))
     live = strategic_merge(made(old), THEIRS, SCHEMAS[kind])

@@ -241,9 +241,7 @@ def test_what_is_wrong_with_a_secret_is_told_with_its_reason_and_its_key(
         (ONE | {"ca.crt": b"junk"}, "key ca.crt of the Secret cache-tls: Error loading the CA certificate: "),
     ],
 )
-def test_the_authority_of_clients_is_wanted_where_clients_show_certificates(
-    pod: Pod, files: Files, problem: str
-) -> None:
+def test_the_authority_of_clients_is_wanted_where_they_show_certificates(pod: Pod, files: Files, problem: str) -> None:
     pod.write("tls", files)
     assert problem in pod.ends(Tls("cache-tls", clientAuth="Require"), None)
     pod.start(TLS, None)
@@ -292,9 +290,7 @@ def test_a_problem_ends_the_sidecar_once_and_it_waits_then_until_the_secret_is_m
 
 
 @pytest.mark.parametrize("version", ["1.5.22", "1.6.39"])
-def test_a_memcached_that_takes_no_renewed_certificate_while_it_runs_is_told(
-    make: Callable[..., Pod], version: str
-) -> None:
+def test_a_memcached_that_takes_no_renewed_certificate_is_told(make: Callable[..., Pod], version: str) -> None:
     pod = make(version=version)
     pod.write("tls", ONE)
     pod.write("auth", PASSWORDS)
@@ -307,9 +303,7 @@ def test_a_memcached_that_takes_no_renewed_certificate_while_it_runs_is_told(
 
 
 @pytest.mark.parametrize("version", ["1.6.40", "1.6.45_beta1", "1.7.0", "2.0.1"])
-def test_newer_ones_are_taken_and_expired_certificates_which_are_looked_at_from_outside(
-    make: Callable[..., Pod], version: str
-) -> None:
+def test_newer_ones_are_taken_and_expired_certificates_too(make: Callable[..., Pod], version: str) -> None:
     pod = make(version=version)
     pod.write("tls", EXPIRED)
     pod.start(TLS, None)

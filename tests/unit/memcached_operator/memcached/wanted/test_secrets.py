@@ -40,9 +40,7 @@ OPTIONS: list[tuple[dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("fields", "options"), OPTIONS)
-def test_memcached_is_started_with_the_options_by_which_its_sidecar_judges_the_secrets(
-    fields: dict[str, Any], options: list[str]
-) -> None:
+def test_memcached_has_the_options_by_which_its_sidecar_judges(fields: dict[str, Any], options: list[str]) -> None:
     pod = pod_of(fields | {"extraArgs": ["-R", "40"]})
     (memcached,), (reloader,) = pod["containers"], pod["initContainers"]
     assert memcached["command"] == [*PLAIN_COMMAND, *options]

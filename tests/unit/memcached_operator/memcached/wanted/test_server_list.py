@@ -64,9 +64,7 @@ async def test_a_growing_list_is_no_event_each_time_or_none_would_be_left_for_wh
     assert named.recorder.events == []
 
 
-async def test_a_list_that_nobody_can_change_stays_as_long_as_it_is_right_and_is_replaced_by_the_next(
-    named: World,
-) -> None:
+async def test_a_list_that_nobody_can_change_stays_while_it_is_right_and_is_replaced_by_the_next(named: World) -> None:
     live = deepcopy(named.api.objects[LIST])
     named.api.put(live | {"immutable": True})
     assert await _writes(named) == []

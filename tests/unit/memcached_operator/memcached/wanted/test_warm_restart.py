@@ -248,9 +248,7 @@ def test_the_arguments_and_the_secrets_are_those_of_any_server() -> None:
     ],
     ids=["image", "restart", "memory", "threads", "podTemplate", "cold"],
 )
-def test_an_image_and_a_restart_leave_all_else_of_a_pod_as_it_is(
-    other: tuple[PodSpec, dict[str, str]], in_place: bool
-) -> None:
+def test_an_image_and_a_restart_leave_all_else_as_it_is(other: tuple[PodSpec, dict[str, str]], in_place: bool) -> None:
     before, after = pod(WARM)[1], other[1]
     assert before[labels.TEMPLATE_ANNOTATION] != after[labels.TEMPLATE_ANNOTATION]
     assert (before[labels.WARM_ANNOTATION] == after.get(labels.WARM_ANNOTATION)) is in_place

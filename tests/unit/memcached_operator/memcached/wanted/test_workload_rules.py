@@ -73,9 +73,7 @@ STRANGERS = {
 
 @pytest.mark.parametrize("deleting", [False, True])
 @pytest.mark.parametrize("case", STRANGERS)
-async def test_a_strangers_deployment_is_left_alone_and_whose_it_is_is_said(
-    world: World, case: str, deleting: bool
-) -> None:
+async def test_a_strangers_deployment_is_left_alone_and_its_owner_said(world: World, case: str, deleting: bool) -> None:
     live, whose = STRANGERS[case]
     live = json.loads(json.dumps(live))
     if deleting:
