@@ -67,8 +67,7 @@ def objects(cluster: Cluster, namespace: str) -> set[str]:
         *("-l", "app.kubernetes.io/managed-by=Helm", "-o", "name"),
     ).stdout.split()
     wide = cluster.kubectl(
-        *("get", "clusterroles,clusterrolebindings"),
-        *("-l", "app.kubernetes.io/managed-by=Helm", "-o", "name"),
+        *("get", "clusterroles,clusterrolebindings"), *("-l", "app.kubernetes.io/managed-by=Helm", "-o", "name")
     ).stdout.split()
     return {name.replace(".rbac.authorization.k8s.io", "") for name in [*found, *wide]}
 

@@ -12,9 +12,7 @@ PROJECT = Path(__file__).parents[2]
 FILES = sorted(PurePosixPath(path.relative_to(PROJECT).as_posix()) for path in (PROJECT / "tests").rglob("*.py"))
 
 # Files that break a rule, and why they may.
-KNOWN = {
-    "tests/kubectl/commands.py": "`kubectl create namespace` is one of the commands whose output is compared",
-}
+KNOWN = {"tests/kubectl/commands.py": "`kubectl create namespace` is one of the commands whose output is compared"}
 
 BOUNDS = (
     "began = time.monotonic()\n    work()\n    assert time.monotonic() - began < 2",
@@ -36,11 +34,7 @@ NO_BOUNDS = (
     "slow = [each for each in found if each.took_s > LIMIT_S]\n    print(slow)",
     "assert 0 < rss_mib <= peak_mib",
 )
-SLEEPS = (
-    "time.sleep(1)",
-    "time.sleep(PAUSE_S)",
-    "for _ in range(5):\n        asyncio.sleep(0.001)",
-)
+SLEEPS = ("time.sleep(1)", "time.sleep(PAUSE_S)", "for _ in range(5):\n        asyncio.sleep(0.001)")
 NO_SLEEPS = (
     "asyncio.sleep(0)",
     "clock.sleep(60.0)",
@@ -70,10 +64,7 @@ NAMESPACES = (
     "cluster.kubectl('create', 'namespace', name)",
     "client.post('/api/v1/namespaces', {'metadata': {'name': name}}).expect(201)",
 )
-NO_NAMESPACES = (
-    "cluster.kubectl('create', 'namespace', name, '--dry-run=server')",
-    "client.get('/api/v1/namespaces')",
-)
+NO_NAMESPACES = ("cluster.kubectl('create', 'namespace', name, '--dry-run=server')", "client.get('/api/v1/namespaces')")
 
 
 def found(body: str, path: str = "tests/integration/test_it.py") -> list[str]:

@@ -61,10 +61,7 @@ def _installs(ops: str, shop: str, shop_standby: str = NEVER) -> dict[str, str]:
 
 
 def _leads(a: str, b: str) -> dict[str, str]:
-    return {
-        f"leader_election_master_status{{{A},{LOCK}}}": a,
-        f"leader_election_master_status{{{B},{LOCK}}}": b,
-    }
+    return {f"leader_election_master_status{{{A},{LOCK}}}": a, f"leader_election_master_status{{{B},{LOCK}}}": b}
 
 
 def _lag(slow: str, fast: str) -> dict[str, str]:
@@ -238,10 +235,7 @@ OPERATOR_CASES: Mapping[str, tuple[Case, ...]] = {
                 f'watch_stream_last_byte_age_seconds{{{A},{PODS},scope="bank"}}': "20x60",
                 f'watch_stream_last_byte_age_seconds{{{A},{PODS},scope="shop"}}': "0+60x60",
             },
-            Firing(
-                {**IN_A, "resource": "pods"},
-                "No watch has brought ops/a a byte about pods for 4m 0s.",
-            ),
+            Firing({**IN_A, "resource": "pods"}, "No watch has brought ops/a a byte about pods for 4m 0s."),
         ),
         Case("bookmarks come", "30m", {f'watch_stream_last_byte_age_seconds{{{A},{PODS},scope=""}}': "59x60"}),
         Case(
@@ -283,10 +277,7 @@ OPERATOR_CASES: Mapping[str, tuple[Case, ...]] = {
                     "0 1x5 2x5 3x5 4x5 5x5 6x5 7x5 8x5 9x5 10x5"
                 )
             },
-            Firing(
-                {"namespace": "ops"},
-                "Reconciles by the operator in ops have been failing for half an hour.",
-            ),
+            Firing({"namespace": "ops"}, "Reconciles by the operator in ops have been failing for half an hour."),
         ),
         Case(
             "some failed for ten minutes",
@@ -329,10 +320,7 @@ OPERATOR_CASES: Mapping[str, tuple[Case, ...]] = {
             "one request in five",
             "30m",
             _requests("0+40x60", "0+10x60", "429"),
-            Firing(
-                IN_A,
-                "The API server has answered 20% of the requests of ops/a with 429, Too Many Requests.",
-            ),
+            Firing(IN_A, "The API server has answered 20% of the requests of ops/a with 429, Too Many Requests."),
         ),
         Case("one request in a hundred", "30m", _requests("0+99x60", "0+1x60", "429")),
         Case("refusals of another kind", "30m", _requests("0+40x60", "0+10x60", "403")),
@@ -343,19 +331,13 @@ OPERATOR_CASES: Mapping[str, tuple[Case, ...]] = {
             "errors of the server",
             "30m",
             _requests("0+30x60", "0+10x60", "503"),
-            Firing(
-                IN_A,
-                "25% of the requests of ops/a were answered with an error of the server's, or not at all.",
-            ),
+            Firing(IN_A, "25% of the requests of ops/a were answered with an error of the server's, or not at all."),
         ),
         Case(
             "no answer",
             "30m",
             _requests("0x60", "0+10x60", "<error>"),
-            Firing(
-                IN_A,
-                "100% of the requests of ops/a were answered with an error of the server's, or not at all.",
-            ),
+            Firing(IN_A, "100% of the requests of ops/a were answered with an error of the server's, or not at all."),
         ),
         Case("conflicts", "30m", _requests("0+30x60", "0+10x60", "409")),
         Case("a restart of the API server", "30m", _requests("0+30x60", "0x9 0+30x2 60x60", "503")),

@@ -164,11 +164,7 @@ MEMCACHED_CASES: Mapping[str, tuple[Case, ...]] = {
                 "are silent.",
             ),
         ),
-        Case(
-            "both are scraped",
-            "30m",
-            {**up("1x60", "1x60"), f'up{{{SERVERS},namespace="ops",pod="a"}}': "1x60"},
-        ),
+        Case("both are scraped", "30m", {**up("1x60", "1x60"), f'up{{{SERVERS},namespace="ops",pod="a"}}': "1x60"}),
         Case(
             "the pod does not answer at all, for which there is another alert",
             "30m",
@@ -208,10 +204,7 @@ MEMCACHED_CASES: Mapping[str, tuple[Case, ...]] = {
         Case(
             "thirteen days are left",
             "16m",
-            {
-                **_server(_EXPIRY, f"{_in(13)}x60"),
-                **_server(_EXPIRY, f"{_in(80)}x60", pod="cache-1"),
-            },
+            {**_server(_EXPIRY, f"{_in(13)}x60"), **_server(_EXPIRY, f"{_in(80)}x60", pod="cache-1")},
             Firing(
                 CACHE,
                 "A server of Memcached shop/cache shows a certificate that expires in 12d 23h 44m 0s. Negative: it has "

@@ -25,9 +25,7 @@ def promtool_test(rule: dict[str, Any], case: Case) -> dict[str, Any]:
     expected: list[dict[str, Any]] = []
     if case.firing is not None:
         annotations = {**rule["annotations"], "description": case.firing.description}
-        expected = [
-            {"exp_labels": {**rule["labels"], **case.firing.labels}, "exp_annotations": annotations},
-        ]
+        expected = [{"exp_labels": {**rule["labels"], **case.firing.labels}, "exp_annotations": annotations}]
     return {
         "interval": "1m",
         "input_series": [{"series": series, "values": values} for series, values in case.series.items()],

@@ -17,13 +17,7 @@ import yaml
 
 from kube_simulator.schema import custom
 from kube_simulator.schema.validation import validate
-from lab.packaging.bundle import (
-    DOCKERFILE,
-    PACKAGE,
-    TARGET_NAMESPACES,
-    bundle,
-    read_sources,
-)
+from lab.packaging.bundle import DOCKERFILE, PACKAGE, TARGET_NAMESPACES, bundle, read_sources
 from lab.packaging.manifests import IMAGE
 from memcached_operator import __version__, settings
 

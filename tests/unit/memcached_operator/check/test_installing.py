@@ -138,8 +138,7 @@ def test_who_lacks_what_the_users_cluster_roles_give_is_told_of_their_file() -> 
 
 
 @pytest.mark.parametrize(
-    ("lacking", "scope", "home"),
-    [([STATUS, PODS], SHOP, "shop"), ([STATUS], Scope(()), HOME), ([STATUS], SHOP, "ops")],
+    ("lacking", "scope", "home"), [([STATUS, PODS], SHOP, "shop"), ([STATUS], Scope(()), HOME), ([STATUS], SHOP, "ops")]
 )
 def test_where_that_file_would_not_do_none_is_named(lacking: list[RequiredPermission], scope: Scope, home: str) -> None:
     finding = judge_granting(lacking, scope, home)

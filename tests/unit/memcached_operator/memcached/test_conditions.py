@@ -29,14 +29,7 @@ from tests.unit.memcached_operator.memcached.support import deployment_of, pod_o
 
 @pytest.mark.parametrize(
     ("size", "ready", "status"),
-    [
-        (0, 0, "True"),
-        (1, 1, "True"),
-        (4, 2, "False"),
-        (4, 3, "True"),
-        (8, 5, "False"),
-        (8, 6, "True"),
-    ],
+    [(0, 0, "True"), (1, 1, "True"), (4, 2, "False"), (4, 3, "True"), (8, 5, "False"), (8, 6, "True")],
 )
 def test_it_is_available_while_at_most_a_quarter_of_its_servers_is_missing(size: int, ready: int, status: str) -> None:
     reason = Reason.MINIMUM_REPLICAS_AVAILABLE if status == "True" else Reason.MINIMUM_REPLICAS_UNAVAILABLE

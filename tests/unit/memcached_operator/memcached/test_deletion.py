@@ -18,14 +18,7 @@ from operator_runtime.client.errors import Conflict, Forbidden, Invalid, KubeErr
 from operator_runtime.controller.controller import Result
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, UID, deployment_of, live_deployment, pod_of
-from tests.unit.memcached_operator.memcached.world import (
-    DELAY_S,
-    DONE,
-    KEY,
-    WRITE_STATUS,
-    Event,
-    World,
-)
+from tests.unit.memcached_operator.memcached.world import DELAY_S, DONE, KEY, WRITE_STATUS, Event, World
 
 GET_WORKLOADS = ["get Deployment", "get StatefulSet"]
 PATCH, DELETE = "merge_patch Memcached", "delete Deployment"

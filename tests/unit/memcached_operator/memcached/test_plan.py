@@ -130,8 +130,7 @@ def test_a_stateful_set_s_list_and_replicas(case: Case) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stateful_set", "listed"),
-    [("there", names(0, 1, 2)), ("being deleted", names(0, 2)), ("gone", names(0, 2))],
+    ("stateful_set", "listed"), [("there", names(0, 1, 2)), ("being deleted", names(0, 2)), ("gone", names(0, 2))]
 )
 def test_while_a_memcached_goes_a_lost_server_is_listed_as_long_as_its_stateful_set_makes_it_anew(
     stateful_set: str, listed: tuple[str, ...]

@@ -46,14 +46,9 @@ def object_of(world: World, kind: str) -> Json:
     return found
 
 
-async def writes(world: World, looks: int = 5) -> list[str]:
-    """What is sent until nothing more is."""
-    sent = []
-    for _ in range(looks):
-        world.show()
-        await world.reconcile(after_s=DELAY_S)
-        sent += [each for each in world.api.verbs() if not each.startswith("get ")]
-    return [each for each in sent if each != WRITE_STATUS]
+async def writes(world: World) -> list[str]:
+    """What is sent besides the status until nothing more is."""
+    return [each for each in await world.writes() if each != WRITE_STATUS]
 
 
 @pytest.fixture

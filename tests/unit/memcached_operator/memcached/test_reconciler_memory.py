@@ -10,14 +10,7 @@ import pytest
 
 from memcached_operator.memcached.asking.connection import Failure, Trouble
 from memcached_operator.memcached.changing.live_memory import PATIENCE_S, REFUSED_RETRY_S
-from operator_runtime.client.errors import (
-    Forbidden,
-    Invalid,
-    NotFound,
-    ServerError,
-    StatusCause,
-    Unreachable,
-)
+from operator_runtime.client.errors import Forbidden, Invalid, NotFound, ServerError, StatusCause, Unreachable
 from tests.unit.memcached_operator.memcached.running_servers import (
     EVICT,
     PAUSE_S,

@@ -6,11 +6,7 @@ from contextlib import suppress
 
 from memcached_operator.memcached.changing.running import BUDGET_RETRY_S
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
-from operator_runtime.client.errors import (
-    Forbidden,
-    ServerError,
-    TooManyRequests,
-)
+from operator_runtime.client.errors import Forbidden, ServerError, TooManyRequests
 from tests.unit.memcached_operator.memcached.running_servers import (
     EVICT,
     PAUSE_S,

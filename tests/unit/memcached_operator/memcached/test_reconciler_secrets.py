@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.fake_server import Json
-from tests.unit.memcached_operator.memcached.world import DELAY_S, World
+from tests.unit.memcached_operator.memcached.world import World
 
 MISSING = "SecretNotFound: there is no Secret cache-tls with the key tls.crt"
 GOES_ON = "Running servers continue; new ones start once this is corrected."
@@ -30,17 +30,7 @@ async def told(world: World, *messages: str) -> None:
     for pod, message in zip(pods(world), messages, strict=False):
         say(pod, message)
         world.api.put(pod)
-    await written(world)
-
-
-async def written(world: World) -> list[str]:
-    """What is written until the status is, which may be held back for a while."""
-    found = []
-    for _ in range(3):
-        world.show()
-        await world.reconcile(after_s=DELAY_S)
-        found += world.api.verbs()
-    return found
+    await world.writes()
 
 
 @pytest.fixture
@@ -69,7 +59,7 @@ async def test_what_new_servers_wait_for_is_told(running: World, message: str, r
     assert running.message("Available") == f"1 of 2 servers are ready: 1 with {message}"
     assert [each.reason for each in running.recorder.events].count(reason) == 1
     running.pods(2)
-    assert await written(running) == ["merge_patch/status Memcached"]
+    assert await running.writes() == ["merge_patch/status Memcached"]
     assert running.condition("Degraded") == ("False", "AsExpected")
 
 
@@ -89,7 +79,7 @@ async def test_passwords_in_the_clear_are_told_once_and_are_a_condition_until_th
     counts, discouraged = [], []
     for spec in (auth, auth | {"size": 2}, auth | {"tls": {"secretName": "cache-tls"}}, auth):
         world.memcached(**spec)
-        await written(world)
+        await world.writes()
         counts.append([each.reason for each in world.recorder.events].count("PasswordsInTheClear"))
         types = {each["type"]: each["reason"] for each in world.status["conditions"]}
         discouraged.append(types.get("Discouraged"))

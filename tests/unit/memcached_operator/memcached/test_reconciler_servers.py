@@ -34,16 +34,6 @@ def make_named_pods(world: World, *ordinals: int) -> None:
         world.api.put(pod)
 
 
-async def writes(world: World, looks: int = 4) -> list[str]:
-    """What is sent until nothing more is, in less time than servers drain."""
-    sent = []
-    for _ in range(looks):
-        world.show()
-        await world.reconcile(after_s=DELAY_S)
-        sent += [each for each in world.api.verbs() if not each.startswith("get ")]
-    return sent
-
-
 @pytest.fixture
 async def named(world: World) -> World:
     """Three servers of a StatefulSet."""
@@ -76,15 +66,15 @@ async def test_servers_move_without_a_moment_in_which_the_list_names_none(runnin
     for number, key in enumerate(each for each in list(running.api.objects) if each[0] == "Pod"):
         running.api.objects[key]["status"]["podIP"] = f"10.0.0.{number}"
         running.api.put(running.api.objects[key])
-    await writes(running)
+    await running.writes()
     listed = running.status["serverList"]
     assert listed == ["10.0.0.0:11211", "10.0.0.1:11211"]
     running.memcached(size=2, workload="StatefulSet")
-    assert "create StatefulSet" in await writes(running)
+    assert "create StatefulSet" in await running.writes()
     assert (running.status["workload"], running.status["serverList"]) == ("Deployment", listed)
     assert running.condition("Progressing") == ("True", "Migrating")
     make_named_pods(running, 0, 1)
-    assert await writes(running) == [WRITE_STATUS]
+    assert await running.writes() == [WRITE_STATUS]
     assert running.status["serverList"] == [name_of(0), name_of(1)]
     assert running.status["draining"][0]["workload"] == "Deployment"
     running.clock.advance(DRAIN_S)
@@ -94,12 +84,12 @@ async def test_servers_move_without_a_moment_in_which_the_list_names_none(runnin
     assert (deletion.kind, deletion.body["propagationPolicy"]) == ("Deployment", "Foreground")
     running.deployment["metadata"] |= {"deletionTimestamp": "2026-11-21T12:00:00Z", "finalizers": ["their.io/hold"]}
     running.api.put(running.deployment)
-    await writes(running)
+    await running.writes()
     assert f"The Deployment {NAME} has the finalizer their.io/hold" in running.message("Ready")
     former = [each for each in running.api.objects if each[0] == "Deployment" or "-7cc6f4b5f7-" in each[2]]
     for key in former:
         del running.api.objects[key]
-    await writes(running)
+    await running.writes()
     assert "draining" not in running.status
     assert running.condition("Progressing") == ("False", "Complete")
     assert running.condition("Ready") == ("True", "AllServersReady")
@@ -117,16 +107,16 @@ async def test_the_names_that_clients_know_stay_as_long_as_their_servers_whateve
     before = service()
     assert before is not None
     world.memcached(size=1, service={"type": "ClusterIP"})
-    await writes(world)
+    await world.writes()
     assert service() == before, "while its servers are listed"
     pod = live_pod()
     pod["status"]["podIP"] = "10.0.0.1"
     world.api.put(pod)
-    await writes(world)
+    await world.writes()
     assert world.status["serverList"] == ["10.0.0.1:11211"]
     assert service() == before, "while they drain"
     world.clock.advance(DRAIN_S)
-    sent = await writes(world)
+    sent = await world.writes()
     assert sent.index("delete StatefulSet") < sent.index("delete Service")
     after = service()
     assert after is not None
@@ -147,7 +137,7 @@ async def test_a_stateful_set_that_was_made_otherwise_is_replaced_and_no_server_
         pod = named.api.objects["Pod", NAMESPACE, f"{NAME}-{ordinal}"]
         del pod["metadata"]["ownerReferences"]
         named.api.put(pod)
-    assert "create StatefulSet" in await writes(named)
+    assert "create StatefulSet" in await named.writes()
     made = stateful_set(named)
     assert made is not None
     assert (made["spec"]["podManagementPolicy"], made["spec"]["replicas"]) == ("Parallel", 3)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from operator_runtime.client.errors import (
-    Forbidden,
-)
+from operator_runtime.client.errors import Forbidden
 from tests.unit.memcached_operator.memcached.running_servers import (
     EVICT,
     PAUSE_S,

@@ -116,12 +116,7 @@ class World:
     """One Memcached, the API server that holds it, and the operator's parts around its reconciler."""
 
     def __init__(
-        self,
-        *,
-        finalizer: bool = False,
-        user_id: int | None = USER_ID,
-        asked: bool = False,
-        api: FakeApi | None = None,
+        self, *, finalizer: bool = False, user_id: int | None = USER_ID, asked: bool = False, api: FakeApi | None = None
     ) -> None:
         self.clock = FakeClock()
         self.api = api or FakeApi()
@@ -251,6 +246,15 @@ class World:
                 self.recorder.events.clear()
                 return
         raise AssertionError(f"it never settles: {self.api.verbs()}")
+
+    async def writes(self, looks: int = 5) -> list[str]:
+        """What is sent but reads, with a watch that keeps up and after the delay of the status."""
+        sent = []
+        for _ in range(looks):
+            self.show()
+            await self.reconcile(after_s=DELAY_S)
+            sent += [each for each in self.api.verbs() if not each.startswith("get ")]
+        return sent
 
     @property
     def deployment(self) -> Json:

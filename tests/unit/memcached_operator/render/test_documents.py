@@ -19,10 +19,7 @@ A, B = {"kind": "A"}, {"kind": "B"}
     [
         ("kind: A\nspec: {size: 3}\n", [("mc.yaml", {"kind": "A", "spec": {"size": 3}})]),
         # Several are counted, and empty ones are not.
-        (
-            "---\n---\nkind: A\n---\n# nothing\n---\nkind: B\n",
-            [("mc.yaml, document 1", A), ("mc.yaml, document 2", B)],
-        ),
+        ("---\n---\nkind: A\n---\n# nothing\n---\nkind: B\n", [("mc.yaml, document 1", A), ("mc.yaml, document 2", B)]),
         ("kind: List\nitems: [{kind: A}, {kind: B}]", [("mc.yaml, item 1", A), ("mc.yaml, item 2", B)]),
         ("kind: MemcachedList\nitems: [{kind: A}]", [("mc.yaml, item 1", A)]),
         # A key is a text in the words of JSON, an anchor what it stands for.

@@ -10,13 +10,7 @@ from memcached_operator.memcached.labels import Owner
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.wanted import workload as desired
 from memcached_operator.memcached.wanted.pod_template import USER_ID
-from memcached_operator.render.rendering import (
-    UNKNOWN_UID,
-    Rendered,
-    RenderOptions,
-    render,
-    unknown_fields,
-)
+from memcached_operator.render.rendering import UNKNOWN_UID, Rendered, RenderOptions, render, unknown_fields
 
 DEFAULT_IMAGE = "memcached:of-the-operator"
 

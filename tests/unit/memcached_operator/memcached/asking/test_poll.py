@@ -23,12 +23,7 @@ from operator_runtime import Channel, ObjectKey, Store
 from operator_runtime.testing.clock import FakeClock
 from operator_runtime.testing.waiting import async_until
 from tests.certificates import Authority, mounted, tls_arguments
-from tests.unit.memcached_operator.memcached.asking.support import (
-    ONE_THREAD,
-    answer,
-    running,
-    server_pod,
-)
+from tests.unit.memcached_operator.memcached.asking.support import ONE_THREAD, answer, running, server_pod
 
 INTERVAL_S = 30.0
 

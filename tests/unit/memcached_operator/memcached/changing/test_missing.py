@@ -165,13 +165,7 @@ def tell(world: World, words: str, *, ordinal: int = 2, reason: str = "FailedCre
     )
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (REFUSED, "QuotaExceeded"),
-        (POLICY, "DeniedByPolicy"),
-    ],
-)
+@pytest.mark.parametrize(("words", "reason"), [(REFUSED, "QuotaExceeded"), (POLICY, "DeniedByPolicy")])
 async def test_why_a_pod_is_not_made_is_told_in_the_events_words(named: World, words: str, reason: str) -> None:
     lost = pod(named, 2)
     del named.api.objects["Pod", NAMESPACE, SERVER]

@@ -9,7 +9,7 @@ import pytest
 
 from operator_runtime import Forbidden, Result
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, live_pod
-from tests.unit.memcached_operator.memcached.world import DELAY_S, DONE, WRITE_STATUS, World
+from tests.unit.memcached_operator.memcached.world import DONE, WRITE_STATUS, World
 
 SIZE = 3
 WRITE_LIST = ["strategic_merge_patch ConfigMap"]
@@ -31,14 +31,14 @@ async def named() -> World:
 
 async def test_servers_leave_the_published_list_before_the_time_begins_after_which_they_are_gone(named: World) -> None:
     _ask_for(named, SIZE - 1)
-    assert await _writes(named) == [*WRITE_LIST, WRITE_STATUS]
+    assert await named.writes() == [*WRITE_LIST, WRITE_STATUS]
     assert _published(named) == named.status["serverList"] == _names(SIZE - 1)
     assert named.status["draining"][0]["firstOrdinal"] == SIZE - 1
 
 
 async def test_one_look_writes_the_status_and_the_list_that_follows_it(named: World) -> None:
     _ask_for(named, SIZE + 1)
-    await _writes(named)
+    await named.writes()
     _make_pod(named, SIZE)
     assert await named.look() == DONE
     assert named.api.verbs() == [WRITE_STATUS, *WRITE_LIST]
@@ -46,30 +46,30 @@ async def test_one_look_writes_the_status_and_the_list_that_follows_it(named: Wo
 
 async def test_what_keeps_the_list_from_following_is_told_by_the_next_look(named: World) -> None:
     _ask_for(named, SIZE + 1)
-    await _writes(named)
+    await named.writes()
     _make_pod(named, SIZE)
     named.api.refuse("strategic_merge_patch", "ConfigMap", Forbidden(403, "Forbidden", "no rights"))
     assert await named.look() == Result(requeue_after_s=0.0)
-    await _writes(named)
+    await named.writes()
     assert named.condition("Degraded") == ("True", "Forbidden")
 
 
 async def test_a_growing_list_is_no_event_each_time_or_none_would_be_left_for_what_goes_wrong(named: World) -> None:
     _ask_for(named, SIZE + 2)
-    await _writes(named)
+    await named.writes()
     named.recorder.events.clear()
     for ordinal in (SIZE, SIZE + 1):
         _make_pod(named, ordinal)
-        assert WRITE_LIST[-1] in await _writes(named)
+        assert WRITE_LIST[-1] in await named.writes()
     assert named.recorder.events == []
 
 
 async def test_a_list_that_nobody_can_change_stays_while_it_is_right_and_is_replaced_by_the_next(named: World) -> None:
     live = deepcopy(named.api.objects[LIST])
     named.api.put(live | {"immutable": True})
-    assert await _writes(named) == []
+    assert await named.writes() == []
     _ask_for(named, SIZE - 1)
-    assert [each for each in await _writes(named) if "ConfigMap" in each] == ["delete ConfigMap", "create ConfigMap"]
+    assert [each for each in await named.writes() if "ConfigMap" in each] == ["delete ConfigMap", "create ConfigMap"]
     assert _published(named) == named.status["serverList"] == _names(SIZE - 1)
     assert "immutable" not in named.api.objects[LIST]
     replaced = next(each.note for each in named.recorder.events if each.reason == "Replaced")
@@ -86,16 +86,6 @@ def _make_pod(world: World, ordinal: int) -> None:
     owner |= {"kind": "StatefulSet", "name": NAME}
     pod["metadata"] |= {"name": f"{NAME}-{ordinal}", "uid": f"uid-of-server-{ordinal}"}
     world.api.put(pod)
-
-
-async def _writes(world: World) -> list[str]:
-    """What is written until nothing more is."""
-    written = []
-    for _ in range(4):
-        world.show()
-        await world.reconcile(after_s=DELAY_S)
-        written += world.api.verbs()
-    return written
 
 
 def _names(size: int) -> list[str]:
