@@ -46,7 +46,6 @@ from kube_simulator.http.specials import specials
 from kube_simulator.http.verbs import Verbs
 from kube_simulator.requests.api import Api
 from kube_simulator.requests.types import Caller, Target, User
-from kube_simulator.resizes import Resizes
 from kube_simulator.resources import Registry
 from kube_simulator.schema import kubernetes
 from kube_simulator.schema.openapi import Documents
@@ -88,8 +87,6 @@ class Simulator:
         self.options = options
         self.faults = Faults()
         """Misbehaviour that the server is asked for; see `simulator.faults`."""
-        self.resizes = Resizes()
-        """How far resizes of pods get; see `simulator.resizes`."""
         self._ends = AsyncExitStack()
         self._stopped_controllers = False
 
@@ -153,8 +150,7 @@ class Simulator:
         self._tokens = Tokens(self.store, now=_now)
         authorizer = Authorizer(self.store)
         self._watches = Watches(self.store, time.monotonic)
-        admission = Admission(self.store, resizes=self.resizes)
-        self._api = Api(self.store, self.registry, admission, now=_now, may_create=may_create(authorizer))
+        self._api = Api(self.store, self.registry, Admission(self.store), now=_now, may_create=may_create(authorizer))
         self._crds = CustomResources(self._api, self.store, self.registry, self._watches, _now)
         self._controllers = manager.ControllerManager(
             self._api,
@@ -166,7 +162,6 @@ class Simulator:
                 ready_after_s=options.pods_ready_after_s,
                 real_memcached=options.memcached == "auto",
             ),
-            resizes=self.resizes,
         )
         self._audit = AuditLog(self.audit_log, _now)
         access = Access(authorizer, self._tokens, _now)

@@ -1,13 +1,13 @@
 """Bearer tokens: those of service accounts, as the TokenRequest API gives them, and opaque ones for other users.
 
 Differs from Kubernetes: an API server remembers for 10 s that a token was good; here a revoked token is refused at
-once. Tokens are not bound to Nodes, of which the simulator has none, and Pods' tokens do not name theirs.
+once. Tokens are bound to no object (501).
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -22,7 +22,7 @@ from kube_simulator.access.identities import (
     with_authenticated,
 )
 from kube_simulator.access.jwt import BadSignature, Malformed, Signer
-from kube_simulator.errors import ApiError, Cause, bad_request, not_implemented
+from kube_simulator.errors import ApiError, Cause, not_implemented
 from kube_simulator.requests.types import User
 from kube_simulator.store.go_text import quoted
 from kube_simulator.store.store import Store
@@ -37,7 +37,6 @@ _LONGEST_LIFETIME_S = 2**32
 # Clocks differ; so much later a token, and an object that is being deleted, still counts.
 _LEEWAY_S = 60
 _READ_TOKENS = 1024  # whose signatures are remembered to be good
-_BINDABLE = {"Pod": "pods", "Secret": "secrets"}
 _INVALID = "invalid bearer token"
 
 
@@ -54,7 +53,7 @@ class Verified:
 
 
 class Tokens:
-    """Issues tokens and knows them again. A token is good as long as what it is bound to exists."""
+    """Issues tokens and knows them again. A token is good as long as its service account exists."""
 
     def __init__(
         self,
@@ -66,7 +65,7 @@ class Tokens:
     ) -> None:
         """
         Args:
-            store: of the service accounts, Secrets and Pods.
+            store: of the service accounts.
             now: the present time, in UTC.
             key: on the curve P-256, for the signatures; None makes one.
             new_id: the `jti` of the next token.
@@ -89,7 +88,7 @@ class Tokens:
             body: a TokenRequest that fits its schema and the path's namespace.
 
         Raises:
-            ApiError: 404, there is no such account or object to bind to; 422, 400, 409, the request is not good.
+            ApiError: 404, there is no such account; 422, 409, the request is not good.
         """
         metadata, spec = body.get("metadata") or {}, body.get("spec") or {}
         claimed_name, claimed_uid = metadata.get("name") or name, metadata.get("uid")
@@ -104,35 +103,23 @@ class Tokens:
             why = f"the UID in the token request ({claimed_uid}) does not match the UID of the service account ({uid})"
             raise _conflict({"group": "authentication.k8s.io", "kind": "TokenRequest", "name": name}, why)
         lifetime_s = _lifetime_s(spec.get("expirationSeconds"))
-        bound = self._bound(namespace, name, spec.get("boundObjectRef"))
+        if spec.get("boundObjectRef") is not None:
+            raise not_implemented("a token that is bound to a Pod, a Secret or a Node")
         audiences = spec.get("audiences") or [AUDIENCE]
         now = self._now()
-        token = self.issue(account, audiences=audiences, lifetime_s=lifetime_s, bound=bound)
+        token = self.issue(account, audiences=audiences, lifetime_s=lifetime_s)
         return {
             "kind": "TokenRequest",
             "apiVersion": "authentication.k8s.io/v1",
             "metadata": {"name": name, "namespace": namespace, "uid": uid, "creationTimestamp": _time(now)},
-            "spec": {
-                "audiences": audiences,
-                "expirationSeconds": lifetime_s,
-                "boundObjectRef": spec.get("boundObjectRef"),
-            },
+            "spec": {"audiences": audiences, "expirationSeconds": lifetime_s, "boundObjectRef": None},
             "status": {"token": token, "expirationTimestamp": _time(now + timedelta(seconds=lifetime_s))},
         }
 
     def issue(
-        self,
-        account: Json,
-        *,
-        audiences: Sequence[str] = (AUDIENCE,),
-        lifetime_s: int = _DEFAULT_LIFETIME_S,
-        bound: Mapping[str, Json] | None = None,
+        self, account: Json, *, audiences: Sequence[str] = (AUDIENCE,), lifetime_s: int = _DEFAULT_LIFETIME_S
     ) -> str:
-        """A new token of a service account.
-
-        Args:
-            bound: by `pod` or `secret`, the object without which the token is worth nothing.
-        """
+        """A new token of a service account."""
         name, namespace = account["metadata"]["name"], account["metadata"]["namespace"]
         now_s = int(self._now().timestamp())
         claims = {
@@ -143,8 +130,7 @@ class Tokens:
             "jti": self._new_id(),
             "kubernetes.io": {
                 "namespace": namespace,
-                "serviceaccount": _reference(account),
-                **{key: _reference(object) for key, object in (bound or {}).items()},
+                "serviceaccount": {"name": name, "uid": account["metadata"]["uid"]},
             },
             "nbf": now_s,
             "sub": account_name(namespace, name),
@@ -183,9 +169,8 @@ class Tokens:
         return Verified(self._account(claims), shared)
 
     def _account(self, claims: Json) -> User:
-        """The user of the token, provided that the account and what the token is bound to are still there."""
-        private = claims["kubernetes.io"]
-        namespace, reference = private["namespace"], private["serviceaccount"]
+        """The user of the token, provided that the account is still there."""
+        namespace, reference = claims["kubernetes.io"]["namespace"], claims["kubernetes.io"]["serviceaccount"]
         name, uid = reference["name"], reference["uid"]
         account = self._store.get("serviceaccounts", namespace, name)
         if account is None:
@@ -195,20 +180,6 @@ class Tokens:
         if self._is_ending(account):
             raise _bad(f"service account {namespace}/{name} has been deleted")
         extra = {CREDENTIAL_ID: (f"JTI={claims['jti']}",)}
-        for kind, plural in _BINDABLE.items():
-            if (bound := private.get(kind.lower())) is None:
-                continue
-            found = self._store.get(plural, namespace, bound["name"])
-            if found is None or (found["metadata"]["uid"] == bound["uid"] and self._is_ending(found)):
-                raise _bad("service account token has been invalidated")
-            if found["metadata"]["uid"] != bound["uid"]:
-                was, now = bound["uid"], found["metadata"]["uid"]
-                raise _bad(
-                    f"{kind.lower()} UID ({now}) does not match service account {kind.lower()} ref claim ({was})"
-                )
-            if kind == "Pod":
-                extra["authentication.kubernetes.io/pod-name"] = (bound["name"],)
-                extra["authentication.kubernetes.io/pod-uid"] = (bound["uid"],)
         return User(account_name(namespace, name), with_authenticated(account_groups(namespace)), uid, extra)
 
     def _is_ending(self, object: Json) -> bool:
@@ -217,33 +188,6 @@ class Tokens:
         if ends is None:
             return False
         return datetime.fromisoformat(ends) < self._now() - timedelta(seconds=_LEEWAY_S)
-
-    def _bound(self, namespace: str, account: str, reference: Json | None) -> dict[str, Json]:
-        if reference is None:
-            return {}
-        kind, api_version, name = (reference.get(key) or "" for key in ("kind", "apiVersion", "name"))
-        group, _, version = api_version.rpartition("/")
-        if kind == "Node" and not group:
-            raise not_implemented("a token that is bound to a Node")
-        if kind not in _BINDABLE or group:
-            raise bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
-        if not name:
-            raise bad_request("Name parameter required.")
-        found = self._store.get(_BINDABLE[kind], namespace, name)
-        if found is None:
-            raise _not_found(_BINDABLE[kind], name)
-        if kind == "Pod" and found["spec"].get("serviceAccountName") != account:
-            raise bad_request(
-                f'cannot bind token for serviceaccount "{account}" to pod running with different serviceaccount name.'
-            )
-        uid = reference.get("uid")
-        if uid and uid != found["metadata"]["uid"]:
-            why = (
-                f"the UID in the bound object reference ({uid}) does not match the UID in record. "
-                "The object might have been deleted and then recreated"
-            )
-            raise _conflict({"name": name, "kind": kind}, why)
-        return {kind.lower(): found}
 
     def _read(self, token: str) -> Json:
         """The claims of a token that was made here."""
@@ -276,10 +220,6 @@ def _bad(why: str) -> InvalidToken:
 
 def _go_list(values: Sequence[str]) -> str:
     return f"[{' '.join(quoted(value) for value in values)}]"
-
-
-def _reference(object: Json) -> Json:
-    return {"name": object["metadata"]["name"], "uid": object["metadata"]["uid"]}
 
 
 def _time(moment: datetime) -> str:

@@ -10,15 +10,9 @@ plugins fill in is a matter of the kinds.
 
 from __future__ import annotations
 
-from kube_simulator.admission import (
-    definitions,
-    namespaces,
-    pod_resizes,
-    service_accounts,
-)
+from kube_simulator.admission import definitions, namespaces, service_accounts
 from kube_simulator.admission.request import AdmissionRequest, Operation
 from kube_simulator.requests.types import Target
-from kube_simulator.resizes import Resizes
 from kube_simulator.store.store import Store
 from kube_simulator.values import Json
 
@@ -26,13 +20,8 @@ from kube_simulator.values import Json
 class Admission:
     """The gate before the store."""
 
-    def __init__(self, store: Store, *, resizes: Resizes | None = None) -> None:
-        """
-        Args:
-            resizes: says what the node has for pods; None: enough.
-        """
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._resizes = resizes or Resizes()
 
     def admit(self, operation: Operation, target: Target, new: Json | None, old: Json | None) -> None:
         """Let a write in, or refuse it.
@@ -49,4 +38,3 @@ class Admission:
         namespaces.admit(self._store, request)
         service_accounts.admit(self._store, request)
         definitions.admit(self._store, request)
-        pod_resizes.admit(self._resizes, request)

@@ -16,7 +16,6 @@ from kube_simulator.controllers import memcached
 from kube_simulator.controllers.accounts import Accounts
 from kube_simulator.controllers.base import Context, Controller
 from kube_simulator.controllers.deployments import Deployments
-from kube_simulator.controllers.endpoints import Endpoints
 from kube_simulator.controllers.events import Recorder
 from kube_simulator.controllers.garbage import GarbageCollector
 from kube_simulator.controllers.index import Index, by_controller
@@ -24,7 +23,6 @@ from kube_simulator.controllers.namespaces import Namespaces
 from kube_simulator.controllers.pods import Kubelet
 from kube_simulator.controllers.replica_sets import ReplicaSets
 from kube_simulator.controllers.stateful_sets import StatefulSets
-from kube_simulator.resizes import Resizes
 from kube_simulator.resources import Registry
 from kube_simulator.store.store import Store
 
@@ -56,11 +54,9 @@ class ControllerManager:
         options: Options = Options(),
         *,
         chance: random.Random | None = None,
-        resizes: Resizes | None = None,
     ) -> None:
         """
         Args:
-            resizes: says how far resizes of pods get; None: all to their end.
             now: the present time, in UTC.
             chance: draws the addresses of memcached processes.
         """
@@ -76,7 +72,6 @@ class ControllerManager:
             Deployments(context, self._recorder, replica_sets, pods).controller,
             ReplicaSets(context, self._recorder, pods).controller,
             StatefulSets(context, self._recorder, pods).controller,
-            Endpoints(context).controller,
         ]
         self.kubelet = Kubelet(
             context,
@@ -84,7 +79,6 @@ class ControllerManager:
             ready_after_s=options.ready_after_s,
             program=memcached.find_program() if options.real_memcached else None,
             chance=chance or random.Random(),
-            resizes=resizes,
         )
 
     def start(self) -> None:

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kube_simulator.controllers.object_fields import conditions_of, stamp
-from kube_simulator.controllers.pod_resources import IN_PROGRESS, PENDING, Resources
-from kube_simulator.resizes import NODE
 from kube_simulator.values import Json
 
+NODE = "simulator"
+"""The name of the one node."""
 HOST_ADDRESS = "127.0.0.1"
 _READY_TO_START = "PodReadyToStartContainers"
-_OWN = frozenset({_READY_TO_START, "Initialized", "Ready", "ContainersReady", "PodScheduled", PENDING, IN_PROGRESS})
+_OWN = frozenset({_READY_TO_START, "Initialized", "Ready", "ContainersReady", "PodScheduled"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,6 @@ class Running:
     address: str = ""
     containers: dict[str, Container] = field(default_factory=dict)
     """By name; of one that is missing nothing is known yet."""
-    resources: Resources = field(default_factory=Resources)
 
 
 def bound(pod: Json, now: datetime) -> Json:
@@ -91,12 +90,9 @@ def status_of(pod: Json, running: Running, now: datetime) -> Json:
         _readiness("Ready", phase, unready, started, pod, now),
         _readiness("ContainersReady", phase, unready, started, pod, now),
         _condition("PodScheduled", True, pod, now),
-        *running.resources.conditions,
     ]
     addresses = {"podIP": running.address, "podIPs": [{"ip": running.address}]} if running.address else {}
-    statuses = [
-        _container_status(pod, each, containers[each["name"]], running.resources) for each in spec["containers"]
-    ]
+    statuses = [_container_status(pod, each, containers[each["name"]]) for each in spec["containers"]]
     return {
         **{key: value for key, value in pod.get("status", {}).items() if key not in ("podIP", "podIPs")},
         "phase": phase,
@@ -152,7 +148,7 @@ def _others(pod: Json, own: set[str] | frozenset[str]) -> list[Json]:
     return [each for each in conditions_of(pod) if each["type"] not in own]
 
 
-def _container_status(pod: Json, container: Json, found: Container, resources: Resources) -> Json:
+def _container_status(pod: Json, container: Json, found: Container) -> Json:
     begun = found.running_since is not None or found.last_end is not None
     identity = f"simulator://{pod['metadata']['uid']}-{container['name']}-{found.restarts}"
     return {
@@ -165,14 +161,4 @@ def _container_status(pod: Json, container: Json, found: Container, resources: R
         "restartCount": found.restarts,
         "state": found.state(),
         "lastState": found.last_end.json() if found.last_end is not None and not found.finished else {},
-        **(_resources(container["name"], resources) if begun else {}),
-    }
-
-
-def _resources(container: str, resources: Resources) -> Json:
-    """What is set aside, of which a status shows the requests alone, and what the container has."""
-    requests = resources.allocated.get(container, {}).get("requests")
-    return {
-        **({"allocatedResources": requests} if requests else {}),
-        "resources": resources.actual.get(container, {}),
     }

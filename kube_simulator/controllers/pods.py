@@ -24,11 +24,9 @@ from kube_simulator.controllers import memcached
 from kube_simulator.controllers.base import Context, Controller, Key, key_of
 from kube_simulator.controllers.events import Recorder
 from kube_simulator.controllers.object_fields import is_deleting, is_finished
-from kube_simulator.controllers.pod_resources import Resources, followed, of_spec
-from kube_simulator.controllers.pod_status import Container, End, Running, bound, status_of
+from kube_simulator.controllers.pod_status import NODE, Container, End, Running, bound, status_of
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import Caller, DeleteOptions, User
-from kube_simulator.resizes import NODE, Resizes
 from kube_simulator.store.store import Change
 from kube_simulator.values import Json
 
@@ -50,7 +48,6 @@ class _Pod:
     started_at: datetime
     due: float
     """When it may be ready, on the loop's clock."""
-    resources: Resources
     address: str = ""
     process: memcached.Process | None = None
     running_since: datetime | None = None
@@ -58,7 +55,7 @@ class _Pod:
     last_end: End | None = None
     """Of containers that are no processes."""
     told: set[tuple[str, int]] = field(default_factory=set)
-    """Which events were said already: reason and restart, or generation."""
+    """Which events were said already: reason and restart."""
 
 
 class Kubelet:
@@ -73,11 +70,9 @@ class Kubelet:
         program: str | None = None,
         chance: random.Random,
         back_off_s: float = memcached.FIRST_BACK_OFF_S,
-        resizes: Resizes | None = None,
     ) -> None:
         """
         Args:
-            resizes: says how far resizes get; None: all to their end.
             ready_after_s: see `ready_after_s`.
             program: the memcached to start; None: memcached is simulated as everything else.
             back_off_s: how long a memcached that ends again and again waits at first.
@@ -88,8 +83,6 @@ class Kubelet:
         self._program = program
         self._chance = chance
         self._back_off_s = back_off_s
-        self._resizes = resizes or Resizes()
-        self._resizes.on_change(self._look_again)
         self._pods: dict[str, _Pod] = {}
         self._endings: dict[str, asyncio.Task[None]] = {}
         self._next_address = 0
@@ -105,9 +98,6 @@ class Kubelet:
     def ready_after_s(self, value: float | None) -> None:
         """Pods that wait for a node get one; those that run already go on."""
         self._ready_after_s = value
-        self._look_again()
-
-    def _look_again(self) -> None:
         for found in self._context.store.list("pods"):
             self.controller.add(key_of(found))
 
@@ -184,9 +174,7 @@ class Kubelet:
         elif wait_s <= 0 and not known.address:
             known.address = self._address()
         self._tell(pod, known, containers)
-        self._resize(pod, known)
-        running = Running(known.started_at, known.address, containers, known.resources)
-        status = status_of(pod, running, self._context.now())
+        status = status_of(pod, Running(known.started_at, known.address, containers), self._context.now())
         if status != pod.get("status"):
             target = self._context.target("pods", *known.key, "status")
             await self._context.api.update(target, {**pod, "status": status}, _KUBELET)
@@ -200,7 +188,7 @@ class Kubelet:
             status = pod.get("status", {})
             ran = bool(status.get("podIP"))
             due = asyncio.get_running_loop().time() + (0.0 if ran else self._ready_after_s or 0.0)
-            known = self._pods[uid] = _Pod(key_of(pod), self._context.now(), due, of_spec(pod))
+            known = self._pods[uid] = _Pod(key_of(pod), self._context.now(), due)
             command = memcached.command_of(pod) if self._program is not None else None
             if command is None:
                 known.address = status.get("podIP", "")
@@ -231,13 +219,6 @@ class Kubelet:
             return Container()
         known.running_since = known.running_since or self._context.now()
         return Container(known.running_since, ready=True, restarts=known.restarts, last_end=known.last_end)
-
-    def _resize(self, pod: Json, known: _Pod) -> None:
-        """Have the containers follow the spec, as far as that is wanted, and tell of each step once."""
-        known.resources, steps = followed(pod, known.resources, self._resizes.of(*known.key), self._context.now())
-        for step in steps:
-            if self._first(known, step.reason, pod["metadata"].get("generation", 1)):
-                self._recorder.say(pod, step.type, step.reason, step.message, "kubelet")
 
     def _tell(self, pod: Json, known: _Pod, containers: dict[str, Container]) -> None:
         """Say by events what has happened since."""
@@ -296,7 +277,7 @@ class Kubelet:
                 code, restarts = process.exit_code, process.container.restarts
             end = memcached.ended(code, known.running_since or known.started_at, now)
             containers[each["name"]] = Container(restarts=restarts, last_end=end, finished=True)
-        status = status_of(pod, Running(known.started_at, known.address, containers, known.resources), now)
+        status = status_of(pod, Running(known.started_at, known.address, containers), now)
         with contextlib.suppress(ApiError):  # refused: it goes all the same
             target = self._context.target("pods", *known.key, "status")
             await self._context.api.update(target, {**pod, "status": status}, _KUBELET)

@@ -7,6 +7,8 @@ from typing import Any, Literal, cast
 
 from kube_simulator.errors import Cause, bad_request, invalid_parameter
 from kube_simulator.requests.types import DeleteOptions, Propagation, WriteOptions
+from kube_simulator.schema import kubernetes
+from kube_simulator.schema.decoding import decode_problems
 from kube_simulator.values import Json
 
 _MANAGER_LIMIT_BYTES = 128
@@ -69,28 +71,14 @@ def delete_options(body: Any, query: Mapping[str, str]) -> DeleteOptions:
     )
 
 
-_FIELDS: Mapping[str, tuple[type, str]] = {
-    "propagationPolicy": (str, "v1.DeletionPropagation"),
-    "orphanDependents": (bool, "bool"),
-    "gracePeriodSeconds": (int, "int64"),
-    "preconditions": (dict, "v1.Preconditions"),
-    "dryRun": (list, "[]string"),
-}
-
-
 def _of_body(body: Any) -> Json:
     if not isinstance(body, dict):
         raise bad_request("json: cannot unmarshal into Go value of type v1.DeleteOptions")
     kind, version = body.get("kind") or "DeleteOptions", body.get("apiVersion") or "v1"
     if kind != "DeleteOptions":
         raise bad_request(f'no kind "{kind}" is registered for version "{version}"')
-    for field, (wanted, name) in _FIELDS.items():
-        value = body.get(field)
-        if value is not None and (not isinstance(value, wanted) or (wanted is int and isinstance(value, bool))):
-            found = {str: "string", bool: "bool", dict: "object", list: "array"}.get(type(value), "number")
-            raise bad_request(
-                f"json: cannot unmarshal {found} into Go struct field DeleteOptions.{field} of type {name}"
-            )
+    if wrong := decode_problems(kubernetes.definition(f"{kubernetes.META}DeleteOptions"), body):
+        raise bad_request(wrong)
     return body
 
 

@@ -27,17 +27,8 @@ _OF_NAMESPACES = ("status", "finalize")
 _WITHOUT_NAMESPACE = ("list", "watch")
 
 SUBRESOURCE_VERBS: Mapping[str, tuple[str, ...]] = {
-    "approval": ("get", "patch", "update"),
-    "attach": ("create", "get"),
-    "binding": ("create",),
-    "ephemeralcontainers": ("get", "patch", "update"),
     "eviction": ("create",),
-    "exec": ("create", "get"),
     "finalize": ("update",),
-    "log": ("get",),
-    "portforward": ("create", "get"),
-    "proxy": ("create", "delete", "get", "patch", "update"),
-    "resize": ("get", "patch", "update"),
     "scale": ("get", "patch", "update"),
     "status": ("get", "patch", "update"),
     "token": ("create",),
@@ -183,7 +174,7 @@ def _check_custom(route: Route, resource: Resource) -> None:
 def _verbs(resource: Resource, route: Route) -> tuple[str, ...] | None:
     """The verbs of the object, its collection or its subresource; None where there is no such subresource."""
     if route.subresource:
-        return SUBRESOURCE_VERBS.get(route.subresource, ()) if route.subresource in resource.subresources else None
+        return SUBRESOURCE_VERBS[route.subresource] if route.subresource in resource.subresources else None
     of_one = ("get", "update", "patch", "delete")
     return tuple(verb for verb in resource.verbs if (verb in of_one) == bool(route.name))
 

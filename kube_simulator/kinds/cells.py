@@ -17,9 +17,6 @@ from kube_simulator.values import Json
 
 Cells = list[Any]
 
-# As many endpoints are shown before it says how many more there are.
-_SHOWN_ENDPOINTS = 3
-
 
 def _name(found: Json) -> str:
     return str(found["metadata"]["name"])
@@ -77,15 +74,6 @@ def _external(found: Json) -> str:
 def _port(port: Json) -> str:
     on_node = f":{port['nodePort']}" if port.get("nodePort") else ""
     return f"{port['port']}{on_node}/{port.get('protocol', 'TCP')}"
-
-
-def _endpoints(found: Json, now: datetime) -> Cells:
-    shown: list[str] = []
-    for subset in found.get("subsets") or []:
-        addresses, ports = [each["ip"] for each in subset.get("addresses") or []], subset.get("ports") or []
-        shown += [f"{address}:{port['port']}" for port in ports for address in addresses] or addresses
-    more = f" + {len(shown) - _SHOWN_ENDPOINTS} more..." if len(shown) > _SHOWN_ENDPOINTS else ""
-    return [_name(found), (",".join(shown[:_SHOWN_ENDPOINTS]) + more) or NONE, _age(found, now)]
 
 
 def _deployment(found: Json, now: datetime) -> Cells:
@@ -174,7 +162,6 @@ BUILT_IN: Mapping[str, Callable[[Json, datetime], Cells]] = {
     "secrets": _secret,
     "serviceaccounts": _plain,
     "services": _service,
-    "endpoints": _endpoints,
     "events": _event,
     "events.events.k8s.io": _event,
     "deployments.apps": _deployment,

@@ -9,15 +9,7 @@ import random
 from collections.abc import Sequence
 
 from kube_simulator.errors import Cause
-from kube_simulator.kinds.causes import (
-    at_least_zero,
-    forbidden,
-    invalid,
-    ordered,
-    required,
-    too_long,
-    unlike,
-)
+from kube_simulator.kinds.causes import at_least_zero, forbidden, invalid, required, too_long, unlike
 from kube_simulator.kinds.names import (
     Rule,
     dns_label,
@@ -53,7 +45,6 @@ _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _GROUPS_OF_STRICT_FINALIZERS = ("", "apps", "events.k8s.io", "rbac.authorization.k8s.io")
 _EVENT_VERSIONS = ("v1", "events.k8s.io/v1", "events.k8s.io/v1beta1")
-_OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
 
 def generated_name(prefix: str, chance: random.Random | None = None) -> str:
@@ -114,16 +105,15 @@ def _name_problems(rule: Rule, metadata: Json) -> list[Cause]:
     return found + unlike("metadata.name", name, rule(name))
 
 
-def _owner_problems(references: Sequence[Json]) -> list[Cause]:
+def _owner_problems(references: list[Json]) -> list[Cause]:
     field = "metadata.ownerReferences"
     found: list[Cause] = []
-    shown = [ordered(each, _OWNER_FIELDS) for each in references]
-    for reference in shown:
+    for reference in references:
         found += _reference_problems(reference, field)
-    first, *more = [f"{each.get('kind')}/{each.get('name')}" for each in shown if each.get("controller")] or [""]
+    first, *more = [f"{each.get('kind')}/{each.get('name')}" for each in references if each.get("controller")] or [""]
     for another in more:
         why = "Only one reference can have Controller set to true."
-        found.append(invalid(field, shown, f'{why} Found "true" in references for {first} and {another}'))
+        found.append(invalid(field, references, f'{why} Found "true" in references for {first} and {another}'))
     return found
 
 

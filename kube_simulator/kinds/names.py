@@ -8,7 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from kube_simulator.store.label_selectors import label_key_problems, label_value_problems
+from kube_simulator.store.label_selectors import (
+    SUBDOMAIN,
+    SUBDOMAIN_RULE,
+    label_key_problems as qualified_name,
+    label_value_problems as label_value,
+)
+
+__all__ = ["label_value", "qualified_name"]
 
 Rule = Callable[[str], list[str]]
 
@@ -16,16 +23,11 @@ LABEL_LIMIT = 63
 SUBDOMAIN_LIMIT = 253
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _CONFIG_KEY = "[-._a-zA-Z0-9]+"
 
 _LABEL_WORDS = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
     f"with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
-)
-_SUBDOMAIN_WORDS = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
-    f"and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
 )
 _CONFIG_KEY_WORDS = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
@@ -35,12 +37,12 @@ _CONFIG_KEY_WORDS = (
 
 def dns_subdomain(text: str) -> list[str]:
     """A DNS name of several labels, such as most objects have."""
-    return [*_longer(text, SUBDOMAIN_LIMIT), *_unlike(_SUBDOMAIN, text, _SUBDOMAIN_WORDS)]
+    return [*_longer(text, SUBDOMAIN_LIMIT), *_unlike(SUBDOMAIN, text, SUBDOMAIN_RULE)]
 
 
 def dns_label(text: str) -> list[str]:
     """A DNS name without dots, such as namespaces and containers have."""
-    dots = re.fullmatch(_SUBDOMAIN, text) is not None
+    dots = re.fullmatch(SUBDOMAIN, text) is not None
     words = "must not contain dots" if dots else _LABEL_WORDS
     return [*_longer(text, LABEL_LIMIT), *_unlike(_LABEL, text, words)]
 
@@ -50,16 +52,6 @@ def path_segment(text: str) -> list[str]:
     if text in (".", ".."):
         return [f"may not be '{text}'"]
     return [f"may not contain '{each}'" for each in ("/", "%") if each in text]
-
-
-def qualified_name(text: str) -> list[str]:
-    """A label's key, a finalizer, the name of a controller: `name` or `example.com/name`."""
-    return label_key_problems(text)
-
-
-def label_value(text: str) -> list[str]:
-    """The value of a label, which may be empty."""
-    return label_value_problems(text)
 
 
 def config_key(text: str) -> list[str]:

@@ -1,11 +1,9 @@
-"""`metav1.LabelSelector`: what is wrong with one, what it selects, and how it is written as text."""
+"""`metav1.LabelSelector`: what is wrong with one, and how it is written as text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from kube_simulator.errors import Cause
-from kube_simulator.kinds.causes import forbidden, invalid, ordered, required, unlike
+from kube_simulator.kinds.causes import forbidden, invalid, required, unlike
 from kube_simulator.kinds.names import label_value, qualified_name
 from kube_simulator.store.label_selectors import from_label_selector
 from kube_simulator.values import Json
@@ -41,16 +39,6 @@ def _expression_problems(expression: Json, field: str) -> list[Cause]:
     return found
 
 
-def is_empty(selector: Json) -> bool:
-    """Whether it says nothing, and so selects everything."""
-    return not selector.get("matchLabels") and not selector.get("matchExpressions")
-
-
-def selects(selector: Json, labels: Mapping[str, str]) -> bool:
-    """Whether a good selector selects an object with these labels."""
-    return from_label_selector(selector).matches(labels)
-
-
 def selector_text(selector: Json | None) -> str:
     """As the query parameter `labelSelector` has it: `app=web,tier in (a,b),!old`; empty for everything."""
     if selector is None:
@@ -73,12 +61,14 @@ def _expression_text(expression: Json) -> str:
             return f"!{key}"
 
 
-def selector_shown(selector: Json) -> Json:
-    """With its fields in the order in which messages show them."""
-    shown = ordered(selector, ("matchLabels", "matchExpressions"))
-    if "matchLabels" in shown:
-        shown["matchLabels"] = dict(sorted(shown["matchLabels"].items()))
-    if "matchExpressions" in shown:
-        listed = [{"key": "", "operator": "", **each} for each in shown["matchExpressions"]]
-        shown["matchExpressions"] = [ordered(each, ("key", "operator", "values")) for each in listed]
-    return shown
+def selection_problems(spec: Json, kind: str) -> list[Cause]:
+    """Of the selector of what makes pods, such as a `deployment`, which must select those of the template."""
+    selector, labels = spec.get("selector"), spec["template"]["metadata"].get("labels")
+    mismatch = invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
+    if selector is None:
+        return [required("spec.selector"), mismatch]
+    if wrong := selector_problems(selector, "spec.selector"):
+        return [*wrong, invalid("spec.selector", selector, "invalid label selector")]
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        return [invalid("spec.selector", {}, f"empty selector is invalid for {kind}")]
+    return [] if from_label_selector(selector).matches(labels or {}) else [mismatch]

@@ -1,7 +1,8 @@
 """Services: addresses and ports.
 
 Differs from Kubernetes: cluster addresses and node ports are derived from the Service's namespace and name, so that
-two Services may (rarely) come to have the same; one family of addresses, IPv4, is served, and nothing routes to it. Of
+two Services may (rarely) come to have the same; what has had ports on nodes, or is to lead elsewhere, cannot change its
+type (501); one family of addresses, IPv4, is served, and nothing routes to it. Of
 ports and selectors the shape alone is checked, and any cluster address may be asked for.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 
-from kube_simulator.errors import Cause
+from kube_simulator.errors import Cause, not_implemented
 from kube_simulator.kinds.base import Strategy, with_subresource
 from kube_simulator.kinds.causes import invalid, one_of, required
 from kube_simulator.kinds.compaction import CORE_V1, compact
@@ -25,8 +26,6 @@ _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _OPEN_TYPES = ("LoadBalancer", "NodePort")  # to the outside
 _STICKY_S = 10800
 _KEPT = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
-# What a name that leads elsewhere has not.
-_OF_ADDRESSES = (*_KEPT, "internalTrafficPolicy")
 
 
 def _default(new: Json) -> Json:
@@ -92,27 +91,13 @@ def _prepare_update(new: Json, old: Json, subresource: str) -> Json:
     if subresource == "status":
         return _BASE.prepare_update(new, old, subresource)
     spec, before = _typed(new.get("spec") or {}), old["spec"]
-    if spec["type"] != "ExternalName" and before["type"] != "ExternalName" and not spec.get("clusterIP"):
+    if spec["type"] != before["type"] and (before["type"] in _OPEN_TYPES or spec["type"] == "ExternalName"):
+        raise not_implemented(f"a Service's change from {before['type']} to {spec['type']}")
+    if spec["type"] != "ExternalName" and not spec.get("clusterIP"):
         spec |= {key: before[key] for key in _KEPT if key in before and not spec.get(key)}
     if before.get("clusterIP") not in (None, spec.get("clusterIP")) and spec.get("clusterIPs") == before["clusterIPs"]:
         spec["clusterIPs"] = [spec["clusterIP"]]  # a client that knows the older of the two fields
-    if spec["type"] not in _OPEN_TYPES and before["type"] in _OPEN_TYPES:
-        spec = _without_node_ports(spec, before)
-    if spec["type"] == "ExternalName" and before["type"] != "ExternalName":
-        spec = {key: value for key, value in spec.items() if not (key in _OF_ADDRESSES and value == before.get(key))}
     return _BASE.prepare_update({**new, "spec": spec}, old, subresource)
-
-
-def _without_node_ports(spec: Json, before: Json) -> Json:
-    """What only the old type had goes with it, unless it was changed."""
-    own = ("externalTrafficPolicy", "allocateLoadBalancerNodePorts")
-    spec = {key: value for key, value in spec.items() if not (key in own and value == before.get(key))}
-    had = {each.get("nodePort") for each in before.get("ports") or []}
-    ports = spec.get("ports") or []
-    spec["ports"] = [
-        {key: value for key, value in each.items() if not (key == "nodePort" and value in had)} for each in ports
-    ]
-    return spec
 
 
 def _validate(new: Json, old: Json | None) -> list[Cause]:

@@ -10,14 +10,13 @@ from typing import Final
 
 from kube_simulator.errors import Cause, not_implemented
 from kube_simulator.kinds.base import Strategy, with_subresource
-from kube_simulator.kinds.causes import at_least_zero, forbidden, invalid, required, unlike
+from kube_simulator.kinds.causes import at_least_zero, forbidden, invalid, unlike
 from kube_simulator.kinds.compaction import APPS_V1, compact
 from kube_simulator.kinds.names import dns_label
 from kube_simulator.kinds.pod_defaults import defaulted_template
 from kube_simulator.kinds.pod_specs import template_problems
-from kube_simulator.kinds.selectors import is_empty, selector_problems, selector_shown
+from kube_simulator.kinds.selectors import selection_problems
 from kube_simulator.kinds.sharing import completed, shared
-from kube_simulator.kinds.workloads import selects_template
 from kube_simulator.values import Json
 
 _ROLLING: Final = "RollingUpdate"
@@ -87,7 +86,8 @@ def _spec_problems(spec: Json, *, named: bool) -> list[Cause]:
     found += at_least_zero("spec.ordinals.start", (spec.get("ordinals") or {}).get("start"))
     if named and spec.get("serviceName"):
         found += unlike("spec.serviceName", spec["serviceName"], dns_label(spec["serviceName"]))
-    return found + _selection_problems(spec)
+    found += selection_problems(spec, "statefulset")
+    return found + template_problems(spec["template"], "spec.template")
 
 
 def _strategy_problems(strategy: Json) -> list[Cause]:
@@ -100,26 +100,6 @@ def _strategy_problems(strategy: Json) -> list[Cause]:
         shown = {"Type": kind, "RollingUpdate": rolling}
         return [invalid("spec.updateStrategy", shown, f"must be '{_ROLLING}' or '{_ON_DELETE}'")]
     return []
-
-
-def _selection_problems(spec: Json) -> list[Cause]:
-    """Of the selector, and of the template, which it must select."""
-    selector, template = spec.get("selector"), spec["template"]
-    found: list[Cause] = []
-    wrong: list[Cause] = []
-    if selector is None:
-        found.append(required("spec.selector"))
-    elif wrong := selector_problems(selector, "spec.selector"):
-        found += [*wrong, invalid("spec.selector", selector_shown(selector), "")]
-    elif is_empty(selector):
-        found.append(invalid("spec.selector", {}, "empty selector is invalid for statefulset"))
-    labels = template["metadata"].get("labels")
-    everything = selector is not None and is_empty(selector)
-    if not wrong and not everything and not selects_template(selector, labels):
-        shown = dict(sorted(labels.items())) if labels else None
-        why = "`selector` does not match template `labels`"
-        found.append(invalid("spec.template.metadata.labels", shown, why))
-    return found + template_problems(template, "spec.template")
 
 
 STRATEGY: Strategy = with_subresource(_default, _validate, first_status={})

@@ -13,7 +13,6 @@ from kube_simulator.kinds import (
     leases,
     namespaces,
     network_policies,
-    pod_resize,
     pods,
     rbac,
     services,
@@ -34,7 +33,7 @@ _BUILT_IN: dict[str, Strategy] = {
     "namespaces": namespaces.NAMESPACE,
     "pods": pods.STRATEGY,
     "services": services.STRATEGY,
-    "events": events.CORE,
+    "events": events.STRATEGY,
     "events.events.k8s.io": events.STRATEGY,
     "deployments.apps": workloads.DEPLOYMENT,
     "replicasets.apps": workloads.REPLICA_SET,
@@ -48,16 +47,9 @@ _BUILT_IN: dict[str, Strategy] = {
     f"clusterrolebindings.{rbac.GROUP}": rbac.binding(namespaced=False),
 }
 
-_OF_SUBRESOURCES: dict[tuple[str, str], Strategy] = {("pods", "resize"): pod_resize.STRATEGY}
 
-
-def strategy_of(resource: Resource, subresource: str = "") -> Strategy:
-    """The strategy of a resource or, where it has one of its own, of a subresource.
-
-    A kind of which nothing is known here keeps what it is given and is not empty.
-    """
-    if (of_its_own := _OF_SUBRESOURCES.get((resource.full_name, subresource))) is not None:
-        return of_its_own
+def strategy_of(resource: Resource) -> Strategy:
+    """The strategy of a resource. A kind of which nothing is known here keeps what it is given and is not empty."""
     if resource.custom:
         return _custom(resource)
     known = _BUILT_IN.get(resource.full_name)

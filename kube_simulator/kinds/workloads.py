@@ -15,12 +15,11 @@ from kube_simulator.kinds.causes import (
     forbidden,
     invalid,
     not_supported,
-    required,
 )
 from kube_simulator.kinds.compaction import APPS_V1, compact
 from kube_simulator.kinds.pod_defaults import defaulted_template
 from kube_simulator.kinds.pod_specs import template_problems
-from kube_simulator.kinds.selectors import is_empty, selector_problems, selector_shown, selects
+from kube_simulator.kinds.selectors import selection_problems
 from kube_simulator.kinds.sharing import completed, shared
 from kube_simulator.values import Json
 
@@ -69,33 +68,12 @@ def _workload_problems(new: Json, old: Json | None) -> list[Cause]:
     spec = new["spec"]
     if old is not None and spec == old["spec"]:
         return []
-    selector, template = spec.get("selector"), spec["template"]
-    labels = template["metadata"].get("labels")
     found = at_least_zero("spec.replicas", spec["replicas"])
     found += at_least_zero("spec.minReadySeconds", spec.get("minReadySeconds"))
-    wrong: list[Cause] = []
-    if selector is None:
-        found.append(required("spec.selector"))
-    else:
-        wrong = selector_problems(selector, "spec.selector")
-        found += wrong
-        if wrong:
-            found.append(invalid("spec.selector", selector_shown(selector), "invalid label selector"))
-        elif is_empty(selector):
-            found.append(invalid("spec.selector", {}, "empty selector is invalid for deployment"))
-    if not wrong and not (selector is not None and is_empty(selector)) and not selects_template(selector, labels):
-        shown = dict(sorted(labels.items())) if labels else None
-        why = "`selector` does not match template `labels`"
-        found.append(invalid("spec.template.metadata.labels", shown, why))
-    found += template_problems(template, "spec.template")
-    if old is not None and selector != old["spec"].get("selector"):
-        found.append(invalid("spec.selector", selector_shown(selector or {}), IMMUTABLE))
+    found += selection_problems(spec, "deployment") + template_problems(spec["template"], "spec.template")
+    if old is not None and spec.get("selector") != old["spec"].get("selector"):
+        found.append(invalid("spec.selector", spec.get("selector"), IMMUTABLE))
     return found
-
-
-def selects_template(selector: Json | None, labels: dict[str, str] | None) -> bool:
-    """Whether the pods of a template are those that the selector selects; no selector selects nothing."""
-    return selector is not None and selects(selector, labels or {})
 
 
 def _strategy_problems(strategy: Json) -> list[Cause]:

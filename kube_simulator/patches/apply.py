@@ -37,10 +37,10 @@ from kube_simulator.patches.managed import (
 )
 from kube_simulator.patches.merging import merged, pruned
 from kube_simulator.patches.shapes import Shape, shape_of
-from kube_simulator.patches.structs import Unconvertible, as_struct, whole_numbers
 from kube_simulator.patches.typed import owned, problem
 from kube_simulator.patches.values import same
 from kube_simulator.resources import Resource
+from kube_simulator.schema.decoding import decode_problems
 from kube_simulator.values import Json
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
@@ -101,7 +101,7 @@ def server_side_apply(
     wanted = _only(_only(applied, untouched), _SERVERS_OWN)
     before = live if live is not None else {key: applied[key] for key in ("apiVersion", "kind")} | {"metadata": {}}
     base = with_entries(before, [])
-    laid = merged(base, whole_numbers(wanted, shape), shape)
+    laid = merged(base, wanted, shape)
     version, mine = resource.api_version, (manager, "Apply", "", subresource)
     others, own = _entries(live, shape, version, subresource, mine, now)
     if own is not None:
@@ -113,15 +113,9 @@ def server_side_apply(
     changes, unchanged = compare(base, laid, shape), same(laid, base)
     if not force and live is not None:
         _check_conflicts(others, changes, last_applied.taken_over(live, shape) if _kubectl(manager) else EMPTY)
-    try:
-        if not resource.custom:
-            laid = as_struct(laid, base, shape)
-        elif laid["metadata"] is not base["metadata"]:
-            laid = {**laid, "metadata": as_struct(laid["metadata"], base["metadata"], shape.field("metadata"))}
-    except Unconvertible as error:
+    if wrong := decode_problems(resource.schema, laid):
         what = f"convert new object ({_named(applied, resource)}) to proper version"
-        why = f"unable to convert unstructured object to {_kind(resource)}: {error}"
-        raise internal(f"failed to {what}: {why}") from None
+        raise internal(f"failed to {what}: unable to convert unstructured object to {_kind(resource)}: {wrong}")
     if _kubectl(manager) and not subresource:
         laid = last_applied.noted(laid, applied)
     entries = [left for entry in others if (left := entry_without(entry, changes)) is not None]

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kube_simulator.errors import ApiError, bad_request, internal
-from kube_simulator.patches.values import go_type, printed, same
+from kube_simulator.patches.values import printed, same
 from kube_simulator.schema.node import Node
 from kube_simulator.values import Json
 
@@ -78,9 +78,7 @@ def _directed(patch: Json) -> Json:
 
 
 def _unknown(found: Json) -> ApiError:
-    directive = found[_DIRECTIVE]
-    said = directive if isinstance(directive, str) else f"%!s({go_type(directive)}={printed(directive)})"
-    return internal(f"unknown patch type: {said} in map: {printed(found)}")
+    return internal(f"unknown patch type: {printed(found[_DIRECTIVE])} in map: {printed(found)}")
 
 
 def _retained(target: Json, patch: Json) -> Json:
@@ -224,5 +222,5 @@ def _known(node: Node, key: str) -> Node:
 
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise internal(f"expected a []interface {{}}, but received a {go_type(value)}")
+        raise internal(f"expected a list, but received {printed(value)}")
     return value

@@ -7,7 +7,7 @@ from typing import Any
 
 from kube_simulator.patches.fieldsets import ALONE, SELF, Fields, field_step, text
 from kube_simulator.patches.shapes import Shape
-from kube_simulator.patches.values import go_type, printed, written
+from kube_simulator.patches.values import printed
 
 
 def problem(value: Any, shape: Shape) -> str:
@@ -46,19 +46,28 @@ def _owned(value: Any, shape: Shape) -> Fields | None:
 def _problems(value: Any, shape: Shape, path: str) -> Iterator[str]:
     if value is None or shape.kind == "any":
         return
-    match shape.kind:
-        case "map":
-            if not isinstance(value, dict):
-                yield f"{path}: expected map, got &{{{printed(value)}}}"
-                return
-            yield from _map_problems(value, shape, path)
-        case "list":
-            if not isinstance(value, list):
-                yield f"{path}: expected list, got &{{{printed(value)}}}"
-                return
-            yield from _list_problems(value, shape, path)
-        case "scalar":
-            yield from (f"{path}: {problem}" for problem in _scalar_problems(value, shape.node.type))
+    if not _fits(value, shape):
+        kind = shape.node.type if shape.kind == "scalar" else shape.kind
+        yield f"{path}: expected {kind or 'any scalar'}, got {printed(value)}"
+    elif shape.kind == "map":
+        yield from _map_problems(value, shape, path)
+    elif shape.kind == "list":
+        yield from _list_problems(value, shape, path)
+
+
+def _fits(value: Any, shape: Shape) -> bool:
+    match shape.kind, shape.node.type:
+        case "map", _:
+            return isinstance(value, dict)
+        case "list", _:
+            return isinstance(value, list)
+        case _, "string":
+            return isinstance(value, str)
+        case _, "boolean":
+            return isinstance(value, bool)
+        case _, "integer" | "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+    return not isinstance(value, dict | list)
 
 
 def _map_problems(value: dict[str, Any], shape: Shape, path: str) -> Iterator[str]:
@@ -93,27 +102,6 @@ def _list_problems(value: list[Any], shape: Shape, path: str) -> Iterator[str]:
 def _unfit(element: Any, shape: Shape) -> str:
     """Why a value cannot be told from the other elements of its list."""
     if shape.keys:
-        if element is None:
-            return "associative list with keys may not have a null element"
         return "" if isinstance(element, dict) else "associative list with keys may not have non-map elements"
-    if element is None:
-        return "associative list without keys has an element that's an explicit null"
-    if isinstance(element, list):
-        return "not supported: associative list with lists as elements"
-    return "associative list without keys has an element that's a map type" if isinstance(element, dict) else ""
-
-
-def _scalar_problems(value: Any, kind: str) -> Iterator[str]:
-    match kind:
-        case "string":
-            if not isinstance(value, str):
-                yield f"expected string, got &value.valueUnstructured{{Value:{written(value)}}}"
-        case "boolean":
-            if not isinstance(value, bool):
-                yield f"expected boolean, got &{{{printed(value)}}}"
-        case "integer" | "number":
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                yield f"expected numeric (int or float), got {go_type(value)}"
-        case _:
-            if isinstance(value, dict | list):
-                yield f"expected any scalar, got &{{{printed(value)}}}"
+    scalar = element is not None and not isinstance(element, dict | list)
+    return "" if scalar else "associative list without keys may have scalars alone"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 
 def same(one: Any, other: Any) -> bool:
     """Equality of JSON values: 1 is 1.0, and, unlike in Python, true is not 1."""
@@ -38,40 +36,3 @@ def printed(value: Any) -> str:
         case list():
             return f"[{' '.join(map(printed, value))}]"
     return str(value)
-
-
-def written(value: Any) -> str:
-    """As Go's `%#v` writes it: `map[string]interface {}{"a":1}`."""
-    match value:
-        case None:
-            return "interface {}(nil)"
-        case dict():
-            fields = ", ".join(f"{_quoted(key)}:{written(value[key])}" for key in sorted(value))
-            return f"{go_type(value)}{{{fields}}}"
-        case list():
-            return f"{go_type(value)}{{{', '.join(map(written, value))}}}"
-        case str():
-            return _quoted(value)
-    return printed(value)
-
-
-def go_type(value: Any) -> str:
-    """As Go's `%T` names the type of a decoded value."""
-    match value:
-        case None:
-            return "<nil>"
-        case dict():
-            return "map[string]interface {}"
-        case list():
-            return "[]interface {}"
-        case bool():
-            return "bool"
-        case int():
-            return "int64"
-        case float():
-            return "float64"
-    return "string"
-
-
-def _quoted(text: str) -> str:
-    return orjson.dumps(text).decode()

@@ -46,7 +46,7 @@ from kube_simulator.store.store import Store
 from kube_simulator.values import Json
 
 # A PUT on a missing object makes it, for kinds where Kubernetes allows that (AllowCreateOnUpdate).
-_CREATED_BY_PUT = frozenset({"leases.coordination.k8s.io", "events", "services", "endpoints"})
+_CREATED_BY_PUT = frozenset({"leases.coordination.k8s.io", "events", "services"})
 # Of these the answer is the object also when it is gone at once (ReturnDeletedObject).
 _SHOWN_WHEN_GONE = frozenset({"pods", "services", "serviceaccounts"})
 _RBAC_GROUP = "rbac.authorization.k8s.io"
@@ -185,7 +185,7 @@ class Api:
         body = views.stored(resource, placed(body, target))
         version, uid = claims(body)
         check_version(target, version, old)
-        if uid != old["metadata"]["uid"] and target.subresource in ("", "resize"):
+        if uid != old["metadata"]["uid"] and not target.subresource:
             raise immutable_uid(target, uid)
         return self._replace(_Change(target, caller, options, warnings), old, body)
 
@@ -204,8 +204,6 @@ class Api:
 
     def _apply(self, target: Target, body: object, caller: Caller, options: WriteOptions) -> Written:
         resource, old = target.resource, self._live(target)
-        if target.subresource == "resize":
-            raise not_implemented(f"an apply to the subresource {target.subresource} of {resource.full_name}")
         if not isinstance(body, dict) or not body.get("apiVersion") or not body.get("kind"):
             raise bad_request("invalid object type: an applied object needs apiVersion and kind")
         applied = placed(identified(body, target), target)
@@ -251,7 +249,7 @@ class Api:
 
     def _replace(self, change: _Change, old: Json, body: Json) -> Written:
         target, resource = change.target, change.target.resource
-        strategy = strategy_of(resource, target.subresource)
+        strategy = strategy_of(resource)
         new = strategy.prepare_update({**body, "metadata": kept(body["metadata"], old)}, old, target.subresource)
         new = strategy.default(new)
         new = self._finished(change, target, new, old)
@@ -270,7 +268,7 @@ class Api:
 
         Only what is valid can be recorded: to Python, true is 1.
         """
-        complete = strategy_of(target.resource, target.subresource).complete
+        complete = strategy_of(target.resource).complete
         self._validate(target, complete(new, old), old)
         if not change.applied:
             new = self._recorded(change, old, new)
@@ -286,7 +284,7 @@ class Api:
             causes += structural.validate(resource.schema, new, old=before)
             causes += scale.problems(resource, new, target.subresource)
             causes += rules.rule_problems(resource.schema, new, old, causes)
-        causes += strategy_of(resource, target.subresource).validate(new, old)
+        causes += strategy_of(resource).validate(new, old)
         if causes:
             raise invalid(resource, new["metadata"].get("name") or "", causes)
 

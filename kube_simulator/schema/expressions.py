@@ -5,7 +5,7 @@ expressions are RE2's (`patterns`): the library's own `matches` takes others, an
 
 Differs from Kubernetes: types are not checked before an expression runs, costs are neither estimated nor limited, and
 the libraries for sets, URLs, addresses, quantities, versions and named formats are missing, as are `.?field`, `[?key]`,
-`optMap` and two-variable comprehensions. What is missing is told when an expression is compiled.
+`optMap`, `find`, `findAll` and two-variable comprehensions. What is missing is told when an expression is compiled.
 """
 
 from __future__ import annotations
@@ -52,10 +52,17 @@ class Expression:
         """
         import cel
 
-        failed: list[Exception] = []
-        functions = {**_FUNCTIONS, **{name: _noting(failed, each) for name, each in _OF_PATTERNS.items()}}
+        unknown: list[patterns.UnknownPattern] = []
+
+        def matches(text: str, pattern: str) -> bool:
+            try:
+                return patterns.compiled(pattern).search(text) is not None
+            except patterns.UnknownPattern as error:  # of which the library tells its own story
+                unknown.append(error)
+                raise
+
         try:
-            return self.program.execute(cel.Context(variables=dict(values), functions=functions))
+            return self.program.execute(cel.Context(dict(values), {**_FUNCTIONS, _MATCHES: matches}))
         except KeyError as error:
             raise EvaluationError(f"no such key: {error.args[0]}") from error
         except IndexError as error:
@@ -67,14 +74,8 @@ class Expression:
         except TypeError as error:
             raise EvaluationError("no such overload") from error
         except (RuntimeError, ValueError) as error:
-            # The library tells its own story of what a function raised.
-            match failed:
-                case [patterns.UnknownPattern() as unknown, *_]:
-                    raise not_implemented(str(unknown)) from unknown
-                case [TypeError() as wrong, *_]:
-                    raise EvaluationError("no such overload") from wrong
-                case [cause, *_]:
-                    raise EvaluationError(str(cause)) from cause
+            if unknown:
+                raise not_implemented(str(unknown[0])) from error
             raise EvaluationError(str(error)) from error
 
 
@@ -83,7 +84,8 @@ def compiled(text: str, variables: frozenset[str]) -> Expression:
     """The expression of a text that may use these variables. Raises CompileError."""
     import cel
 
-    plain = _without_texts(text)
+    # Blanks in the place of string literals, so that what is in them is not mistaken.
+    plain = _TEXT.sub(lambda match: " " * len(match[0]), text)
     try:
         program = cel.compile(_with_our_matches(text, plain))
     except ValueError as error:
@@ -98,7 +100,6 @@ def compiled(text: str, variables: frozenset[str]) -> Expression:
         raise CompileError(f"undeclared reference to '{name}'")
     for name in sorted(functions - _KNOWN):
         raise CompileError(f"the simulator's CEL has no function '{name}'")
-    _check_patterns(text, plain)
     return Expression(text, program, used)
 
 
@@ -107,11 +108,6 @@ def optional_value(value: object) -> object:
     import cel
 
     return cel.OptionalValue.none() if value is None else cel.OptionalValue.of(value)
-
-
-def _without_texts(text: str) -> str:
-    """The expression with blanks in the place of its string literals, so that what is in them is not mistaken."""
-    return _TEXT.sub(lambda match: " " * len(match[0]), text)
 
 
 def _with_our_matches(text: str, plain: str) -> str:
@@ -124,7 +120,6 @@ def _with_our_matches(text: str, plain: str) -> str:
 
 _TEXT: Final = re.compile(r"""(?:[rR]?(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'))""")
 _BINDING: Final = re.compile(r"\.(?:all|exists|exists_one|map|filter)\(\s*(\w+)\s*,")
-_PATTERN_CALL: Final = re.compile(r"\.(matches|find|findAll)\(")
 _MATCHES_CALL: Final = re.compile(r"\bmatches(?=\s*\()")
 _MATCHES: Final = "re2find"  # as long as the name that it stands for, so that marks in messages stay where they are
 _TYPES: Final = frozenset(
@@ -140,62 +135,6 @@ _BUILT_IN: Final = frozenset(
     | {"hasValue", "int", "none", "of", "orValue", "size", "startsWith", "string", "timestamp", "type"}
     | {"uint", "value"}
 )
-
-
-def _matches(text: str, pattern: str) -> bool:
-    return patterns.compiled(pattern).search(text) is not None
-
-
-def _to_be_found(pattern: str) -> patterns.Pattern:
-    try:
-        return patterns.compiled(pattern)
-    except patterns.InvalidPattern as error:
-        raise EvaluationError(f"Illegal regex: {error}") from error
-
-
-def _find(text: str, pattern: str) -> str:
-    match = _to_be_found(pattern).search(text)
-    return match.group() if match else ""
-
-
-def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found = patterns.find_all(_to_be_found(pattern), text)
-    return found if limit < 0 else found[:limit]
-
-
-def _noting(failed: list[Exception], function: Callable[..., object]) -> Callable[..., object]:
-    """The function; what it raises is noted, too."""
-
-    def noting(*arguments: object) -> object:
-        try:
-            return function(*arguments)
-        except Exception as error:
-            failed.append(error)
-            raise
-
-    return noting
-
-
-def _check_patterns(text: str, plain: str) -> None:
-    """Look at the patterns that stand in the expression itself. Raises CompileError."""
-    import cel
-
-    for call in _PATTERN_CALL.finditer(plain):
-        literal = re.compile(rf"\s*({_TEXT.pattern})(?=\s*[,)])").match(text, call.end())
-        if not literal:
-            continue  # it is put together when the expression runs
-        try:
-            patterns.compiled(cel.compile(literal[1]).execute(cel.Context(variables={}, functions={})))
-        except patterns.InvalidPattern as error:
-            if call[1] != "matches":
-                raise CompileError(str(error)) from error
-            start = text.rfind("\n", 0, literal.start(1)) + 1
-            line, column = text.count("\n", 0, start) + 1, literal.start(1) - start
-            shown = text[start:].partition("\n")[0]
-            mark = f"\n | {shown}\n | {'.' * column}^"
-            raise CompileError(f"ERROR: <input>:{line}:{column + 1}: invalid matches argument{mark}") from error
-        except patterns.UnknownPattern as error:
-            raise CompileError(str(error)) from error
 
 
 def _index_of(value: Any, part: Any, start: int = 0) -> int:
@@ -243,5 +182,4 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "trim": lambda text: text.strip(),
     "upperAscii": _ascii(str.upper),
 }
-_OF_PATTERNS: Final[Mapping[str, Callable[..., object]]] = {_MATCHES: _matches, "find": _find, "findAll": _find_all}
-_KNOWN: Final = _OPERATORS | _BUILT_IN | _FUNCTIONS.keys() | _OF_PATTERNS.keys()
+_KNOWN: Final = _OPERATORS | _BUILT_IN | _FUNCTIONS.keys() | {_MATCHES}

@@ -180,7 +180,7 @@ def _path_items(resource: Resource) -> Iterator[tuple[str, Json]]:
     if "get" in resource.verbs:
         one = f"{collection}/{{name}}"
         yield one, _operations(resource, _OBJECT, kind, definition)
-        for name in sorted(resource.subresources & {"status", "scale", "resize"}):
+        for name in sorted(resource.subresources & {"status", "scale"}):
             scale = name == "scale"
             of = {"group": "autoscaling", "version": "v1", "kind": "Scale"} if scale else kind
             verbs = {verb: form for verb, form in _OBJECT.items() if verb != "delete"}

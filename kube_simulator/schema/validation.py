@@ -1,6 +1,9 @@
 """Whether a custom resource fits its schema: the causes that Kubernetes would find, in its words and its order.
 
 What was wrong before an update and has not changed is let pass (ratcheting).
+
+Differs from Kubernetes: apiVersion, kind and metadata of embedded objects are not looked at; of alternatives that all
+fail the first is told; bounds and factors are taken to be of their field's type.
 """
 
 from __future__ import annotations
@@ -8,14 +11,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from kube_simulator.errors import Cause
 from kube_simulator.schema import causes, formats, patterns
-from kube_simulator.schema.embedded import embedded_problems
 from kube_simulator.schema.node import MISSING, Node
 from kube_simulator.schema.uniqueness import correlated, list_problems
 from kube_simulator.schema.values import identical, join
@@ -27,7 +28,7 @@ _LARGEST_FLOAT32: Final = 3.4028235677973366e38  # what rounds to it; see IEEE 7
 
 
 def validate(node: Node, value: object, path: str = "", old: object = MISSING) -> list[Cause]:
-    """What is wrong with a value, by its schema, the keys of its lists, and the objects embedded in it.
+    """What is wrong with a value, by its schema and the keys of its lists.
 
     Args:
         node: The schema; a custom resource's own is marked as embedded, and its metadata is looked at for what the
@@ -35,46 +36,30 @@ def validate(node: Node, value: object, path: str = "", old: object = MISSING) -
         path: Of the value in its object, such as `status`.
         old: The value before an update, if there was one.
     """
-    found = list(_checked(node, value, path, old).causes)
-    found += embedded_problems(node, value, path, root=path == "")
+    found = _checked(node, value, path, old)
     if old is MISSING or not list(list_problems(node, old, path)):
         found += list_problems(node, value, path)
     return found
 
 
-@dataclass(slots=True)
-class _Result:
-    """What was found, and how many checks were made: of alternatives that all fail, the one with the most is told."""
-
-    causes: list[Cause] = field(default_factory=list)
-    checks: int = 0
-
-    def add(self, other: _Result) -> None:
-        self.causes += other.causes
-        self.checks += other.checks
-
-
-def _checked(node: Node, value: object, path: str, old: object) -> _Result:
+def _checked(node: Node, value: object, path: str, old: object) -> list[Cause]:
     if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
         value = float(value)  # as Go reads it
-    result = _Result()
+    found: list[Cause] = []
     if wrong_type := _type_problem(node, value, path):
-        result.causes.append(wrong_type)
+        found.append(wrong_type)
     if value is not None:
-        result.add(_combined(node, value, path, old))
+        found += _combined(node, value, path, old)
         if isinstance(value, str):
-            result.causes += _string_problems(node, value, path)
+            found += _string_problems(node, value, path)
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            result.causes += _number_problems(node, value, path)
+            found += _number_problems(node, value, path)
         elif isinstance(value, list):
-            result.add(_items(node, value, path, old))
-    result.causes += _enum_problems(node, value, path)
+            found += _items(node, value, path, old)
+    found += _enum_problems(node, value, path)
     if isinstance(value, dict):
-        result.add(_fields(node, value, path, old))
-    result.checks += 1
-    if result.causes and old is not MISSING and identical(value, old):
-        result.causes = []
-    return result
+        found += _fields(node, value, path, old)
+    return [] if found and old is not MISSING and identical(value, old) else found
 
 
 def _type_problem(node: Node, value: object, path: str) -> Cause | None:
@@ -108,20 +93,19 @@ def _string_problems(node: Node, value: str, path: str) -> Iterator[Cause]:
 
 def _number_problems(node: Node, value: float, path: str) -> Iterator[Cause]:
     raw, type_, format = node.raw, "" if node.int_or_string else node.type, _format(node)
-    if problem := _range_problem(value, type_, format, "Checked", path):
-        yield problem
+    if not _is_in_range(value, type_, format):
+        said = f"with format {format}" if format else "(default format)"
+        yield causes.invalid(causes.NO_FIELD, "", f"Checked value must be of type {type_} {said} in {path}")
     if (factor := raw.get("multipleOf")) is not None:
-        yield from _multiple_problems(value, factor, type_, format, path)
-    for key, exclusive, prefix, words in (
-        ("maximum", "exclusiveMaximum", "Maximum boundary", ("less than", "less than or equal to")),
-        ("minimum", "exclusiveMinimum", "Minimum boundary", ("greater than", "greater than or equal to")),
+        exact = isinstance(value, int) and isinstance(factor, int)
+        if not (value % factor == 0 if exact else _is_whole(value * (1 / factor) if factor < 1 else value / factor)):
+            yield causes.invalid(path, value, f"{path} in body should be a multiple of {causes.number(factor)}")
+    for key, exclusive, words in (
+        ("maximum", "exclusiveMaximum", ("less than", "less than or equal to")),
+        ("minimum", "exclusiveMinimum", ("greater than", "greater than or equal to")),
     ):
         if (bound := raw.get(key)) is None:
             continue
-        if problem := _range_problem(bound, type_, format, prefix, path):
-            yield problem
-        elif isinstance(value, int):
-            bound = int(bound)
         strict = raw.get(exclusive) is True
         over = value - bound if key == "maximum" else bound - value
         if over > 0 or (strict and over == 0):
@@ -129,33 +113,13 @@ def _number_problems(node: Node, value: float, path: str) -> Iterator[Cause]:
             yield causes.invalid(path, value, why)
 
 
-def _multiple_problems(value: float, factor: float, type: str, format: str, path: str) -> Iterator[Cause]:
-    if problem := _range_problem(factor, type, format, "MultipleOf", path):
-        yield problem
-    elif isinstance(value, int):
-        factor = int(factor)
-    if factor <= 0:
-        why = f"factor MultipleOf declared for {path} must be positive: {causes.number(factor)}"
-        yield causes.invalid(path, factor, why)
-        return
-    quotient = value * (1 / factor) if factor < 1 else value / factor
-    divides = value % factor == 0 if isinstance(value, int) and isinstance(factor, int) else _is_whole(quotient)
-    if not divides:
-        yield causes.invalid(path, value, f"{path} in body should be a multiple of {causes.number(factor)}")
-
-
-def _range_problem(value: float, type: str, format: str, what: str, path: str) -> Cause | None:
-    if type == "integer":
-        bits = _INT_BITS[format]
-        # Kubernetes goes by the shortest digits that read back as the same float: -2^63 - 1 is -9223372036854776000.
-        exact = Decimal(repr(value))
-        good = exact == exact.to_integral_value() and -(2 ** (bits - 1)) <= exact < 2 ** (bits - 1)
-    else:
-        good = format != "float" or abs(value) < _LARGEST_FLOAT32
-    said = f"with format {format}" if format else "(default format)"
-    return (
-        None if good else causes.invalid(causes.NO_FIELD, "", f"{what} value must be of type {type} {said} in {path}")
-    )
+def _is_in_range(value: float, type: str, format: str) -> bool:
+    if type != "integer":
+        return format != "float" or abs(value) < _LARGEST_FLOAT32
+    bits = _INT_BITS[format]
+    # Kubernetes goes by the shortest digits that read back as the same float: -2^63 - 1 is -9223372036854776000.
+    exact = Decimal(repr(value))
+    return exact == exact.to_integral_value() and -(2 ** (bits - 1)) <= exact < 2 ** (bits - 1)
 
 
 def _enum_problems(node: Node, value: object, path: str) -> Iterator[Cause]:
@@ -171,90 +135,71 @@ def _is_enumerated(value: object, allowed: object) -> bool:
     return identical(value, allowed)
 
 
-def _items(node: Node, value: list[Any], path: str, old: object) -> _Result:
-    result = _Result(checks=1)
+def _items(node: Node, value: list[Any], path: str, old: object) -> Iterator[Cause]:
     if (item := node.items()) is not None:
         before = correlated(node, old)
         for index, each in enumerate(value):
-            result.add(_checked(item, each, f"{path}[{index}]", before(each)))
+            yield from _checked(item, each, f"{path}[{index}]", before(each))
     least, limit = node.raw.get("minItems"), node.raw.get("maxItems")
     if least is not None and len(value) < least:
-        why = f"{path} in body should have at least {least} items"
-        result.causes.append(causes.invalid(path, len(value), why))
+        yield causes.invalid(path, len(value), f"{path} in body should have at least {least} items")
     if limit is not None and len(value) > limit:
-        result.causes.append(causes.too_many(path, len(value), limit))
-    return result
+        yield causes.too_many(path, len(value), limit)
 
 
-def _fields(node: Node, value: Json, path: str, old: object) -> _Result:
-    result = _Result()
+def _fields(node: Node, value: Json, path: str, old: object) -> Iterator[Cause]:
     count = len(value)
     least, limit = node.raw.get("minProperties"), node.raw.get("maxProperties")
     if least is not None and count < least:
-        why = f"{path} in body should have at least {least} properties"
-        result.causes.append(causes.invalid(path, count, why))
+        yield causes.invalid(path, count, f"{path} in body should have at least {least} properties")
     if limit is not None and count > limit:
-        result.causes.append(causes.too_many(path, count, limit))
+        yield causes.too_many(path, count, limit)
     before = old if isinstance(old, dict) else {}
     for name, each in value.items():
         if name not in node.properties and node.additional is not None:
-            result.add(_checked(node.additional, each, f"{path}.{name}", before.get(name, MISSING)))
+            yield from _checked(node.additional, each, f"{path}.{name}", before.get(name, MISSING))
     for name, child in node.properties.items():
         if name not in value:
             continue
         if node.embedded and name == "metadata":
-            result.add(_names(child, value[name], join(path, name), before.get(name, MISSING)))
+            yield from _names(child, value[name], join(path, name), before.get(name, MISSING))
         else:
             known = MISSING if not path and name in ("apiVersion", "kind") else before.get(name, MISSING)
-            result.add(_checked(child, value[name], join(path, name), known))
+            yield from _checked(child, value[name], join(path, name), known)
     for name in node.raw.get("required", ()):
         if name not in value:
-            result.causes.append(causes.required(join(path, name)))
-    return result
+            yield causes.required(join(path, name))
 
 
-def _names(node: Node, metadata: object, path: str, old: object) -> _Result:
+def _names(node: Node, metadata: object, path: str, old: object) -> Iterator[Cause]:
     """What the schema says of the names in the metadata: it may say nothing of the rest."""
-    result = _Result()
     before = old if isinstance(old, dict) else {}
     for name in ("name", "generateName"):
         if isinstance(metadata, dict) and name in metadata and (child := node.field(name)) is not None:
-            result.add(_checked(child, metadata[name], join(path, name), before.get(name, MISSING)))
-    return result
+            yield from _checked(child, metadata[name], join(path, name), before.get(name, MISSING))
 
 
-def _combined(node: Node, value: object, path: str, old: object) -> _Result:
+def _combined(node: Node, value: object, path: str, old: object) -> Iterator[Cause]:
     """`anyOf`, `oneOf`, `allOf` and `not`."""
-    result = _Result(checks=1)
-    if any_of := node.alternatives("anyOf"):
-        results = [_checked(each, value, path, old) for each in any_of]
-        chosen = next((each for each in results if not each.causes), None)
-        if chosen is None:
-            result.causes.append(_no_field(f"{quoted(path)} must validate at least one schema (anyOf)"))
-            chosen = max(results, key=lambda each: each.checks)
-        result.add(chosen)
-    if one_of := node.alternatives("oneOf"):
-        results = [_checked(each, value, path, old) for each in one_of]
-        good = [each for each in results if not each.causes]
-        if len(good) == 1:
-            result.add(good[0])
-        else:
-            count = f"Found {len(good)} valid alternatives" if good else "Found none valid"
-            result.causes.append(_no_field(f"{quoted(path)} must validate one and only one schema (oneOf). {count}"))
-            if not good:
-                result.add(max(results, key=lambda each: each.checks))
-    if all_of := node.alternatives("allOf"):
-        results = [_checked(each, value, path, old) for each in all_of]
-        for each in results:
-            result.add(each)
-        bad = sum(bool(each.causes) for each in results)
-        if bad:
-            end = ". None validated" if bad == len(results) else ""
-            result.causes.append(_no_field(f"{quoted(path)} must validate all the schemas (allOf){end}"))
-    for forbidden in node.alternatives("not"):
-        if not _checked(forbidden, value, path, old).causes:
-            result.causes.append(_no_field(f"{quoted(path)} must not validate the schema (not)"))
-    return result
+
+    def results(keyword: Literal["allOf", "anyOf", "oneOf", "not"]) -> list[list[Cause]]:
+        return [_checked(each, value, path, old) for each in node.alternatives(keyword)]
+
+    if (any_of := results("anyOf")) and all(any_of):
+        yield _no_field(f"{quoted(path)} must validate at least one schema (anyOf)")
+        yield from any_of[0]
+    if (one_of := results("oneOf")) and (good := one_of.count([])) != 1:
+        count = f"Found {good} valid alternatives" if good else "Found none valid"
+        yield _no_field(f"{quoted(path)} must validate one and only one schema (oneOf). {count}")
+        yield from [] if good else one_of[0]
+    if any(all_of := results("allOf")):
+        for each in all_of:
+            yield from each
+        end = ". None validated" if all(all_of) else ""
+        yield _no_field(f"{quoted(path)} must validate all the schemas (allOf){end}")
+    for found in results("not"):
+        if not found:
+            yield _no_field(f"{quoted(path)} must not validate the schema (not)")
 
 
 def _types(node: Node) -> tuple[str, ...]:

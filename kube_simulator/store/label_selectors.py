@@ -20,7 +20,7 @@ Operator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
 
 _NAME = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_NAME})?"
-_SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _NAME_RULE = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
     f"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_NAME}')"
@@ -30,11 +30,11 @@ _VALUE_RULE = (
     "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
     f"'{_VALUE}')"
 )
-_SUBDOMAIN_RULE = (
+SUBDOMAIN_RULE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
-    f"end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
+    f"end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{SUBDOMAIN}')"
 )
-_NAME_FORM, _VALUE_FORM, _SUBDOMAIN_FORM = re.compile(_NAME), re.compile(_VALUE), re.compile(_SUBDOMAIN)
+_NAME_FORM, _VALUE_FORM, _SUBDOMAIN_FORM = re.compile(_NAME), re.compile(_VALUE), re.compile(SUBDOMAIN)
 # Of label names and values, and of the DNS subdomain before the slash.
 _NAME_BYTES = 63
 _PREFIX_BYTES = 253
@@ -233,7 +233,7 @@ def label_key_problems(key: str) -> list[str]:
         if len(prefix.encode()) > _PREFIX_BYTES:
             problems.append(f"prefix part must be no more than {_PREFIX_BYTES} bytes")
         if not _SUBDOMAIN_FORM.fullmatch(prefix):
-            problems.append(f"prefix part {_SUBDOMAIN_RULE}")
+            problems.append(f"prefix part {SUBDOMAIN_RULE}")
     if not name:
         problems.append("name part must be non-empty")
     elif len(name.encode()) > _NAME_BYTES:

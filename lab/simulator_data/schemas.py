@@ -27,8 +27,7 @@ SERVED: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "v1"): (
         *("namespaces", "namespaces/status", "namespaces/finalize", "configmaps", "secrets"),
         *("serviceaccounts", "serviceaccounts/token", "services", "services/status"),
-        *("pods", "pods/status", "pods/eviction", "pods/resize"),
-        *("endpoints", "events"),
+        *("pods", "pods/status", "pods/eviction", "events"),
     ),
     ("apps", "v1"): (
         *("deployments", "deployments/status", "deployments/scale"),

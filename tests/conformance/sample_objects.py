@@ -9,7 +9,6 @@ GROUP = "conformance.example.com"
 _PREFIXES = {
     "namespaces": "/api/v1",
     "configmaps": "/api/v1",
-    "endpoints": "/api/v1",
     "pods": "/api/v1",
     "services": "/api/v1",
     "serviceaccounts": "/api/v1",

@@ -1,14 +1,11 @@
-"""Services with and without an address, what of them lasts, and the pods that stand behind them."""
+"""Services with and without an address, and what of them lasts."""
 
 from typing import Any
 
 import pytest
 
-from operator_runtime.testing.waiting import eventually
 from tests.conformance.api import Api, Json, causes
 from tests.conformance.sample_objects import path, service
-
-OF_AN_ADDRESS = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")
 
 
 def create(api: Api, namespace: str, **spec: Any) -> Json:
@@ -49,17 +46,11 @@ def test_an_address_or_the_lack_of_one_lasts(api: Api, namespace: str, first: st
     assert api.put(one, service("web")).expect(200)["spec"]["clusterIP"] == given
 
 
-def test_a_change_of_type_keeps_what_both_types_have(api: Api, namespace: str) -> None:
-    one = path("services", namespace, "web")
+def test_a_service_gets_ports_on_nodes_and_keeps_its_address(api: Api, namespace: str) -> None:
     before = create(api, namespace)["spec"]
-    on_nodes = api.merge(one, {"spec": {"type": "NodePort"}}).expect(200)["spec"]
+    on_nodes = api.merge(path("services", namespace, "web"), {"spec": {"type": "NodePort"}}).expect(200)["spec"]
     assert on_nodes["clusterIP"] == before["clusterIP"]
     assert on_nodes["ports"][0]["nodePort"] > 0
-    assert api.merge(one, {"spec": {"type": "ClusterIP"}}).expect(200)["spec"] == before
-    api.merge(one, {"spec": {"type": "NodePort"}}).expect(200)
-    elsewhere = {"type": "ExternalName", "externalName": "web.example.com"}
-    kept = {key: value for key, value in before.items() if key not in OF_AN_ADDRESS}
-    assert api.merge(one, {"spec": elsewhere}).expect(200)["spec"] == {**kept, **elsewhere}
 
 
 def test_a_headless_service_has_no_ports_on_nodes(api: Api, namespace: str) -> None:
@@ -67,41 +58,3 @@ def test_a_headless_service_has_no_ports_on_nodes(api: Api, namespace: str) -> N
     refused = api.post(path("services", namespace), body).expect(422, "Invalid")
     assert causes(refused) == {("FieldValueInvalid", "spec.clusterIPs[0]")}
     assert "may not be set to 'None' for NodePort services" in refused["message"]
-
-
-def run(api: Api, namespace: str, name: str, *, ready: bool) -> None:
-    """Do what a StatefulSet, a scheduler and a kubelet do until a pod has come up."""
-    containers = [{"name": "web", "image": "registry.example.com/web:1"}]
-    # On no node that there is, so nobody would see to its end.
-    bound = {"nodeName": "elsewhere", "terminationGracePeriodSeconds": 0}
-    spec = {"containers": containers, "hostname": name, "subdomain": "web", **bound}
-    body = {"metadata": {"name": name, "labels": {"app": "web"}}, "spec": spec}
-    eventually(lambda: api.post(path("pods", namespace), body).status, lambda status: status == 201)
-    address = f"10.1.0.{name[-1]}"
-    conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
-    status = {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}], "conditions": conditions}
-    api.strategic(path("pods", namespace, name, "status"), {"status": status}).expect(200)
-
-
-def names(api: Api, namespace: str) -> dict[str, dict[str, str]]:
-    """The addresses of the pods behind the Service by their names in DNS, those that are ready and the others."""
-    found = api.get(path("endpoints", namespace, "web"))
-    subsets = found.json.get("subsets", []) if found.status == 200 else []
-    keys = ("addresses", "notReadyAddresses")
-    return {key: {each["hostname"]: each["ip"] for subset in subsets for each in subset.get(key, [])} for key in keys}
-
-
-def test_pods_have_names_behind_their_service_and_those_that_are_not_ready_too_where_that_is_wanted(
-    api: Api, namespace: str
-) -> None:
-    create(api, namespace, clusterIP="None")
-    first, second = {"web-1": "10.1.0.1"}, {"web-2": "10.1.0.2"}
-    run(api, namespace, "web-1", ready=True)
-    run(api, namespace, "web-2", ready=False)
-    apart = {"addresses": first, "notReadyAddresses": second}
-    eventually(lambda: names(api, namespace), lambda found: found == apart)
-    found = api.get(path("endpoints", namespace, "web")).expect(200)
-    assert found["metadata"]["labels"]["service.kubernetes.io/headless"] == ""
-    api.merge(path("services", namespace, "web"), {"spec": {"publishNotReadyAddresses": True}}).expect(200)
-    together = {"addresses": {**first, **second}, "notReadyAddresses": {}}
-    eventually(lambda: names(api, namespace), lambda found: found == together)

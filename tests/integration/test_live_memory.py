@@ -16,11 +16,15 @@ from operator_runtime.testing.waiting import eventually, until
 from tests.integration.rolling import NOW, Rolling, rolling, template
 from tests.kubectl_in_namespace import Kubectl
 
-pytestmark = [pytest.mark.core, pytest.mark.usefixtures("operator")]
+pytestmark = [
+    pytest.mark.core,
+    pytest.mark.cluster("kubernetes"),  # the simulator resizes no pods
+    pytest.mark.usefixtures("operator"),
+]
 
 PORT = 11211
 MIB = 1024 * 1024
-# A corner of 127.0.0.0/8 that the simulator's own pods keep out of.
+# A corner of 127.0.0.0/8 that nobody else listens in.
 CORNER = 32
 
 

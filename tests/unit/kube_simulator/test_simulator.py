@@ -18,7 +18,7 @@ import pytest
 import pytest_asyncio
 
 import kube_simulator as package
-from kube_simulator import Delay, Options, Simulator
+from kube_simulator import Options, Simulator
 from kube_simulator.errors import ApiError
 from lab import audit
 
@@ -102,18 +102,6 @@ async def test_the_administrator_of_its_kubeconfig_may_do_everything(running: Si
     assert (config["current-context"], config["clusters"][0]["cluster"]["server"]) == ("simulator", running.server)
 
 
-async def test_another_user_may_do_what_rbac_gives(running: Simulator) -> None:
-    async with connected(running, running.user_kubeconfig("jane", ["readers"])) as jane:
-        status, refused = await jane("GET", CONFIG_MAPS)
-        assert (status, 'User "jane" cannot list resource "configmaps"' in refused["message"]) == (403, True)
-        review = {"spec": {"resourceAttributes": {"verb": "list", "resource": "configmaps", "namespace": "default"}}}
-        path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-        status, found = await jane("POST", path, review)
-        assert (status, found["status"]["allowed"]) == (201, False)
-    async with connected(running, running.user_kubeconfig("joe", ["system:masters"])) as joe:
-        assert (await joe("GET", CONFIG_MAPS))[0] == 200
-
-
 async def test_users_whose_names_look_alike_have_a_kubeconfig_each(running: Simulator) -> None:
     found = [running.user_kubeconfig(*who) for who in (("a:b",), ("a-b",), ("a:b", ["staff"]))]
     assert len({path.read_text() for path in found}) == len(set(found)) == 3
@@ -138,22 +126,6 @@ async def test_a_folder_of_a_service_account_is_what_its_pod_would_have(running:
     assert (folder / "token").read_text() != first, "a second call rotates the token"
     with pytest.raises(ApiError, match="may not specify a duration less than 10 minutes"):
         await running.service_account_dir("default", "robot", duration_s=10)
-
-
-async def test_a_token_can_be_asked_for(running: Simulator, admin: Client) -> None:
-    path = "/api/v1/namespaces/default/serviceaccounts/default/token"
-    status, issued = await admin("POST", path, {"spec": {"expirationSeconds": 600}})
-    assert (status, issued["kind"], issued["spec"]["expirationSeconds"]) == (201, "TokenRequest", 600)
-    async with connected(running, token=issued["status"]["token"]) as account:
-        assert (await account("GET", CONFIG_MAPS))[0] == 403
-    assert (await admin("POST", path, {"spec": {"expirationSeconds": "soon"}}))[0] == 400
-
-
-async def test_controllers_make_pods_which_stay_pending_without_nodes(admin: Client) -> None:
-    assert (await admin("POST", DEPLOYMENTS, deployment(2)))[0] == 201
-    await until(admin, f"{DEPLOYMENTS}?watch=1", "replicas", 2)
-    _, pods = await admin("GET", "/api/v1/namespaces/default/pods")
-    assert [pod["status"]["phase"] for pod in pods["items"]] == ["Pending", "Pending"]
 
 
 async def test_with_nodes_pods_become_ready(tmp_path: Path) -> None:
@@ -205,12 +177,6 @@ async def test_watches_can_be_ended_and_the_history_forgotten(running: Simulator
     running.forget_history()
     async with admin.watch(path) as stream:
         assert json.loads(await stream.content.readline())["object"]["code"] == 410
-
-
-async def test_it_misbehaves_on_request(running: Simulator, admin: Client) -> None:
-    running.faults.add(Delay(0), agent="tester/", times=1)
-    assert (await admin("GET", CONFIG_MAPS))[0] == 200
-    assert running.faults.take("get", "configmaps", "default", "tester/1") is None
 
 
 async def test_its_audit_log_is_what_the_lab_reads_and_has_no_controllers(running: Simulator, admin: Client) -> None:

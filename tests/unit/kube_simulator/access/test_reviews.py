@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
@@ -92,28 +91,6 @@ class TestSubjectAccess:
             "status": status,
         }
 
-    @pytest.mark.parametrize(
-        ("spec", "causes"),
-        [
-            ({"user": "u"}, [("spec.resourceAttributes", EITHER)]),
-            (
-                {"resourceAttributes": PODS},
-                [("spec.user", 'Invalid value: "": at least one of user or group must be specified')],
-            ),
-            (
-                {},
-                [
-                    ("spec.resourceAttributes", EITHER),
-                    ("spec.user", 'Invalid value: "": at least one of user or group must be specified'),
-                ],
-            ),
-        ],
-    )
-    def test_a_question_that_is_none_is_refused(
-        self, access: Access, spec: Json, causes: list[tuple[str, str]]
-    ) -> None:
-        assert refused(access, "subjectaccessreviews", spec) == causes
-
 
 class TestLocalSubjectAccess:
     def test_it_answers_in_its_namespace(self, access: Access) -> None:
@@ -127,11 +104,6 @@ class TestLocalSubjectAccess:
         assert refused(access, "localsubjectaccessreviews", spec, namespace="shop") == [
             ("spec.resourceAttributes.namespace", f'Invalid value: "{namespace}": must match metadata.namespace')
         ]
-
-    def test_it_does_not_answer_for_paths_nor_for_nothing(self, access: Access) -> None:
-        for spec in ({"nonResourceAttributes": {"verb": "get", "path": "x"}}, {}):
-            asked = {"user": "jane", **spec}
-            assert refused(access, "localsubjectaccessreviews", asked) == [("spec.resourceAttributes", EITHER)]
 
 
 class TestOneself:
@@ -147,22 +119,6 @@ class TestOneself:
         assert ask(access, "selfsubjectaccessreviews", spec, User("joe"))["status"] == {"allowed": False}
         assert ask(access, "selfsubjectaccessreviews", spec, MASTER)["status"] == {"allowed": True}
         assert refused(access, "selfsubjectaccessreviews", {}) == [("spec.resourceAttributes", EITHER)]
-
-    def test_one_may_ask_who_one_is(self, access: Access) -> None:
-        user = User("jane", frozenset({"zoo", "system:authenticated"}), "1", {"k": ("v",)})
-        assert ask(access, "selfsubjectreviews", {}, user, name="x") == {
-            "kind": "SelfSubjectReview",
-            "apiVersion": "authentication.k8s.io/v1",
-            "metadata": {"creationTimestamp": "2026-11-21T15:00:00Z"},
-            "status": {
-                "userInfo": {
-                    "username": "jane",
-                    "uid": "1",
-                    "groups": ["zoo", "system:authenticated"],
-                    "extra": {"k": ["v"]},
-                }
-            },
-        }
 
 
 class TestTokens:
@@ -185,18 +141,6 @@ class TestTokens:
         found = ask(access, "tokenreviews", {"token": "x"})
         assert found["spec"] == {"token": "x"}
         assert found["status"] == {"user": {}, "error": "invalid bearer token"}
-
-    def test_none_is_no_question(self, access: Access) -> None:
-        with pytest.raises(ApiError, match="token is required for TokenReview in authentication") as caught:
-            ask(access, "tokenreviews", {})
-        assert caught.value.code == 400
-
-
-def test_a_review_that_is_not_known_is_501(access: Access) -> None:
-    odd = dataclasses.replace(RESOURCES["tokenreviews.authentication.k8s.io"], kind="OddReview", plural="oddreviews")
-    with pytest.raises(ApiError) as caught:
-        answer(odd, {}, JANE, access)
-    assert caught.value.code == 501
 
 
 def test_every_kind_that_is_served_and_not_stored_is_answered_or_refused_for_its_question(access: Access) -> None:

@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from kube_simulator.errors import ApiError
 from tests.unit.kube_simulator.controllers.world import World, condition, deployment, image
 
@@ -15,64 +13,6 @@ DEPLOYMENTS = "deployments.apps"
 async def deploy(world: World, **spec: object) -> None:
     await world.create(DEPLOYMENTS, deployment(**spec))  # type: ignore[arg-type]
     await world.settle()
-
-
-async def test_a_deployment_makes_one_replica_set_named_by_the_hash_of_its_template(world: World) -> None:
-    await deploy(world, replicas=2)
-    [replica_set] = world.all(REPLICA_SETS)
-    hash_ = replica_set["metadata"]["labels"]["pod-template-hash"]
-    assert re.fullmatch("[bcdfghjklmnpqrstvwxz2456789]{4,10}", hash_)
-    assert replica_set["metadata"]["name"] == f"web-{hash_}"
-    assert replica_set["spec"]["selector"]["matchLabels"] == {"app": "web", "pod-template-hash": hash_}
-    assert replica_set["metadata"]["annotations"] == {
-        REVISION: "1",
-        "deployment.kubernetes.io/desired-replicas": "2",
-        "deployment.kubernetes.io/max-replicas": "3",
-    }
-    owner = world.get(DEPLOYMENTS, "web")
-    assert owner["metadata"]["annotations"] == {REVISION: "1"}
-    assert replica_set["metadata"]["ownerReferences"][0]["uid"] == owner["metadata"]["uid"]
-    assert world.messages("ScalingReplicaSet") == [f"Scaled up replica set web-{hash_} from 0 to 2"]
-
-
-async def test_the_status_counts_and_leaves_zeros_out(world: World) -> None:
-    await deploy(world, replicas=2)
-    status = world.get(DEPLOYMENTS, "web")["status"]
-    counts = {key: value for key, value in status.items() if key != "conditions"}
-    assert counts == {
-        "observedGeneration": 1,
-        "replicas": 2,
-        "updatedReplicas": 2,
-        "unavailableReplicas": 2,
-        "terminatingReplicas": 0,
-    }
-    await world.ready()
-    status = world.get(DEPLOYMENTS, "web")["status"]
-    assert (status["readyReplicas"], status["availableReplicas"], "unavailableReplicas" in status) == (2, 2, False)
-
-
-async def test_its_conditions_tell_how_a_rollout_gets_on(world: World) -> None:
-    await deploy(world, replicas=1)
-    [replica_set] = world.names(REPLICA_SETS)
-    found = world.get(DEPLOYMENTS, "web")
-    assert (condition(found, "Available")["reason"], condition(found, "Available")["status"]) == (
-        "MinimumReplicasUnavailable",
-        "False",
-    )
-    progressing = condition(found, "Progressing")
-    assert (progressing["reason"], progressing["message"]) == (
-        "ReplicaSetUpdated",
-        f'ReplicaSet "{replica_set}" is progressing.',
-    )
-    await world.ready()
-    found = world.get(DEPLOYMENTS, "web")
-    assert condition(found, "Available")["message"] == "Deployment has minimum availability."
-    progressing = condition(found, "Progressing")
-    assert (progressing["status"], progressing["reason"], progressing["message"]) == (
-        "True",
-        "NewReplicaSetAvailable",
-        f'ReplicaSet "{replica_set}" has successfully progressed.',
-    )
 
 
 async def test_a_rolling_update_goes_step_by_step_as_pods_become_ready(world: World) -> None:
@@ -95,13 +35,6 @@ async def test_a_rolling_update_goes_step_by_step_as_pods_become_ready(world: Wo
     assert found["metadata"]["annotations"][REVISION] == "2"
     assert condition(found, "Progressing")["reason"] == "NewReplicaSetAvailable"
     assert len(world.messages("ScalingReplicaSet")) == 7
-
-
-async def test_what_is_not_available_anyway_is_taken_down_first(world: World) -> None:
-    await deploy(world, replicas=4)
-    await world.merge(DEPLOYMENTS, "web", image("web:2"))
-    await world.settle()
-    assert world.sizes() == {"web:1": 3, "web:2": 2}, "one of four may be unavailable, and one be too many"
 
 
 async def test_recreate_ends_all_old_pods_before_it_makes_new_ones(world: World) -> None:
@@ -131,28 +64,6 @@ async def test_scaling_in_the_middle_of_an_update_shares_the_difference_out(worl
     assert world.sizes() == {"web:1": 11, "web:2": 7}, "the example of Kubernetes' documentation"
 
 
-async def test_a_paused_deployment_is_scaled_and_not_updated(world: World) -> None:
-    await deploy(world, replicas=1)
-    await world.ready()
-    await world.merge(DEPLOYMENTS, "web", {"spec": {"paused": True}})
-    await world.merge(DEPLOYMENTS, "web", image("web:2"))
-    await world.merge(DEPLOYMENTS, "web", {"spec": {"replicas": 2}})
-    await world.settle()
-    assert world.sizes() == {"web:1": 2}
-    found = world.get(DEPLOYMENTS, "web")
-    progressing = condition(found, "Progressing")
-    assert (progressing["status"], progressing["reason"], progressing["message"]) == (
-        "Unknown",
-        "DeploymentPaused",
-        "Deployment is paused",
-    )
-    assert found["status"]["observedGeneration"] == 4
-    assert "updatedReplicas" not in found["status"]
-    await world.merge(DEPLOYMENTS, "web", {"spec": {"paused": False}})
-    await world.settle()
-    assert world.sizes()["web:2"] == 1
-
-
 async def test_an_earlier_template_gets_its_replica_set_back_with_a_new_number(world: World) -> None:
     await deploy(world, replicas=1)
     for name in ("web:2", "web:1"):
@@ -179,31 +90,6 @@ async def test_the_history_is_kept_to_its_limit(world: World) -> None:
     assert world.sizes() == {"web:3": 0, "web:4": 1}
 
 
-async def test_a_rollout_that_stands_still_for_too_long_is_said_to(world: World) -> None:
-    await deploy(world, replicas=1, progressDeadlineSeconds=60)
-    await world.later(59, "web")
-    assert condition(world.get(DEPLOYMENTS, "web"), "Progressing")["reason"] == "ReplicaSetUpdated"
-    await world.later(2, "web")
-    progressing = condition(world.get(DEPLOYMENTS, "web"), "Progressing")
-    [replica_set] = world.names(REPLICA_SETS)
-    assert (progressing["status"], progressing["reason"], progressing["message"]) == (
-        "False",
-        "ProgressDeadlineExceeded",
-        f'ReplicaSet "{replica_set}" has timed out progressing.',
-    )
-    await world.ready()
-    assert condition(world.get(DEPLOYMENTS, "web"), "Progressing")["status"] == "True"
-
-
-async def test_pods_must_have_been_ready_for_as_long_as_asked(world: World) -> None:
-    await deploy(world, replicas=1, minReadySeconds=30)
-    await world.ready()
-    status = world.get(DEPLOYMENTS, "web")["status"]
-    assert (status["readyReplicas"], "availableReplicas" in status) == (1, False)
-    await world.later(30)
-    assert world.get(DEPLOYMENTS, "web")["status"]["availableReplicas"] == 1
-
-
 async def test_a_refused_replica_set_is_reported_with_the_refusal(world: World) -> None:
     world.admission.forbidden["CREATE", REPLICA_SETS] = ApiError(403, "Forbidden", "no more of these")
     await deploy(world, replicas=1)
@@ -211,17 +97,6 @@ async def test_a_refused_replica_set_is_reported_with_the_refusal(world: World) 
     assert (progressing["status"], progressing["reason"]) == ("False", "ReplicaSetCreateError")
     assert re.fullmatch('Failed to create new replica set "web-.*": no more of these', progressing["message"])
     assert "observedGeneration" not in world.get(DEPLOYMENTS, "web")["status"]
-
-
-async def test_a_refused_pod_shows_in_the_deployment_too(world: World) -> None:
-    world.admission.forbidden["CREATE", "pods"] = ApiError(403, "Forbidden", "no more of these")
-    await deploy(world, replicas=2)
-    found = world.get(DEPLOYMENTS, "web")
-    failure = condition(found, "ReplicaFailure")
-    assert (failure["status"], failure["reason"], failure["message"]) == ("True", "FailedCreate", "no more of these")
-    assert failure["lastUpdateTime"] == failure["lastTransitionTime"]
-    assert condition(found, "Progressing")["reason"] == "NewReplicaSetCreated"
-    assert (found["status"]["unavailableReplicas"], "replicas" in found["status"]) == (2, False)
 
 
 async def test_a_paused_deployment_keeps_what_still_has_pods(world: World) -> None:
@@ -244,35 +119,12 @@ async def test_a_replica_set_that_has_the_name_already_is_avoided(world: World) 
     await world.until(lambda: len(world.names(REPLICA_SETS)) == 2)
 
 
-async def test_an_orphan_that_matches_is_adopted_and_not_doubled(world: World) -> None:
-    await deploy(world, replicas=1)
-    [before] = world.all(REPLICA_SETS)
-    await world.delete(DEPLOYMENTS, "web", "Orphan")
-    await world.settle()
-    assert "ownerReferences" not in world.get(REPLICA_SETS, before["metadata"]["name"])["metadata"]
-    await deploy(world, replicas=2)
-    [after] = world.all(REPLICA_SETS)
-    assert after["metadata"]["uid"] == before["metadata"]["uid"]
-    assert after["metadata"]["ownerReferences"][0]["uid"] == world.get(DEPLOYMENTS, "web")["metadata"]["uid"]
-    assert after["spec"]["replicas"] == 2
-
-
 async def test_a_replica_set_whose_labels_no_longer_match_is_let_go(world: World) -> None:
     await deploy(world, replicas=1)
     [name] = world.names(REPLICA_SETS)
     await world.merge(REPLICA_SETS, name, {"metadata": {"labels": {"app": "other"}}})
     await world.settle()
     assert "ownerReferences" not in world.get(REPLICA_SETS, name)["metadata"]
-
-
-async def test_annotations_of_the_deployment_are_shared_but_those_of_kubectl(world: World) -> None:
-    await deploy(world, replicas=0)
-    annotations = {"kubernetes.io/change-cause": "why", "kubectl.kubernetes.io/last-applied-configuration": "{}"}
-    await world.merge(DEPLOYMENTS, "web", {"metadata": {"annotations": annotations}})
-    await world.settle()
-    [replica_set] = world.all(REPLICA_SETS)
-    assert replica_set["metadata"]["annotations"]["kubernetes.io/change-cause"] == "why"
-    assert "kubectl.kubernetes.io/last-applied-configuration" not in replica_set["metadata"]["annotations"]
 
 
 async def test_nothing_is_written_once_all_is_as_it_should_be(world: World) -> None:
@@ -293,11 +145,3 @@ async def test_what_was_changed_while_the_controllers_were_stopped_is_seen_to_la
     world.manager.start()
     await world.settle()
     assert len(world.pods()) == 2
-
-
-@pytest.mark.parametrize("policy", ["Background", "Foreground"])
-async def test_deletion_takes_everything_along(world: World, policy: str) -> None:
-    await deploy(world, replicas=2)
-    await world.delete(DEPLOYMENTS, "web", policy)  # type: ignore[arg-type]
-    await world.settle()
-    assert [world.all(each) for each in (DEPLOYMENTS, REPLICA_SETS, "pods")] == [[], [], []]

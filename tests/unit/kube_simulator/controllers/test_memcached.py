@@ -105,18 +105,6 @@ async def test_a_key_that_is_set_is_got_from_the_pod_s_address(node: World) -> N
     assert await status(address, "maxbytes") == str(64 * 2**20)
 
 
-async def test_each_pod_keeps_keys_of_its_own(node: World) -> None:
-    first = (await start(node))["status"]["podIP"]
-    other = pod()
-    other["metadata"]["name"] = "b"
-    await node.create("pods", other)
-    await node.until(lambda: ready(node.get("pods", "b")))
-    second = node.get("pods", "b")["status"]["podIP"]
-    assert first != second
-    await ask(first, b"set k 0 0 5\r\nvalue\r\n")
-    assert await ask(second, b"get k\r\n") == b"END\r\n"
-
-
 async def test_a_process_ends_with_its_pod(node: World) -> None:
     address = (await start(node))["status"]["podIP"]
     await node.delete("pods", "a")
@@ -164,24 +152,10 @@ async def test_a_process_that_dies_is_started_again_and_at_the_second_time_later
     assert node.messages("BackOff") == [f"Back-off restarting failed container cache in pod a_shop({uid})"]
 
 
-async def test_arguments_that_memcached_refuses_end_in_a_crash_loop(node: World) -> None:
-    await node.create("pods", pod("-m=64"))
-    await node.until(lambda: container(node)["state"].get("waiting", {}).get("reason") == "CrashLoopBackOff")
-    assert not ready(node.get("pods", "a"))
-    assert container(node)["lastState"]["terminated"]["exitCode"] != 0
-    # A pod has its address before its containers have come up, and whether they do or not.
-    assert node.get("pods", "a")["status"]["podIP"].startswith("127.")
-
-
 async def test_a_pod_that_is_not_to_be_restarted_has_failed(node: World) -> None:
     await node.create("pods", pod("-m=64", restartPolicy="Never"))
     await node.until(lambda: node.get("pods", "a")["status"]["phase"] == "Failed")
     assert container(node)["state"]["terminated"]["reason"] == "Error"
-
-
-async def test_where_it_is_switched_off_memcached_is_simulated_as_all_else() -> None:
-    async with World(Options(ready_after_s=0, real_memcached=False)) as world:
-        assert not (await start(world))["status"]["podIP"].startswith("127.")
 
 
 def test_when_its_parent_is_killed_memcached_is_gone_too(program: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from kube_simulator.controllers.manager import Options
 from kube_simulator.values import Json
-from tests.unit.kube_simulator.controllers.world import NAMESPACE, World, condition, deployment, ready, stamp, template
+from tests.unit.kube_simulator.controllers.world import NAMESPACE, World, condition, ready, stamp, template
 
 
 @pytest.fixture
@@ -22,14 +22,6 @@ async def run(world: World, name: str = "a", **spec: object) -> Json:
     await world.create("pods", {"metadata": {"name": name}, "spec": template(**spec)["spec"]})  # type: ignore[arg-type]
     await world.settle()
     return world.get("pods", name)
-
-
-async def test_without_nodes_a_pod_stays_pending_and_goes_at_once(world: World) -> None:
-    pod = await run(world)
-    assert pod["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
-    assert "nodeName" not in pod["spec"]
-    await world.delete("pods", "a")
-    assert world.gone("pods", "a")
 
 
 async def test_a_pod_is_bound_and_runs(node: World) -> None:
@@ -55,11 +47,6 @@ async def test_events_tell_how_a_pod_came_to_be(node: World) -> None:
         "Created": "Container created",
         "Started": "Container started",
     }
-
-
-async def test_each_pod_has_an_address_of_its_own(node: World) -> None:
-    addresses = {(await run(node, name))["status"]["podIP"] for name in ("a", "b", "c")}
-    assert len(addresses) == 3
 
 
 async def test_until_its_time_a_pod_is_being_created(node: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,15 +84,6 @@ async def test_a_pod_that_runs_is_taken_away_by_its_node(node: World) -> None:
     assert node.messages("Killing") == ["Stopping container web"]
 
 
-async def test_a_finalizer_keeps_a_pod_that_has_ended(node: World) -> None:
-    await run(node)
-    await node.merge("pods", "a", {"metadata": {"finalizers": ["example.com/k"]}})
-    await node.delete("pods", "a")
-    await node.until(lambda: node.get("pods", "a")["metadata"]["deletionGracePeriodSeconds"] == 0)
-    await node.merge("pods", "a", {"metadata": {"finalizers": None}})
-    assert node.gone("pods", "a")
-
-
 async def test_a_pod_that_is_deleted_has_ended_before_it_is_gone(node: World) -> None:
     await node.create("pods", {"metadata": {"name": "a", "finalizers": ["example.com/f"]}, "spec": template()["spec"]})
     await node.settle()
@@ -124,11 +102,6 @@ async def test_a_pod_that_is_deleted_has_ended_before_it_is_gone(node: World) ->
     assert len([each for each in node.all("events") if each["reason"] == "Killing"]) == 1
 
 
-async def test_a_pod_for_another_node_is_left_alone(node: World) -> None:
-    pod = await run(node, nodeName="elsewhere")
-    assert pod["status"]["phase"] == "Pending"
-
-
 async def test_conditions_of_others_stay(world: World) -> None:
     await run(world)
     theirs = {"type": "example.com/Gate", "status": "True"}
@@ -136,23 +109,6 @@ async def test_conditions_of_others_stay(world: World) -> None:
     world.manager.kubelet.ready_after_s = 0
     await world.settle()
     assert condition(world.get("pods", "a"), "example.com/Gate")["status"] == "True"
-
-
-async def test_a_deployment_rolls_out_and_is_updated_by_itself(node: World) -> None:
-    await node.create("deployments.apps", deployment(replicas=3))
-    await node.settle()
-    assert node.get("deployments.apps", "web")["status"]["availableReplicas"] == 3
-    await node.merge(
-        "deployments.apps", "web", {"spec": {"template": {"metadata": {"annotations": {"restartedAt": "now"}}}}}
-    )
-    await node.until(
-        lambda: (
-            condition(node.get("deployments.apps", "web"), "Progressing")["reason"] == "NewReplicaSetAvailable"
-            and len(node.all("pods")) == 3
-            and node.get("deployments.apps", "web")["status"].get("updatedReplicas") == 3
-        )
-    )
-    assert all(ready(pod) for pod in node.pods())
 
 
 async def test_the_node_goes_on_without_the_controllers_and_takes_up_its_pods_again(node: World) -> None:

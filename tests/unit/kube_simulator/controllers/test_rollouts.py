@@ -1,6 +1,5 @@
 """The arithmetic of rollouts, and what a status says of them, by tables."""
 
-import math
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -100,31 +99,6 @@ def progressing(reason: str, *, ago_s: float = 0, status: str = "True") -> Json:
     at = (NOW - timedelta(seconds=ago_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
     times = {"lastUpdateTime": at, "lastTransitionTime": at}
     return {"type": "Progressing", "status": status, "reason": reason, "message": "", **times}
-
-
-@pytest.mark.parametrize(
-    ("conditions", "expected"),
-    [
-        ([], math.inf),
-        ([progressing("ReplicaSetUpdated", ago_s=20)], 40),
-        ([progressing("ReplicaSetUpdated", ago_s=70)], -10),
-        ([progressing("NewReplicaSetAvailable", ago_s=70)], math.inf),
-        ([progressing("ProgressDeadlineExceeded", ago_s=70)], math.inf),
-        ([progressing("DeploymentPaused", ago_s=70)], math.inf),
-    ],
-)
-def test_a_deadline_is_waited_for_while_something_is_still_to_come(conditions: list[Json], expected: float) -> None:
-    found = deployment(1)
-    found["spec"]["progressDeadlineSeconds"] = 60
-    assert rollout_status.left_s(found, {"conditions": conditions}, NOW) == expected
-
-
-def test_without_a_deadline_nothing_is_said_of_progress() -> None:
-    found = deployment(1)
-    found["spec"]["progressDeadlineSeconds"] = 2**31 - 1
-    found["status"] = {"conditions": [progressing("ReplicaSetUpdated")]}
-    status = rollout_status.progress(found, [replica_set("new", 1)], replica_set("new", 1), NOW)
-    assert [each["type"] for each in status["conditions"]] == ["Available"]
 
 
 def step(available: int, **condition: Any) -> Json:

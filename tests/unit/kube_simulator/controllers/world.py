@@ -13,7 +13,6 @@ from kube_simulator.controllers.manager import ControllerManager, Options
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.api import Api
 from kube_simulator.requests.types import Caller, DeleteOptions, Patch, Propagation, Target, User
-from kube_simulator.resizes import Resizes
 from kube_simulator.resources import Registry
 from kube_simulator.schema.kubernetes import builtin_resources
 from kube_simulator.store.store import Store
@@ -46,8 +45,7 @@ class World:
         self.registry = Registry()
         for resource in builtin_resources():
             self.registry.put(resource)
-        self.resizes = Resizes()
-        self.admission = RefusingAdmission(self.store, resizes=self.resizes)
+        self.admission = RefusingAdmission(self.store)
         self.admission.forbidden = {}
         self.api = Api(self.store, self.registry, self.admission, now=lambda: self.moment)
         self.manager = ControllerManager(
@@ -57,7 +55,6 @@ class World:
             lambda: self.moment,
             options,
             chance=random.Random(),
-            resizes=self.resizes,
         )
         self.faults: list[dict[str, Any]] = []
 

@@ -54,59 +54,11 @@ def read(discovery: Discovery, path: str, accept: str = "") -> Json:
     return found
 
 
-def test_the_core_has_one_version(discovery: Discovery) -> None:
-    assert read(discovery, "/api") == {
-        "kind": "APIVersions",
-        "versions": ["v1"],
-        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1:6443"}],
-    }
-
-
-def test_groups_are_listed_with_their_versions_the_built_in_ones_first(discovery: Discovery) -> None:
-    groups = read(discovery, "/apis")["groups"]
-    names = [group["name"] for group in groups]
-    assert names[-1] == "example.com"
-    assert names[:-1] == [group["name"] for group in kubernetes.groups()]
-    version = {"groupVersion": "apps/v1", "version": "v1"}
-    apps = {"name": "apps", "versions": [version], "preferredVersion": version}
-    assert apps in groups
-    assert read(discovery, "/apis/apps/") == {"kind": "APIGroup", "apiVersion": "v1", **apps}
-
-
 def test_of_several_versions_the_most_stable_and_newest_is_preferred(discovery: Discovery, registry: Registry) -> None:
     for version in ("v1alpha1", "v2", "v1beta2", "v10", "v1beta1", "other"):
         registry.put(widgets(version))
     versions = [each["version"] for each in read(discovery, "/apis/example.com")["versions"]]
     assert versions == ["v10", "v2", "v1", "v1beta2", "v1beta1", "v1alpha1", "other"]
-
-
-def test_a_group_lists_its_resources_as_kubernetes_does(discovery: Discovery) -> None:
-    found = read(discovery, "/apis/apps/v1")
-    assert (found["kind"], found["apiVersion"], found["groupVersion"]) == ("APIResourceList", "v1", "apps/v1")
-    names = [resource["name"] for resource in found["resources"]]
-    assert names == sorted(names)
-    assert {"deployments", "deployments/scale", "deployments/status"} <= set(names)
-    for resource in found["resources"]:
-        assert resource == kubernetes.discovery_entry("apps", "v1", resource["name"])
-    assert "apiVersion" not in read(discovery, "/api/v1")
-
-
-def test_a_crd_s_resource_is_described_by_what_the_crd_says(discovery: Discovery) -> None:
-    verbs = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
-    below = {"singularName": "", "namespaced": True, "verbs": ["get", "patch", "update"]}
-    assert read(discovery, "/apis/example.com/v1")["resources"] == [
-        {
-            "name": "widgets",
-            "singularName": "widget",
-            "namespaced": True,
-            "kind": "Widget",
-            "verbs": verbs,
-            "shortNames": ["wid"],
-            "categories": ["all"],
-        },
-        {"name": "widgets/status", "kind": "Widget", **below},
-        {"name": "widgets/scale", "group": "autoscaling", "version": "v1", "kind": "Scale", **below},
-    ]
 
 
 def test_what_is_served_anew_is_found_at_once(discovery: Discovery, registry: Registry) -> None:
@@ -115,30 +67,6 @@ def test_what_is_served_anew_is_found_at_once(discovery: Discovery, registry: Re
     with pytest.raises(TextNotFound):
         ask(discovery, "/apis/example.com/v1")
     assert "example.com" not in str(read(discovery, "/apis"))
-
-
-def test_the_version_is_kubernetes_and_the_paths_are_listed(discovery: Discovery) -> None:
-    assert read(discovery, "/version")["gitVersion"].startswith("v1.")
-    paths = read(discovery, "/")["paths"]
-    assert {"/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1", "/apis/example.com/v1", "/version"} <= set(paths)
-    assert paths == sorted(paths)
-
-
-def test_it_is_well(discovery: Discovery) -> None:
-    for check in ("readyz", "livez", "healthz"):
-        found = ask(discovery, f"/{check}")
-        assert (found.body, found.content_type) == (b"ok", "text/plain; charset=utf-8")
-        assert ask(discovery, f"/{check}?verbose").body == f"[+]ping ok\n{check} check passed\n".encode()
-        assert ask(discovery, f"/{check}/ping", method="POST").body == b"ok"
-        with pytest.raises(TextNotFound):
-            ask(discovery, f"/{check}/other")
-
-
-def test_schemas_are_indexed_and_each_has_a_path_of_its_own(discovery: Discovery) -> None:
-    assert read(discovery, "/openapi/v3")["paths"].keys() == {"apis/apps/v1"}
-    assert read(discovery, "/openapi/v3/apis/apps/v1?hash=1") == {"openapi": "3.0.0"}
-    with pytest.raises(TextNotFound):
-        ask(discovery, "/openapi/v3/apis/absent/v1")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from kube_simulator.http import forms
 from kube_simulator.http.negotiation import PLAIN, Representation
 from kube_simulator.http.streams import Encodings, encoder
 from kube_simulator.resources import Column, Resource
-from kube_simulator.schema import kubernetes
 from kube_simulator.schema.node import of_schema
 from kube_simulator.values import Json
 
@@ -24,17 +23,11 @@ WIDGETS = Resource(
     "example.com", "v1", "widgets", "Widget", "widget", True, of_schema({"type": "object"}),
     columns=(NAME, SIZE), custom=True,
 )  # fmt: skip
-CONFIG_MAPS = next(each for each in kubernetes.builtin_resources() if each.plural == "configmaps")
 
 
 def widget(name: str, size: int = 1, version: str = "7") -> Json:
     metadata = {"name": name, "namespace": "a", "resourceVersion": version}
     return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata, "spec": {"size": size}}
-
-
-def config_map(name: str) -> Json:
-    metadata = {"name": name, "creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": "7"}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"k": "v"}}
 
 
 def one(found: Json, shape: Representation, **query: str) -> Json:
@@ -45,31 +38,6 @@ def many(resource: Resource, items: list[Json], shape: Representation, **query: 
     return forms.many(resource, items, {"resourceVersion": "9"}, shape, query, NOW)
 
 
-def test_a_whole_object_is_itself() -> None:
-    assert one(widget("w"), PLAIN) == widget("w")
-    scale = {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {}}
-    assert one(scale, TABLE) == scale, "there is no table of what is none of the resource's own"
-
-
-def test_metadata_alone_is_a_kind_of_its_own() -> None:
-    assert one(widget("w"), METADATA) == {
-        "kind": "PartialObjectMetadata",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": widget("w")["metadata"],
-    }
-
-
-def test_a_table_of_one_object_has_one_row_and_its_version() -> None:
-    found = one(widget("w", 3), TABLE)
-    assert (found["kind"], found["apiVersion"], found["metadata"]) == (
-        "Table",
-        "meta.k8s.io/v1",
-        {"resourceVersion": "7"},
-    )
-    assert [column["name"] for column in found["columnDefinitions"]] == ["Name", "Size"]
-    assert found["rows"] == [{"cells": ["w", 3], "object": one(widget("w"), METADATA)}]
-
-
 def test_a_row_may_carry_the_object_or_nothing() -> None:
     [row] = one(widget("w"), TABLE, includeObject="Object")["rows"]
     assert row["object"] == widget("w")
@@ -78,24 +46,6 @@ def test_a_row_may_carry_the_object_or_nothing() -> None:
     with pytest.raises(ApiError, match="must be 'Metadata', 'Object', 'None', or empty") as refused:
         one(widget("w"), TABLE, includeObject="All")
     assert refused.value.code == 400
-
-
-def test_items_of_built_in_kinds_do_not_repeat_their_kind() -> None:
-    listed = many(CONFIG_MAPS, [config_map("a")], PLAIN)
-    assert (listed["kind"], listed["apiVersion"], listed["metadata"]) == (
-        "ConfigMapList",
-        "v1",
-        {"resourceVersion": "9"},
-    )
-    assert listed["items"][0].keys() == {"metadata", "data"}
-    assert many(WIDGETS, [widget("w")], PLAIN)["items"] == [widget("w")]
-
-
-def test_a_list_may_be_a_table_or_metadata() -> None:
-    table = many(CONFIG_MAPS, [config_map("a"), config_map("b")], TABLE)
-    assert [row["cells"] for row in table["rows"]] == [["a", 1, "10m"], ["b", 1, "10m"]]
-    listed = many(WIDGETS, [widget("w")], Representation("metadata-list"))
-    assert (listed["kind"], listed["items"]) == ("PartialObjectMetadataList", [one(widget("w"), METADATA)])
 
 
 def test_the_form_of_a_list_is_none_of_an_object_and_the_other_way_round() -> None:
@@ -114,14 +64,6 @@ def lines(shape: Representation, *events: tuple[str, Json], **query: str) -> lis
 
 BOOKMARK: Json = {"kind": "Widget", "apiVersion": "example.com/v1", "metadata": {"resourceVersion": "8"}}
 ERROR: Json = {"kind": "Status", "code": 410, "metadata": {}}
-
-
-def test_an_event_is_a_line_with_its_type_and_object() -> None:
-    assert lines(PLAIN, ("ADDED", widget("w")), ("BOOKMARK", BOOKMARK), ("ERROR", ERROR)) == [
-        {"type": "ADDED", "object": widget("w")},
-        {"type": "BOOKMARK", "object": BOOKMARK},
-        {"type": "ERROR", "object": ERROR},
-    ]
 
 
 def test_tables_in_a_watch_name_their_columns_once() -> None:

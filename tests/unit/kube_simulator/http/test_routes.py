@@ -16,7 +16,7 @@ def resource(group: str, plural: str, *, namespaced: bool = True, **more: object
     return Resource(group, "v1", plural, plural.title(), plural, namespaced, schema, **more)  # type: ignore[arg-type]
 
 
-PODS = resource("", "pods", subresources=frozenset({"status", "log"}))
+PODS = resource("", "pods", subresources=frozenset({"status"}))
 NAMESPACES = resource("", "namespaces", namespaced=False, subresources=frozenset({"status", "finalize"}))
 DEPLOYMENTS = resource("apps", "deployments", subresources=frozenset({"status", "scale"}))
 REVIEWS = resource("authentication.k8s.io", "tokenreviews", namespaced=False, verbs=frozenset({"create"}))
@@ -49,7 +49,6 @@ def resolved(registry: Registry, method: str, path: str) -> Target:
         ("GET", "/api/v1/namespaces/a/pods?watch", "watch", ("", "v1", "pods", "a", "", "")),
         ("GET", "/api/v1/namespaces/a/pods?watch=False", "list", ("", "v1", "pods", "a", "", "")),
         ("GET", "/api/v1/namespaces/a/pods/p?watch=1", "get", ("", "v1", "pods", "a", "p", "")),
-        ("GET", "/api/v1/namespaces/a/pods/p/log", "get", ("", "v1", "pods", "a", "p", "log")),
         ("POST", "/api/v1/namespaces/a/pods/", "create", ("", "v1", "pods", "a", "", "")),
         ("DELETE", "/api/v1/namespaces/a/pods", "deletecollection", ("", "v1", "pods", "a", "", "")),
         ("DELETE", "/api/v1/namespaces/a/pods/p", "delete", ("", "v1", "pods", "a", "p", "")),
@@ -76,14 +75,6 @@ def test_a_path_without_a_resource_has_the_method_for_a_verb(path: str) -> None:
     assert parse("POST", path).verb == "post"
 
 
-def test_of_a_parameter_that_stands_twice_the_first_counts() -> None:
-    assert parse("GET", "/api/v1/pods?limit=1&limit=2&labelSelector=a%3Db,c&x=").query == {
-        "limit": "1",
-        "labelSelector": "a=b,c",
-        "x": "",
-    }
-
-
 def test_the_only_selected_name_counts_for_authorization() -> None:
     path = "/api/v1/namespaces/a/pods?fieldSelector="
     assert parse("GET", f"{path}metadata.name%3Dp").authorized_name == "p"
@@ -91,13 +82,6 @@ def test_the_only_selected_name_counts_for_authorization() -> None:
     for several in ("metadata.name!%3Dp", "metadata.name%3Dp,status.phase%3DRunning"):
         assert parse("GET", path + several).authorized_name == ""
     assert parse("GET", "/api/v1/namespaces/a/pods/q?fieldSelector=metadata.name%3Dp").authorized_name == "q"
-
-
-def test_a_route_leads_to_its_resource(registry: Registry) -> None:
-    assert resolved(registry, "GET", "/api/v1/namespaces/a/pods/p/log") == Target(PODS, "a", "p", "log")
-    assert resolved(registry, "GET", "/api/v1/namespaces/a") == Target(NAMESPACES, "", "a")
-    assert resolved(registry, "GET", "/apis/apps/v1/deployments") == Target(DEPLOYMENTS)
-    assert resolved(registry, "DELETE", "/apis/example.com/v1/factories/f") == Target(FACTORIES, "", "f")
 
 
 def refusal(registry: Registry, method: str, path: str) -> tuple[int, str]:
@@ -114,7 +98,7 @@ def refusal(registry: Registry, method: str, path: str) -> tuple[int, str]:
         "/apis/apps/v1/namespaces/a",
         "/api/v1/pods/p",
         "/api/v1/namespaces/a/pods/p/absent",
-        "/api/v1/namespaces/a/pods/p/log/rest",
+        "/api/v1/namespaces/a/pods/p/status/rest",
         "/api/v1/namespaces/a/namespaces/b",
         "/apis/authentication.k8s.io/v1/namespaces/a/tokenreviews",
     ],
@@ -157,11 +141,6 @@ def test_what_no_crd_offers_is_a_404_in_text(registry: Registry, method: str, pa
 )
 def test_a_method_that_a_path_has_not_is_405(registry: Registry, method: str, path: str) -> None:
     assert refusal(registry, method, path) == (405, "MethodNotAllowed")
-
-
-def test_an_object_s_missing_subresource_is_a_missing_object_of_a_crd(registry: Registry) -> None:
-    with pytest.raises(ApiError, match=r'^widgets\.example\.com "w" not found$'):
-        resolved(registry, "GET", "/apis/example.com/v1/namespaces/a/widgets/w/scale")
 
 
 def test_what_kubernetes_has_and_the_simulator_has_not_is_501_with_its_name(registry: Registry) -> None:

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from kube_simulator.errors import ApiError
-from tests.unit.kube_simulator.http.http_support import LEASES, Served, events, key, served
+from tests.unit.kube_simulator.http.http_support import LEASES, Served, events, served
 
 
 @pytest_asyncio.fixture
@@ -42,11 +42,6 @@ async def test_a_request_reaches_the_verbs_with_everything_that_it_says(api: Ser
     assert (asked.caller.user.name, asked.caller.agent) == ("admin", "tool")
 
 
-async def test_each_warning_has_a_header_of_its_own(api: Served) -> None:
-    answer = await api.request("POST", LEASES, b"{}")
-    assert (answer.status, answer.all("Warning")) == (201, ['299 - "one"', '299 - "two"'])
-
-
 async def test_a_refusal_is_a_status_in_the_form_that_the_client_reads(api: Served) -> None:
     api.verbs.fail = ApiError(409, "Conflict", "no", {"kind": "leases"}, {"Retry-After": "3"})
     answer = await api.get(f"{LEASES}/l")
@@ -56,24 +51,6 @@ async def test_a_refusal_is_a_status_in_the_form_that_the_client_reads(api: Serv
     assert in_yaml.headers["Content-Type"] == "application/yaml"
     assert "reason: Conflict\n" in in_yaml.body.decode()
     assert (await api.get(f"{LEASES}/l", Accept="text/html")).status == 406
-
-
-async def test_who_has_a_wrong_credential_is_401_and_who_has_none_is_403(api: Served) -> None:
-    wrong = await api.get(LEASES, Authorization="Bearer wrong")
-    assert (wrong.status, wrong.json["reason"]) == (401, "Unauthorized")
-    none = await api.get(LEASES, Authorization="")
-    assert none.status == 403
-    message = none.json["message"]
-    assert 'User "system:anonymous" cannot list resource "leases" in API group "coordination.k8s.io"' in message
-    assert (await api.get("/apis", Authorization="")).status == 403
-    unknown = await api.get("/apis/absent.example.com/v1/things", Authorization="")
-    assert unknown.status == 403, "a stranger does not learn what is installed"
-
-
-async def test_what_is_not_served_is_told_in_text(api: Served) -> None:
-    answer = await api.get("/apis/absent.example.com/v1/things")
-    assert (answer.status, answer.body) == (404, b"404 page not found\n")
-    assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
 
 
 async def test_a_body_over_the_limit_is_413(api: Served) -> None:
@@ -109,35 +86,6 @@ async def test_a_fault_of_its_own_is_500_and_logged_and_the_server_goes_on(
 async def test_to_ask_as_another_is_501(api: Served) -> None:
     refused = await api.get(LEASES, Impersonate_User="jane")
     assert (refused.status, refused.json["message"]) == (501, "the simulator does not do this: impersonation")
-
-
-async def test_a_watch_sends_lines_as_they_come(api: Served) -> None:
-    api.put("before")
-    stream = await api.watch(f"&resourceVersion={api.store.revision}")
-    assert (stream.status, stream.headers["Content-Type"]) == (200, "application/json")
-    assert stream.headers["Transfer-Encoding"] == "chunked"
-    first = api.put("x")
-    api.put("x", labels={"a": "b"})
-    api.delete("x")
-    found = await events(stream, 3)
-    assert [key(event) for event in found] == [("ADDED", "x"), ("MODIFIED", "x"), ("DELETED", "x")]
-    assert found[0]["object"] == first
-    api.watches.end_all()
-    assert await stream.content.read() == b"", "the end is clean"
-
-
-async def test_a_watch_that_is_refused_is_an_answer_like_any_other(api: Served) -> None:
-    answer = await api.get(f"{LEASES}?watch=1&sendInitialEvents=true")
-    assert (answer.status, answer.json["reason"]) == (422, "Invalid")
-
-
-async def test_without_streaming_lists_they_are_422(tmp_path: Path) -> None:
-    async with served(tmp_path, streaming_lists=False) as api:
-        query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
-        answer = await api.get(f"{LEASES}?watch=1&{query}")
-        status = answer.json
-        assert (answer.status, status["details"]["causes"][0]["field"]) == (422, "sendInitialEvents")
-        assert "unless the WatchList feature gate is enabled" in status["message"]
 
 
 async def test_a_client_that_leaves_ends_its_watch(api: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from kube_simulator.errors import ApiError
 from kube_simulator.kinds import tables
 from kube_simulator.resources import Column, Resource
 from kube_simulator.schema.custom import node_of
@@ -33,13 +32,6 @@ def test_every_served_kind_has_a_cell_for_each_of_its_columns(kind: Resource) ->
     assert cells["Name"] == "a"
 
 
-def test_a_kind_without_a_table_is_not_implemented() -> None:
-    reviews = resource("tokenreviews.authentication.k8s.io")
-    with pytest.raises(ApiError) as error:
-        tables.cells(reviews, an(reviews), NOW)
-    assert error.value.code == 501
-
-
 @pytest.mark.parametrize(
     ("full_name", "fields", "cells"),
     [
@@ -55,35 +47,6 @@ def test_a_kind_without_a_table_is_not_implemented() -> None:
 )
 def test_the_cells_of_a_plain_kind(full_name: str, fields: Json, cells: list[Any]) -> None:
     assert shown(full_name, **fields) == cells
-
-
-def test_a_binding_shows_its_role_and_in_wide_its_subjects() -> None:
-    subjects = [
-        {"kind": "User", "name": "u"},
-        {"kind": "User", "name": "v"},
-        {"kind": "ServiceAccount", "name": "s", "namespace": "ns"},
-    ]
-    found = shown("rolebindings.rbac.authorization.k8s.io", roleRef={"kind": "Role", "name": "r"}, subjects=subjects)
-    assert found == ["a", "Role/r", "5s", "u, v", "", "ns/s"]
-
-
-SPEC = {
-    "replicas": 3,
-    "selector": {"matchLabels": {"b": "2", "a": "1"}},
-    "template": {"spec": {"containers": [{"name": "x", "image": "i"}, {"name": "y", "image": "j"}]}},
-}
-
-
-def test_a_deployment_shows_how_many_are_ready() -> None:
-    wide = ["x,y", "i,j", "a=1,b=2"]
-    status = {"readyReplicas": 1, "updatedReplicas": 2, "availableReplicas": 1}
-    assert shown("deployments.apps", spec=SPEC, status=status) == ["a", "1/3", 2, 1, "5s", *wide]
-    assert shown("deployments.apps", spec=SPEC, status={}) == ["a", "0/3", 0, 0, "5s", *wide]
-
-
-def test_a_replica_set_shows_desired_current_and_ready() -> None:
-    found = shown("replicasets.apps", spec=SPEC, status={"replicas": 2, "readyReplicas": 1})
-    assert found == ["a", 3, 2, 1, "5s", "x,y", "i,j", "a=1,b=2"]
 
 
 @pytest.mark.parametrize(
@@ -120,14 +83,6 @@ def test_a_service_shows_where_it_can_be_reached(spec: Json, status: Json, cells
     assert shown("services", spec=spec, status=status) == ["a", *cells]
 
 
-def test_endpoints_show_three_and_how_many_more() -> None:
-    addresses, ports = [{"ip": "10.1.1.1"}, {"ip": "10.1.1.2"}], [{"port": 1}, {"port": 2}]
-    subsets = [{"addresses": addresses, "ports": ports}]
-    assert shown("endpoints", subsets=subsets)[1] == "10.1.1.1:1,10.1.1.2:1,10.1.1.1:2 + 1 more..."
-    assert shown("endpoints", subsets=[{"addresses": addresses}])[1] == "10.1.1.1,10.1.1.2"
-    assert shown("endpoints")[1] == "<none>"
-
-
 REGARDING = {"kind": "Pod", "name": "p", "fieldPath": "spec.containers{x}"}
 
 
@@ -157,12 +112,6 @@ REGARDING = {"kind": "Pod", "name": "p", "fieldPath": "spec.containers{x}"}
 )
 def test_an_event_shows_when_it_was_seen_and_how_often(fields: Json, cells: list[Any]) -> None:
     assert shown("events", **fields) == cells
-
-
-def test_an_event_shows_the_same_in_both_forms() -> None:
-    fields = {"regarding": {"kind": "Pod", "name": "p"}, "note": "said", "eventTime": "2026-11-21T14:58:00.000000Z"}
-    found = shown("events.events.k8s.io", **fields, reportingController="c", reportingInstance="i")
-    assert found == ["2m", "", "", "pod/p", "", "c, i", "said", "2m", 1, "a"]
 
 
 def column(kind: str, path: str) -> Column:

@@ -8,10 +8,8 @@ from kube_simulator.errors import ApiError
 from kube_simulator.patches.fieldsets import paths
 from kube_simulator.patches.merge import merge_patch
 from tests.unit.kube_simulator.patches.support import (
-    CONFIG_MAPS,
     EXAMPLES,
     LATER,
-    NOW,
     Json,
     applied,
     config_map,
@@ -41,58 +39,6 @@ def containers(found: Json) -> list[str]:
     return [container["name"] for container in found["spec"]["template"]["spec"]["containers"]]
 
 
-def test_an_apply_makes_an_object_and_records_what_it_said() -> None:
-    found = applied(None, config_map({"k": "1"}, labels={"l": "1"}))
-    assert (found["apiVersion"], found["kind"], found["data"]) == ("v1", "ConfigMap", {"k": "1"})
-    assert found["metadata"]["managedFields"] == [
-        {
-            "manager": "me",
-            "operation": "Apply",
-            "apiVersion": "v1",
-            "time": NOW,
-            "fieldsType": "FieldsV1",
-            "fieldsV1": {"f:data": {"f:k": {}}, "f:metadata": {"f:labels": {"f:l": {}}}},
-        }
-    ]
-
-
-def test_an_apply_that_changes_nothing_gives_the_live_object_itself() -> None:
-    found = applied(None, config_map({"k": "1"}, labels={}))
-    for force in (False, True):
-        assert applied(found, config_map({"k": "1"}, labels={}), force=force, now=LATER) is found
-
-
-def test_fields_that_are_left_out_go_unless_others_own_them_too() -> None:
-    found = applied(None, config_map({"k": "1", "l": "2"}, labels={"x": "1"}))
-    shared = applied(found, config_map({"l": "2"}), "other")
-    left = applied(shared, config_map({"k": "1"}), now=LATER)
-    assert left["data"] == {"k": "1", "l": "2"}
-    assert "labels" not in left["metadata"]
-    assert owners(left) == {("me", "Apply"): {"f:data": {"f:k": {}}}, ("other", "Apply"): {"f:data": {"f:l": {}}}}
-    gone = applied(left, config_map(), "other")
-    assert gone["data"] == {"k": "1"}
-    assert "data" not in applied(gone, config_map())
-
-
-def test_a_co_owner_of_equal_values_has_no_time_and_changes_nothing_else() -> None:
-    found = applied(None, config_map({"k": "1"}))
-    shared = applied(found, config_map({"k": "1"}), "other", now=LATER)
-    assert ["time" in entry for entry in shared["metadata"]["managedFields"]] == [False, True]
-    assert shared["data"] == found["data"]
-
-
-def test_another_value_of_another_manager_is_a_conflict_in_kubernetes_words() -> None:
-    made = written(None, config_map({"k": "1"}), "stranger")
-    refused = refusal(made, config_map({"k": "2"}))
-    assert (refused.code, refused.reason) == (409, "Conflict")
-    assert str(refused) == 'Apply failed with 1 conflict: conflict with "stranger" using v1: .data.k'
-    assert refused.details == {
-        "causes": [
-            {"reason": "FieldManagerConflict", "message": 'conflict with "stranger" using v1', "field": ".data.k"}
-        ]
-    }
-
-
 def test_several_conflicts_are_listed_by_manager() -> None:
     live = applied(None, config_map({"k": "1"}), "one")
     live = applied(live, config_map({"k": "1"}), "two")
@@ -103,38 +49,6 @@ def test_several_conflicts_are_listed_by_manager() -> None:
         'conflicts with "upd" using v1:\n- .data.l\n- .data.m'
     )
     assert [cause["field"] for cause in refused.details["causes"]] == [".data.k", ".data.k", ".data.l", ".data.m"]
-
-
-def test_a_conflict_names_the_subresource_of_the_other_write_and_the_container() -> None:
-    live = applied(None, thing({"size": 1}), "one")
-    live = written(live, {**live, "spec": {"size": 2}}, "sc", subresource="scale")
-    version = live["apiVersion"]
-    assert f'conflict with "sc" with subresource "scale" using {version}: .spec.size' in str(
-        refusal(live, thing({"size": 3}))
-    )
-    web = deployment({"name": "web", "image": "a"})
-    refused = refusal(applied(None, web, "one"), deployment({"name": "web", "image": "b"}))
-    assert str(refused).endswith('conflict with "one": .spec.template.spec.containers[name="web"].image')
-
-
-def test_force_takes_the_fields_over_and_leaves_the_others() -> None:
-    live = applied(None, config_map({"k": "1", "l": "1"}), "stranger")
-    taken = applied(live, config_map({"k": "2"}), force=True)
-    assert taken["data"] == {"k": "2", "l": "1"}
-    assert owners(taken) == {("me", "Apply"): {"f:data": {"f:k": {}}}, ("stranger", "Apply"): {"f:data": {"f:l": {}}}}
-
-
-def test_a_manager_s_own_update_is_another_manager_s() -> None:
-    live = applied(None, config_map({"k": "1"}))
-    live = written(live, merge_patch(live, {"data": {"k": "2"}}))
-    assert owners(live) == {("me", "Update"): {"f:data": {"f:k": {}}}}
-    assert 'conflict with "me" using v1: .data.k' in str(refusal(live, config_map({"k": "1"})))
-    assert owners(applied(live, config_map({"k": "1"}), force=True)) == {("me", "Apply"): {"f:data": {"f:k": {}}}}
-
-
-def test_what_was_made_by_a_post_stays_when_it_is_left_out() -> None:
-    made = written(None, config_map({"k": "1", "l": "1"}))
-    assert applied(made, config_map({"k": "1"}), force=True)["data"] == {"k": "1", "l": "1"}
 
 
 def test_elements_are_merged_by_key_the_live_ones_first_and_the_shared_ones_in_the_applied_order() -> None:
@@ -180,10 +94,9 @@ def test_null_and_empty_take_nothing_away_from_what_has_parts() -> None:
         assert found["spec"] == {"map": {"a": "1"}, "set": ["a"], "s": None}
 
 
-def test_a_map_without_its_last_field_is_null_in_a_custom_resource_and_absent_in_a_built_in_kind() -> None:
+def test_a_map_without_its_last_field_is_null_in_a_custom_resource() -> None:
     live = applied(None, thing({"map": {"a": "1"}}))
     assert applied(live, thing({"map": {}}))["spec"] == {"map": None}
-    assert "data" not in applied(applied(None, config_map({"k": "1"})), config_map({}))
 
 
 def test_an_object_whose_owners_are_forgotten_belongs_to_before_first_apply() -> None:
@@ -196,15 +109,6 @@ def test_an_object_whose_owners_are_forgotten_belongs_to_before_first_apply() ->
     assert 'conflict with "before-first-apply" using v1: .data.l' in str(refusal(live, config_map({"l": "2"})))
 
 
-def test_uid_and_version_of_the_body_neither_become_fields_nor_change_the_object() -> None:
-    body = config_map({"k": "1"}, uid="other", resourceVersion="1", generation=7, creationTimestamp=None)
-    found = applied(None, body)
-    assert owners(found) == {("me", "Apply"): {"f:data": {"f:k": {}}}}
-    assert found["metadata"].keys() == {"name", "managedFields"}
-    live = {**found, "metadata": {**found["metadata"], "uid": "u", "resourceVersion": "5"}}
-    assert applied(live, body) is live
-
-
 def test_an_endpoint_s_writer_owns_only_what_the_endpoint_changes() -> None:
     both = thing({"size": 1}, labels={"a": "b"}) | {"status": {"ready": 1}}
     live = applied(None, both)
@@ -215,55 +119,6 @@ def test_an_endpoint_s_writer_owns_only_what_the_endpoint_changes() -> None:
     entry = next(entry for entry in ready["metadata"]["managedFields"] if entry.get("subresource") == "status")
     assert entry["fieldsV1"] == {"f:status": {"f:ready": {}}}
     assert applied(ready, both, subresource="status", now=LATER) is ready
-
-
-def test_the_fields_that_an_endpoint_leaves_alone_can_be_said() -> None:
-    body = config_map({"k": "1"}, labels={"a": "b"})
-    found = applied(None, body, reset=("metadata.labels",))
-    assert owners(found)["me", "Apply"] == {"f:data": {"f:k": {}}}
-    assert "labels" not in found["metadata"]
-
-
-def test_a_body_that_does_not_fit_the_schema_is_500_in_kubernetes_words() -> None:
-    wrong = config_map(namespace="shop") | {"dat": {}}
-    refused = refusal(None, wrong)
-    assert (refused.code, refused.reason) == (500, "")
-    assert str(refused) == (
-        "failed to create typed patch object (shop/a; /v1, Kind=ConfigMap): .dat: field not declared in schema"
-    )
-    assert "typed patch object (/; /v1, Kind=ConfigMap): .metadata: expected map" in str(
-        refusal(None, config_map() | {"metadata": []})
-    )
-
-
-@pytest.mark.parametrize(
-    ("surge", "said"),
-    [
-        ([1], "json: cannot unmarshal array into Go value of type int32"),
-        ({"x": 1}, "json: cannot unmarshal object into Go value of type int32"),
-        (True, "json: cannot unmarshal bool into Go value of type int32"),
-    ],
-)
-def test_a_value_that_go_cannot_take_is_500_too(surge: Any, said: str) -> None:
-    body = deployment(strategy={"rollingUpdate": {"maxSurge": surge}})
-    assert str(refusal(None, body)) == (
-        "failed to convert new object (/web; apps/v1, Kind=Deployment) to proper version: "
-        f"unable to convert unstructured object to apps/v1, Kind=Deployment: {said}"
-    )
-
-
-def test_a_fraction_is_no_integer_and_a_whole_number_is_one() -> None:
-    assert "cannot convert float64 to int64" in str(refusal(None, deployment(replicas=1.5)))
-    whole = applied(None, deployment(replicas=2.0))["spec"]["replicas"]
-    assert (whole, type(whole)) == (2, int)
-
-
-def test_managed_fields_in_a_body_are_400() -> None:
-    sent: list[list[Json]] = [[], [{}]]
-    for entries in sent:
-        refused = refusal(None, config_map(managedFields=entries))
-        assert (refused.code, str(refused)) == (400, "metadata.managedFields must be nil")
-    assert applied(None, config_map({"k": "1"}, managedFields=None))["data"] == {"k": "1"}
 
 
 def test_nothing_is_changed_in_place() -> None:
@@ -328,8 +183,3 @@ def test_who_applies_nothing_in_the_end_leaves_what_the_other_applied(others: Js
     # What the other applied empty and this one filled becomes null when it is emptied again, on a real server too.
     kept = {key for key, value in alone["spec"].items() if value not in ({}, [])}
     assert kept <= {key for key, value in left["spec"].items() if value is not None} <= alone["spec"].keys()
-
-
-def test_resources_without_a_status_endpoint_have_nothing_that_is_left_alone() -> None:
-    assert "status" not in CONFIG_MAPS.subresources
-    assert applied(None, config_map({"k": "1"}))["data"] == {"k": "1"}

@@ -9,14 +9,10 @@ from kube_simulator.patches.fieldsets import (
     Fields,
     canonical,
     difference,
-    field_step,
-    interned,
     intersection,
-    key_step,
     paths,
     text,
     union,
-    value_step,
     without_trees,
 )
 from tests.unit.kube_simulator.patches.support import EXAMPLES
@@ -65,24 +61,6 @@ def test_an_operation_that_changes_nothing_gives_the_first_set_itself(one: Paths
         assert (difference(first, second) is first) == (not one & other)
 
 
-@given(SETS, SETS)
-@EXAMPLES
-def test_no_operation_changes_its_operands(one: Paths, other: Paths) -> None:
-    first, second = tree(one), tree(other)
-    union(first, second), difference(first, second), intersection(first, second)
-    assert (first, second) == (tree(one), tree(other))
-
-
-@given(SETS)
-@EXAMPLES
-def test_equal_sets_are_one_and_so_is_what_is_beneath_them(wanted: Paths) -> None:
-    fields = interned(tree(wanted))
-    assert fields == tree(wanted)
-    assert fields == {} or interned(tree(wanted)) is fields
-    above = interned({"f:spec": tree(wanted), "f:status": {"f:other": {}}})
-    assert fields == {} or above["f:spec"] is fields
-
-
 def test_a_field_leaves_without_what_is_beneath_it() -> None:
     both: Fields = {"f:data": {".": {}, "f:k": {}}}
     assert difference(both, {"f:data": {}}) == {"f:data": {"f:k": {}}}
@@ -100,12 +78,6 @@ def test_trees_leave_with_all_that_is_beneath_them() -> None:
         "f:metadata": {}
     }
     assert without_trees(fields, {"f:absent": ALONE, "f:spec": {"f:deeper": ALONE}}) is fields
-
-
-def test_steps_are_written_as_kubernetes_writes_them() -> None:
-    assert field_step("app.kubernetes.io/name") == "f:app.kubernetes.io/name"
-    assert key_step({"protocol": "TCP", "containerPort": 80}) == 'k:{"containerPort":80,"protocol":"TCP"}'
-    assert value_step("a.b/c") == 'v:"a.b/c"'
 
 
 @pytest.mark.parametrize(

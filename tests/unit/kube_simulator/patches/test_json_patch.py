@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kube_simulator.errors import ApiError
-from kube_simulator.patches.json_patch import OPERATIONS_LIMIT, json_patch
+from kube_simulator.patches.json_patch import json_patch
 from tests.unit.kube_simulator.patches.support import CONFIG_MAPS, EXAMPLES, Json
 
 FOUND = {"data": {"k": "1", "l": "2"}, "metadata": {"finalizers": ["one", "two"], "labels": {"a/b": "x", "c~d": "y"}}}
@@ -36,17 +36,6 @@ def test_operations_are_done_one_after_the_other() -> None:
         "data": {"k": "9", "m": "9", "n": "2"},
         "metadata": {"finalizers": ["two", "between", "three"], "labels": {"a/b": "z"}},
     }
-
-
-def test_a_path_leads_through_lists() -> None:
-    found = {"containers": [{"name": "a", "args": ["x", "y"]}, {"name": "b"}]}
-    result = patched(
-        operation("replace", "/containers/0/args/1", "z"),
-        operation("add", "/containers/1/image", "i"),
-        operation("test", "/containers/1", {"name": "b", "image": "i"}),
-        found=found,
-    )
-    assert result == {"containers": [{"name": "a", "args": ["x", "z"]}, {"name": "b", "image": "i"}]}
 
 
 def test_what_no_operation_touches_is_shared_and_the_document_stays() -> None:
@@ -98,32 +87,6 @@ def test_an_operation_that_cannot_be_done_is_422_and_says_no_more(refused: Json)
         patched(operation("replace", "/data/l", "9"), refused)
     assert (raised.value.code, raised.value.reason) == (422, "Invalid")
     assert str(raised.value) == "the server rejected our request due to an error in our request"
-
-
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ({"op": "add"}, "json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"),
-        ("x", "json: cannot unmarshal string into Go value of type []handlers.jsonPatchOp"),
-        (5, "json: cannot unmarshal number into Go value of type []handlers.jsonPatchOp"),
-        ([5], "json: cannot unmarshal number into Go value of type handlers.jsonPatchOp"),
-        (["x"], "json: cannot unmarshal string into Go value of type handlers.jsonPatchOp"),
-        ([{"op": 5}], "json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string"),
-        ([{"path": 5}], "json: cannot unmarshal number into Go struct field jsonPatchOp.path of type string"),
-    ],
-)
-def test_what_is_no_list_of_operations_is_400(body: Any, said: str) -> None:
-    with pytest.raises(ApiError) as raised:
-        json_patch(FOUND, body, CONFIG_MAPS, "a")
-    assert (raised.value.code, str(raised.value)) == (400, f"error decoding patch: {said}")
-
-
-def test_more_operations_than_the_limit_are_413() -> None:
-    one = operation("test", "/data/k", "1")
-    assert patched(*[one] * OPERATIONS_LIMIT) is FOUND
-    with pytest.raises(ApiError, match="maximum operations in a JSON patch is 10000, got 10001") as raised:
-        patched(*[one] * (OPERATIONS_LIMIT + 1))
-    assert raised.value.code == 413
 
 
 DOCUMENTS = st.fixed_dictionaries(

@@ -44,26 +44,8 @@ def test_what_has_another_value_since_remains_a_conflict(live: Json) -> None:
     assert str(raised.value) == 'Apply failed with 1 conflict: conflict with "stranger" using v1: .data.b'
 
 
-def test_any_other_manager_must_force(live: Json) -> None:
-    with pytest.raises(ApiError, match=r'conflict with "kubectl-client-side-apply" using v1: \.data\.a'):
-        applied(live, config_map({"a": "9"}), "other")
-    forced = applied(live, config_map({"a": "9"}), "other", force=True)
-    assert note(forced)["data"] == {"a": "1", "b": "2"}, "a note of kubectl's alone"
-
-
 @pytest.mark.parametrize("unreadable", ["", "{no json", "[]", '{"dat": {}}'])
 def test_a_note_that_cannot_be_read_takes_nothing_over(live: Json, unreadable: str) -> None:
     noted = written(live, merge_patch(live, {"metadata": {"annotations": {ANNOTATION: unreadable}}}), "x")
     with pytest.raises(ApiError, match="Apply failed with 1 conflict"):
         applied(noted, config_map({"a": "9"}), "kubectl")
-
-
-def test_an_object_without_a_note_gets_none() -> None:
-    found = applied(None, config_map({"a": "1"}), "kubectl")
-    assert "annotations" not in applied(found, config_map({"a": "2"}), "kubectl")["metadata"]
-
-
-def test_a_note_keeps_the_other_annotations(live: Json) -> None:
-    found = applied(live, config_map({"a": "1"}, annotations={"mine": "1", ANNOTATION: "old"}), "kubectl", force=True)
-    assert note(found)["metadata"]["annotations"] == {"mine": "1"}
-    assert found["metadata"]["annotations"]["mine"] == "1"

@@ -3,10 +3,8 @@
 import copy
 from typing import Any
 
-import pytest
 from hypothesis import given, strategies as st
 
-from kube_simulator.errors import ApiError
 from kube_simulator.patches.merge import merge_patch
 from kube_simulator.patches.strategic import strategic_merge
 from kube_simulator.schema.node import of_schema
@@ -55,19 +53,8 @@ def side(**fields: Any) -> Json:
     return found
 
 
-def refusal(patch: Json) -> tuple[int, str]:
-    with pytest.raises(ApiError) as raised:
-        merged(patch)
-    return raised.value.code, str(raised.value)
-
-
 def template(**fields: Any) -> Json:
     return {"spec": {"template": {"spec": fields}}}
-
-
-def test_elements_are_merged_by_their_key_in_the_order_of_the_patch() -> None:
-    changed = pod(containers=[{"name": "n", "image": "j"}, {"name": "web", "image": "q"}])["containers"]
-    assert changed == [{"name": "n", "image": "j"}, {"name": "web", "image": "q"}, SIDE]
 
 
 def test_an_element_that_the_patch_does_not_name_stays_before_those_that_it_preceded() -> None:
@@ -138,18 +125,6 @@ def test_lists_of_texts_are_united_ordered_and_diminished() -> None:
     assert finalizers(finalizers=["x.y/z"], **order) == ["a.b/c", "x.y/z"]
 
 
-def test_in_what_is_new_nulls_and_objects_with_a_directive_come_to_nothing() -> None:
-    assert pod(affinity={"nodeAffinity": None, "podAffinity": {"$patch": "delete"}})["affinity"] == {}
-    assert "nodeSelector" not in pod(nodeSelector={"$patch": "replace", "c": "d"})
-    mounts = [{"mountPath": "/a", "$patch": "delete"}, {"mountPath": "/b", "name": None}]
-    assert side(volumeMounts=mounts)["volumeMounts"] == [{"mountPath": "/b"}]
-
-
-def test_a_value_of_another_type_replaces() -> None:
-    assert pod(containers="x")["containers"] == "x"
-    assert merged({"spec": 5})["spec"] == 5
-
-
 def test_a_patch_that_changes_nothing_gives_the_target_itself_and_nothing_is_changed_in_place() -> None:
     before = copy.deepcopy(FOUND)
     assert merged({"metadata": {"labels": {"app": "st", "absent": None}}}) is FOUND
@@ -157,72 +132,6 @@ def test_a_patch_that_changes_nothing_gives_the_target_itself_and_nothing_is_cha
     changed = merged(template(containers=[{"name": "web", "image": "x"}]))
     assert changed["metadata"] is FOUND["metadata"]
     assert before == FOUND
-
-
-@pytest.mark.parametrize(
-    ("patch", "said"),
-    [
-        (template(containers=[{"image": "x"}]), "map: map[image:x] does not contain declared merge key: name"),
-        (
-            template(containers=[{"$patch": "delete"}]),
-            "map: map[$patch:delete] does not contain declared merge key: name",
-        ),
-        ({"$patch": "bogus"}, "unknown patch type: bogus in map: map[$patch:bogus]"),
-        ({"$patch": 5}, "unknown patch type: %!s(int64=5) in map: map[$patch:5]"),
-        ({"$patch": "merge", "a": "b"}, "unknown patch type: merge in map: map[$patch:merge a:b]"),
-        (
-            template(containers=[{"name": "side", "$patch": "bogus"}]),
-            "unknown patch type: bogus in map: map[$patch:bogus name:side]",
-        ),
-        (
-            template(containers=[{"name": "side", "$patch": "merge"}]),
-            "merging lists cannot yet be specified in the patch",
-        ),
-        (
-            template(**{"$setElementOrder/containers": [{"name": "side"}], "containers": [{"name": "n"}]}),
-            "The order in patch list:\n[map[name:n]]\n doesn't match $setElementOrder list:\n[map[name:side]]\n",
-        ),
-        (
-            {"metadata": {"$setElementOrder/finalizers": ["x"], "finalizers": ["y"]}},
-            "The order in patch list:\n[y]\n doesn't match $setElementOrder list:\n[x]\n",
-        ),
-        (template(**{"$setElementOrder/containers": "x"}), "expected a []interface {}, but received a string"),
-        (
-            template(**{"$setElementOrder/containers": [{"x": "y"}]}),
-            "map: map[x:y] does not contain declared merge key: name",
-        ),
-        (
-            template(**{"$setElementOrder/initContainers": [{"name": "x"}], "initContainers": []}),
-            "no elements in any of the given slices",
-        ),
-    ],
-)
-def test_a_directive_that_cannot_be_followed_is_500(patch: Json, said: str) -> None:
-    assert refusal(patch) == (500, said)
-
-
-@pytest.mark.parametrize(
-    "strategy",
-    [
-        {"$retainKeys": "x"},
-        {"$retainKeys": ["rollingUpdate"], "type": "Recreate"},
-    ],
-)
-def test_keys_to_retain_that_leave_out_what_is_set_are_400(strategy: Json) -> None:
-    assert refusal({"spec": {"strategy": strategy}}) == (400, "invalid patch format of retainKeys")
-
-
-def test_elements_that_are_not_alike_are_500() -> None:
-    code, said = refusal(template(containers=["x"]))
-    assert code == 500
-    assert said.startswith("list element types are not identical: [[map[image:w name:web] map[")
-
-
-def test_a_list_that_the_schema_does_not_know_is_500_if_it_must_be_merged() -> None:
-    node = of_schema({"type": "object", "properties": {}})
-    with pytest.raises(ApiError, match='unable to find api field in struct object for the json field "nope"'):
-        strategic_merge({"nope": [1]}, {"nope": [2]}, node)
-    assert strategic_merge({}, {"nope": [2]}, node) == {"nope": [2]}
 
 
 NAMES = st.sampled_from(["a", "b", "c"])

@@ -10,7 +10,6 @@ from typing import Any
 
 from lab.control_plane import ControlPlane
 from tests.conformance.api import JSON, MERGE_PATCH, Api
-from tests.unit.kube_simulator.schema.questions_bodies import BODIES
 from tests.unit.kube_simulator.schema.questions_rules import (
     CHANGES,
     LOOSE,
@@ -39,7 +38,6 @@ def ask(send: Send) -> Json:
             "values": list(_ask_values(send)),
             "rules": list(_ask_rules(send)),
             "ratchets": list(_ask_ratchets(send)),
-            "bodies": list(_ask_bodies(send)),
         }
     finally:
         for each in collections:
@@ -103,17 +101,6 @@ def _ask_ratchets(send: Send) -> Iterator[Json]:
         pass
     for change in RATCHETS:
         yield _told(send("PATCH", path("ratchets", "r", dryRun="All"), change), change=change)
-
-
-def _ask_bodies(send: Send) -> Iterator[Json]:
-    for group_version, plural, body in BODIES:
-        root = "/apis" if "/" in group_version else "/api"
-        query = "dryRun=All&fieldValidation=Strict"
-        status, answer = send("POST", f"{root}/{group_version}/namespaces/default/{plural}?{query}", body)
-        _, mark, problem = answer.get("message", "").partition(" cannot be handled as a ")
-        told = {"problem": problem.partition(": ")[2]} if mark else {}
-        assert mark or status in (201, 422), answer  # what comes after decoding is not asked
-        yield {"resource": plural, **told}
 
 
 def write(answers: Json) -> None:

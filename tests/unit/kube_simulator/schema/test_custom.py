@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from kube_simulator.errors import ApiError
-from kube_simulator.resources import ScalePaths
 from kube_simulator.schema import custom
 from tests.unit.kube_simulator.schema.schema_parts import INTEGER, TEXT, Json, an_object, crd, merged, rule, ruled
 
@@ -33,43 +32,6 @@ def test_defaults_are_filled_in_once_and_nothing_else_is_touched() -> None:
     assert named["status"]["storedVersions"] == ["v0"]
 
 
-def test_a_resource_has_the_names_and_the_subresources_of_its_crd() -> None:
-    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.n", "labelSelectorPath": ".status.s"}
-    short = {"spec": {"names": {"shortNames": ["t"], "categories": ["all"]}}}
-    [thing] = custom.resources_of(
-        plain(short, subresources={"status": {}, "scale": paths}, selectableFields=[{"jsonPath": ".spec.color"}])
-    )
-    assert (thing.group, thing.version, thing.plural) == ("questions.example.com", "v1", "things")
-    assert (thing.kind, thing.singular, thing.list_kind) == ("Thing", "thing", "ThingList")
-    assert (thing.short_names, thing.categories) == (("t",), ("all",))
-    assert thing.namespaced
-    assert thing.custom
-    assert thing.subresources == {"status", "scale"}
-    assert thing.scale == ScalePaths(".spec.size", ".status.n", ".status.s")
-    assert thing.selectable_fields == ("spec.color",)
-    [bare] = custom.resources_of(plain({"spec": {"scope": "Cluster"}}))
-    assert (bare.namespaced, bare.subresources, bare.scale) == (False, frozenset(), None)
-
-
-def test_columns_are_those_of_the_crd_or_else_the_age() -> None:
-    [bare] = custom.resources_of(plain())
-    assert [(column.definition["name"], column.definition["type"], column.path) for column in bare.columns] == [
-        ("Name", "string", ""),
-        ("Age", "date", ".metadata.creationTimestamp"),
-    ]
-    assert bare.columns[1].definition["description"].startswith("CreationTimestamp is a timestamp")
-    column = {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1}
-    [thing] = custom.resources_of(plain(additionalPrinterColumns=[column]))
-    assert thing.columns[1].definition == {
-        "name": "Size",
-        "type": "integer",
-        "format": "",
-        "description": "Custom resource definition column (in JSONPath format): .spec.size",
-        "priority": 1,
-    }
-    assert thing.columns[1].path == ".spec.size"
-
-
 def test_each_served_version_is_a_resource_with_a_schema_of_its_own() -> None:
     definition = plain()
     second = copy.deepcopy(definition["spec"]["versions"][0]) | {"name": "v2", "storage": False}
@@ -83,21 +45,6 @@ def test_each_served_version_is_a_resource_with_a_schema_of_its_own() -> None:
     assert [spec is not None and spec.field("more") is not None for spec in specs] == [False, True]
     assert one.collection == other.collection
     assert custom.storage_version(definition) == "v1"
-
-
-def test_the_schema_of_a_whole_object_has_kubernetes_metadata_with_the_rules_of_the_crd() -> None:
-    name = {**TEXT, "maxLength": 5}
-    node = custom.node_of(an_object({"metadata": an_object({"name": name}), "spec": an_object({})}))
-    metadata = node.field("metadata")
-    assert metadata is not None
-    labels, own_name = metadata.field("labels"), metadata.field("name")
-    assert labels is not None
-    assert labels.additional is not None
-    assert own_name is not None
-    assert own_name.raw["maxLength"] == 5
-    kind = node.field("kind")
-    assert kind is not None
-    assert kind.type == "string"
 
 
 @pytest.mark.parametrize(

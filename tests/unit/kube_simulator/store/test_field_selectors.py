@@ -18,7 +18,6 @@ from tests.unit.kube_simulator.store.examples import (
     LEASES,
     NAMESPACES,
     PODS,
-    ROLES,
     WIDGETS,
 )
 
@@ -118,11 +117,6 @@ def test_what_cannot_be_read_or_selected_by_is_400(resource: Resource, selector:
     with pytest.raises(ApiError) as refused:
         parse_fields(selector, resource)
     assert (refused.value.code, refused.value.message) == (400, said)
-
-
-def test_built_in_kinds_of_the_cluster_without_fields_of_their_own_take_a_namespace() -> None:
-    fields = parse_fields("metadata.namespace=", ROLES)
-    assert fields.matches({"metadata": {"name": "r"}})
 
 
 @pytest.mark.parametrize(

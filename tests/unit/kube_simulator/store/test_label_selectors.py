@@ -8,7 +8,6 @@ from kube_simulator.errors import ApiError
 from kube_simulator.store.label_selectors import (
     from_label_selector,
     label_key_problems,
-    label_value_problems,
     parse_labels,
 )
 from kube_simulator.values import Json
@@ -174,21 +173,6 @@ def test_problems_of_a_label_s_key(key: str, problems: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "problems"),
-    [
-        ("", []),
-        ("1.0_a-Z", []),
-        ("x" * 63, []),
-        ("x" * 64, ["must be no more than 63 bytes"]),
-        ("a\n", [VALUE]),
-        ("b:c", [VALUE]),
-    ],
-)
-def test_problems_of_a_label_s_value(value: str, problems: list[str]) -> None:
-    assert label_value_problems(value) == problems
-
-
-@pytest.mark.parametrize(
     ("selector", "expected"),
     [
         ({}, "abcdef"),
@@ -203,17 +187,3 @@ def test_problems_of_a_label_s_value(value: str, problems: list[str]) -> None:
 def test_a_label_selector_of_an_object(selector: Json, expected: str) -> None:
     labels = from_label_selector(selector)
     assert "".join(name for name, of_object in OBJECTS.items() if labels.matches(of_object)) == expected
-
-
-@pytest.mark.parametrize(
-    ("selector", "said"),
-    [
-        ({"matchExpressions": [{"key": "a", "operator": "Near"}]}, '"Near" is not a valid label selector operator'),
-        ({"matchLabels": {"/a": "b"}}, '<nil>: Invalid value: "/a": prefix part must be non-empty'),
-        ({"matchLabels": {"a": "-"}}, f'values[0][a]: Invalid value: "-": {VALUE}'),
-    ],
-)
-def test_a_label_selector_of_an_object_that_cannot_be_read_is_400(selector: Json, said: str) -> None:
-    with pytest.raises(ApiError) as refused:
-        from_label_selector(selector)
-    assert (refused.value.code, refused.value.message) == (400, said)

@@ -50,27 +50,6 @@ def content(token: str) -> Any:
 # The whole list.
 
 
-def test_a_list_is_everything_at_the_present_revision(store: Store) -> None:
-    assert page(store) == Listing(store.list(LEASES.collection, "ns"), revision=8)
-    assert names(page(store, "").items) == ["z", "a", "b", "c", "d", "e", "y"]
-    assert page(store, "empty") == Listing([], revision=8)
-
-
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ({"labelSelector": "vowel"}, "ae"),
-        ({"fieldSelector": "metadata.name!=b"}, "acde"),
-        ({"fieldSelector": "metadata.name=b"}, "b"),
-        ({"fieldSelector": "metadata.name=absent"}, ""),
-        ({"fieldSelector": "metadata.name=b", "labelSelector": "vowel"}, ""),
-        ({"labelSelector": "vowel", "fieldSelector": "metadata.name!=a"}, "e"),
-    ],
-)
-def test_a_list_is_of_what_is_selected(store: Store, query: dict[str, str], expected: str) -> None:
-    assert names(page(store, **query).items) == list(expected)
-
-
 def test_a_selected_name_is_found_without_looking_at_the_others(store: Store) -> None:
     one = selection_of(LEASES, {"fieldSelector": "metadata.name=b"})
     assert names(present(store, LEASES, "ns", one)) == ["b"]
@@ -80,43 +59,7 @@ def test_a_selected_name_is_found_without_looking_at_the_others(store: Store) ->
     assert names(present(store, NAMESPACES, "", one)) == ["b"]
 
 
-@pytest.mark.parametrize(
-    ("query", "expected", "revision"),
-    [
-        ({"resourceVersion": ""}, "abcde", 8),
-        ({"resourceVersion": "0"}, "abcde", 8),
-        ({"resourceVersion": "03"}, "abcde", 8),
-        ({"resourceVersion": "8"}, "abcde", 8),
-        ({"resourceVersion": "3", "resourceVersionMatch": "NotOlderThan"}, "abcde", 8),
-        ({"resourceVersion": "0", "resourceVersionMatch": "NotOlderThan"}, "abcde", 8),
-        ({"resourceVersion": "3", "resourceVersionMatch": "Exact"}, "ab", 3),
-        ({"resourceVersion": "1", "resourceVersionMatch": "Exact"}, "", 1),
-        ({"resourceVersion": "5", "resourceVersionMatch": "Exact", "labelSelector": "!vowel"}, "bcd", 5),
-        ({"resourceVersion": "5", "resourceVersionMatch": "Exact", "fieldSelector": "metadata.name=e"}, "", 5),
-    ],
-)
-def test_a_list_is_never_older_than_asked_for_and_exact_is_as_of_then(
-    store: Store, query: dict[str, str], expected: str, revision: int
-) -> None:
-    listing = page(store, **query)
-    assert (names(listing.items), listing.revision) == (list(expected), revision)
-
-
 # Pages.
-
-
-def test_pages_together_are_one_snapshot(store: Store) -> None:
-    first = page(store, limit="2")
-    assert (names(first.items), first.remaining, first.revision) == (["a", "b"], 3, 8)
-    store.delete(LEASES.collection, "ns", "d")
-    put(store, "bb")
-    put(store, "c", changed=True)
-    second = page(store, limit="2", continue_=first.continue_token)
-    assert (names(second.items), second.remaining, second.revision) == (["c", "d"], 1, 8)
-    assert second.items[0]["spec"] == {}
-    third = page(store, limit="2", continue_=second.continue_token)
-    assert third == Listing(store.list(LEASES.collection, "ns")[-1:], revision=8)
-    assert names(page(store, limit="5").items) == ["a", "b", "bb", "c", "e"]
 
 
 def test_the_rest_may_be_asked_for_without_a_limit_and_of_all_namespaces(store: Store) -> None:
@@ -150,11 +93,6 @@ def test_pages_of_a_selection_do_not_count_what_remains_and_the_last_may_be_empt
     assert rest == Listing([], revision=8)
 
 
-@pytest.mark.parametrize("limit", ["5", "6", "0", "-1", "+7"])
-def test_a_limit_that_leaves_nothing_out_makes_one_page(store: Store, limit: str) -> None:
-    assert page(store, limit=limit) == Listing(store.list(LEASES.collection, "ns"), revision=8)
-
-
 def test_a_limit_is_ignored_at_version_0_and_makes_any_other_version_exact(store: Store) -> None:
     assert len(page(store, limit="1", resourceVersion="0").items) == 5
     exact = page(store, limit="1", resourceVersion="4")
@@ -186,34 +124,6 @@ def test_a_forgotten_version_is_410_and_a_token_of_it_is_replaced(store: Store) 
     second = page(store, limit="2", continue_=fresh)
     assert (names(second.items), second.revision, second.remaining) == (["bb", "c"], 9, 2)
     assert names(page(store, continue_=second.continue_token).items) == ["d", "e"]
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"resourceVersion": "99"},
-        {"resourceVersion": "99", "limit": "1"},
-        {"resourceVersion": "99", "resourceVersionMatch": "Exact"},
-        {"resourceVersion": "99", "resourceVersionMatch": "NotOlderThan"},
-        {"continue_": token(rv=99, start="/a")},
-    ],
-)
-def test_a_version_that_is_yet_to_come_is_504_with_a_time_to_retry(store: Store, query: dict[str, str]) -> None:
-    error = refused(store, **query)
-    assert error.status() == {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": "Timeout: Too large resource version: 99, current: 8",
-        "reason": "Timeout",
-        "details": {
-            "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
-            "retryAfterSeconds": 1,
-        },
-        "code": 504,
-    }
-    assert error.headers == {"Retry-After": "1"}
 
 
 BAD_VERSION = "invalid resource version: resourceVersion: Invalid value"
@@ -283,17 +193,6 @@ FOR_LIST = "Forbidden: sendInitialEvents is forbidden for list"
 )
 def test_what_does_not_go_together(query: dict[str, str], problems: list[str]) -> None:
     assert [problem.message for problem in problems_of(query)] == problems
-
-
-def test_what_does_not_go_together_is_422_of_list_options(store: Store) -> None:
-    error = refused(store, resourceVersionMatch="Exact")
-    assert (error.code, error.reason) == (422, "Invalid")
-    assert error.message == f'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: {UNLESS}'
-    assert error.details == {
-        "group": "meta.k8s.io",
-        "kind": "ListOptions",
-        "causes": [{"reason": "FieldValueForbidden", "message": UNLESS, "field": "resourceVersionMatch"}],
-    }
 
 
 def test_a_page_of_a_past_revision_has_what_was_deleted_since(store: Store) -> None:

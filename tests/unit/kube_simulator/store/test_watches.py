@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kube_simulator.errors import ApiError, bad_request
+from kube_simulator.errors import bad_request
 from kube_simulator.store import watches as module
 from kube_simulator.store.store import Store
 from kube_simulator.store.watches import Stream, Watches
@@ -70,50 +70,6 @@ def says_nothing(stream: Stream) -> bool:
 # Where it begins.
 
 
-@pytest.mark.parametrize("query", [{}, {"resourceVersion": ""}, {"resourceVersion": "0"}, STREAMING])
-async def test_the_present_objects_come_first_as_added_in_order(
-    watches: Watches, store: Store, query: dict[str, str]
-) -> None:
-    stream = follow(watches, **{**query, "allowWatchBookmarks": "false"})
-    put(store, "a", x=1)
-    assert await told(stream) == [("ADDED", "a", 3), ("ADDED", "b", 2), ("MODIFIED", "a", 5)]
-
-
-@pytest.mark.parametrize("start", [{}, {"resourceVersion": "0"}, {"resourceVersion": "1"}, {"resourceVersion": "4"}])
-async def test_a_streaming_list_ends_with_a_marked_bookmark(watches: Watches, start: dict[str, str]) -> None:
-    stream = follow(watches, **STREAMING, **start, limit=1)
-    (*initial, (type_, mark)) = await stream.batch()
-    assert [(kind, each["metadata"]["name"]) for kind, each in initial] == [("ADDED", "a"), ("ADDED", "b")]
-    assert (type_, mark["kind"], version(mark)) == ("BOOKMARK", "Lease", 4)
-    assert mark["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
-    assert says_nothing(stream)
-
-
-async def test_an_empty_streaming_list_is_its_mark_alone_and_a_selected_one_has_what_is_selected(
-    watches: Watches,
-) -> None:
-    assert await told(follow(watches, "empty", **STREAMING)) == [("BOOKMARK", "", 4)]
-    red = follow(watches, "", **STREAMING, labelSelector="color=red")
-    assert await told(red) == [("ADDED", "a", 3), ("BOOKMARK", "", 4)]
-    b = follow(watches, "ns", **STREAMING, fieldSelector="metadata.name=b")
-    assert await told(b) == [("ADDED", "b", 2), ("BOOKMARK", "", 4)]
-
-
-async def test_from_a_version_come_the_changes_after_it_past_and_to_come(watches: Watches, store: Store) -> None:
-    put(store, "a", x=1)
-    stream = follow(watches, resourceVersion=2)
-    store.delete(LEASES.collection, "ns", "b")
-    assert await told(stream) == [("ADDED", "a", 3), ("MODIFIED", "a", 5), ("DELETED", "b", 6)]
-    assert says_nothing(follow(watches, resourceVersion=6, **BOOKMARKS))
-
-
-async def test_without_initial_events_and_a_version_it_begins_now(watches: Watches, store: Store) -> None:
-    stream = follow(watches, sendInitialEvents="false", resourceVersionMatch="NotOlderThan")
-    assert says_nothing(stream)
-    put(store, "c")
-    assert await told(stream) == [("ADDED", "c", 5)]
-
-
 async def test_a_plain_watch_of_the_future_tells_nothing_of_the_present(
     watches: Watches, store: Store, clock: FakeClock
 ) -> None:
@@ -124,29 +80,6 @@ async def test_a_plain_watch_of_the_future_tells_nothing_of_the_present(
     put(store, "d")
     put(store, "e")
     assert await told(stream) == [("ADDED", "e", 7)], "6 is what the reader says to have seen"
-
-
-async def test_a_streaming_list_of_the_future_is_one_error_504(watches: Watches) -> None:
-    [(type_, status)] = await rest(follow(watches, **STREAMING, resourceVersion=99))
-    assert (type_, status["code"], status["reason"]) == ("ERROR", 504, "Timeout")
-    assert status["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
-    assert not watches.streams
-
-
-@pytest.mark.parametrize(
-    ("query", "code"),
-    [
-        ({"resourceVersion": "abc"}, 500),
-        ({"labelSelector": "a b"}, 400),
-        ({"fieldSelector": "spec.x=1"}, 400),
-        ({"sendInitialEvents": "true"}, 422),
-    ],
-)
-def test_what_is_refused_opens_no_stream(watches: Watches, query: dict[str, str], code: int) -> None:
-    with pytest.raises(ApiError) as refused:
-        follow(watches, **query)
-    assert refused.value.code == code
-    assert not watches.streams
 
 
 # What is forgotten.
@@ -198,20 +131,6 @@ async def test_a_collection_may_be_served_anew_alone(watches: Watches) -> None:
 # What it tells.
 
 
-async def test_a_stream_tells_of_its_namespace_and_its_selection(watches: Watches, store: Store) -> None:
-    here = follow(watches, "ns", resourceVersion=4)
-    everywhere = follow(watches, "", resourceVersion=4)
-    red = follow(watches, "", resourceVersion=4, labelSelector="color=red")
-    put(store, "a", "other", labels={"color": "red"})
-    put(store, "a", labels={"color": "green"})
-    store.put(NAMESPACES.collection, {"metadata": {"name": "n"}})
-    assert await told(here) == [("MODIFIED", "a", 6)]
-    assert await told(everywhere) == [("MODIFIED", "a", 5), ("MODIFIED", "a", 6)]
-    events = await red.batch()
-    assert [(type_, version(each)) for type_, each in events] == [("ADDED", 5), ("DELETED", 6)]
-    assert events[1][1]["metadata"]["labels"] == {"color": "red"}, "the state before"
-
-
 async def test_the_past_is_told_in_the_same_words(watches: Watches, store: Store) -> None:
     query = {"resourceVersion": "4", "labelSelector": "color=red"}
     live = follow(watches, **query)
@@ -222,14 +141,6 @@ async def test_the_past_is_told_in_the_same_words(watches: Watches, store: Store
     events = await live.batch()
     assert [type_ for type_, _ in events] == ["DELETED", "ADDED", "MODIFIED", "DELETED"]
     assert await follow(watches, **query).batch() == events
-
-
-async def test_streams_share_what_they_tell(watches: Watches, store: Store) -> None:
-    streams = [follow(watches, resourceVersion=4) for _ in range(3)]
-    stored = put(store, "c")
-    for stream in streams:
-        [(_, object_)] = await stream.batch()
-        assert object_ is stored
 
 
 async def test_a_batch_is_bounded_and_nothing_is_lost(watches: Watches) -> None:
