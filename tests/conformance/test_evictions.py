@@ -56,17 +56,3 @@ def test_a_dry_run_deletes_nothing(api: Api, namespace: str) -> None:
     assert evict(api, namespace, "web-0", dryRun="All").expect(201) == EVICTED
     assert evict(api, namespace, "web-0", {"dryRun": ["All"]}).expect(201) == EVICTED
     assert pods(api, namespace)["web-0"] == before["web-0"]
-
-
-def test_a_body_that_is_no_eviction_of_this_pod_is_400(api: Api, namespace: str) -> None:
-    web(api, namespace)
-    one = path("pods", namespace, "web-0", "eviction")
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction"}
-    for body in ({}, eviction, {**eviction, "metadata": {"name": "web-1"}}):
-        refused = api.post(one, body).expect(400, "BadRequest")
-        assert refused["message"] == "name in URL does not match name in Eviction object"
-    api.post(one, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-0"}}).expect(400, "BadRequest")
-    evict(api, namespace, "web-0", {"gracePeriodSeconds": "x"}).expect(400, "BadRequest")
-    evict(api, namespace, "web-0", {"propagationPolicy": "No"}).expect(422, "Invalid")
-    for answer in (api.get(one), api.put(one, eviction), api.delete(one)):
-        answer.expect(405, "MethodNotAllowed")

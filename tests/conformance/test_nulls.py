@@ -55,24 +55,6 @@ def test_a_crd_with_nulls_is_served_and_can_be_deleted(api: Api, namespace: str,
     eventually(lambda: api.get(definition).status, lambda status: status == 404)
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason", "field"),
-    [
-        ({"/spec": None}, "FieldValueRequired", "spec.group"),
-        ({"/spec/names": None}, "FieldValueRequired", "spec.names.plural"),
-        ({"/spec/versions": None}, "FieldValueInvalid", "spec.versions"),
-        ({"/spec/versions": [None]}, "FieldValueRequired", "spec.versions[0].schema.openAPIV3Schema"),
-        ({"/spec/versions/0/schema": None}, "FieldValueRequired", "spec.versions[0].schema.openAPIV3Schema"),
-        ({_SCHEMA: None}, "FieldValueRequired", "spec.versions[0].schema.openAPIV3Schema"),
-        ({"/metadata": None}, "FieldValueRequired", "metadata.name"),
-    ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
-)
-def test_a_null_in_a_crd_where_something_must_be_is_422(api: Api, changes: Json, reason: str, field: str) -> None:
-    refused = api.post(path("customresourcedefinitions"), crd_with(**changes)).expect(422, "Invalid")
-    assert (reason, field) in causes(refused)
-
-
 def test_a_null_in_a_built_in_kind_is_no_value(api: Api, namespace: str) -> None:
     body: Json = {"metadata": {"name": "c", "labels": {"a": None}, "annotations": None}, "data": {"b": None}}
     created = api.post(path("configmaps", namespace), {**body, "binaryData": None}).expect(201)

@@ -40,13 +40,6 @@ def test_a_stateful_set_is_stored_with_its_defaults(api: Api, namespace: str) ->
         assert stored["spec"]["updateStrategy"] == strategy
 
 
-def test_one_that_has_no_service_says_so(api: Api, namespace: str) -> None:
-    body = stateful_set("web", replicas=0)
-    del body["spec"]["serviceName"]
-    stored = api.post(path("statefulsets", namespace), body, dryRun="All").expect(201)
-    assert stored["spec"]["serviceName"] == ""
-
-
 @pytest.mark.parametrize(
     ("spec", "reason", "field", "why"),
     [
@@ -218,18 +211,6 @@ def test_a_new_one_adopts_the_pods_that_an_older_one_left(api: Api, namespace: s
         assert each["metadata"]["ownerReferences"] == [
             owner_reference(second, controller=True, blockOwnerDeletion=True)
         ]
-
-
-def test_a_pod_that_no_longer_matches_is_let_go_and_keeps_its_name(api: Api, namespace: str) -> None:
-    create(api, namespace, replicas=1)
-    await_pods(api, namespace, "web-0")
-    one = path("pods", namespace, "web-0")
-    api.merge(one, {"metadata": {"labels": {"app": "other"}}}).expect(200)
-    let_go = eventually(lambda: api.get(one).expect(200), lambda found: "ownerReferences" not in found["metadata"])
-    await_status(api, namespace, replicas=0)
-    api.delete(one).expect(200)
-    replacement = await_pods(api, namespace, "web-0")["web-0"]
-    assert replacement["metadata"]["uid"] != let_go["metadata"]["uid"]
 
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])

@@ -102,14 +102,6 @@ async def test_the_administrator_of_its_kubeconfig_may_do_everything(running: Si
     assert (config["current-context"], config["clusters"][0]["cluster"]["server"]) == ("simulator", running.server)
 
 
-async def test_users_whose_names_look_alike_have_a_kubeconfig_each(running: Simulator) -> None:
-    found = [running.user_kubeconfig(*who) for who in (("a:b",), ("a-b",), ("a:b", ["staff"]))]
-    assert len({path.read_text() for path in found}) == len(set(found)) == 3
-    administrator = running.kubeconfig_path.read_text()
-    running.user_kubeconfig("lab-admin")
-    assert running.kubeconfig_path.read_text() == administrator
-
-
 async def test_a_folder_of_a_service_account_is_what_its_pod_would_have(running: Simulator) -> None:
     folder = await running.service_account_dir("default", "robot")
     first = (folder / "token").read_text()

@@ -108,25 +108,6 @@ async def test_a_paused_deployment_keeps_what_still_has_pods(world: World) -> No
     assert set(world.sizes()) == {"web:1", "web:2"}
 
 
-async def test_a_replica_set_that_has_the_name_already_is_avoided(world: World) -> None:
-    await deploy(world, replicas=1)
-    [name] = world.names(REPLICA_SETS)
-    await world.delete(DEPLOYMENTS, "web", "Orphan")
-    await world.settle()
-    await world.merge(REPLICA_SETS, name, {"metadata": {"labels": {"app": "other"}}})
-    await deploy(world, replicas=1)
-    await world.until(lambda: world.get(DEPLOYMENTS, "web")["status"].get("collisionCount") == 1)
-    await world.until(lambda: len(world.names(REPLICA_SETS)) == 2)
-
-
-async def test_a_replica_set_whose_labels_no_longer_match_is_let_go(world: World) -> None:
-    await deploy(world, replicas=1)
-    [name] = world.names(REPLICA_SETS)
-    await world.merge(REPLICA_SETS, name, {"metadata": {"labels": {"app": "other"}}})
-    await world.settle()
-    assert "ownerReferences" not in world.get(REPLICA_SETS, name)["metadata"]
-
-
 async def test_nothing_is_written_once_all_is_as_it_should_be(world: World) -> None:
     await deploy(world, replicas=2)
     await world.ready()

@@ -13,7 +13,6 @@ from typing import Any
 
 import aiohttp
 import orjson
-from multidict import CIMultiDictProxy
 
 from kube_simulator.access.identities import ANONYMOUS
 from kube_simulator.access.rbac import Authorizer
@@ -59,7 +58,7 @@ class StubVerbs:
             raise self.fail
         if asked.verb == "create":
             named("created")
-            return Answer(201, self.body, headers=(("Warning", '299 - "one"'), ("Warning", '299 - "two"')))
+            return Answer(201, self.body)
         return Answer(200, self.body)
 
 
@@ -86,11 +85,6 @@ class Reply:
         found: Json = orjson.loads(self.body)
         return found
 
-    def all(self, header: str) -> list[str]:
-        """The values of a header that may stand several times."""
-        assert isinstance(self.headers, CIMultiDictProxy)
-        return self.headers.getall(header)
-
 
 @dataclass(slots=True)
 class Served:
@@ -110,9 +104,6 @@ class Served:
 
     def put(self, name: str, **metadata: Any) -> Json:
         return self.store.put(_LEASES, lease(name, **metadata))
-
-    def delete(self, name: str) -> Json:
-        return self.store.delete(_LEASES, "a", name)
 
     async def get(self, path: str, **headers: str) -> Reply:
         return await self.request("GET", path, None, **headers)
@@ -153,7 +144,7 @@ def authenticate(_certificate: bytes | None, authorization: str | None) -> User:
 
 
 @asynccontextmanager
-async def served(directory: Path, *, streaming_lists: bool = True) -> AsyncIterator[Served]:
+async def served(directory: Path) -> AsyncIterator[Served]:
     """A server that runs."""
     store, registry = Store(), Registry()
     for resource in kubernetes.builtin_resources():
@@ -171,7 +162,7 @@ async def served(directory: Path, *, streaming_lists: bool = True) -> AsyncItera
             audit=audit,
             is_known=kubernetes.is_known,
             now=lambda: NOW,
-            streaming_lists=streaming_lists,
+            streaming_lists=True,
         )
     )
     async with aiohttp.ClientSession() as client:

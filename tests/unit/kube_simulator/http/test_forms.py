@@ -16,13 +16,15 @@ from kube_simulator.schema.node import of_schema
 from kube_simulator.values import Json
 
 NOW = datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
-TABLE, METADATA = Representation("table"), Representation("metadata")
 NAME = Column({"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}, ".metadata.name")
 SIZE = Column({"name": "Size", "type": "integer", "format": "", "description": "", "priority": 0}, ".spec.size")
 WIDGETS = Resource(
     "example.com", "v1", "widgets", "Widget", "widget", True, of_schema({"type": "object"}),
     columns=(NAME, SIZE), custom=True,
 )  # fmt: skip
+
+
+METADATA = Representation("metadata")
 
 
 def widget(name: str, size: int = 1, version: str = "7") -> Json:
@@ -36,16 +38,6 @@ def one(found: Json, shape: Representation, **query: str) -> Json:
 
 def many(resource: Resource, items: list[Json], shape: Representation, **query: str) -> Json:
     return forms.many(resource, items, {"resourceVersion": "9"}, shape, query, NOW)
-
-
-def test_a_row_may_carry_the_object_or_nothing() -> None:
-    [row] = one(widget("w"), TABLE, includeObject="Object")["rows"]
-    assert row["object"] == widget("w")
-    [row] = one(widget("w"), TABLE, includeObject="None")["rows"]
-    assert row["object"] is None
-    with pytest.raises(ApiError, match="must be 'Metadata', 'Object', 'None', or empty") as refused:
-        one(widget("w"), TABLE, includeObject="All")
-    assert refused.value.code == 400
 
 
 def test_the_form_of_a_list_is_none_of_an_object_and_the_other_way_round() -> None:
@@ -64,16 +56,6 @@ def lines(shape: Representation, *events: tuple[str, Json], **query: str) -> lis
 
 BOOKMARK: Json = {"kind": "Widget", "apiVersion": "example.com/v1", "metadata": {"resourceVersion": "8"}}
 ERROR: Json = {"kind": "Status", "code": 410, "metadata": {}}
-
-
-def test_tables_in_a_watch_name_their_columns_once() -> None:
-    events = [("BOOKMARK", BOOKMARK), ("ADDED", widget("w", 2)), ("DELETED", widget("w", 3)), ("ERROR", ERROR)]
-    first, second, third, error = lines(TABLE, *events)
-    assert [column["name"] for column in first["object"]["columnDefinitions"]] == ["Name", "Size"]
-    assert (first["type"], first["object"]["metadata"]) == ("BOOKMARK", {"resourceVersion": "8"})
-    assert (second["object"]["columnDefinitions"], second["object"]["rows"][0]["cells"]) == (None, ["w", 2])
-    assert (third["type"], third["object"]["rows"][0]["object"]["kind"]) == ("DELETED", "PartialObjectMetadata")
-    assert error == {"type": "ERROR", "object": ERROR}
 
 
 def test_a_watch_may_bring_metadata_alone() -> None:

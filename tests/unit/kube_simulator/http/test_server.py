@@ -53,13 +53,6 @@ async def test_a_refusal_is_a_status_in_the_form_that_the_client_reads(api: Serv
     assert (await api.get(f"{LEASES}/l", Accept="text/html")).status == 406
 
 
-async def test_a_body_over_the_limit_is_413(api: Served) -> None:
-    answer = await api.request("POST", LEASES, b"x" * (3 * 2**20 + 1))
-    assert (answer.status, answer.json["reason"]) == (413, "RequestEntityTooLarge")
-    assert api.verbs.asked == []
-    assert (await api.request("POST", LEASES, b"x" * 3 * 2**20)).status == 201
-
-
 async def test_a_large_answer_is_compressed(api: Served) -> None:
     api.verbs.body = b"x" * 200_000
     async with aiohttp.ClientSession(auto_decompress=False) as client:

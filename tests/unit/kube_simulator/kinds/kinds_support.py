@@ -6,24 +6,12 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from kube_simulator.errors import Cause
-from kube_simulator.kinds.metadata import metadata_problems
 from kube_simulator.kinds.strategies import strategy_of
 from kube_simulator.resources import Resource
 from kube_simulator.schema.kubernetes import builtin_resources
 from kube_simulator.values import Json
 
 NOW = datetime(2026, 11, 21, 15, tzinfo=UTC)
-NAME_PART = (
-    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
-    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-)
-LABEL_VALUE = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
-    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
-    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-)
 
 
 @cache
@@ -42,18 +30,3 @@ def created(kind: Resource, body: Json) -> Json:
     """What is stored of a new object."""
     strategy = strategy_of(kind)
     return strategy.complete(strategy.default(strategy.prepare_create(body)), None)
-
-
-def causes(kind: Resource, new: Json, old: Json | None = None) -> list[Cause]:
-    """Everything that is wrong with an object."""
-    return metadata_problems(kind, new, old) + strategy_of(kind).validate(new, old)
-
-
-def problems(kind: Resource, new: Json, old: Json | None = None) -> set[str]:
-    """Like `causes`, each as a message has it: field and what is wrong there."""
-    return {f"{cause.field}: {cause.message}" for cause in causes(kind, new, old)}
-
-
-def refused(kind: Resource, **fields: Any) -> set[str]:
-    """What is wrong with a new object that has these fields."""
-    return problems(kind, created(kind, an(kind, **fields)))

@@ -71,12 +71,3 @@ def test_restarts_are_counted_and_the_last_one_dated() -> None:
 def test_a_pod_that_is_being_deleted_is_said_to_end() -> None:
     assert shown({"phase": "Running"}, deleted=True)[2] == "Terminating"
     assert shown({"phase": "Succeeded"}, deleted=True)[2] == "Succeeded"
-
-
-def test_in_wide_there_is_where_it_runs() -> None:
-    assert shown({"phase": "Running"})[4:] == ["60s", "<none>", "<none>", "<none>", "<none>"]
-    gated = {"conditions": [{"type": "g", "status": "True"}, {"type": "h", "status": "False"}]}
-    placed = {"phase": "Running", "podIPs": [{"ip": "1.2.3.4"}], "nominatedNodeName": "m", **gated}
-    gates = [{"conditionType": each} for each in "ghi"]
-    assert shown(placed, nodeName="n", readinessGates=gates)[5:] == ["1.2.3.4", "n", "m", "1/3"]
-    assert shown({"phase": "Running", "podIP": "1.2.3.5"})[5] == "1.2.3.5"

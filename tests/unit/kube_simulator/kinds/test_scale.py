@@ -12,9 +12,7 @@ from kube_simulator.kinds import scale
 from kube_simulator.resources import Resource, ScalePaths
 from kube_simulator.schema.custom import node_of
 from kube_simulator.values import Json
-from tests.unit.kube_simulator.kinds.kinds_support import resource
 
-DEPLOYMENTS = resource("deployments.apps")
 FREE = node_of({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
 WIDGETS = Resource(
     *("example.com", "v1", "widgets", "Widget", "widget"),
@@ -24,11 +22,6 @@ WIDGETS = Resource(
     scale=ScalePaths(".spec.a.size", ".status.reps", ".status.selector"),
 )
 METADATA = {"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "7", "creationTimestamp": "t", "labels": {}}
-
-
-def deployment(wanted: int = 2, **status: Any) -> Json:
-    selector = {"matchLabels": {"a": "b"}}
-    return {"metadata": METADATA, "spec": {"replicas": wanted, "selector": selector}, "status": status}
 
 
 def widget(spec: object = None, **status: Any) -> Json:
@@ -50,17 +43,3 @@ def test_a_custom_resource_that_does_not_say_how_many_has_no_scale(spec: object)
         scale.read(WIDGETS, widget(spec))
     assert error.value.code == 500
     assert 'the spec replicas field ".spec.a.size" does not exist' in error.value.message
-
-
-@pytest.mark.parametrize(
-    "wanted",
-    [{"spec": {"replicas": 3}}, {"kind": "Scale", "metadata": {"name": "a", "uid": "u"}, "spec": {"replicas": 3}}],
-)
-def test_a_scale_changes_the_number_and_nothing_else(wanted: Json) -> None:
-    old = deployment()
-    new = scale.written(DEPLOYMENTS, old, wanted)
-    assert new == {**old, "spec": {**old["spec"], "replicas": 3}}
-    assert old["spec"]["replicas"] == 2
-    made = scale.written(WIDGETS, {**widget({"b": 1}), "x": 1}, wanted)
-    assert (made["spec"], made["x"]) == ({"b": 1, "a": {"size": 3}}, 1)
-    assert scale.written(WIDGETS, widget(None), wanted)["spec"] == {"a": {"size": 3}}

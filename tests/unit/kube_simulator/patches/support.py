@@ -35,9 +35,7 @@ THINGS: Final = _things()
 THING: Final[Shape] = shape_of(THINGS.schema)
 BUILTIN: Final = {resource.full_name: resource for resource in kubernetes.builtin_resources()}
 CONFIG_MAPS: Final = BUILTIN["configmaps"]
-CONFIG_MAP: Final[Shape] = shape_of(CONFIG_MAPS.schema)
 DEPLOYMENTS: Final = BUILTIN["deployments.apps"]
-DEPLOYMENT: Final[Shape] = shape_of(DEPLOYMENTS.schema)
 
 
 def thing(spec: Json | None = None, /, **metadata: Any) -> Json:
@@ -81,8 +79,3 @@ def owners(found: Json) -> dict[tuple[str, str], Json]:
         (entry["manager"], entry["operation"]): entry["fieldsV1"]
         for entry in found["metadata"].get("managedFields", [])
     }
-
-
-def names(fields: Json) -> list[str]:
-    """A set of one level, as names."""
-    return sorted(step[2:] for step in fields if step != ".")

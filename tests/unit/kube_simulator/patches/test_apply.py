@@ -1,4 +1,3 @@
-import copy
 from typing import Any
 
 import pytest
@@ -121,14 +120,6 @@ def test_an_endpoint_s_writer_owns_only_what_the_endpoint_changes() -> None:
     assert applied(ready, both, subresource="status", now=LATER) is ready
 
 
-def test_nothing_is_changed_in_place() -> None:
-    live = applied(None, config_map({"k": "1", "l": "1"}))
-    body = config_map({"k": "2"}, labels={"a": "b"})
-    before = copy.deepcopy((live, body))
-    applied(live, body)
-    assert (live, body) == before
-
-
 NAMES = st.sampled_from(["a", "b", "c"])
 SPECS = st.fixed_dictionaries(
     {},
@@ -168,18 +159,3 @@ def test_after_a_forced_apply_nobody_else_owns_a_field_that_it_changed(others: J
     after = applied(live, thing(mine), force=True)
     before_count = len(list(paths(owners(live).get(("other", "Apply"), {}))))
     assert len(list(paths(owners(after).get(("other", "Apply"), {})))) == before_count - lost
-
-
-@given(SPECS, SPECS)
-@EXAMPLES
-def test_who_applies_nothing_in_the_end_leaves_what_the_other_applied(others: Json, mine: Json) -> None:
-    alone = applied(None, thing({**others, "s": "always there"}), "other")
-    try:
-        both = applied(alone, thing(mine))
-    except ApiError:
-        return
-    left = applied(both, thing())
-    assert owners(left) == owners(alone)
-    # What the other applied empty and this one filled becomes null when it is emptied again, on a real server too.
-    kept = {key for key, value in alone["spec"].items() if value not in ({}, [])}
-    assert kept <= {key for key, value in left["spec"].items() if value is not None} <= alone["spec"].keys()

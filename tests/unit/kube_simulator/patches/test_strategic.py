@@ -88,14 +88,6 @@ def test_an_object_is_replaced_or_emptied_by_a_directive() -> None:
     assert merged({"$patch": "delete"}) == {}
 
 
-def test_a_volume_retains_the_keys_that_the_patch_says() -> None:
-    kept = {"name": "v", "$retainKeys": ["name", "configMap"], "configMap": {"name": "x"}}
-    assert pod(volumes=[kept])["volumes"] == [
-        {"name": "v", "configMap": {"name": "x"}},
-        {"name": "w", "emptyDir": {}},
-    ]
-
-
 def test_the_order_of_elements_can_be_asked_for() -> None:
     order = {"$setElementOrder/containers": [{"name": "side"}, {"name": "n"}, {"name": "web"}]}
     assert names({"name": "n", "image": "x"}, **order) == ["side", "n", "web"]

@@ -17,7 +17,6 @@ FIELDS: dict[str, tuple[Json, list[Any]]] = {
     "int": (INTEGER, ["3", True, 1.5, 3.0, 2**63, 2**63 - 1, -(2**63) - 1, None, [], {}, 1e20]),
     "int32": ({**INTEGER, "format": "int32"}, ["3", True, 1.5, 3.0, 2**31, -(2**31) - 1, None, [], {}]),
     "int64": ({**INTEGER, "format": "int64"}, ["x", True, 1.5, 2**63, {}, []]),
-    "num": ({"type": "number"}, ["x", 1, True, None, 3.5]),
     "flt": ({"type": "number", "format": "float"}, [1, 1e39, "x", True, []]),
     "dbl": ({"type": "number", "format": "double"}, [1, "x"]),
     "str": (TEXT, [1, 1.5, True, None, [], {}, 2**63]),
@@ -28,17 +27,14 @@ FIELDS: dict[str, tuple[Json, list[Any]]] = {
     ),
     "map": (an_object(additionalProperties=INTEGER), [{"a": "x"}, {"a.b": "x", "c": 1.5}, {"a": None}, []]),
     "arr": (a_list(TEXT), ["x", {}, [1], ["a", None], [["a"]]]),
-    "nul": ({**TEXT, "nullable": True}, [None, 1]),
     "rng": ({**INTEGER, "minimum": 1, "maximum": 10}, [0, 11, 5]),
     "rngx": (
         {"type": "number", "minimum": 0, "exclusiveMinimum": True, "maximum": 5, "exclusiveMaximum": True},
         [0, 5, 0.5, 1],
     ),
     "mult": ({**INTEGER, "multipleOf": 5}, [7, 10]),
-    "multf": ({"type": "number", "multipleOf": 0.5}, [0.7, 1.5]),
     "len": ({**TEXT, "minLength": 2, "maxLength": 4}, ["a", "abcde", "äöüß", "ä"]),
     "pat": ({**TEXT, "pattern": "^[a-z]+$"}, ["A", "ab\n", "", "ab"]),
-    "pat2": ({**TEXT, "pattern": "b"}, ["abc", "a"]),
     "pat3": (
         {**TEXT, "pattern": r"^[[:alpha:]][]\w-]*(?i:x)\.\x{41}[[a&&b]\z|^\Q(\E$"},
         ["aX.Ab", "a]-x.A[", "(", "a]x.A&", "aX.A", "a.A[", "(\n"],
@@ -60,7 +56,6 @@ FIELDS: dict[str, tuple[Json, list[Any]]] = {
         [[{"k": "a", "n": 1}, {"k": "a", "n": 1}], [{"k": "a", "n": 1}, {"k": "a", "n": 2}]],
     ),
     "either": (EITHER, [1, "a", 1.5, True, None, [], 2**31, 2.0]),
-    "eitherx": ({**EITHER, "maxLength": 3, "pattern": "^a", "minimum": 5}, ["abcd", "b", 3, 7]),
     "any": (OPEN, [1, None, {"a": None}]),
     "free": (
         an_object({"a": INTEGER, "o": an_object({"z": TEXT})}, **OPEN),
@@ -98,7 +93,6 @@ FORMATS: dict[str, list[str]] = {
     "cidr": ["1.2.3.4/8", "1.2.3.4", "::/0", "1.2.3.4/33", "01.2.3.4/8"],
     "uuid": ["12345678-1234-1234-1234-123456789abc", "12345678123412341234123456789ABC", "x"],
     "byte": ["YQ==", "YQ=", "!", "", "YWI", "-_8="],
-    "password": ["x"],
     "date": ["2026-01-02", "2026-1-2", "2026-02-30", "x", "20260102"],
     "duration": ["1h30m", "PT1H", "1.5h", "-1h", "3 days", "", "0", "5", "1h 2x", "12 parsecs", "1d"],
     "date-time": [
@@ -106,10 +100,8 @@ FORMATS: dict[str, list[str]] = {
         *("2026-01-02T03:04:05.123+01:00", "2026-01-02T24:04:05Z", "2026-01-02T03:04:60Z", "x", "2026-02-30T00:00:00Z"),
         *("", "2026-01-02T03:04:05,5Z", "2026-01-02T03:04:05+0100"),
     ],
-    "datetime": ["2026-01-02T03:04:05Z", "x"],
     "k8s-short-name": ["a-b", "A", "-a", "a" * 64],
     "k8s-long-name": ["a.b", "A", "a..b", "a" * 254],
-    "unheard-of": ["x"],
 }
 for _format, _values in FORMATS.items():
     FIELDS[f"f-{_format}"] = ({**TEXT, "format": _format}, list(_values))

@@ -25,7 +25,6 @@ def by_keys(*keys: str) -> Json:
 
 OPEN: Json = {"x-kubernetes-preserve-unknown-fields": True}
 EITHER: Json = {"x-kubernetes-int-or-string": True}
-EMBEDDED: Json = {"x-kubernetes-embedded-resource": True}
 
 
 def ruled(schema: Json, *rules: Json) -> Json:

@@ -7,7 +7,6 @@ import pytest
 from kube_simulator.errors import ApiError
 from kube_simulator.store.label_selectors import (
     from_label_selector,
-    label_key_problems,
     parse_labels,
 )
 from kube_simulator.values import Json
@@ -21,11 +20,6 @@ VALUE = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
     "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
     "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-)
-PREFIX = (
-    "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and "
-    "must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
 
 OBJECTS = {
@@ -47,36 +41,23 @@ def selected(text: str) -> str:
     ("selector", "expected"),
     [
         ("", "abcdef"),
-        (" \t", "abcdef"),
         ("color=red", "ab"),
-        ("color == red", "ab"),
         ("color!=red", "cdef"),
         ("color", "abce"),
         ("!color", "df"),
-        ("! color", "df"),
         ("color in (red,green)", "abc"),
-        ("color in(red)", "ab"),
         ("color notin (red)", "cdef"),
         ("color\tnotin\r\n( red , green )", "def"),
         ("color=red,size=1", "a"),
-        ("color,size notin (1)", "bce"),
-        ("color=red,color=green", ""),
         ("color=", "e"),
-        ("color==,in", "e"),
         ("color!=", "abcdf"),
         ("color in ()", "e"),
-        ("color in (,)", "e"),
-        ("color in (green,)", "ce"),
         ("color in (,green)", "ce"),
-        ("color in (red,,green)", "abce"),
         ("in", "e"),
-        ("in in (in)", "e"),
         ("in=in", "e"),
         ("!in,!color", "df"),
-        ("notin", ""),
         ("size>1", "b"),
         ("size > 0, size < 2", "a"),
-        ("size<01", ""),
         ("example.com/x=y", "f"),
     ],
 )
@@ -88,33 +69,14 @@ def test_what_is_selected(selector: str, expected: str) -> None:
     ("selector", "said"),
     [
         ("color in red", "unable to parse requirement: found 'red' expected: '('"),
-        ("a in", "unable to parse requirement: found '' expected: '('"),
-        ("a in [b]", "unable to parse requirement: found '[b]' expected: '('"),
         ("a in (", "unable to parse requirement: found '', expected: ',', ')' or identifier"),
-        ("a in (=)", "unable to parse requirement: found '=', expected: ',', ')' or identifier"),
-        ("a in (b,c", "unable to parse requirement: found '', expected: ',' or ')'"),
         ("a in (b c)", "unable to parse requirement: found 'c', expected: ',' or ')'"),
-        ("a in (b,", "unable to parse requirement: found '', expected: ',', or identifier"),
-        ("a in (b,!c)", "unable to parse requirement: found '!', expected: ',', or identifier"),
         ("a b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"),
-        ("a gt 1", "unable to parse requirement: found 'gt', expected: in, notin, =, ==, !=, gt, lt"),
-        ("a!b", "unable to parse requirement: found '!', expected: in, notin, =, ==, !=, gt, lt"),
-        ("ain (b)", "unable to parse requirement: found '(', expected: in, notin, =, ==, !=, gt, lt"),
         ("!", "unable to parse requirement: found '', expected: identifier"),
-        ("!!a", "unable to parse requirement: found '!', expected: identifier"),
-        ("a=b,!", "unable to parse requirement: found '', expected: identifier"),
-        ("a=(b)", "unable to parse requirement: found '(', expected: identifier"),
         ("a<=5", "unable to parse requirement: found '=', expected: identifier"),
-        ("a=>5", "unable to parse requirement: found '>', expected: identifier"),
         ("=b", "found '=', expected: !, identifier, or 'end of string'"),
-        (",a", "found ',', expected: !, identifier, or 'end of string'"),
         ("a=b c", "found 'c', expected: ',' or 'end of string'"),
-        ("a!=b=c", "found '=', expected: ',' or 'end of string'"),
-        ("a==b==c", "found '==', expected: ',' or 'end of string'"),
-        ("!a=b", "found '=', expected: ',' or 'end of string'"),
-        ("a in (x)(y)", "found '(', expected: ',' or 'end of string'"),
         ("a=b,,c", "found ',', expected: identifier after ','"),
-        ("a,", "found '', expected: identifier after ','"),
         (
             "a > x",
             "unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value must be "
@@ -126,10 +88,7 @@ def test_what_is_selected(selector: str, expected: str) -> None:
             "an integer",
         ),
         ("a<-1", f'unable to parse requirement: values[0][a]: Invalid value: "-1": {VALUE}'),
-        ("a!=-b", f'unable to parse requirement: values[0][a]: Invalid value: "-b": {VALUE}'),
-        ('a=b"c', f'unable to parse requirement: values[0][a]: Invalid value: "b\\"c": {VALUE}'),
         ("-a", f'unable to parse requirement: <nil>: Invalid value: "-a": {NAME}'),
-        ("!é", f'unable to parse requirement: <nil>: Invalid value: "é": {NAME}'),
         ("/x", 'unable to parse requirement: <nil>: Invalid value: "/x": prefix part must be non-empty'),
         (
             "a in (-b,c,-d)",
@@ -142,34 +101,6 @@ def test_what_cannot_be_read_is_400_in_the_words_of_kubernetes(selector: str, sa
     with pytest.raises(ApiError) as refused:
         parse_labels(selector)
     assert (refused.value.code, refused.value.message) == (400, said)
-
-
-@pytest.mark.parametrize(
-    ("key", "problems"),
-    [
-        ("app", []),
-        ("example.com/App_1.x", []),
-        ("x" * 63, []),
-        ("x" * 64, ["name part must be no more than 63 bytes"]),
-        ("a/-" + "y" * 63, ["name part must be no more than 63 bytes", NAME]),
-        ("é" * 40, ["name part must be no more than 63 bytes", NAME]),
-        ("x" * 254 + "/a", ["prefix part must be no more than 253 bytes"]),
-        ("ABC.d/e", [PREFIX]),
-        ("X/-y", [PREFIX, NAME]),
-        ("x/", ["name part must be non-empty", NAME]),
-        (
-            "foo/bar/baz",
-            [
-                "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end "
-                "with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
-                "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and "
-                "'/' (e.g. 'example.com/MyName')"
-            ],
-        ),
-    ],
-)
-def test_problems_of_a_label_s_key(key: str, problems: list[str]) -> None:
-    assert label_key_problems(key) == problems
 
 
 @pytest.mark.parametrize(

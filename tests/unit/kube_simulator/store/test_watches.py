@@ -70,18 +70,6 @@ def says_nothing(stream: Stream) -> bool:
 # Where it begins.
 
 
-async def test_a_plain_watch_of_the_future_tells_nothing_of_the_present(
-    watches: Watches, store: Store, clock: FakeClock
-) -> None:
-    stream = follow(watches, resourceVersion=6, **BOOKMARKS)
-    put(store, "c")
-    clock.advance(61)
-    assert says_nothing(stream)
-    put(store, "d")
-    put(store, "e")
-    assert await told(stream) == [("ADDED", "e", 7)], "6 is what the reader says to have seen"
-
-
 # What is forgotten.
 
 
@@ -131,33 +119,11 @@ async def test_a_collection_may_be_served_anew_alone(watches: Watches) -> None:
 # What it tells.
 
 
-async def test_the_past_is_told_in_the_same_words(watches: Watches, store: Store) -> None:
-    query = {"resourceVersion": "4", "labelSelector": "color=red"}
-    live = follow(watches, **query)
-    put(store, "a", labels={"color": "green"})
-    put(store, "a", labels={"color": "red"})
-    put(store, "a", labels={"color": "red"}, x=1)
-    store.delete(LEASES.collection, "ns", "a")
-    events = await live.batch()
-    assert [type_ for type_, _ in events] == ["DELETED", "ADDED", "MODIFIED", "DELETED"]
-    assert await follow(watches, **query).batch() == events
-
-
 async def test_a_batch_is_bounded_and_nothing_is_lost(watches: Watches) -> None:
     stream = follow(watches, "", **STREAMING)
     batches = [await stream.batch(3), await stream.batch(3)]
     assert [len(batch) for batch in batches] == [3, 1]
     assert says_nothing(stream)
-
-
-async def test_a_reader_waits_for_the_next_event(watches: Watches, store: Store) -> None:
-    stream = follow(watches, resourceVersion=4)
-    reader = asyncio.create_task(stream.batch())
-    await asyncio.sleep(0)
-    assert not reader.done()
-    put(store, "c")
-    put(store, "d")
-    assert [each["metadata"]["name"] for _, each in await reader] == ["c", "d"]
 
 
 async def test_a_reader_that_is_cancelled_loses_nothing(watches: Watches, store: Store) -> None:
@@ -233,11 +199,6 @@ async def test_the_server_draws_how_long_a_watch_lasts_that_does_not_say(store: 
     clock.advance(1800)
     assert await told(stream) == []
     assert asked == [(1800.0, 3600.0)]
-
-
-async def test_a_negative_timeout_is_over_before_anything_is_told(watches: Watches) -> None:
-    assert await rest(follow(watches, timeoutSeconds=-1)) == []
-    assert not watches.streams
 
 
 async def test_a_waiting_reader_is_woken_by_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
