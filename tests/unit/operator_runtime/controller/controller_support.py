@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from operator_runtime.client.retry import Backoff
 from operator_runtime.controller.controller import Controller, Outcome, Result
@@ -71,6 +72,19 @@ async def running(controller: Controller[str]) -> AsyncIterator[asyncio.Task[Non
     finally:
         controller.stop()
         await asyncio.wait_for(task, DEADLINE_S)
+
+
+@asynccontextmanager
+async def playing(
+    reconcile: Callable[[str], Awaitable[Result]], **settings: Any
+) -> AsyncIterator[tuple[Controller[str], Outcomes]]:
+    """A controller of a quick queue with the key "a" in it, and what becomes of it."""
+    outcomes = Outcomes()
+    given: dict[str, Any] = {"queue": quick_queue(), "observer": outcomes} | settings
+    controller = Controller("memcached", reconcile, **given)
+    async with running(controller):
+        controller.queue.add("a")
+        yield controller, outcomes
 
 
 async def never() -> Result:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,7 +13,15 @@ import pytest
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store
 from operator_runtime.client.api_client import APPLY_PATCH, MERGE_PATCH
-from operator_runtime.client.errors import AnswerTooLong, Conflict, Expired, Forbidden, MalformedAnswer, NotFound
+from operator_runtime.client.errors import (
+    AnswerTooLong,
+    Conflict,
+    Expired,
+    Forbidden,
+    KubeError,
+    MalformedAnswer,
+    NotFound,
+)
 from operator_runtime.controller.client import Client
 from operator_runtime.controller.controller import ReconcileContext, current_reconcile
 from operator_runtime.objects.kinds import Object, PlainObject, UnreadableObject, plain, typed
@@ -103,6 +112,8 @@ async def test_an_answer_that_is_no_object_at_all_says_nothing_about_the_object(
 
 
 async def test_a_list_is_read_page_by_page(at: Fixture) -> None:
+    await at.client.list(SHELLS, "ns", "app=x", fields="metadata.name=a")
+    assert at.server.sent.pop().query["fieldSelector"] == "metadata.name=a"
     at.server.pages = 2
     for name in "abcde":
         at.server.store(f"{COLLECTION}/{name}", shell(name=name))
@@ -111,11 +122,6 @@ async def test_a_list_is_read_page_by_page(at: Fixture) -> None:
     assert [each.query for each in at.server.sent] == [
         {"labelSelector": "app=x", "limit": "500"} | more for more in ({}, {"continue": "2"}, {"continue": "4"})
     ]
-
-
-async def test_a_list_is_selected_by_fields_as_well(at: Fixture) -> None:
-    await at.client.list(SHELLS, "ns", "app=x", fields="metadata.name=a")
-    assert at.server.last.query == {"labelSelector": "app=x", "fieldSelector": "metadata.name=a", "limit": "500"}
 
 
 async def test_a_list_whose_pages_expire_is_read_at_once(at: Fixture) -> None:
@@ -128,10 +134,6 @@ async def test_a_list_whose_pages_expire_is_read_at_once(at: Fixture) -> None:
 async def test_a_list_of_all_namespaces_names_none(at: Fixture) -> None:
     assert await at.client.list(SHELLS) == []
     assert at.server.last.path == "/apis/example.com/v1/shells"
-    with pytest.raises(ValueError, match="namespace is '' for a list of shells: name a namespace, or give None"):
-        await at.client.list(SHELLS, "")
-    with pytest.raises(ValueError, match="namespace is 'ns' for a list of farms"):
-        await at.client.list(FARMS, "ns")
 
 
 async def test_an_object_is_created_once(at: Fixture) -> None:
@@ -144,44 +146,53 @@ async def test_an_object_is_created_once(at: Fixture) -> None:
         await at.client.create(SHELLS, shell(2))
 
 
-async def test_an_apply_takes_fields_from_others_unless_told_not_to(at: Fixture) -> None:
+async def test_a_patch_and_an_apply_send_what_they_are_given_and_an_apply_takes_fields_from_others_unless_told(
+    at: Fixture,
+) -> None:
     await at.client.apply(SHELLS, shell(2))
     assert (at.server.last.method, at.server.last.path) == ("PATCH", PATH)
-    assert at.server.last.content_type == APPLY_PATCH
-    assert at.server.last.query == {**MANAGER, "force": "true"}
+    assert (at.server.last.content_type, at.server.last.query) == (APPLY_PATCH, {**MANAGER, "force": "true"})
     await at.client.apply(SHELLS, shell(2), force=False)
     assert at.server.last.query == MANAGER
-
-
-async def test_an_apply_needs_a_whole_name(at: Fixture) -> None:
-    with pytest.raises(ValueError, match="an apply needs the whole name"):
-        await at.client.apply(SHELLS, {"metadata": {"namespace": "ns", "generateName": "a-"}})
-
-
-async def test_nothing_is_sent_of_what_makes_no_sense(at: Fixture) -> None:
-    wrong: Any = "ns/a"
-    with pytest.raises(ValueError, match=r"metadata\.namespace is missing"):
-        await at.client.create(SHELLS, {"metadata": {"name": "a"}})
-    with pytest.raises(ValueError, match="the body's kind is 'Pod'"):
-        await at.client.apply(SHELLS, shell() | {"kind": "Pod"})
-    with pytest.raises(ValueError, match=r"metadata\.name is 'b'"):
-        await at.client.patch(SHELLS, KEY, shell(name="b"))
-    with pytest.raises(ValueError, match=r"patch spec\.replicas instead"):
-        await at.client.patch(SHELLS, KEY, {}, subresource="scale")
-    for call in (at.client.get(SHELLS, wrong), at.client.delete(SHELLS, wrong), at.client.patch(SHELLS, wrong, {})):
-        with pytest.raises(TypeError, match="give ObjectKey"):
-            await call
-    assert at.server.sent == []
-    with pytest.raises(ValueError, match="field_manager is empty"):
-        Client(at.server, field_manager="")
-
-
-async def test_a_patch_changes_what_it_names(at: Fixture) -> None:
-    at.server.store(PATH, shell(2))
-    changed = await at.client.patch(SHELLS, KEY, {"spec": {"size": 4}})
-    assert changed.spec.size == 4
+    assert (await at.client.patch(SHELLS, KEY, {"spec": {"size": 4}})).spec.size == 4
     assert (at.server.last.content_type, at.server.last.query) == (MERGE_PATCH, MANAGER)
     assert at.server.last.body == {"spec": {"size": 4}}
+
+
+WRONG: Any = "ns/a"
+GENERATED = {"metadata": {"namespace": "ns", "generateName": "a-"}}
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (
+            lambda client: client.create(SHELLS, {"metadata": {"name": "a"}}),
+            ValueError,
+            "metadata.namespace is miss",
+        ),
+        (lambda client: client.apply(SHELLS, shell() | {"kind": "Pod"}), ValueError, "the body's kind is 'Pod'"),
+        (lambda client: client.apply(SHELLS, GENERATED), ValueError, "an apply needs the whole name"),
+        (lambda client: client.patch(SHELLS, KEY, shell(name="b")), ValueError, "metadata.name is 'b'"),
+        (lambda client: client.patch(SHELLS, KEY, {}, subresource="scale"), ValueError, "patch spec.replicas instead"),
+        (lambda client: client.list(SHELLS, ""), ValueError, "namespace is '' for a list of shells: name a namespace"),
+        (lambda client: client.list(FARMS, "ns"), ValueError, "namespace is 'ns' for a list of farms"),
+        (lambda client: client.get(SHELLS, WRONG), TypeError, "give ObjectKey"),
+        (lambda client: client.delete(SHELLS, WRONG), TypeError, "give ObjectKey"),
+        (lambda client: client.patch(SHELLS, WRONG, {}), TypeError, "give ObjectKey"),
+    ],
+)
+async def test_nothing_is_sent_of_what_makes_no_sense(
+    at: Fixture, call: Callable[[Client], Awaitable[object]], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=re.escape(said)):
+        await call(at.client)
+    assert at.server.sent == []
+
+
+def test_a_client_needs_a_name_for_its_writes(at: Fixture) -> None:
+    with pytest.raises(ValueError, match="field_manager is empty"):
+        Client(at.server, field_manager="")
 
 
 async def test_a_status_is_written_where_it_differs_and_on_that_version(at: Fixture) -> None:
@@ -189,10 +200,7 @@ async def test_a_status_is_written_where_it_differs_and_on_that_version(at: Fixt
     obj = await at.client.get(SHELLS, KEY)
     written = await at.client.patch_status(SHELLS, obj, Status(ready=1, pods=("p",)))
     assert at.server.last.path == f"{PATH}/status"
-    assert at.server.last.body == {
-        "metadata": {"resourceVersion": "101"},
-        "status": {"pods": ["p"], "note": None},
-    }
+    assert at.server.last.body == {"metadata": {"resourceVersion": "101"}, "status": {"pods": ["p"], "note": None}}
     assert written.status == Status(ready=1, pods=("p",))
     assert at.server.by_path[PATH]["status"]["foreign"] == 7
     with pytest.raises(Conflict):
@@ -221,9 +229,7 @@ async def test_a_kind_without_a_status_is_told_from_an_object_that_is_gone(at: F
     at.server.store(PATH, shell())
     obj = await at.client.get(SHELLS, KEY)
     at.server.refusals["PATCH"] = [NotFound(404, "NotFound", "not found")]
-    with pytest.raises(
-        NotFound, match=r"Shell has no status subresource: .* CustomResourceDefinition shells\.example\."
-    ):
+    with pytest.raises(NotFound, match=r"Shell has no status subresource: .* shells\.example\."):
         await at.client.patch_status(SHELLS, obj, Status(ready=2))
     del at.server.by_path[PATH]
     with pytest.raises(NotFound, match="a not found"):
@@ -261,9 +267,6 @@ async def test_a_page_that_is_too_long_is_asked_for_in_smaller_ones(at: Fixture)
     at.server.refusals["GET"] = [AnswerTooLong("it is"), AnswerTooLong("it is")]
     assert [each.name for each in await at.client.list(SHELLS, "ns")] == ["a", "b", "c"]
     assert [each.query["limit"] for each in at.server.sent] == ["500", "62", "7", "7"]
-
-
-async def test_an_object_alone_that_is_too_long_is_told(at: Fixture) -> None:
     at.server.refusals["GET"] = [AnswerTooLong("it is")] * 9
     with pytest.raises(AnswerTooLong):
         await at.client.list(SHELLS, "ns")
@@ -283,39 +286,32 @@ async def test_an_object_that_is_gone_need_not_be_deleted(at: Fixture) -> None:
 
 async def test_a_deletion_that_is_refused_is_not_taken_for_done(at: Fixture) -> None:
     uid = at.server.store(PATH, shell())["metadata"]["uid"]
-    at.server.refusals["DELETE"] = [Forbidden(403), Conflict(409), Conflict(409)]
-    with pytest.raises(Forbidden):
-        await at.client.delete(SHELLS, KEY)
-    with pytest.raises(Conflict):
-        await at.client.delete(SHELLS, KEY)
-    with pytest.raises(Conflict):
-        await at.client.delete(SHELLS, KEY, uid=uid)
-
-
-async def test_a_write_within_a_reconcile_is_awaited_by_its_key(at: Fixture) -> None:
-    with reconciling():
-        await at.client.create(SHELLS, shell())
-    assert at.own.pending(OWNER)
-    at.cached()
-    assert not at.own.pending(OWNER)
+    calls: list[tuple[KubeError, dict[str, Any]]] = [
+        (Forbidden(403), {}),
+        (Conflict(409), {}),
+        (Conflict(409), {"uid": uid}),
+    ]
+    for error, told in calls:
+        at.server.refusals["DELETE"] = [error]
+        with pytest.raises(type(error)):
+            await at.client.delete(SHELLS, KEY, **told)
 
 
 async def test_each_write_is_awaited_and_no_read(at: Fixture) -> None:
-    at.server.store(PATH, shell())
-    obj = at.cached()
     with reconciling():
-        await at.client.get(SHELLS, KEY)
-        await at.client.list(SHELLS, "ns")
-        assert not at.own.pending(OWNER)
         for write in (
+            at.client.create(SHELLS, shell()),
             at.client.patch(SHELLS, KEY, {"spec": {"size": 7}}),
             at.client.apply(SHELLS, shell(8)),
         ):
             await write
             assert at.own.pending(OWNER)
-            obj = at.cached()
+            at.cached()
             assert not at.own.pending(OWNER)
-        await at.client.patch_status(SHELLS, obj, Status(ready=3))
+        await at.client.get(SHELLS, KEY)
+        await at.client.list(SHELLS, "ns")
+        assert not at.own.pending(OWNER)
+        await at.client.patch_status(SHELLS, at.cached(), Status(ready=3))
         assert at.own.pending(OWNER)
         at.cached()
         await at.client.delete(SHELLS, KEY)
@@ -324,18 +320,15 @@ async def test_each_write_is_awaited_and_no_read(at: Fixture) -> None:
     assert not at.own.pending(OWNER)
 
 
-async def test_a_write_that_changed_nothing_is_not_awaited(at: Fixture) -> None:
-    at.server.store(PATH, shell(2))
-    at.cached()
-    with reconciling():
-        await at.client.patch(SHELLS, KEY, {"spec": {"size": 2}})
-    assert not at.own.pending(OWNER)
-
-
-async def test_the_last_write_to_an_object_that_left_with_it_is_not_awaited(at: Fixture) -> None:
+async def test_nothing_is_awaited_of_a_write_that_changed_nothing_or_of_what_was_gone(at: Fixture) -> None:
     at.server.store(PATH, shell(2))
     with reconciling():
         await at.client.patch(SHELLS, KEY, {"spec": {"size": 3}})
+        assert not at.own.pending(OWNER), "no cache holds it"
+        at.cached()
+        await at.client.patch(SHELLS, KEY, {"spec": {"size": 3}})
+        del at.server.by_path[PATH]
+        await at.client.delete(SHELLS, KEY)
     assert not at.own.pending(OWNER)
 
 
@@ -348,15 +341,6 @@ async def test_who_takes_the_last_finalizer_off_waits_until_the_object_has_left(
     assert PATH not in at.server.by_path
     assert at.own.pending(OWNER)
     at.store.remove(KEY)
-    assert not at.own.pending(OWNER)
-
-
-async def test_a_deletion_of_what_was_gone_is_not_awaited(at: Fixture) -> None:
-    at.server.store(PATH, shell())
-    at.cached()
-    del at.server.by_path[PATH]
-    with reconciling():
-        await at.client.delete(SHELLS, KEY)
     assert not at.own.pending(OWNER)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -46,6 +47,7 @@ from tests.unit.operator_runtime.controller.controller_support import (
     Reconciler,
     Step,
     never,
+    playing,
     quick_queue,
     running,
 )
@@ -54,42 +56,33 @@ from tests.unit.operator_runtime.controller.controller_support import (
 
 
 async def test_errors_retry_with_backoff_and_are_counted() -> None:
-    reconciler, outcomes = Reconciler(*[Unreachable("refused")] * 3, never), Outcomes()
-    controller = Controller(
-        "memcached", reconciler, queue=quick_queue(), observer=outcomes, config=ControllerConfig(drain_timeout_s=0.0)
-    )
-    async with running(controller):
-        controller.queue.add("a")
+    reconciler = Reconciler(*[Unreachable("refused")] * 3, never)
+    async with playing(reconciler, config=ControllerConfig(drain_timeout_s=0.0)) as (controller, _):
         await reconciler.wait_for_calls(4)
         assert controller.queue.core.failures("a") == 3
         assert controller.queue.core.retries == 3
 
 
 async def test_requeue_looks_again_after_the_backoff_and_counts_as_no_error() -> None:
-    queue, outcomes = quick_queue(), Outcomes()
-    reconciler = Reconciler(Result(requeue=True), Result(requeue=True))
-    controller = Controller("memcached", reconciler, queue=queue, observer=outcomes)
-    async with running(controller):
-        queue.add("a")
+    async with playing(Reconciler(Result(requeue=True), Result(requeue=True))) as (controller, outcomes):
         assert await outcomes.wait_for(3) == [Outcome.REQUEUE, Outcome.REQUEUE, Outcome.SUCCESS]
-        assert queue.core.retries == 2
-        assert queue.core.failures("a") == 0
+        assert controller.queue.core.retries == 2
+        assert controller.queue.core.failures("a") == 0
 
 
-@pytest.mark.parametrize("seconds", [-1, -0.5, math.nan, "5", timedelta(seconds=5), None])
+@pytest.mark.parametrize("seconds", [-1, math.nan, "5", timedelta(seconds=5), None])
 def test_seconds_that_no_queue_can_wait_for_are_refused_where_they_are_given(seconds: Any) -> None:
-    said = re.escape(f"is {seconds!r}: it must be 0 seconds or more")
+    calls: dict[str, Callable[[], object]] = {
+        "retry_s": lambda: StaleCache("behind", retry_s=seconds),
+        "reconcile_timeout_s": lambda: ControllerConfig(reconcile_timeout_s=seconds),
+        "drain_timeout_s": lambda: ControllerConfig(drain_timeout_s=seconds),
+    }
     if seconds is not None:
-        with pytest.raises(ValueError, match=f"requeue_after_s {said}"):
-            Result(requeue_after_s=seconds)
-        with pytest.raises(ValueError, match=f"retry_after_s {said}"):
-            TooManyRequests(429, retry_after_s=seconds)
-    with pytest.raises(ValueError, match=f"retry_s {said}"):
-        StaleCache("behind", retry_s=seconds)
-    with pytest.raises(ValueError, match=f"reconcile_timeout_s {said}"):
-        ControllerConfig(reconcile_timeout_s=seconds)
-    with pytest.raises(ValueError, match=f"drain_timeout_s {said}"):
-        ControllerConfig(drain_timeout_s=seconds)
+        calls["requeue_after_s"] = lambda: Result(requeue_after_s=seconds)
+        calls["retry_after_s"] = lambda: TooManyRequests(429, retry_after_s=seconds)
+    for name, call in calls.items():
+        with pytest.raises(ValueError, match=re.escape(f"{name} is {seconds!r}: it must be 0 seconds or more")):
+            call()
 
 
 @pytest.mark.parametrize("priority", ["high", 1.5])
@@ -98,10 +91,8 @@ def test_a_priority_that_no_queue_can_compare_is_refused_where_it_is_given(prior
         Result(requeue_after_s=1, priority=priority)
 
 
-@pytest.mark.parametrize("mistake", [{"retry_s": math.nan}, {"retry_s": "5"}, {"retry_s": -1}, {"priority": "high"}])
+@pytest.mark.parametrize("mistake", [{"retry_s": "5"}, {"priority": "high"}])
 async def test_an_author_s_mistake_is_a_bug_of_that_key_alone(mistake: Any) -> None:
-    queue, outcomes = quick_queue(), Outcomes()
-
     async def reconcile(key: str) -> Result:
         if key == "good":
             return Result(requeue_after_s=0.001)
@@ -109,79 +100,73 @@ async def test_an_author_s_mistake_is_a_bug_of_that_key_alone(mistake: Any) -> N
             raise StaleCache("behind", **mistake)
         return Result(requeue_after_s=0.001, **mistake)
 
-    async with running(Controller("memcached", reconcile, queue=queue, observer=outcomes)):
-        queue.add("bad")
-        queue.add("good")
+    async with playing(reconcile) as (controller, outcomes):
+        controller.queue.add("good")
         assert set(await outcomes.wait_for(20)) == {Outcome.BUG, Outcome.REQUEUE_AFTER}
 
 
 @pytest.mark.parametrize(("asked", "kept"), [(None, LOW_PRIORITY), (7, 7)])
 async def test_requeue_after_keeps_the_priority_unless_the_result_names_one(asked: int | None, kept: int) -> None:
-    queue, outcomes, priorities = quick_queue(), Outcomes(), []
+    priorities: list[int] = []
 
     async def reconcile(key: str) -> Result:
-        priorities.append(queue.core._processing[key][1])
+        if key == "a":
+            return Result()
+        priorities.append(controller.queue.core._processing[key][1])
         return Result(requeue_after_s=0.001, priority=asked) if len(priorities) == 1 else Result()
 
-    async with running(Controller("memcached", reconcile, queue=queue, observer=outcomes)):
-        queue.add("a", priority=LOW_PRIORITY)
-        await outcomes.wait_for(2)
+    async with playing(reconcile) as (controller, outcomes):
+        controller.queue.add("b", priority=LOW_PRIORITY)
+        await outcomes.wait_for(3)
     assert priorities == [LOW_PRIORITY, kept]
 
 
 async def test_a_terminal_error_waits_for_the_next_change() -> None:
-    queue, outcomes = quick_queue(), Outcomes()
     reconciler = Reconciler(Unreachable("refused"), TerminalError("spec.image is no image"))
-    async with running(Controller("memcached", reconciler, queue=queue, observer=outcomes)):
-        queue.add("a")
+    async with playing(reconciler) as (controller, outcomes):
         assert await outcomes.wait_for(2) == [Outcome.ERROR, Outcome.TERMINAL]
-        assert queue.core.next_deadline() is None
-        assert queue.core.failures("a") == 0
-        queue.add("a")
+        assert controller.queue.core.next_deadline() is None
+        assert controller.queue.core.failures("a") == 0
+        controller.queue.add("a")
         assert (await outcomes.wait_for(3))[2] == Outcome.SUCCESS
 
 
 async def test_the_wait_that_a_server_asks_for_is_honoured_as_a_minimum() -> None:
-    queue, outcomes = quick_queue(), Outcomes()
-    reconciler = Reconciler(TooManyRequests(429, retry_after_s=3600.0))
-    async with running(Controller("memcached", reconciler, queue=queue, observer=outcomes)):
-        queue.add("a")
+    async with playing(Reconciler(TooManyRequests(429, retry_after_s=3600.0))) as (controller, outcomes):
         await outcomes.wait_for(1)
-        deadline = queue.core.next_deadline()
+        deadline = controller.queue.core.next_deadline()
         assert deadline is not None
-        assert deadline - queue.core.clock() > 3000.0
+        assert deadline - controller.queue.core.clock() > 3000.0
+
+
+SAYS_NOTHING: list[Step] = [
+    Unreachable("refused"),
+    ServerError(503),
+    TooManyRequests(429),
+    never,
+    ResourceVersionTooLarge(504),
+    Expired(410),
+    Unauthorized(401),
+    Forbidden(403),
+    AuthenticationUnavailable("the token file is missing"),
+    WriteRefused("does not lead"),
+    MalformedAnswer("HTTP 200 with a login page"),
+    StreamStalled("no byte for 70 s"),
+]
+OF_THE_OBJECT: list[Step] = [Conflict(409), NotFound(404), Invalid(422), KeyError("size")]
 
 
 @pytest.mark.parametrize(
     ("step", "longest_s"),
-    [
-        (Unreachable("refused"), OUTAGE_LONGEST_S),
-        (ServerError(503), OUTAGE_LONGEST_S),
-        (TooManyRequests(429), OUTAGE_LONGEST_S),
-        (never, OUTAGE_LONGEST_S),
-        (ResourceVersionTooLarge(504), OUTAGE_LONGEST_S),
-        (Expired(410), OUTAGE_LONGEST_S),
-        (Unauthorized(401), OUTAGE_LONGEST_S),
-        (Forbidden(403), OUTAGE_LONGEST_S),
-        (AuthenticationUnavailable("the token file is missing"), OUTAGE_LONGEST_S),
-        (WriteRefused("does not lead"), OUTAGE_LONGEST_S),
-        (MalformedAnswer("HTTP 200 with a login page"), OUTAGE_LONGEST_S),
-        (StreamStalled("no byte for 70 s"), OUTAGE_LONGEST_S),
-        (Conflict(409), 300.0),
-        (NotFound(404), 300.0),
-        (Invalid(422), 300.0),
-        (KeyError("size"), 300.0),
-    ],
+    [(step, OUTAGE_LONGEST_S) for step in SAYS_NOTHING] + [(step, 300.0) for step in OF_THE_OBJECT],
 )
 async def test_only_errors_that_say_nothing_about_the_object_keep_the_backoff_short(
     step: Step, longest_s: float
 ) -> None:
-    clock, outcomes = FakeClock(), Outcomes()
-    backoff = Backoff(first_s=300.0, longest_s=300.0, uniform=max)
+    clock, backoff = FakeClock(), Backoff(first_s=300.0, longest_s=300.0, uniform=max)
     queue: AsyncWorkQueue[str] = AsyncWorkQueue(WorkQueue(clock=clock, backoff=backoff))
     config = ControllerConfig(reconcile_timeout_s=0.005)
-    async with running(Controller("memcached", Reconciler(step), queue=queue, observer=outcomes, config=config)):
-        queue.add("a")
+    async with playing(Reconciler(step), queue=queue, config=config) as (_, outcomes):
         await outcomes.wait_for(1)
         assert queue.core.next_deadline() == clock.now + longest_s
 
@@ -189,48 +174,26 @@ async def test_only_errors_that_say_nothing_about_the_object_keep_the_backoff_sh
 async def test_a_reconcile_that_takes_too_long_is_cancelled_counted_and_retried(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    outcomes = Outcomes()
-    controller = Controller(
-        "memcached",
-        Reconciler(never),
-        queue=quick_queue(),
-        observer=outcomes,
-        config=ControllerConfig(reconcile_timeout_s=0.005),
-    )
-    async with running(controller):
-        controller.queue.add("a")
+    config = ControllerConfig(reconcile_timeout_s=0.005)
+    async with playing(Reconciler(never), config=config) as (_, outcomes):
         assert await outcomes.wait_for(2) == [Outcome.TIMEOUT, Outcome.SUCCESS]
     assert "not finished within 0.005 s, cancelled" in caplog.text
     assert "Traceback" not in caplog.text
 
 
-async def test_a_timeout_of_the_reconcilers_own_is_an_ordinary_error() -> None:
-    outcomes = Outcomes()
-    async with running(
-        controller := Controller("memcached", Reconciler(TimeoutError()), queue=quick_queue(), observer=outcomes)
-    ):
-        controller.queue.add("a")
-        assert (await outcomes.wait_for(1))[0] == Outcome.ERROR
-
-
-async def test_a_cancellation_that_nobody_asked_for_is_a_failure_and_not_the_end_of_a_worker() -> None:
-    outcomes = Outcomes()
-    reconciler = Reconciler(asyncio.CancelledError())
-    config = ControllerConfig(workers=1)
-    async with running(
-        controller := Controller("memcached", reconciler, queue=quick_queue(), observer=outcomes, config=config)
-    ):
-        controller.queue.add("a")
-        assert await outcomes.wait_for(2) == [Outcome.BUG, Outcome.SUCCESS]
+@pytest.mark.parametrize(("own", "outcome"), [(TimeoutError(), Outcome.ERROR), (asyncio.CancelledError(), Outcome.BUG)])
+async def test_a_timeout_or_a_cancellation_of_the_reconcilers_own_is_a_failure_and_not_the_end_of_a_worker(
+    own: BaseException, outcome: Outcome
+) -> None:
+    async with playing(Reconciler(own), config=ControllerConfig(workers=1)) as (_, outcomes):
+        assert await outcomes.wait_for(2) == [outcome, Outcome.SUCCESS]
 
 
 async def test_a_reconciler_that_returns_no_result_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
     async def forgetful(key: str) -> Any:
         pass
 
-    outcomes = Outcomes()
-    async with running(controller := Controller("memcached", forgetful, queue=quick_queue(), observer=outcomes)):
-        controller.queue.add("a")
+    async with playing(forgetful) as (_, outcomes):
         assert (await outcomes.wait_for(1))[0] == Outcome.BUG
     assert "the reconciler of controller 'memcached' returned None: return a Result" in caplog.text
 
@@ -269,9 +232,7 @@ async def test_a_reconcile_knows_its_controller_key_and_a_unique_id_also_in_its_
         await asyncio.create_task(look())
         return Result()
 
-    outcomes = Outcomes()
-    async with running(controller := Controller("memcached", reconcile, observer=outcomes)):
-        controller.queue.add("a")
+    async with playing(reconcile) as (controller, outcomes):
         await outcomes.wait_for(1)
         controller.queue.add("b")
         await outcomes.wait_for(2)
@@ -287,9 +248,7 @@ async def test_a_reconcile_knows_its_controller_key_and_a_unique_id_also_in_its_
 async def test_a_key_that_is_reconciled_without_end_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
     rounds = 3 * LIMIT
     reconciler = Reconciler(*[Result(requeue_after_s=0.0)] * rounds)
-    controller = Controller("memcached", reconciler, queue=quick_queue(), clock=FakeClock())
-    async with running(controller):
-        controller.queue.add("a")
+    async with playing(reconciler, clock=FakeClock()):
         await reconciler.wait_for_calls(rounds + 1)
     (line,) = caplog.messages
     assert line.startswith(f"reconciled {LIMIT} times within 0 s: does it write something that differs each time")

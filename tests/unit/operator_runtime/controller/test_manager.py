@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 import pytest
@@ -30,7 +31,8 @@ class Watch(Reflector[Record]):
     """A reflector whose snapshot comes when the test says so."""
 
     def __init__(self, resource: Resource, story: list[str], *, synced: bool = True) -> None:
-        super().__init__(NoClient(), resource, lambda raw: Record("", "", "", ""), Store(), namespace="here")
+        nobody: Any = None
+        super().__init__(nobody, resource, lambda raw: Record("", "", "", ""), Store(), namespace="here")
         self.story = story
         self.ends = asyncio.Event()
         if synced:
@@ -47,29 +49,6 @@ class Watch(Reflector[Record]):
         """Its first list is refused."""
         self.refusal = error
         self._answered.set()
-
-
-class NoClient:
-    """Nothing is asked of it."""
-
-    async def request(self, *_: object, **__: object) -> bytes:
-        raise NotImplementedError
-
-    def stream(self, *_: object) -> NoStream:
-        raise NotImplementedError
-
-
-class NoStream:
-    received_bytes = 0
-
-    async def read(self) -> bytes:
-        raise NotImplementedError
-
-    async def __aenter__(self) -> NoStream:
-        raise NotImplementedError
-
-    async def __aexit__(self, *_: object) -> None:
-        raise NotImplementedError
 
 
 class Part:
@@ -113,28 +92,6 @@ def story() -> list[str]:
 async def run(manager: Manager, stop: asyncio.Event) -> None:
     async with asyncio.timeout(DEADLINE_S):
         await manager.run(stop)
-
-
-async def test_watches_and_services_begin_before_the_controllers_and_end_after_them(story: list[str]) -> None:
-    manager, stop = Manager(), asyncio.Event()
-    controller, recorder = Part("controller", story), Part("recorder", story)
-    manager.add_service("recorder", recorder)
-    manager.add_runnable(controller)
-    manager.add_reflector(Watch(PODS, story))
-    running = asyncio.create_task(run(manager, stop))
-    await controller.began.wait()
-    stop.set()
-    await running
-    assert story == [
-        "recorder runs",
-        "pods watched",
-        "controller runs",
-        "controller is asked to stop",
-        "controller ended",
-        "recorder is asked to stop",
-        "pods no longer watched",
-        "recorder ended",
-    ]
 
 
 async def test_a_stop_before_the_sync_ends_it_without_any_controller_having_run(story: list[str]) -> None:
@@ -185,8 +142,7 @@ async def test_an_optional_cache_is_waited_for_until_it_is_there_or_refused(
     assert manager.awaited == [needed]
     running = asyncio.create_task(run(manager, stop))
     there.complete("1")
-    for _ in range(10):
-        await asyncio.sleep(0)
+    await _turns_of_patience()
     assert not controller.began.is_set()
     assert not manager.settled
     refused.refuse(Forbidden(403, "Forbidden", "services is forbidden"))
@@ -207,53 +163,41 @@ async def test_two_controllers_of_one_name_are_refused(story: list[str]) -> None
         manager.add_runnable(Part("memcached", story))
 
 
-class TestUnexpectedEnd:
-    """Whatever ends although nobody asked it to ends the whole, and everything else is ended with it."""
+@pytest.mark.parametrize(
+    ("which", "how"),
+    [
+        ("controller", "controller ended by itself"),
+        ("recorder", "recorder ended by itself"),
+        ("watch", "watch of pods in namespace here ended by itself"),
+    ],
+)
+async def test_whatever_ends_although_nobody_asked_it_to_ends_the_whole_and_everything_else_with_it(
+    story: list[str], which: str, how: str
+) -> None:
+    manager = Manager()
+    controller, recorder, watch = Part("controller", story), Part("recorder", story), Watch(PODS, story)
+    manager.add_runnable(controller)
+    manager.add_runnable(other := Part("other", story))
+    manager.add_service("recorder", recorder)
+    manager.add_reflector(watch)
+    running = asyncio.create_task(run(manager, asyncio.Event()))
+    await other.began.wait()
+    {
+        "controller": lambda: controller.fate.set_result(None),
+        "recorder": lambda: recorder.fate.set_result(None),
+        "watch": watch.ends.set,
+    }[which]()
+    with pytest.RaisesGroup(pytest.RaisesExc(UnexpectedEndError, match=how), flatten_subgroups=True):
+        await running
+    assert {"controller ended", "other ended", "recorder ended", "pods no longer watched"} <= set(story)
 
-    async def test_of_a_controller(self, story: list[str]) -> None:
-        manager = Manager()
-        controller, other = Part("controller", story), Part("other", story)
-        manager.add_runnable(controller)
-        manager.add_runnable(other)
-        manager.add_reflector(Watch(PODS, story))
-        running = asyncio.create_task(run(manager, asyncio.Event()))
-        await other.began.wait()
-        controller.fate.set_result(None)
-        with pytest.RaisesGroup(
-            pytest.RaisesExc(UnexpectedEndError, match="controller ended by itself"), flatten_subgroups=True
-        ):
-            await running
-        assert {"other ended", "pods no longer watched"} <= set(story)
 
-    async def test_of_a_watch(self, story: list[str]) -> None:
-        manager = Manager()
-        controller, watch = Part("controller", story), Watch(PODS, story)
-        manager.add_runnable(controller)
-        manager.add_reflector(watch)
-        running = asyncio.create_task(run(manager, asyncio.Event()))
-        await controller.began.wait()
-        watch.ends.set()
-        with pytest.RaisesGroup(
-            pytest.RaisesExc(UnexpectedEndError, match="watch of pods in namespace here ended by itself")
-        ):
-            await running
-        assert "controller ended" in story
-
-    async def test_of_a_service(self, story: list[str]) -> None:
-        manager = Manager()
-        recorder = Part("event recorder", story)
-        manager.add_service("event recorder", recorder)
-        recorder.fate.set_result(None)
-        with pytest.RaisesGroup(pytest.RaisesExc(UnexpectedEndError, match="event recorder ended by itself")):
-            await run(manager, asyncio.Event())
-
-    async def test_an_exception_is_passed_on(self, story: list[str]) -> None:
-        manager = Manager()
-        controller = Part("controller", story)
-        manager.add_runnable(controller)
-        controller.fate.set_exception(RuntimeError("a bug"))
-        with pytest.RaisesGroup(pytest.RaisesExc(RuntimeError, match="a bug"), flatten_subgroups=True):
-            await run(manager, asyncio.Event())
+async def test_an_exception_is_passed_on(story: list[str]) -> None:
+    manager = Manager()
+    manager.add_runnable(controller := Part("controller", story))
+    controller.fate.set_exception(RuntimeError("a bug"))
+    with pytest.RaisesGroup(pytest.RaisesExc(RuntimeError, match="a bug"), flatten_subgroups=True):
+        await run(manager, asyncio.Event())
 
 
 async def _until(condition: Callable[[], bool]) -> None:
@@ -278,50 +222,50 @@ class Election:
         await self.won
 
 
-class TestLeadership:
-    async def test_workers_wait_for_it_with_warm_caches_and_services_do_not(self) -> None:
-        story: list[str] = []
-        election, stop = Election(), asyncio.Event()
-        manager = Manager(election)
-        controller, recorder = Part("controller", story), Part("recorder", story)
-        manager.add_runnable(controller)
-        manager.add_service("recorder", recorder)
-        manager.add_reflector(Watch(PODS, story))
-        running = asyncio.create_task(manager.run(stop))
-        await recorder.began.wait()
-        for _ in range(20):
-            await asyncio.sleep(0)
-        assert story == ["recorder runs", "pods watched"]
-        election.won.set_result(None)
-        await controller.began.wait()
-        stop.set()
-        await running
-        assert story[2:] == [
-            "controller runs",
-            "controller is asked to stop",
-            "controller ended",
-            "recorder is asked to stop",
-            "pods no longer watched",
-            "recorder ended",
-        ]
+ENDED_IN_ORDER = [
+    "controller runs",
+    "controller is asked to stop",
+    "controller ended",
+    "recorder is asked to stop",
+    "pods no longer watched",
+    "recorder ended",
+]
 
-    async def test_one_that_stands_by_ends_when_asked_without_having_worked(self) -> None:
-        story: list[str] = []
-        stop = asyncio.Event()
-        manager = Manager(Election())
-        manager.add_runnable(Part("controller", story))
-        running = asyncio.create_task(manager.run(stop))
-        await asyncio.sleep(0)
-        stop.set()
-        await asyncio.wait_for(running, DEADLINE_S)
-        assert story == []
 
-    async def test_an_election_that_fails_ends_everything(self) -> None:
-        election = Election()
-        election.won.set_exception(RuntimeError("no such thing"))
-        with pytest.raises(ExceptionGroup) as caught:
-            await Manager(election).run(asyncio.Event())
-        assert caught.group_contains(RuntimeError, match="no such thing")
+async def test_workers_wait_for_leadership_with_warm_caches_and_services_do_not(story: list[str]) -> None:
+    election, stop = Election(), asyncio.Event()
+    manager = Manager(election)
+    manager.add_runnable(controller := Part("controller", story))
+    manager.add_service("recorder", recorder := Part("recorder", story))
+    manager.add_reflector(Watch(PODS, story))
+    running = asyncio.create_task(run(manager, stop))
+    await recorder.began.wait()
+    await _turns_of_patience()
+    assert story == ["recorder runs", "pods watched"]
+    election.won.set_result(None)
+    await controller.began.wait()
+    stop.set()
+    await running
+    assert story[2:] == ENDED_IN_ORDER
+
+
+async def test_one_that_stands_by_ends_when_asked_without_having_worked(story: list[str]) -> None:
+    stop = asyncio.Event()
+    manager = Manager(Election())
+    manager.add_runnable(Part("controller", story))
+    running = asyncio.create_task(run(manager, stop))
+    await asyncio.sleep(0)
+    stop.set()
+    await running
+    assert story == []
+
+
+async def test_an_election_that_fails_ends_everything() -> None:
+    election = Election()
+    election.won.set_exception(RuntimeError("no such thing"))
+    with pytest.raises(ExceptionGroup) as caught:
+        await run(Manager(election), asyncio.Event())
+    assert caught.group_contains(RuntimeError, match="no such thing")
 
 
 async def test_what_comes_when_it_runs_already_is_refused_as_nobody_would_run_it(story: list[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
+from typing import NamedTuple
 
 import pytest
 
@@ -33,334 +34,253 @@ from operator_runtime.election.timing import Timing
 
 ME = Candidate("me", Timing(lease_s=15, renew_deadline_s=10.0, retry_s=2.0))
 THEIRS = Lease("uid", "7", "them", 20.0, "then", 3)
+THEIRS_AGAIN = replace(THEIRS, resource_version="8")
 FREE = replace(THEIRS, holder="", resource_version="8")
-
-
-def mine(version: str, **changes: object) -> Lease:
-    return replace(Lease("uid", version, "me", 15.0, "since", 4), **changes)  # type: ignore[arg-type]
-
-
-class Scenario:
-    """One candidate: each event is told with its time, and what it asks for is noted."""
-
-    def __init__(self) -> None:
-        self.state = State()
-        self.actions: tuple[Action, ...] = ()
-
-    def tell(self, now: float, event: Event) -> tuple[Action, ...]:
-        self.state, self.actions = step(ME, self.state, event, now)
-        return self.actions
-
-    def stands_by(self, now: float = 0.0) -> Scenario:
-        """It has seen that somebody else leads."""
-        assert self.tell(now, Tick()) == (Look(),)
-        assert self.tell(now, Looked(THEIRS)) == ()
-        return self
-
-    def leads(self, now: float = 0.0) -> Scenario:
-        """It has taken a Lease that was free, by a request that was sent at `now` and answered at once."""
-        self.tell(now, Tick())
-        self.tell(now, Looked(FREE))
-        assert self.tell(now, Written(mine("9"))) == (Lead(),)
-        return self
-
-
-@pytest.fixture
-def looking() -> Scenario:
-    """It has asked for the Lease at 0 s, for the first time."""
-    scenario = Scenario()
-    scenario.tell(0.0, Tick())
-    return scenario
-
-
-@pytest.fixture
-def standby() -> Scenario:
-    return Scenario().stands_by(100.0)
-
-
-@pytest.fixture
-def taking() -> Scenario:
-    """It stood by from 0 s on, and has asked for the right at 20 s, when that of the other had ended."""
-    scenario = Scenario().stands_by(0.0)
-    scenario.tell(20.0, Tick())
-    return scenario
-
-
-@pytest.fixture
-def leader() -> Scenario:
-    return Scenario().leads(0.0)
-
-
-@pytest.fixture
-def renewing(leader: Scenario) -> Scenario:
-    """It has led since 0 s, and has asked at 2 s to go on."""
-    leader.tell(2.0, Tick())
-    return leader
-
-
-class TestTaking:
-    def test_it_looks_first(self) -> None:
-        assert Scenario().tell(5.0, Tick()) == (Look(),)
-
-    def test_a_lease_that_is_not_there_is_made(self, looking: Scenario) -> None:
-        assert looking.tell(1.0, Looked(None)) == (Write(None, "me", 15, None, 0),)
-
-    def test_one_that_is_free_is_taken_and_the_change_counted(self, looking: Scenario) -> None:
-        assert looking.tell(1.0, Looked(FREE)) == (Write(FREE, "me", 15, None, 4),)
-
-    def test_one_that_bears_ones_own_name_is_renewed_with_its_time_and_count(self, looking: Scenario) -> None:
-        """An earlier write of ours arrived, and its answer did not."""
-        assert looking.tell(1.0, Looked(mine("9"))) == (Write(mine("9"), "me", 15, "since", 4),)
-
-    def test_one_that_is_held_is_left_alone_until_the_holders_own_length_after_it_was_seen(
-        self, standby: Scenario
-    ) -> None:
-        assert wake_at(standby.state) == 120.0
-        assert standby.tell(119.9, Tick()) == ()
-        assert standby.tell(120.0, Tick()) == (Write(THEIRS, "me", 15, None, 4),)
-
-    def test_the_wait_begins_anew_with_each_change(self, standby: Scenario) -> None:
-        assert standby.tell(110.0, Seen(replace(THEIRS, resource_version="8"))) == ()
-        assert wake_at(standby.state) == 130.0
-
-    def test_the_wait_does_not_begin_anew_when_the_same_record_is_seen_again(self, standby: Scenario) -> None:
-        standby.tell(110.0, Seen(THEIRS))
-        assert wake_at(standby.state) == 120.0
-
-    def test_a_release_is_acted_on_at_once(self, standby: Scenario) -> None:
-        assert standby.tell(100.5, Seen(FREE)) == (Write(FREE, "me", 15, None, 4),)
-
-    def test_a_lease_that_is_deleted_may_still_be_believed_in_by_its_holder(self, standby: Scenario) -> None:
-        assert standby.tell(110.0, Seen(None)) == ()
-        assert standby.tell(129.9, Tick()) == ()
-        assert standby.tell(130.0, Tick()) == (Write(None, "me", 15, None, 0),)
-
-    def test_one_that_was_made_and_seen_to_be_gone_before_the_answer_came_is_no_right(self, looking: Scenario) -> None:
-        looking.tell(1.0, Looked(None))
-        looking.tell(1.1, Seen(None))
-        assert looking.tell(1.2, Written(mine("9"))) == (Look(),)
-        assert not looking.state.may_write(1.2)
-        assert looking.tell(1.3, Looked(None)) == (Write(None, "me", 15, None, 0),)
-
-    def test_a_conflict_is_lost_and_looked_at_after_a_while(self, taking: Scenario) -> None:
-        assert taking.tell(20.1, Refused()) == ()
-        assert wake_at(taking.state) == 22.0
-        assert taking.tell(22.0, Tick()) == (Look(),)
-
-    def test_after_a_conflict_what_the_watch_showed_meanwhile_is_believed(self, taking: Scenario) -> None:
-        taking.tell(20.1, Seen(replace(THEIRS, resource_version="8", holder="third")))
-        assert taking.tell(20.2, Refused()) == ()
-        assert wake_at(taking.state) == 40.1
-
-    def test_an_answer_that_the_watch_has_overtaken_is_asked_for_again(self, looking: Scenario) -> None:
-        looking.tell(0.1, Seen(FREE))
-        assert looking.tell(0.2, Looked(THEIRS)) == (Look(),), "the release may be the newer of the two"
-        assert looking.tell(0.3, Looked(FREE)) == (Write(FREE, "me", 15, None, 4),)
-
-    def test_an_answer_that_says_what_the_watch_said_is_good(self, looking: Scenario) -> None:
-        looking.tell(0.1, Seen(FREE))
-        assert looking.tell(0.2, Looked(FREE)) == (Write(FREE, "me", 15, None, 4),)
-
-    def test_who_stands_by_waits_for_as_long_as_the_server_asks(self, looking: Scenario) -> None:
-        assert looking.tell(0.5, Failed("429", 30.0)) == ()
-        assert wake_at(looking.state) == 30.5
-
-    def test_a_write_whose_fate_is_not_known_is_looked_into_before_the_next(self, taking: Scenario) -> None:
-        assert taking.tell(25.0, Failed("no answer")) == (Look(),)
-
-    def test_tries_that_fail_at_once_are_a_while_apart(self, looking: Scenario) -> None:
-        assert looking.tell(0.1, Failed("refused")) == ()
-        assert looking.tell(1.9, Tick()) == ()
-        assert looking.tell(2.0, Tick()) == (Look(),)
-
-    def test_an_answer_that_took_longer_than_the_right_lasts_is_no_right(self, looking: Scenario) -> None:
-        looking.tell(0.0, Looked(FREE))
-        assert looking.tell(10.0, Written(mine("9"))) == (Write(mine("9"), "me", 15, "since", 4),)
-        assert not looking.state.may_write(10.0)
-
-    def test_while_a_request_is_under_way_there_is_no_second(self, looking: Scenario) -> None:
-        assert looking.tell(3.0, Tick()) == ()
-        assert looking.tell(3.0, Seen(FREE)) == ()
-        assert wake_at(looking.state) == inf
-
-
-class TestLeading:
-    def test_the_right_to_write_counts_from_before_the_request(self, looking: Scenario) -> None:
-        looking.tell(100.0, Looked(FREE))
-        looking.tell(104.0, Written(mine("9")))
-        assert looking.state.may_write(109.9)
-        assert not looking.state.may_write(110.0)
-
-    def test_it_is_renewed_each_while_with_its_time_and_count(self) -> None:
-        scenario = Scenario().leads(100.0)
-        assert wake_at(scenario.state) == 102.0
-        assert scenario.tell(102.0, Tick()) == (Write(mine("9"), "me", 15, "since", 4),)
-        scenario.tell(102.5, Written(mine("10")))
-        assert scenario.state.write_until == 112.0
-        assert scenario.tell(104.0, Tick()) == (Write(mine("10"), "me", 15, "since", 4),)
-
-    def test_a_renewal_that_fails_is_tried_again_until_the_right_ends(self, leader: Scenario) -> None:
-        assert leader.tell(2.0, Tick()) != ()
-        assert leader.tell(7.0, Failed("no answer within 5 s")) == (Write(mine("9"), "me", 15, "since", 4),)
-        assert wake_at(leader.state) == 10.0
-        (lost,) = leader.tell(10.0, Tick())
-        assert lost == Lost("it could not be renewed within 10 s: no answer within 5 s")
-        assert not leader.state.may_write(0.0)
-
-    def test_a_leader_has_no_time_to_wait_for_as_long_as_the_server_asks(self, renewing: Scenario) -> None:
-        renewing.tell(2.1, Failed("429", 30.0))
-        assert wake_at(renewing.state) == 4.0
-
-    def test_one_that_slept_past_its_right_has_lost_whatever_comes_first(self) -> None:
-        for event in (Tick(), Seen(THEIRS), Failed("reset")):
-            scenario = Scenario().leads(0.0)
-            scenario.tell(2.0, Tick())
-            (lost,) = scenario.tell(50.0, event)
-            assert isinstance(lost, Lost)
-
-    def test_a_conflict_is_looked_into_at_once(self, renewing: Scenario) -> None:
-        assert renewing.tell(2.1, Refused()) == (Look(),)
-
-    def test_a_lease_that_others_touched_and_left_to_us_is_renewed_at_once(self, renewing: Scenario) -> None:
-        renewing.tell(2.1, Refused())
-        assert renewing.tell(2.2, Looked(mine("11"))) == (Write(mine("11"), "me", 15, "since", 4),)
-        renewing.tell(2.3, Written(mine("12")))
-        assert renewing.state.write_until == 12.2
-
-    @pytest.mark.parametrize(
-        ("found", "why"), [(THEIRS, "the Lease is held by them"), (FREE, "the Lease was released")]
-    )
-    def test_one_that_is_no_longer_ours_is_lost(self, renewing: Scenario, found: Lease, why: str) -> None:
-        renewing.tell(2.1, Refused())
-        assert renewing.tell(2.2, Looked(found)) == (Lost(why),)
-        assert renewing.state.phase is Phase.ENDED
-
-    def test_one_that_is_gone_is_made_again(self, renewing: Scenario) -> None:
-        renewing.tell(2.1, Refused())
-        assert renewing.tell(2.2, Looked(None)) == (Write(None, "me", 15, None, 0),)
-        assert not renewing.state.may_write(2.2), "somebody else may be making it"
-        renewing.tell(2.3, Written(mine("12")))
-        assert renewing.state.may_write(2.3)
-
-    def test_one_that_is_stored_with_another_holder_is_lost(self, renewing: Scenario) -> None:
-        assert renewing.tell(2.1, Written(THEIRS)) == (Lost("the Lease was stored with another holder"),)
-
-    @pytest.mark.parametrize("found", [THEIRS, FREE, None])
-    def test_one_that_is_seen_in_other_hands_is_looked_into_and_not_written_for(
-        self, leader: Scenario, found: Lease | None
-    ) -> None:
-        assert leader.tell(1.0, Seen(found)) == (Look(),)
-        assert not leader.state.may_write(1.0)
-        assert wake_at(leader.state) == 10.0
-
-    @pytest.mark.parametrize(
-        ("found", "why"), [(THEIRS, "the Lease is held by them"), (FREE, "the Lease was released")]
-    )
-    def test_one_that_was_seen_in_other_hands_and_is_there_is_lost(
-        self, leader: Scenario, found: Lease, why: str
-    ) -> None:
-        leader.tell(1.0, Seen(found))
-        assert leader.tell(1.1, Looked(found)) == (Lost(why),)
-
-    def test_one_that_was_seen_to_be_deleted_is_made_again_before_anything_is_written(self, leader: Scenario) -> None:
-        leader.tell(1.0, Seen(None))
-        assert leader.tell(1.1, Looked(None)) == (Write(None, "me", 15, None, 0),)
-        assert not leader.state.may_write(1.1)
-        leader.tell(1.2, Written(mine("12")))
-        assert leader.state.may_write(1.2)
-        assert leader.state.write_until == 11.1
-
-    def test_what_the_watch_shows_late_costs_a_look(self, leader: Scenario) -> None:
-        leader.tell(1.0, Seen(THEIRS))
-        assert leader.tell(1.1, Looked(mine("9"))) == (Write(mine("9"), "me", 15, "since", 4),)
-        assert leader.state.may_write(1.1)
-
-    def test_a_look_that_fails_is_tried_again_until_the_right_ends(self, leader: Scenario) -> None:
-        leader.tell(1.0, Seen(THEIRS))
-        leader.tell(6.0, Failed("no answer within 5 s"))
-        assert leader.actions == (Look(),)
-        assert not leader.state.may_write(6.0)
-        assert leader.tell(10.0, Tick()) == (Lost("it could not be renewed within 10 s: no answer within 5 s"),)
-
-    def test_a_renewal_that_was_under_way_does_not_settle_what_was_seen(self, renewing: Scenario) -> None:
-        """It may have been taken before somebody edited the Lease."""
-        assert renewing.tell(2.1, Seen(FREE)) == ()
-        assert not renewing.state.may_write(2.1)
-        assert renewing.tell(2.2, Written(mine("10"))) == (Look(),)
-        assert not renewing.state.may_write(2.2)
-        renewing.tell(2.3, Looked(mine("10")))
-        assert renewing.state.may_write(2.3)
-
-    def test_a_look_that_was_under_way_does_not_settle_what_was_seen(self, leader: Scenario) -> None:
-        leader.tell(1.0, Seen(THEIRS))
-        leader.tell(1.1, Seen(FREE))
-        assert leader.tell(1.2, Looked(mine("9"))) == (Look(),)
-        assert not leader.state.may_write(1.2)
-
-    def test_ones_own_renewals_are_no_news(self, renewing: Scenario) -> None:
-        assert renewing.tell(2.1, Seen(mine("10"))) == ()
-        assert renewing.state.may_write(2.1)
-        assert renewing.tell(2.2, Written(mine("10"))) == ()
-
-    def test_one_that_is_seen_in_other_hands_while_it_is_taken_is_looked_into_first(self, taking: Scenario) -> None:
-        taking.tell(20.1, Seen(replace(FREE, resource_version="11")))
-        assert taking.tell(20.2, Written(mine("10"))) == (Look(),)
-        assert not taking.state.may_write(20.2)
-        assert taking.tell(20.3, Looked(mine("10"))) == (Write(mine("10"), "me", 15, "since", 4),)
-        assert taking.tell(20.4, Written(mine("12"))) == (Lead(),)
-
-
-class TestReleasing:
-    def test_the_right_ends_before_the_lease_is_let_go(self, leader: Scenario) -> None:
-        assert leader.tell(1.0, Release()) == (Write(mine("9"), "", 1, "since", 4),)
-        assert not leader.state.may_write(1.0)
-        assert leader.tell(1.1, Written(mine("10", holder=""))) == (Done(),)
-        assert leader.state.phase is Phase.ENDED
-
-    def test_a_renewal_that_is_under_way_is_waited_for(self, renewing: Scenario) -> None:
-        assert renewing.tell(2.1, Release()) == ()
-        assert not renewing.state.may_write(2.1)
-        assert renewing.tell(2.2, Written(mine("10"))) == (Write(mine("10"), "", 1, "since", 4),)
-
-    def test_a_conflict_is_tried_again_after_a_look(self, leader: Scenario) -> None:
-        leader.tell(1.0, Release())
-        assert leader.tell(1.1, Refused()) == (Look(),)
-        assert leader.tell(1.2, Looked(mine("11"))) == (Write(mine("11"), "", 1, "since", 4),)
-
-    @pytest.mark.parametrize("found", [THEIRS, FREE, None])
-    def test_what_is_not_ours_is_not_let_go(self, leader: Scenario, found: Lease | None) -> None:
-        leader.tell(1.0, Release())
-        leader.tell(1.1, Refused())
-        assert leader.tell(1.2, Looked(found)) == (Done(),)
-
-    def test_a_failure_is_tried_again_after_a_look(self, leader: Scenario) -> None:
-        leader.tell(1.0, Release())
-        leader.tell(1.1, Failed("reset"))
-        assert wake_at(leader.state) == 3.0
-        assert leader.tell(3.0, Tick()) == (Look(),)
-
-    def test_one_that_stands_by_has_nothing_to_let_go(self) -> None:
-        assert Scenario().stands_by().tell(1.0, Release()) == (Done(),)
-        assert Scenario().tell(1.0, Release()) == (Done(),)
-
-    def test_one_that_was_just_taking_it_waits_for_the_answer_and_lets_go(self, taking: Scenario) -> None:
-        assert taking.tell(20.1, Release()) == ()
-        assert taking.tell(20.2, Written(mine("9"))) == (Write(mine("9"), "", 1, "since", 4),)
-        assert not taking.state.may_write(20.2)
-
-    def test_one_that_may_have_taken_it_looks(self, taking: Scenario) -> None:
-        taking.tell(20.1, Failed("reset"))
-        assert taking.tell(20.2, Release()) == (Look(),)
-
-    def test_one_that_has_taken_it_and_looks_whether_it_still_has_it_lets_go(self, taking: Scenario) -> None:
-        taking.tell(20.1, Seen(replace(FREE, resource_version="11")))
-        taking.tell(20.2, Written(mine("10")))
-        assert taking.tell(20.3, Release()) == ()
-        assert taking.tell(20.4, Looked(mine("10"))) == (Write(mine("10"), "", 1, "since", 4),)
-
-    def test_after_the_end_nothing_follows(self) -> None:
-        scenario = Scenario().stands_by()
-        scenario.tell(1.0, Release())
-        for event in (Tick(), Seen(FREE), Looked(None), Written(mine("9")), Refused(), Failed("x"), Release()):
-            assert scenario.tell(2.0, event) == ()
-        assert wake_at(scenario.state) == inf
+FREE_AGAIN = replace(FREE, resource_version="11")
+
+
+def mine(version: str) -> Lease:
+    return Lease("uid", version, "me", 15.0, "since", 4)
+
+
+LOOK, DONE, MAKE = Look(), Done(), Write(None, "me", 15, None, 0)
+THEY_HOLD, RELEASED = Lost("the Lease is held by them"), Lost("the Lease was released")
+LATE = "it could not be renewed within 10 s"
+
+
+def take(over: Lease) -> Write:
+    return Write(over, "me", 15, None, 4)
+
+
+def renew(version: str) -> Write:
+    return Write(mine(version), "me", 15, "since", 4)
+
+
+def let_go(version: str) -> Write:
+    return Write(mine(version), "", 1, "since", 4)
+
+
+def after(*told: tuple[float, Event]) -> State:
+    """What a candidate knows that was told that, each with its time."""
+    state = State()
+    for now, event in told:
+        state, _ = step(ME, state, event, now)
+    return state
+
+
+LOOKING = after((0.0, Tick()))
+_STANDBY = ((0.0, Tick()), (0.0, Looked(THEIRS)))
+STANDBY = after(*_STANDBY)
+# It has asked for the right when that of the other had ended.
+TAKING = after(*_STANDBY, (20.0, Tick()))
+_LEADER = ((0.0, Tick()), (0.0, Looked(FREE)), (0.0, Written(mine("9"))))
+LEADER = after(*_LEADER)
+RENEWING = after(*_LEADER, (2.0, Tick()))
+
+
+class At(NamedTuple):
+    """An event with its time, what it asks for, until when writes may go out and when a tick is due, where named."""
+
+    now: float
+    event: Event
+    actions: tuple[Action, ...]
+    until: float | None
+    wake: float | None
+
+
+def at(now: float, event: Event, *actions: Action, until: float | None = None, wake: float | None = None) -> At:
+    return At(now, event, actions, until, wake)
+
+
+Story = tuple[State, tuple[At, ...]]
+Stories = dict[str, Story]
+
+
+def told(state: State, *story: At) -> Story:
+    return state, story
+
+
+STANDING: Stories = {
+    "it looks first": told(State(), at(5.0, Tick(), LOOK)),
+    "one that is not there is made": told(LOOKING, at(1.0, Looked(None), MAKE)),
+    "one that is free is taken and the change counted": told(LOOKING, at(1.0, Looked(FREE), take(FREE))),
+    "one that bears its own name, as an answer was lost, is renewed with its time and count": told(
+        LOOKING, at(1.0, Looked(mine("9")), renew("9"))
+    ),
+    "one that is held is left alone until the holder's own length after it was seen": told(
+        STANDBY, at(19.9, Tick(), wake=20.0), at(20.0, Tick(), take(THEIRS))
+    ),
+    "the wait begins anew with each change": told(STANDBY, at(10.0, Seen(THEIRS_AGAIN), wake=30.0)),
+    "but not when the same record is seen again": told(STANDBY, at(10.0, Seen(THEIRS), wake=20.0)),
+    "a release is acted on at once": told(STANDBY, at(0.5, Seen(FREE), take(FREE))),
+    "one that is deleted may still be believed in by its holder": told(
+        STANDBY, at(10.0, Seen(None)), at(29.9, Tick()), at(30.0, Tick(), MAKE)
+    ),
+    "one that was made and seen to be gone before the answer came is no right": told(
+        LOOKING,
+        at(1.0, Looked(None), MAKE),
+        at(1.1, Seen(None)),
+        at(1.2, Written(mine("9")), LOOK, until=-inf),
+        at(1.3, Looked(None), MAKE),
+    ),
+    "a conflict is lost and looked at after a while": told(
+        TAKING, at(20.1, Refused(), wake=22.0), at(22.0, Tick(), LOOK)
+    ),
+    "after a conflict what the watch showed meanwhile is believed": told(
+        TAKING, at(20.1, Seen(replace(THEIRS_AGAIN, holder="third"))), at(20.2, Refused(), wake=40.1)
+    ),
+    "an answer that the watch has overtaken is asked for again, as the release may be the newer": told(
+        LOOKING, at(0.1, Seen(FREE)), at(0.2, Looked(THEIRS), LOOK), at(0.3, Looked(FREE), take(FREE))
+    ),
+    "an answer that says what the watch said is good": told(
+        LOOKING, at(0.1, Seen(FREE)), at(0.2, Looked(FREE), take(FREE))
+    ),
+    "it waits for as long as the server asks": told(LOOKING, at(0.5, Failed("429", 30.0), wake=30.5)),
+    "a write whose fate is not known is looked into before the next": told(TAKING, at(25.0, Failed("reset"), LOOK)),
+    "tries that fail at once are a while apart": told(
+        LOOKING, at(0.1, Failed("refused")), at(1.9, Tick()), at(2.0, Tick(), LOOK)
+    ),
+    "an answer that took longer than the right lasts is no right": told(
+        LOOKING, at(0.0, Looked(FREE), take(FREE)), at(10.0, Written(mine("9")), renew("9"), until=-inf)
+    ),
+    "while a request is under way there is no second": told(LOOKING, at(3.0, Tick()), at(3.0, Seen(FREE), wake=inf)),
+}
+
+LEADING: Stories = {
+    "the right to write counts from before the request": told(
+        LOOKING, at(100.0, Looked(FREE), take(FREE)), at(104.0, Written(mine("9")), Lead(), until=110.0)
+    ),
+    "it is renewed each while with its time and count": told(
+        LEADER,
+        at(1.9, Tick(), wake=2.0),
+        at(2.0, Tick(), renew("9")),
+        at(2.5, Written(mine("10")), until=12.0),
+        at(4.0, Tick(), renew("10")),
+    ),
+    "a renewal that fails is tried again until the right ends": told(
+        RENEWING,
+        at(7.0, Failed("no answer within 5 s"), renew("9"), wake=10.0),
+        at(10.0, Tick(), Lost(f"{LATE}: no answer within 5 s"), until=-inf),
+    ),
+    "there is no time to wait for as long as the server asks": told(RENEWING, at(2.1, Failed("429", 30.0), wake=4.0)),
+    "one that slept past its right has lost": told(RENEWING, at(50.0, Tick(), Lost(LATE))),
+    "also where the watch comes first": told(RENEWING, at(50.0, Seen(THEIRS), Lost(LATE))),
+    "also where a failure comes first": told(RENEWING, at(50.0, Failed("reset"), Lost(f"{LATE}: reset"))),
+    "a conflict is looked into at once, and what is still ours renewed": told(
+        RENEWING,
+        at(2.1, Refused(), LOOK),
+        at(2.2, Looked(mine("11")), renew("11")),
+        at(2.3, Written(mine("12")), until=12.2),
+    ),
+    "one that is held by another is lost": told(RENEWING, at(2.1, Refused(), LOOK), at(2.2, Looked(THEIRS), THEY_HOLD)),
+    "one that was released is lost": told(RENEWING, at(2.1, Refused(), LOOK), at(2.2, Looked(FREE), RELEASED)),
+    "one that is gone is made again, and another may be making it": told(
+        RENEWING,
+        at(2.1, Refused(), LOOK),
+        at(2.2, Looked(None), MAKE, until=-inf),
+        at(2.3, Written(mine("12")), until=12.2),
+    ),
+    "one that is stored with another holder is lost": told(
+        RENEWING, at(2.1, Written(THEIRS), Lost("the Lease was stored with another holder"))
+    ),
+    "one that is seen in other hands is looked into, not written for, and lost": told(
+        LEADER, at(1.0, Seen(THEIRS), LOOK, until=-inf, wake=10.0), at(1.1, Looked(THEIRS), THEY_HOLD)
+    ),
+    "and so is one that is seen to be free": told(
+        LEADER, at(1.0, Seen(FREE), LOOK, until=-inf, wake=10.0), at(1.1, Looked(FREE), RELEASED)
+    ),
+    "one that was seen to be deleted is made again before anything is written": told(
+        LEADER,
+        at(1.0, Seen(None), LOOK, until=-inf, wake=10.0),
+        at(1.1, Looked(None), MAKE, until=-inf),
+        at(1.2, Written(mine("12")), until=11.1),
+    ),
+    "what the watch shows late costs a look": told(
+        LEADER, at(1.0, Seen(THEIRS), LOOK), at(1.1, Looked(mine("9")), renew("9"), until=10.0)
+    ),
+    "a look that fails is tried again until the right ends": told(
+        LEADER,
+        at(1.0, Seen(THEIRS), LOOK),
+        at(6.0, Failed("reset"), LOOK, until=-inf),
+        at(10.0, Tick(), Lost(f"{LATE}: reset")),
+    ),
+    "a renewal that was under way, and may have been taken before an edit, does not settle what was seen": told(
+        RENEWING,
+        at(2.1, Seen(FREE), until=-inf),
+        at(2.2, Written(mine("10")), LOOK, until=-inf),
+        at(2.3, Looked(mine("10")), renew("10"), until=12.0),
+    ),
+    "neither does a look that was under way": told(
+        LEADER, at(1.0, Seen(THEIRS), LOOK), at(1.1, Seen(FREE)), at(1.2, Looked(mine("9")), LOOK, until=-inf)
+    ),
+    "its own renewals are no news": told(
+        RENEWING, at(2.1, Seen(mine("10")), until=10.0), at(2.2, Written(mine("10")), until=12.0)
+    ),
+    "one that is seen in other hands while it is taken is looked into first": told(
+        TAKING,
+        at(20.1, Seen(FREE_AGAIN)),
+        at(20.2, Written(mine("10")), LOOK, until=-inf),
+        at(20.3, Looked(mine("10")), renew("10")),
+        at(20.4, Written(mine("12")), Lead()),
+    ),
+}
+
+_ASKED = at(1.0, Release(), let_go("9"), until=-inf)
+RELEASING: Stories = {
+    "the right ends before the lease is let go": told(
+        LEADER, _ASKED, at(1.1, Written(replace(mine("10"), holder="")), DONE)
+    ),
+    "a renewal that is under way is waited for": told(
+        RENEWING, at(2.1, Release(), until=-inf), at(2.2, Written(mine("10")), let_go("10"))
+    ),
+    "a conflict is tried again after a look": told(
+        LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Looked(mine("11")), let_go("11"))
+    ),
+    "what is another's is not let go": told(LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Looked(THEIRS), DONE)),
+    "what is free is not let go": told(LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Looked(FREE), DONE)),
+    "what is gone is not let go": told(LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Looked(None), DONE)),
+    "a failure is tried again after a look": told(
+        LEADER, _ASKED, at(1.1, Failed("reset"), wake=3.0), at(3.0, Tick(), LOOK)
+    ),
+    "one that stands by has nothing to let go": told(STANDBY, at(1.0, Release(), DONE)),
+    "nor has one that never looked": told(State(), at(1.0, Release(), DONE)),
+    "one that was just taking it waits for the answer and lets go": told(
+        TAKING, at(20.1, Release()), at(20.2, Written(mine("9")), let_go("9"), until=-inf)
+    ),
+    "one that may have taken it looks": told(TAKING, at(20.1, Failed("reset")), at(20.2, Release(), LOOK)),
+    "one that has taken it and looks whether it still has it lets go": told(
+        TAKING,
+        at(20.1, Seen(FREE_AGAIN)),
+        at(20.2, Written(mine("10")), LOOK),
+        at(20.3, Release()),
+        at(20.4, Looked(mine("10")), let_go("10")),
+    ),
+    "after the end nothing follows": told(
+        STANDBY,
+        *(
+            [at(1.0, Release(), DONE)]
+            + [
+                at(2.0, event, until=-inf, wake=inf)
+                for event in (Tick(), Seen(FREE), Looked(None), Written(mine("9")), Refused(), Failed("x"), Release())
+            ]
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "story", [*STANDING.values(), *LEADING.values(), *RELEASING.values()], ids=[*STANDING, *LEADING, *RELEASING]
+)
+def test_what_follows(story: Story) -> None:
+    state, told = story
+    for each in told:
+        state, actions = step(ME, state, each.event, each.now)
+        assert actions == each.actions, each
+        assert each.until in (None, state.right_ends_at), each
+        assert each.wake in (None, wake_at(state)), each
+        assert state.phase is Phase.ENDED or not any(isinstance(action, Lost | Done) for action in actions)
+
+
+def test_the_right_is_over_at_the_moment_at_which_it_ends() -> None:
+    assert LEADER.may_write(9.9)
+    assert not LEADER.may_write(10.0)

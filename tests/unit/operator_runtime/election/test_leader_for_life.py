@@ -4,75 +4,53 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
-import orjson
 import pytest
 
 from operator_runtime.cache.store import ObjectKey
-from operator_runtime.client.asked import Asked
-from operator_runtime.client.errors import Conflict, Forbidden, NotFound, Unreachable, WriteRefused
-from operator_runtime.client.resources import CONFIG_MAPS, NODES, PODS, Resource
+from operator_runtime.client.errors import Forbidden, KubeError, Unreachable, WriteRefused
 from operator_runtime.election.leader_for_life import LifeElection
+from tests.unit.fake_server import FakeServer, Sent
 
-LOCK = ObjectKey("ops", "lock")
 Object = dict[str, Any]
+LOCK = "/api/v1/namespaces/ops/configmaps/lock"
+PODS = "/api/v1/namespaces/ops/pods"
 
 
 class TooManyLooksError(Exception):
     """So many looks were not enough."""
 
 
-class Server:
-    """ConfigMaps, Pods and Nodes by kind and name; `deletions` notes path and options."""
+class Server(FakeServer):
+    """A ConfigMap, Pods and Nodes; `refused` has the methods and paths that the account may not."""
 
     def __init__(self) -> None:
-        self.objects: dict[tuple[str, str], Object] = {}
-        self.deletions: list[tuple[str, Object]] = []
+        super().__init__()
         self.refused: set[tuple[str, str]] = set()
         self.closed = False
         self.pod("me")
 
-    def pod(self, name: str, *, node: str = "", deleting: bool = False, **status: str) -> Object:
-        pod: Object = {"metadata": {"name": name, "uid": f"uid-{name}"}, "spec": {"nodeName": node}, "status": status}
+    def pod(self, name: str, *, uid: str = "", node: str = "", deleting: bool = False, **status: str) -> None:
+        metadata = {"name": name, "namespace": "ops", "uid": uid or f"uid-{name}"}
         if deleting:
-            pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-        self.objects["pods", name] = pod
-        return pod
+            metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        self.store(f"{PODS}/{name}", {"metadata": metadata, "spec": {"nodeName": node}, "status": status})
 
     def led_by(self, name: str) -> None:
         owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": f"uid-{name}"}
-        self.objects["configmaps", "lock"] = {"metadata": {"name": "lock", "ownerReferences": [owner]}}
+        self.store(LOCK, {"metadata": {"name": "lock", "ownerReferences": [owner]}})
 
-    def node(self, name: str, ready: str) -> None:
+    def node(self, ready: str) -> None:
         conditions = [{"type": "MemoryPressure", "status": "True"}, {"type": "Ready", "status": ready}]
-        self.objects["nodes", name] = {"metadata": {"name": name}, "status": {"conditions": conditions}}
+        self.store("/api/v1/nodes/n1", {"metadata": {"name": "n1"}, "status": {"conditions": conditions}})
 
-    async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes:
-        assert namespace == (None if resource is NODES else "ops")
-        self._may("get", resource)
-        if (resource.plural, name) not in self.objects:
-            raise NotFound(404, "NotFound", name)
-        return orjson.dumps(self.objects[resource.plural, name])
+    @property
+    def deletions(self) -> list[tuple[str, Object]]:
+        return [(each.path, each.body) for each in self.sent if each.method == "DELETE"]
 
-    async def create(self, resource: Resource, namespace: str | None, body: object, *, field_manager: str) -> bytes:
-        assert (resource, namespace, field_manager) == (CONFIG_MAPS, "ops", "us")
-        self._may("create", resource)
-        if ("configmaps", "lock") in self.objects:
-            raise Conflict(409, "AlreadyExists")
-        self.objects["configmaps", "lock"] = cast(Object, body)
-        return b"{}"
-
-    async def request(self, method: str, path: str, *, body: bytes | None, asked: Asked | None) -> bytes:
-        assert method == "DELETE"
-        assert body is not None
-        self._may("delete", PODS)
-        self.deletions.append((path, orjson.loads(body)))
-        return b"{}"
-
-    def _may(self, verb: str, resource: Resource) -> None:
-        if (verb, resource.plural) in self.refused:
-            raise Forbidden(403, "Forbidden", f"cannot {verb} {resource.plural}")
+    def refusal(self, sent: Sent) -> KubeError | None:
+        return Forbidden(403) if (sent.method, sent.path) in self.refused else super().refusal(sent)
 
     async def close(self) -> None:
         self.closed = True
@@ -93,7 +71,8 @@ def election(server: Server, *meanwhile: Callable[[], object]) -> LifeElection:
             raise TooManyLooksError
         happenings.pop(0)()
 
-    return LifeElection(server, LOCK, "me", field_manager="us", sleep=sleep, uniform=lambda least, most: most)
+    lock = ObjectKey("ops", "lock")
+    return LifeElection(server, lock, "me", field_manager="us", sleep=sleep, uniform=lambda least, most: most)
 
 
 async def given_up(standing: LifeElection) -> None:
@@ -109,7 +88,8 @@ async def test_the_first_makes_the_config_map_and_its_pod_owns_it(server: Server
             standing.may_write()
         await standing.elected()
         standing.may_write()
-    assert server.objects["configmaps", "lock"] == {
+        assert standing.complaint() is None
+    assert server.last.body == {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {
@@ -119,7 +99,7 @@ async def test_the_first_makes_the_config_map_and_its_pod_owns_it(server: Server
         },
     }
     assert server.closed
-    assert ("configmaps", "lock") in server.objects, "it lives as long as the pod"
+    assert LOCK in server.by_path, "it lives as long as the pod"
 
 
 async def test_the_second_waits_until_the_garbage_collector_has_freed_it(
@@ -128,12 +108,8 @@ async def test_the_second_waits_until_the_garbage_collector_has_freed_it(
     caplog.set_level(logging.INFO)
     server.led_by("other")
     server.pod("other", phase="Running")
-    standing = election(
-        server,
-        lambda: None,
-        lambda: server.objects.pop(("pods", "other")),
-        lambda: server.objects.pop(("configmaps", "lock")),
-    )
+    gone = [lambda path=path: server.by_path.pop(path) for path in (f"{PODS}/other", LOCK)]
+    standing = election(server, lambda: None, *gone)
     await standing.elected()
     standing.may_write()
     assert server.deletions == []
@@ -150,13 +126,7 @@ async def test_a_container_that_starts_anew_in_the_leaders_pod_leads_on(server: 
 
 @pytest.mark.parametrize(
     ("phase", "reason", "why"),
-    [
-        ("Failed", "Evicted", "Evicted"),
-        ("Failed", "Preempting", "Preempting"),
-        ("Failed", "Terminated", "Terminated"),
-        ("Failed", "", "Failed"),
-        ("Succeeded", "", "Succeeded"),
-    ],
+    [("Failed", "Evicted", "Evicted"), ("Failed", "", "Failed"), ("Succeeded", "", "Succeeded")],
 )
 async def test_a_leader_that_will_never_run_again_is_deleted(
     server: Server, phase: str, reason: str, why: str, caplog: pytest.LogCaptureFixture
@@ -164,25 +134,19 @@ async def test_a_leader_that_will_never_run_again_is_deleted(
     server.led_by("other")
     server.pod("other", phase=phase, reason=reason)
     await given_up(election(server))
-    assert server.deletions == [("/api/v1/namespaces/ops/pods/other", {"preconditions": {"uid": "uid-other"}})]
+    assert server.deletions == [(f"{PODS}/other", {"preconditions": {"uid": "uid-other"}})]
     assert f"deleted pod other, which led by ConfigMap ops/lock: it has ended for good ({why})" in caplog.text
 
 
-@pytest.mark.parametrize("ready", ["False", "Unknown"])
-async def test_a_leader_on_a_lost_node_is_deleted_without_waiting_for_it(server: Server, ready: str) -> None:
+@pytest.mark.parametrize("ready", ["False", "Unknown", "", None], ids=["not ready", "unknown", "silent", "gone"])
+async def test_a_leader_on_a_lost_node_is_deleted_without_waiting_for_it(server: Server, ready: str | None) -> None:
     server.led_by("other")
     server.pod("other", node="n1", deleting=True, phase="Running")
-    server.node("n1", ready)
+    if ready is not None:
+        server.node(ready)
     await given_up(election(server))
     options = {"preconditions": {"uid": "uid-other"}, "gracePeriodSeconds": 0}
-    assert server.deletions == [("/api/v1/namespaces/ops/pods/other", options)]
-
-
-async def test_a_leader_whose_node_is_no_longer_there_is_deleted(server: Server) -> None:
-    server.led_by("other")
-    server.pod("other", node="n1", deleting=True, phase="Running")
-    await given_up(election(server))
-    assert len(server.deletions) == 1
+    assert server.deletions == [(f"{PODS}/other", options)]
 
 
 @pytest.mark.parametrize(
@@ -191,20 +155,14 @@ async def test_a_leader_whose_node_is_no_longer_there_is_deleted(server: Server)
         ({"phase": "Running", "node": "n1"}, "Unknown"),
         ({"phase": "Running", "node": "n1", "deleting": True}, "True"),
         ({"phase": "Pending", "deleting": True}, "True"),
+        ({"phase": "Failed", "reason": "Evicted", "uid": "another"}, "True"),
     ],
-    ids=["node not yet given up", "ends on a good node", "never was on a node"],
+    ids=["node not yet given up", "ends on a good node", "never was on a node", "has only the leader's name"],
 )
 async def test_any_other_leader_is_left_alone(server: Server, pod: dict[str, Any], ready: str) -> None:
     server.led_by("other")
     server.pod("other", **pod)
-    server.node("n1", ready)
-    await given_up(election(server))
-    assert server.deletions == []
-
-
-async def test_a_pod_that_has_only_the_leaders_name_is_left_alone(server: Server) -> None:
-    server.led_by("other")
-    server.pod("other", phase="Failed", reason="Evicted")["metadata"]["uid"] = "another"
+    server.node(ready)
     await given_up(election(server))
     assert server.deletions == []
 
@@ -214,22 +172,20 @@ async def test_permissions_that_are_missing_are_named_once_and_it_waits_on(
 ) -> None:
     server.led_by("other")
     server.pod("other", node="n1", deleting=True)
-    server.refused = {("get", "nodes")}
+    server.refused = {("GET", "/api/v1/nodes/n1")}
     await given_up(election(server, lambda: None, lambda: None))
-    server.node("n1", "False")
-    server.refused = {("delete", "pods")}
+    server.node("False")
+    server.refused = {("DELETE", f"{PODS}/other")}
     await given_up(election(server))
-    warnings = [each.message for each in caplog.records if each.levelno == logging.WARNING]
-    assert [each.partition(": ")[0] for each in warnings] == [
-        "cannot see whether the leader's node is lost",
-        "cannot delete the leader's pod",
-    ]
-    assert warnings[0].endswith("Grant get on nodes")
-    assert warnings[1].endswith("Grant delete on pods, and get on nodes, to the account")
+    first, second = [each.message for each in caplog.records if each.levelno == logging.WARNING]
+    assert first.startswith("cannot see whether the leader's node is lost: ")
+    assert first.endswith("Grant get on nodes")
+    assert second.startswith("cannot delete the leader's pod: ")
+    assert second.endswith("Grant delete on pods, and get on nodes, to the account")
 
 
 async def test_a_config_map_that_no_pod_owns_is_said(server: Server, caplog: pytest.LogCaptureFixture) -> None:
-    server.objects["configmaps", "lock"] = {"metadata": {"name": "lock"}}
+    server.store(LOCK, {"metadata": {"name": "lock"}})
     await given_up(election(server))
     assert "ConfigMap ops/lock is owned by no pod, so that nothing will free it: delete it by hand" in caplog.text
 
@@ -237,18 +193,13 @@ async def test_a_config_map_that_no_pod_owns_is_said(server: Server, caplog: pyt
 async def test_a_pod_that_is_not_there_is_asked_for_by_its_variable(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    own = server.objects.pop(("pods", "me"))
-    await election(server, lambda: server.objects.update({("pods", "me"): own})).elected()
+    del server.by_path[f"{PODS}/me"]
+    await election(server, lambda: server.pod("me")).elected()
     assert "there is no pod me in namespace ops; set POD_NAME to this pod's name" in caplog.text
 
 
-async def test_a_server_that_is_away_is_waited_for(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    standing = election(server, monkeypatch.undo)
-
-    async def away(*_: object, **__: object) -> bytes:
-        raise Unreachable("away")
-
-    monkeypatch.setattr(server, "create", away)
+async def test_a_server_that_is_away_is_waited_for(server: Server) -> None:
+    server.refusals["POST"] = [Unreachable("away")]
+    standing = election(server, lambda: None)
     await standing.elected()
     standing.may_write()
-    assert standing.complaint() is None

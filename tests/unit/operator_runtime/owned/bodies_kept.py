@@ -56,49 +56,34 @@ class Case(NamedTuple):
 
 NOTHING = None
 NUMBERS = itertools.count()
+
+
+def same(kind: Kind[Any], kept: dict[str, Any], between: dict[str, Any] | None = NOTHING) -> Case:
+    return Case(kind, kept, between, kept)
+
+
+def in_pods(**fields: Any) -> dict[str, Any]:
+    return {"spec": {"template": {"spec": fields}}}
+
+
 CHANGES_NOTHING = [
-    Case(CONFIG_MAPS, words(a="1"), NOTHING, words(a="1")),
+    same(CONFIG_MAPS, words(a="1")),
     Case(CONFIG_MAPS, words(a="1"), NOTHING, words(a="1", b=None)),
-    Case(CONFIG_MAPS, words(a="1"), {"data": {"b": "2"}}, words(a="1")),
-    Case(CONFIG_MAPS, words(), NOTHING, words()),
-    Case(CONFIG_MAPS, body({"labels": {}}), NOTHING, body({"labels": {}})),
-    Case(CONFIG_MAPS, body({"labels": APP}), {"metadata": {"labels": {"b": "2"}}}, body({"labels": APP})),
-    Case(CONFIG_MAPS, body({"finalizers": ["a.io/a"]}), NOTHING, body({"finalizers": ["a.io/a"]})),
-    Case(
-        CONFIG_MAPS,
-        body({"finalizers": ["a.io/a"]}),
-        {"metadata": {"finalizers": ["b.io/b", "a.io/a"]}},
-        body({"finalizers": ["a.io/a"]}),
-    ),
-    Case(
-        CONFIG_MAPS,
-        body({"ownerReferences": [OWNER]}),
-        {"metadata": {"ownerReferences": [OTHER, OWNER]}},
-        body({"ownerReferences": [OWNER]}),
-    ),
-    Case(SERVICES, service(DOOR), NOTHING, service(DOOR)),
-    Case(DEPLOYMENTS, deployment(CLERK), NOTHING, deployment(CLERK)),
-    Case(DEPLOYMENTS, deployment(CLERK), {"spec": {"replicas": 3}}, deployment(CLERK)),
-    Case(
-        DEPLOYMENTS,
-        deployment(CLERK),
-        {"spec": {"template": {"spec": {"containers": [PROXY, CLERK]}}}},
-        deployment(CLERK),
-    ),
-    Case(
-        DEPLOYMENTS,
-        deployment(CLERK, pod={"volumes": [{"name": "v", "emptyDir": {}}]}),
-        NOTHING,
-        deployment(CLERK, pod={"volumes": [{"name": "v", "emptyDir": {}}]}),
-    ),
-    Case(TYPED, deployment(CLERK), NOTHING, deployment(CLERK)),
-    Case(TYPED, deployment(CLERK), {"metadata": {"labels": APP}}, deployment(CLERK)),
-    Case(
-        DEPLOYMENTS,
-        deployment(CLERK, pod={"nodeSelector": {"a": "1"}}),
-        {"spec": {"template": {"spec": {"nodeSelector": {"b": "2"}}}}},
-        deployment(CLERK, pod={"nodeSelector": {"a": "1"}}),
-    ),
+    same(CONFIG_MAPS, words(a="1"), {"data": {"b": "2"}}),
+    same(CONFIG_MAPS, words()),
+    same(CONFIG_MAPS, body({"labels": {}})),
+    same(CONFIG_MAPS, body({"labels": APP}), {"metadata": {"labels": {"b": "2"}}}),
+    same(CONFIG_MAPS, body({"finalizers": ["a.io/a"]})),
+    same(CONFIG_MAPS, body({"finalizers": ["a.io/a"]}), {"metadata": {"finalizers": ["b.io/b", "a.io/a"]}}),
+    same(CONFIG_MAPS, body({"ownerReferences": [OWNER]}), {"metadata": {"ownerReferences": [OTHER, OWNER]}}),
+    same(SERVICES, service(DOOR)),
+    same(DEPLOYMENTS, deployment(CLERK)),
+    same(DEPLOYMENTS, deployment(CLERK), {"spec": {"replicas": 3}}),
+    same(DEPLOYMENTS, deployment(CLERK), in_pods(containers=[PROXY, CLERK])),
+    same(DEPLOYMENTS, deployment(CLERK, pod={"volumes": [{"name": "v", "emptyDir": {}}]})),
+    same(TYPED, deployment(CLERK)),
+    same(TYPED, deployment(CLERK), {"metadata": {"labels": APP}}),
+    same(DEPLOYMENTS, deployment(CLERK, pod={"nodeSelector": {"a": "1"}}), in_pods(nodeSelector={"b": "2"})),
 ]
 CHANGES_SOMETHING = [
     # Another value.

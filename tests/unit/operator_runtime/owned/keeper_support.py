@@ -88,12 +88,21 @@ class Keeping:
     def words(self, **data: str) -> dict[str, Any]:
         return words(self.owner, **data)
 
+    async def theirs(self, **metadata: Any) -> PlainObject:
+        """Somebody makes an object of that name, without an owner."""
+        place = {"namespace": WORDS.namespace, "name": WORDS.name}
+        return await self.client.create(CONFIG_MAPS, {"metadata": place | metadata, "data": {"a": "theirs"}})
+
+    async def going(self, obj: PlainObject) -> PlainObject:
+        """Somebody deletes it, and a finalizer holds it."""
+        await self.client.patch(CONFIG_MAPS, obj, {"metadata": {"finalizers": ["example.com/wait"]}})
+        await self.client.delete(CONFIG_MAPS, obj)
+        return await self.client.get(CONFIG_MAPS, obj.key)
+
+    async def live(self) -> list[PlainObject]:
+        return await self.client.list(CONFIG_MAPS, "default", "app=words")
+
 
 def words(owner: PlainObject, **data: str) -> dict[str, Any]:
-    metadata = {
-        "namespace": WORDS.namespace,
-        "name": WORDS.name,
-        "labels": {"app": "words"},
-        "ownerReferences": [owner_reference(CONFIG_MAPS, owner)],
-    }
-    return {"metadata": metadata, "data": data}
+    place = {"namespace": WORDS.namespace, "name": WORDS.name, "labels": {"app": "words"}}
+    return {"metadata": place | {"ownerReferences": [owner_reference(CONFIG_MAPS, owner)]}, "data": data}

@@ -19,9 +19,7 @@ BODY: dict[str, Any] = {
         "replicas": 0,
         "paused": None,
         "tolerations": [{"key": "a"}],
-        "containers": [
-            {"name": "c", "ports": [{"containerPort": 80}], "volumeMounts": [{"mountPath": "/a", "name": "v"}]}
-        ],
+        "containers": [{"name": "c", "ports": [{"containerPort": 80}], "volumeMounts": [MOUNT]}],
     },
 }
 NAMES: dict[str, Any] = {
@@ -39,49 +37,40 @@ def test_names_are_a_body_without_its_values() -> None:
 
 
 CONTAINER = ("spec", "containers", Entry("name", "c"))
+LABELS = {"metadata": {"labels": {"a": "1", "b": "2", "theirs": "3"}}}
+
+
+def containers(*listed: Any, **fields: Any) -> dict[str, Any]:
+    """A body with one of our container's fields, or with a list of them."""
+    return {"spec": {"containers": [*listed, {"name": "c", **fields}] if fields else [*listed]}}
+
+
 GONE: dict[str, tuple[Any, Any, list[tuple[Any, ...]]]] = {
     "nothing": (BODY, BODY, []),
     "what is not there": ({}, {}, []),
     "a value": ({"spec": {}}, {"spec": {"replicas": 3}}, [("spec", "replicas")]),
     "a value of nothing that matters": ({"spec": {"replicas": 0}}, {"spec": {"replicas": 3}}, []),
-    "a label beside others": (
-        {"metadata": {"labels": {"a": "1"}}},
-        {"metadata": {"labels": {"a": "1", "b": "2", "theirs": "3"}}},
-        [("metadata", "labels", "b")],
-    ),
-    "all labels of ours": (
-        {"metadata": {}},
-        {"metadata": {"labels": {"a": "1", "b": "2", "theirs": "3"}}},
-        [("metadata", "labels", "a"), ("metadata", "labels", "b")],
-    ),
+    "a label beside others": ({"metadata": {"labels": {"a": "1"}}}, LABELS, [("metadata", "labels", "b")]),
+    "all labels of ours": ({"metadata": {}}, LABELS, [("metadata", "labels", "a"), ("metadata", "labels", "b")]),
     "a finalizer beside others": (
         {},
         {"metadata": {"finalizers": ["b.io/b", "a.io/a"]}},
         [("metadata", "finalizers", Entry("", "a.io/a"))],
     ),
-    "an owner": (
+    "an owner beside another's": (
         {},
-        {"metadata": {"ownerReferences": [{"uid": "1"}]}},
+        {"metadata": {"ownerReferences": [{"uid": "1"}, {"uid": "2"}]}},
         [("metadata", "ownerReferences", Entry("uid", "1"))],
     ),
-    "another owner's": ({}, {"metadata": {"ownerReferences": [{"uid": "2"}]}}, []),
     "an entry beside others": (
-        {"spec": {"containers": [{"name": "new"}]}},
-        {"spec": {"containers": [{"name": "new"}, {"name": "c", "image": "x"}, {"name": "theirs"}]}},
+        containers({"name": "new"}),
+        containers({"name": "new"}, {"name": "theirs"}, image="x"),
         [CONTAINER],
     ),
-    "a field of an entry": (
-        {"spec": {"containers": [{"name": "c"}]}},
-        {"spec": {"containers": [{"name": "c", "ports": [], "tty": True}]}},
-        [(*CONTAINER, "ports")],
-    ),
+    "a field of an entry": (containers({"name": "c"}), containers(ports=[], tty=True), [(*CONTAINER, "ports")]),
     "an entry of an entry": (
-        {"spec": {"containers": [{"name": "c", "ports": [1]}]}},
-        {
-            "spec": {
-                "containers": [{"name": "c", "ports": [], "volumeMounts": [{"mountPath": "/b"}, {"mountPath": "/a"}]}]
-            }
-        },
+        containers(ports=[1]),
+        containers(ports=[], volumeMounts=[{"mountPath": "/b"}, {"mountPath": "/a"}]),
         [(*CONTAINER, "volumeMounts", Entry("mountPath", "/a"))],
     ),
     "a list as a whole": ({"spec": {}}, {"spec": {"tolerations": [{"key": "b"}]}}, [("spec", "tolerations")]),
@@ -101,13 +90,10 @@ def test_what_was_named_and_is_wanted_no_more_is_to_go(wanted: Any, live: Any, g
 
 
 def test_a_part_with_fields_of_ours_goes_with_its_defaults_but_not_what_others_put_beside_it() -> None:
-    before = {"volumes": [{"name": "v", "secret": {"secretName": "s"}}], "resources": {"limits": {"cpu": "1"}}}
-    wanted = {"volumes": [{"name": "v", "emptyDir": {}}], "resources": {}}
-    live = {
-        "volumes": [{"name": "v", "secret": {"secretName": "s", "defaultMode": 420}}],
-        "resources": {"limits": {"cpu": "1", "theirs": "2"}},
-    }
-    assert [each.path for each in no_longer(names_of({"spec": before}), {"spec": wanted}, {"spec": live})] == [
-        "spec.volumes[v].secret",
-        "spec.resources.limits.cpu",
-    ]
+    def spec(volume: dict[str, Any], **limits: str) -> dict[str, Any]:
+        return {"spec": {"volumes": [{"name": "v", **volume}], "resources": {"limits": limits} if limits else {}}}
+
+    names = names_of(spec({"secret": {"secretName": "s"}}, cpu="1"))
+    live = spec({"secret": {"secretName": "s", "defaultMode": 420}}, cpu="1", theirs="2")
+    gone = ["spec.volumes[v].secret", "spec.resources.limits.cpu"]
+    assert [each.path for each in no_longer(names, spec({"emptyDir": {}}), live)] == gone

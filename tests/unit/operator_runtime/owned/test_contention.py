@@ -89,12 +89,6 @@ def test_repairs_that_are_far_apart_are_no_contention(bench: Bench, apart_s: flo
     assert bench.contested == contested
 
 
-def test_repairs_of_different_objects_are_no_contention(bench: Bench) -> None:
-    for number in range(3 * REPAIRS):
-        bench.repair(str(number))
-    assert not bench.contested
-
-
 def test_it_is_known_before_the_last_repair_that_it_will_begin_contention(bench: Bench) -> None:
     for _ in range(REPAIRS - 1):
         assert not bench.is_last()
@@ -105,11 +99,12 @@ def test_it_is_known_before_the_last_repair_that_it_will_begin_contention(bench:
     assert not bench.is_last(), "it has begun"
 
 
-def test_what_is_newly_wanted_is_no_repair(bench: Bench) -> None:
+def test_what_is_newly_wanted_or_of_different_objects_is_no_contention(bench: Bench) -> None:
     for bench.generation in range(1, 3 * REPAIRS):
         bench.repair(wish="this")
-    for wish in range(2 * REPAIRS):
-        bench.repair(wish=wish)
+    for number in range(2 * REPAIRS):
+        bench.repair(wish=number)
+        bench.repair(str(number))
     assert not bench.contested
 
 
@@ -190,13 +185,6 @@ def test_contention_that_goes_on_is_told_again_at_growing_intervals(bench: Bench
     assert last == 3690
 
 
-def test_a_memcached_that_is_gone_is_forgotten(bench: Bench) -> None:
-    bench.contend()
-    bench.memory.forget(KEY)
-    bench.memory.forget(OTHER)
-    assert bench.contention.wait_s(KEY, 1) == 0.0
-
-
 def test_what_happened_once_does_not_stay_for_ever_and_contention_does(bench: Bench) -> None:
     bench.contend()
     for number in range(10_000):
@@ -205,6 +193,18 @@ def test_what_happened_once_does_not_stay_for_ever_and_contention_does(bench: Be
         bench.contention.repaired(ObjectKey("shop", str(number)), 1, OF, IMAGE, "", wish=as_wish(number))
     assert len(bench.memory) < 4 * WINDOW_S
     assert bench.contested
+    bench.memory.forget(KEY)
+    assert bench.contention.wait_s(KEY, 1) == 0.0
+
+
+def test_an_object_is_forgotten_when_nothing_was_put_right_for_the_window_and_no_sooner(bench: Bench) -> None:
+    bench.contention.repaired(OTHER, 1, OF, IMAGE, "", wish=None)
+    bench.clock.advance(WINDOW_S - 0.001)
+    bench.repair()
+    assert len(bench.memory) == 2
+    bench.clock.advance(0.001)
+    bench.repair()
+    assert len(bench.memory) == 1
 
 
 @given(

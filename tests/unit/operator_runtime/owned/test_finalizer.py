@@ -91,12 +91,6 @@ async def test_an_object_that_lives_gets_the_finalizer_beside_those_of_others(at
     assert at.cleaned == []
 
 
-async def test_nothing_is_sent_for_an_object_that_has_it(at: Fixture) -> None:
-    obj = at.stored(NAME)
-    assert await at.finalizer.finalize(obj) == (Stage.LIVE, obj)
-    assert at.server.sent == []
-
-
 async def test_another_version_is_not_written_over(at: Fixture) -> None:
     obj = at.stored()
     at.stored(FOREIGN)
@@ -104,9 +98,14 @@ async def test_another_version_is_not_written_over(at: Fixture) -> None:
         await at.finalizer.finalize(obj)
 
 
-async def test_an_object_under_deletion_without_it_gets_none_and_no_cleanup(at: Fixture) -> None:
-    obj = at.stored(FOREIGN, **GOING)
-    assert await at.finalizer.finalize(obj) == (Stage.GOING, obj)
+@pytest.mark.parametrize(
+    ("finalizers", "metadata", "stage"), [([NAME], {}, Stage.LIVE), ([FOREIGN], GOING, Stage.GOING)]
+)
+async def test_nothing_is_sent_for_an_object_that_has_it_or_is_going_without_it(
+    at: Fixture, finalizers: list[str], metadata: dict[str, str], stage: Stage
+) -> None:
+    obj = at.stored(*finalizers, **metadata)
+    assert await at.finalizer.finalize(obj) == (stage, obj)
     assert (at.server.sent, at.cleaned) == ([], [])
 
 
@@ -122,33 +121,23 @@ async def test_an_object_under_deletion_goes_when_its_cleanup_is_done(
     assert f"cleaned up after the Deployment, and removed its finalizer {NAME}" in caplog.text
 
 
-async def test_finalizers_of_others_stay(at: Fixture) -> None:
-    await at.finalizer.finalize(at.stored(FOREIGN, NAME, "more/of-it", **GOING))
-    assert at.server.by_path[PATH]["metadata"]["finalizers"] == [FOREIGN, "more/of-it"]
-
-
-async def test_a_cleanup_that_is_not_done_keeps_the_object_and_says_what_for(at: Fixture) -> None:
-    obj = at.stored(NAME, **GOING)
-    at.outcomes = [Waiting("2 disks are being released.")]
-    assert await at.finalizer.finalize(obj) == (Stage.WAITING, obj)
-    assert at.reports == [Condition("Finalized", "False", "CleanupPending", "2 disks are being released.")]
-    assert at.server.sent == []
-    note = f"Deployment a cannot go yet, as its finalizer {NAME} waits: 2 disks are being released."
-    assert [(event.type, event.reason, event.note) for event in at.told] == [("Normal", "CleanupPending", note)]
-    assert (await at.finalizer.finalize(obj)).stage is Stage.CLEANED
-    assert at.cleaned == ["a", "a"]
-
-
-async def test_what_a_cleanup_waits_for_is_said_once_and_again_when_it_changes(
+async def test_a_cleanup_that_is_not_done_keeps_the_object_and_says_what_for_once_and_again_when_it_changes(
     at: Fixture, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     obj = at.stored(NAME, **GOING)
     at.outcomes = [Waiting("2 disks."), Waiting("2 disks."), Waiting("1 disk.")]
     for _ in range(3):
-        await at.finalizer.finalize(obj)
-    assert [event.note.rpartition(": ")[2] for event in at.told] == ["2 disks.", "1 disk."]
+        assert await at.finalizer.finalize(obj) == (Stage.WAITING, obj)
+    assert at.server.sent == []
+    notes = [f"Deployment a cannot go yet, as its finalizer {NAME} waits: {rest}" for rest in ("2 disks.", "1 disk.")]
+    assert [(event.type, event.reason, event.note) for event in at.told] == [
+        ("Normal", "CleanupPending", note) for note in notes
+    ]
     assert [line.rpartition(": ")[2] for line in caplog.messages] == ["2 disks.", "1 disk."]
+    assert at.reports[0] == Condition("Finalized", "False", "CleanupPending", "2 disks.")
+    assert (await at.finalizer.finalize(obj)).stage is Stage.CLEANED
+    assert at.cleaned == ["a"] * 4
 
 
 @pytest.mark.parametrize(
@@ -230,26 +219,24 @@ async def test_failures_and_waits_are_told_without_a_report(at: Fixture) -> None
     assert at.reports == []
 
 
-async def test_who_changes_the_object_during_its_cleanup_does_not_have_it_cleaned_twice(at: Fixture) -> None:
+@pytest.mark.parametrize(
+    ("then", "metadata", "left"),
+    [
+        ([NAME, FOREIGN], {}, [FOREIGN]),
+        ([FOREIGN, NAME, "more/of-it"], {}, [FOREIGN, "more/of-it"]),
+        ([FOREIGN], {}, [FOREIGN]),
+        ([NAME], {"uid": "of-a-successor"}, [NAME]),
+    ],
+    ids=["another came", "others stay", "ours was taken off", "it has a successor"],
+)
+async def test_what_happens_to_the_object_during_its_cleanup_is_left_and_has_it_cleaned_once(
+    at: Fixture, then: list[str], metadata: dict[str, str], left: list[str]
+) -> None:
     obj = at.stored(NAME, **GOING)
-    at.stored(NAME, FOREIGN, uid=obj.uid, **GOING)
+    at.stored(*then, **{"uid": obj.uid, **GOING, **metadata})
     assert (await at.finalizer.finalize(obj)).stage is Stage.CLEANED
-    assert at.server.by_path[PATH]["metadata"]["finalizers"] == [FOREIGN]
+    assert at.server.by_path[PATH]["metadata"]["finalizers"] == left
     assert at.cleaned == ["a"]
-
-
-async def test_a_successor_is_not_released_in_its_predecessors_place(at: Fixture) -> None:
-    obj = at.stored(NAME, **GOING)
-    at.stored(NAME, uid="of-another")
-    assert (await at.finalizer.finalize(obj)).stage is Stage.CLEANED
-    assert at.server.by_path[PATH]["metadata"]["finalizers"] == [NAME]
-
-
-async def test_one_that_another_took_off_during_the_cleanup_is_no_failure(at: Fixture) -> None:
-    obj = at.stored(NAME, FOREIGN, **GOING)
-    at.stored(FOREIGN, uid=obj.uid, **GOING)
-    assert (await at.finalizer.finalize(obj)).stage is Stage.CLEANED
-    assert at.server.methods == ["PATCH", "GET"]
 
 
 @pytest.mark.parametrize("refusals", [{"PATCH": [NotFound(404)]}, {"PATCH": [Conflict(409)], "GET": [NotFound(404)]}])
@@ -263,37 +250,28 @@ async def test_what_seems_to_be_gone_is_looked_for_again(at: Fixture, refusals: 
     assert PATH not in at.server.by_path
 
 
-async def test_an_object_that_changes_all_the_time_is_left_to_the_backoff(at: Fixture) -> None:
+@pytest.mark.parametrize(("error", "tries"), [(Conflict(409), 5), (Unreachable("refused"), 1)])
+async def test_an_object_that_cannot_be_released_is_left_to_the_backoff(
+    at: Fixture, error: KubeError, tries: int
+) -> None:
     obj = at.stored(NAME, **GOING)
-    at.server.refusals = {"PATCH": [Conflict(409)] * 100}
-    with pytest.raises(Conflict):
+    at.server.refusals = {"PATCH": [error] * 100}
+    with pytest.raises(type(error)):
         await at.finalizer.finalize(obj)
-    assert at.server.methods.count("PATCH") == 5
+    assert at.server.methods.count("PATCH") == tries
 
 
-async def test_a_release_that_fails_is_raised(at: Fixture) -> None:
-    at.server.refusals = {"PATCH": [Unreachable("refused")]}
-    with pytest.raises(Unreachable):
-        await at.finalizer.finalize(at.stored(NAME, **GOING))
+CUSTOM = plain("shells.example.com/v1", "Shell", "shells")
 
 
-@pytest.mark.parametrize(
-    "name", ["a.b/c", "myownshell.my-first-operator.jgato.io/finalizer", f"a/{'x' * 63}", "a/B.c_d"]
-)
-async def test_a_qualified_name_is_taken(at: Fixture, name: str) -> None:
-    finalizer = Finalizer(name, at.client, DEPLOYMENTS, at.cleanup, events=at.events)
-    assert (await finalizer.finalize(at.stored())).obj.finalizers == (name,)
-
-
-def test_a_domain_alone_is_taken_for_custom_resources_as_the_server_does(at: Fixture) -> None:
-    custom = plain("shells.example.com/v1", "Shell", "shells")
-    assert Finalizer("finalizer.example.com", at.client, custom, at.cleanup, events=at.events).name
-    with pytest.raises(ValueError, match="DOMAIN/NAME"):
-        Finalizer("finalizer.example.com", at.client, DEPLOYMENTS, at.cleanup, events=at.events)
+@pytest.mark.parametrize("name", ["a.b/c", f"a/{'x' * 63}", "a/B.c_d"])
+def test_a_qualified_name_is_taken_and_for_custom_resources_a_domain_alone(at: Fixture, name: str) -> None:
+    assert Finalizer(name, at.client, DEPLOYMENTS, at.cleanup, events=at.events).name == name
+    assert Finalizer("finalizer.example.com", at.client, CUSTOM, at.cleanup, events=at.events).name
 
 
 @pytest.mark.parametrize(
-    "name", ["", "finalizer", "a.b/", "/c", "A.b/c", "a.b/c/d", "a b/c", f"a/{'x' * 64}", f"{'a' * 254}/c", "a./c"]
+    "name", ["", "finalizer.example.com", "a.b/", "/c", "A.b/c", "a.b/c/d", f"a/{'x' * 64}", f"{'a' * 254}/c", "a./c"]
 )
 def test_a_name_that_the_server_would_not_take_is_refused(at: Fixture, name: str) -> None:
     with pytest.raises(ValueError, match=r"the finalizer's name is '.*': write DOMAIN/NAME, such as"):

@@ -33,9 +33,10 @@ from operator_runtime.owned.refusals import REFUSED_S
 from tests.unit.operator_runtime.owned.keeper_support import CONFIG_MAPS, WORDS, Keeping, words
 
 
-async def test_it_is_made_and_then_left_as_it_is(at: Keeping) -> None:
+async def test_it_is_made_and_then_left_as_it_is_also_before_the_cache_has_it(at: Keeping) -> None:
     made = await at.keep(at.words(a="1"))
     assert made.body["data"] == {"a": "1"}
+    assert (await at.keep(at.words(a="1"))).resource_version == made.resource_version
     at.cached(made)
     assert await at.keep(at.words(a="1"), seen=True) is made
     assert [(change.before, change.asked) for change in at.changes] == [(None, True)]
@@ -70,19 +71,17 @@ async def test_a_label_that_was_taken_off_comes_back(at: Keeping) -> None:
     assert (kept.uid, kept.labels) == (made.uid, {"app": "words"})
 
 
-async def test_one_that_the_cache_does_not_have_yet_is_left_as_it_is(at: Keeping) -> None:
-    made = await at.keep(at.words(a="1"))
-    assert (await at.keep(at.words(a="1"))).resource_version == made.resource_version
-    assert len(at.changes) == 1
-
-
 @pytest.mark.parametrize("cached", [True, False])
-async def test_a_strangers_is_left_alone(at: Keeping, *, cached: bool) -> None:
-    metadata = {"namespace": WORDS.namespace, "name": WORDS.name}
-    theirs = await at.client.create(CONFIG_MAPS, {"metadata": metadata, "data": {"a": "theirs"}})
+@pytest.mark.parametrize(("owned", "said"), [(False, "exists and has no owner"), (True, "belongs to ConfigMap other")])
+async def test_a_strangers_is_left_alone(at: Keeping, *, cached: bool, owned: bool, said: str) -> None:
+    if owned:
+        other = await at.client.create(CONFIG_MAPS, {"metadata": {"namespace": "default", "name": "other"}})
+        theirs = await at.client.apply(CONFIG_MAPS, words(other, a="theirs"))
+    else:
+        theirs = await at.theirs()
     if cached:
         at.cached(theirs)
-    with pytest.raises(NotOwned, match=r"^A ConfigMap named words exists and has no owner: it is left alone\. "):
+    with pytest.raises(NotOwned, match=rf"^A ConfigMap named words .*{said}: "):
         await at.keep(at.words(a="1"))
     assert await at.client.get(CONFIG_MAPS, WORDS) == theirs
 
@@ -92,8 +91,7 @@ async def test_a_strangers_that_no_cache_shows_is_not_looked_for_again_for_a_whi
     client: Client, at: Keeping, monkeypatch: pytest.MonkeyPatch, *, seen: bool
 ) -> None:
     at = Keeping(client, at.owner, store=Store(selection=Selection(labels="app=words")))
-    metadata = {"namespace": WORDS.namespace, "name": WORDS.name}
-    theirs = await at.client.create(CONFIG_MAPS, {"metadata": metadata, "data": {"a": "theirs"}})
+    theirs = await at.theirs()
     get = AsyncMock(wraps=at.client.get)
     monkeypatch.setattr(at.client, "get", get)
     for _ in range(3):
@@ -111,20 +109,11 @@ async def test_a_strangers_that_no_cache_shows_is_not_looked_for_again_for_a_whi
 
 async def test_a_strangers_that_the_watch_is_to_show_is_looked_for_again(client: Client, at: Keeping) -> None:
     at = Keeping(client, at.owner, store=Store(selection=Selection(labels="app=words")))
-    metadata = {"namespace": WORDS.namespace, "name": WORDS.name, "labels": {"app": "words"}}
-    theirs = await at.client.create(CONFIG_MAPS, {"metadata": metadata})
+    theirs = await at.theirs(labels={"app": "words"})
     with pytest.raises(NotOwned):
         await at.keep(at.words(a="1"))
     await at.client.delete(CONFIG_MAPS, theirs)
     assert (await at.keep(at.words(a="1"))).body["data"] == {"a": "1"}
-
-
-async def test_another_owners_is_left_alone(at: Keeping) -> None:
-    other = await at.client.create(CONFIG_MAPS, {"metadata": {"namespace": "default", "name": "other"}})
-    theirs = await at.client.apply(CONFIG_MAPS, words(other, a="theirs"))
-    with pytest.raises(NotOwned, match="belongs to ConfigMap other: "):
-        await at.keep(at.words(a="1"))
-    assert await at.client.get(CONFIG_MAPS, WORDS) == theirs
 
 
 @pytest.mark.parametrize("takes", ["create", "strategic_patch"])
@@ -163,29 +152,28 @@ async def test_what_a_predecessor_of_the_owner_left_is_waited_for(at: Keeping) -
 
 
 async def test_one_that_is_being_deleted_is_left_to_it(at: Keeping) -> None:
-    made = await at.keep(at.words(a="1"))
-    await at.client.patch(CONFIG_MAPS, made, {"metadata": {"finalizers": ["example.com/wait"]}})
-    await at.client.delete(CONFIG_MAPS, made)
-    going = await at.client.get(CONFIG_MAPS, WORDS)
+    going = await at.going(await at.keep(at.words(a="1")))
     # Where the cache does not have it, no watch tells that it is gone: the reconcile must be tried again.
     with pytest.raises(StaleCache):
         await at.keep(at.words(a="2"))
     at.cached(going)
-    assert await at.keeper.keep(at.owner, at.words(a="2")) == (
-        None,
-        "The ConfigMap is being deleted; a new one follows.",
-    )
+    kept = await at.keeper.keep(at.owner, at.words(a="2"))
+    assert kept == (None, "The ConfigMap is being deleted; a new one follows.")
     assert await at.client.get(CONFIG_MAPS, WORDS) == going
 
 
-async def test_a_successor_is_not_taken_for_the_one_that_was_seen(at: Keeping) -> None:
+async def test_a_successor_is_not_taken_for_the_one_that_was_seen_and_is_then_put_right_by_the_same_write(
+    at: Keeping,
+) -> None:
     seen = await at.keep(at.words(a="1"))
     await at.client.delete(CONFIG_MAPS, seen)
-    successor = await at.keep(at.words(a="2"))
+    successor = await at.keep(at.words(a="1"))
     at.cached(seen)
     with pytest.raises(StaleCache):
-        await at.keep(at.words(a="3"))
+        await at.keep(at.words(a="2"))
     assert await at.client.get(CONFIG_MAPS, WORDS) == successor
+    at.cached(successor)
+    assert (await at.keep(at.words(a="2"))).uid == successor.uid
 
 
 async def test_nothing_is_made_again_for_an_owner_that_is_gone(at: Keeping) -> None:
@@ -196,7 +184,7 @@ async def test_nothing_is_made_again_for_an_owner_that_is_gone(at: Keeping) -> N
         with pytest.raises(StaleCache):
             await at.keep(at.words(a="1"))
     assert at.owners.wait_s(at.owner.key) > 0.0
-    assert await at.client.list(CONFIG_MAPS, "default", "app=words") == []
+    assert await at.live() == []
 
 
 async def test_a_body_must_name_its_controller(at: Keeping) -> None:
@@ -209,24 +197,16 @@ async def test_a_body_must_name_its_controller(at: Keeping) -> None:
 async def test_what_was_refused_is_not_asked_for_again_for_a_while(
     at: Keeping, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
-
-    async def refuse(*_: object, **__: object) -> PlainObject:
-        asked.append(at.clock.now)
-        raise Forbidden(403, "Forbidden", "exceeded quota")
-
-    monkeypatch.setattr(at.client, "create", refuse)
-    for _ in range(3):
+    create = AsyncMock(side_effect=Forbidden(403, "Forbidden", "exceeded quota"))
+    monkeypatch.setattr(at.client, "create", create)
+    for wanted, asked in (("1", 1), ("1", 1), ("2", 2)):
         with pytest.raises(Forbidden, match="exceeded quota"):
-            await at.keep(at.words(a="1"))
-    assert len(asked) == 1
-    with pytest.raises(Forbidden):
-        await at.keep(at.words(a="2"))
-    assert len(asked) == 2, "another wish is asked for at once"
+            await at.keep(at.words(a=wanted))
+        assert create.await_count == asked, "another wish is asked for at once"
     at.clock.advance(REFUSED_S)
     with pytest.raises(Forbidden):
         await at.keep(at.words(a="2"))
-    assert len(asked) == 3
+    assert create.await_count == 3
 
 
 async def test_what_was_refused_is_asked_for_again_once_something_else_was_written(
@@ -246,17 +226,12 @@ async def test_what_is_reverted_on_its_way_in_is_said_and_not_sent_again(
     at: Keeping, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at.cached(await at.keep(at.words(a="1")))
-    live, sent = await at.client.get(CONFIG_MAPS, WORDS), []
-
-    async def reverted(*_: object, **__: object) -> PlainObject:
-        sent.append(1)
-        return live
-
+    reverted = AsyncMock(return_value=await at.client.get(CONFIG_MAPS, WORDS))
     monkeypatch.setattr(at.client, "strategic_patch", reverted)
     for _ in range(2):
         with pytest.raises(Reverted, match=r"^Something reverts our changes .* policy: data\[a\] was "):
             await at.keep(at.words(a="2"))
-    assert len(sent) == 1
+    assert reverted.await_count == 1
 
 
 async def test_a_field_that_another_manager_rewrites_in_a_loop_is_left_to_it_and_that_is_told(at: Keeping) -> None:
@@ -274,19 +249,6 @@ async def test_what_the_owner_wants_otherwise_again_and_again_is_nobody_elses_do
     for turn in range(2 * REPAIRS):
         at.cached(await at.keep(at.words(a=str(turn)), seen=True))
     assert len(at.owners.contention) == 0
-
-
-async def test_the_fields_of_a_successor_are_put_right_although_the_same_write_missed_its_predecessor(
-    at: Keeping,
-) -> None:
-    seen = await at.keep(at.words(a="1"))
-    await at.client.delete(CONFIG_MAPS, seen)
-    successor = await at.keep(at.words(a="1"))
-    at.cached(seen)
-    with pytest.raises(StaleCache):
-        await at.keep(at.words(a="2"))
-    at.cached(successor)
-    assert (await at.keep(at.words(a="2"))).uid == successor.uid
 
 
 async def test_what_no_watch_shows_of_a_predecessor_is_looked_for_again(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from operator_runtime import Client, PlainObject, StaleCache, owner_reference, plain
+from operator_runtime import Client, PlainObject, StaleCache, plain
 from operator_runtime.testing.cluster import SimulatedCluster
 from tests.unit.operator_runtime.owned.keeper_support import CONFIG_MAPS, WORDS, Keeping
 from tests.unit.operator_runtime.testing.greetings import API_VERSION, CRD
@@ -24,13 +24,8 @@ async def at(client: Client, simulator: SimulatedCluster) -> Keeping:
 
 
 def greeting(at: Keeping, name: str, **labels: str) -> dict[str, Any]:
-    metadata = {
-        "namespace": WORDS.namespace,
-        "name": WORDS.name,
-        "labels": labels,
-        "ownerReferences": [owner_reference(CONFIG_MAPS, at.owner)],
-    }
-    return {"metadata": metadata, "spec": {"name": name}}
+    body = at.words()
+    return {"metadata": body["metadata"] | {"labels": labels}, "spec": {"name": name}}
 
 
 async def shared(at: Keeping) -> PlainObject:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pwd
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -44,40 +44,31 @@ def without(environ: dict[str, str], *names: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("arrange", "server"),
+    ("kubeconfig", "context", "unset", "server"),
     [
-        (lambda env, home: ({"kubeconfig": f"{home}/flag"}, env), "https://flag"),
-        (lambda env, home: ({}, env), "https://first"),
-        (lambda env, home: ({}, without(env, "KUBECONFIG")), "https://10.96.0.1:443"),
-        (lambda env, home: ({}, env | {"KUBECONFIG": ""}), "https://10.96.0.1:443"),
-        (lambda env, home: ({}, without(env, "KUBECONFIG", *IN_POD)), "https://home"),
-        (lambda env, home: ({"context": "other"}, env), "https://second"),
+        ("flag", None, (), "https://flag"),
+        (None, None, (), "https://first"),
+        (None, None, ("KUBECONFIG",), "https://10.96.0.1:443"),
+        (None, None, ("KUBECONFIG", *IN_POD), "https://home"),
+        (None, "other", (), "https://second"),
         # A context exists in kubeconfigs only.
-        (lambda env, home: ({"context": "main"}, without(env, "KUBECONFIG")), "https://home"),
+        (None, "main", ("KUBECONFIG",), "https://home"),
     ],
-    ids=[
-        "flag",
-        "KUBECONFIG",
-        "pod",
-        "empty KUBECONFIG is unset",
-        "home",
-        "context of a later file",
-        "context in a pod",
-    ],
+    ids=["flag", "KUBECONFIG", "pod", "home", "context of a later file", "context in a pod"],
 )
-def test_the_most_explicit_place_wins(
+@pytest.mark.parametrize("empty", [False, True])
+def test_the_most_explicit_place_wins_and_what_is_empty_is_unset(
     everything: dict[str, str],
     tmp_path: Path,
-    arrange: Callable[[dict[str, str], Path], tuple[dict[str, str], dict[str, str]]],
+    kubeconfig: str | None,
+    context: str | None,
+    unset: Sequence[str],
     server: str,
+    empty: bool,
 ) -> None:
-    flags, environ = arrange(everything, tmp_path)
-    access = load_access(
-        kubeconfig=flags.get("kubeconfig"),
-        context=flags.get("context"),
-        service_account_dir=tmp_path / "sa",
-        environ=environ,
-    )
+    environ = without(everything, *unset) | ({"KUBECONFIG": ""} if empty and "KUBECONFIG" in unset else {})
+    path = kubeconfig and str(tmp_path / kubeconfig)
+    access = load_access(kubeconfig=path, context=context, service_account_dir=tmp_path / "sa", environ=environ)
     assert access.server == server
 
 
@@ -105,6 +96,8 @@ def test_when_nothing_is_there_the_message_lists_what_was_tried_and_the_remedy(t
 def test_a_kubeconfig_that_was_asked_for_must_exist(tmp_path: Path) -> None:
     with pytest.raises(NoClusterAccess, match="--kubeconfig nowhere: no such file"):
         load_access(kubeconfig="nowhere", environ={"HOME": str(tmp_path)})
+    with pytest.raises(NoClusterAccess, match="--kubeconfig ~no-such-user/config: what ~ stands for is not known here"):
+        load_access(kubeconfig="~no-such-user/config", environ={"HOME": str(tmp_path)})
     with pytest.raises(NoClusterAccess, match="KUBECONFIG=/nowhere:/else: none of these files exists"):
         load_access(environ={"HOME": str(tmp_path), "KUBECONFIG": "/nowhere:/else"})
 
@@ -134,11 +127,6 @@ def test_no_home_is_told_where_one_is_needed(tmp_path: Path) -> None:
         load_access(service_account_dir=tmp_path, environ={})
     with pytest.raises(NoClusterAccess, match="--kubeconfig ~/config: what ~ stands for is not known here; give the"):
         load_access(kubeconfig="~/config", environ={})
-
-
-def test_the_home_of_a_user_whom_nobody_knows_is_told(tmp_path: Path) -> None:
-    with pytest.raises(NoClusterAccess, match="--kubeconfig ~no-such-user/config: what ~ stands for is not known here"):
-        load_access(kubeconfig="~no-such-user/config", environ={"HOME": str(tmp_path)})
 
 
 def test_a_path_that_nobody_can_look_at_is_named_with_the_reason(tmp_path: Path) -> None:

@@ -6,17 +6,15 @@ import asyncio
 import json
 import os
 import sys
-import time
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from operator_runtime.client.access.exec_plugin import API_VERSIONS, ExecPlugin
 from operator_runtime.client.errors import AuthenticationUnavailable
+from operator_runtime.testing.waiting import async_until
 from tests.unit.operator_runtime.client.access.auth_support import make_authority
 
 DEADLINE_S = 60.0
@@ -32,13 +30,17 @@ def plugin(program: str, **options: object) -> ExecPlugin:
     return replace(base, **options)  # type: ignore[arg-type]
 
 
-def answering(status: Mapping[str, object] | None, **options: object) -> ExecPlugin:
-    answer = {"apiVersion": V1, "kind": "ExecCredential", "status": status}
-    return plugin(f"print({json.dumps(answer)!r})", **options)
+def credential(version: str = V1, kind: str = "ExecCredential", **status: object) -> str:
+    return json.dumps({"apiVersion": version, "kind": kind, "status": status})
+
+
+def answering(answer: str, **options: object) -> ExecPlugin:
+    return plugin(f"print({answer!r})", **options)
 
 
 async def test_a_token_and_its_expiry_are_read() -> None:
-    identity = await answering({"token": SECRET, "expirationTimestamp": "1970-01-01T01:00:00.5+00:30"}).fetch()
+    answer = credential(token=SECRET, expirationTimestamp="1970-01-01T01:00:00.5+00:30")
+    identity = await answering(answer).fetch()
     assert identity.headers == {"Authorization": f"Bearer {SECRET}"}
     assert identity.expires_at_s == 1800.5
     assert identity.certificate is None
@@ -47,12 +49,12 @@ async def test_a_token_and_its_expiry_are_read() -> None:
 async def test_a_client_certificate_may_come_alone_or_with_a_token() -> None:
     pair = make_authority().issue("jane")
     status = {"clientCertificateData": pair.chain.decode(), "clientKeyData": pair.key.decode()}
-    alone = await answering(status).fetch()
+    alone = await answering(credential(**status)).fetch()
     assert alone.headers == {}
     assert alone.certificate is not None
     assert (alone.certificate.chain, alone.certificate.key) == (pair.chain, pair.key)
     assert alone.expires_at_s is None
-    both = await answering({**status, "token": "t"}).fetch()
+    both = await answering(credential(**status, token="t")).fetch()
     assert both.headers == {"Authorization": "Bearer t"}
     assert both.certificate == alone.certificate
 
@@ -64,27 +66,16 @@ async def test_the_plugin_is_told_whether_it_may_ask_and_what_the_cluster_is(int
         "token = json.dumps([info, os.environ['EXTRA'], sys.stdin.isatty()]).replace(' ', '');"
         "print(json.dumps({'apiVersion': info['apiVersion'], 'kind': info['kind'], 'status': {'token': token}}))"
     )
-    identity = await plugin(
-        program,
-        api_version=V1BETA1,
-        environ={**os.environ, "EXTRA": "more"},
-        interactive=interactive,
-        cluster_info=lambda: {"server": "https://a"},
-    ).fetch()
+    options = {"api_version": V1BETA1, "interactive": interactive, "cluster_info": lambda: {"server": "https://a"}}
+    identity = await plugin(program, environ={**os.environ, "EXTRA": "more"}, **options).fetch()
     info, extra, _ = json.loads(identity.headers["Authorization"].removeprefix("Bearer "))
-    assert info == {
-        "apiVersion": V1BETA1,
-        "kind": "ExecCredential",
-        "spec": {"interactive": interactive, "cluster": {"server": "https://a"}},
-    }
+    spec = {"interactive": interactive, "cluster": {"server": "https://a"}}
+    assert info == {"apiVersion": V1BETA1, "kind": "ExecCredential", "spec": spec}
     assert extra == "more"
 
 
 async def test_a_plugin_without_a_terminal_reads_an_empty_standard_input() -> None:
-    program = (
-        "import sys; text = sys.stdin.read(); assert text == '', text;"
-        f'print(\'{{"apiVersion": "{V1}", "kind": "ExecCredential", "status": {{"token": "t"}}}}\')'
-    )
+    program = f"import sys; text = sys.stdin.read(); assert text == '', text; print({credential(token='t')!r})"
     async with asyncio.timeout(DEADLINE_S):
         assert (await plugin(program).fetch()).headers == {"Authorization": "Bearer t"}
 
@@ -96,36 +87,25 @@ async def test_a_plugin_without_a_terminal_reads_an_empty_standard_input() -> No
         (f"token: {SECRET}", "its answer is not an ExecCredential"),
         (f'["{SECRET}"]', "Expected `object`, got `array`"),
         ("{}", f"not an ExecCredential of {V1}"),
-        ({"apiVersion": V1BETA1, "kind": "ExecCredential", "status": {"token": SECRET}}, f"ExecCredential of {V1}"),
-        ({"apiVersion": V1, "kind": "Status", "status": {"token": SECRET}}, f"ExecCredential of {V1}"),
-        ({"apiVersion": V1, "kind": "ExecCredential"}, "neither a token nor a client certificate"),
-        ({"apiVersion": V1, "kind": "ExecCredential", "status": {"token": ""}}, "neither a token nor"),
-        ({"apiVersion": V1, "kind": "ExecCredential", "status": {"token": [SECRET]}}, r"Expected `str \| null`"),
-        ({"apiVersion": V1, "kind": "ExecCredential", "status": {"token": f"{SECRET}\n"}}, "white space"),
-        ({"apiVersion": V1, "kind": "ExecCredential", "status": {"clientKeyData": SECRET}}, "without the other"),
+        (credential(V1BETA1, token=SECRET), f"ExecCredential of {V1}"),
+        (credential(kind="Status", token=SECRET), f"ExecCredential of {V1}"),
+        (credential(), "neither a token nor a client certificate"),
+        (credential(token=""), "neither a token nor"),
+        (credential(token=[SECRET]), r"Expected `str \| null`"),
+        (credential(token=f"{SECRET}\n"), "white space"),
+        (credential(clientKeyData=SECRET), "without the other"),
         (f'{{"status": {{"token": "{SECRET}\udcff"}}}}', "not an ExecCredential: 'utf-8' codec can't decode"),
         (f'{{"status": {{"token": "{SECRET}\\ud800"}}}}', "not an ExecCredential"),
         ('{"x": ' * 100_000, "not an ExecCredential: maximum recursion depth"),
         (SECRET * 100_000, "its answer is longer than 1 MiB"),
-        (
-            {"apiVersion": V1, "kind": "ExecCredential", "status": {"token": SECRET, "expirationTimestamp": "soon"}},
-            "expirationTimestamp",
-        ),
-        (
-            {
-                "apiVersion": V1,
-                "kind": "ExecCredential",
-                "status": {"token": SECRET, "expirationTimestamp": "2030-01-01T00:00:00"},
-            },
-            "expirationTimestamp",
-        ),
+        (credential(token=SECRET, expirationTimestamp="soon"), "expirationTimestamp"),
+        (credential(token=SECRET, expirationTimestamp="2030-01-01T00:00:00"), "expirationTimestamp"),
     ],
 )
 async def test_an_answer_that_cannot_be_used_is_explained_and_never_quoted(
-    answer: str | dict[str, object], said: str, tmp_path: Path
+    answer: str, said: str, tmp_path: Path
 ) -> None:
-    text = answer if isinstance(answer, str) else json.dumps(answer)
-    (tmp_path / "answer").write_bytes(text.encode(errors="surrogateescape"))
+    (tmp_path / "answer").write_bytes(answer.encode(errors="surrogateescape"))
     with pytest.raises(AuthenticationUnavailable, match=said) as failure:
         await replace(plugin(""), command="cat", arguments=(str(tmp_path / "answer"),)).fetch()
     assert str(failure.value).startswith("exec plugin test: ")
@@ -175,14 +155,9 @@ def has_ended(pid: int) -> bool:
         return True
 
 
-async def comes_true(condition: Callable[[], bool]) -> bool:
-    """Whether it does within the deadline: other processes can only be polled."""
-    end = time.monotonic() + DEADLINE_S
-    while time.monotonic() < end:
-        if condition():
-            return True
-        await asyncio.sleep(0.01)
-    return False
+async def all_ended(ids: list[int]) -> None:
+    assert len(ids) == 2
+    await async_until("the plugin or its child runs", lambda: all(has_ended(pid) for pid in ids))
 
 
 # Starts a child that keeps standard output open, writes both ids, and hangs.
@@ -197,7 +172,7 @@ HANGING = """if True:
 
 
 async def written_ids(path: Path) -> list[int]:
-    assert await comes_true(path.exists)
+    await async_until("the plugin has not started its child", path.exists)
     return [int(part) for part in path.read_bytes().split()]  # noqa: ASYNC240
 
 
@@ -207,9 +182,7 @@ async def test_a_cancelled_run_leaves_neither_the_plugin_nor_its_child(tmp_path:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert len(ids) == 2
-    for pid in ids:
-        assert await comes_true(partial(has_ended, pid))
+    await all_ended(ids)
 
 
 async def test_the_end_of_the_event_loop_takes_the_plugin_along(tmp_path: Path) -> None:
@@ -220,8 +193,7 @@ async def test_the_end_of_the_event_loop_takes_the_plugin_along(tmp_path: Path) 
         each.cancel()
     task.cancel()
     await asyncio.wait({task}, timeout=DEADLINE_S)
-    for pid in ids:
-        assert await comes_true(partial(has_ended, pid))
+    await all_ended(ids)
 
 
 async def test_a_plugin_that_may_not_be_killed_is_a_failure_in_plain_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,13 +233,9 @@ class PluginWithChild:
         os.mkfifo(path)
         self._path = path
         self._end: int | None = None
-        answer = json.dumps({"apiVersion": V1, "kind": "ExecCredential", "status": {"token": "t"}})
-        self.plugin = plugin(OUTLIVED.format(path=str(path), answer=answer, hangs=hangs))
+        self.plugin = plugin(OUTLIVED.format(path=str(path), answer=credential(token="t"), hangs=hangs))
 
-    async def child_started(self) -> None:
-        assert await comes_true(self._opened)
-
-    def _opened(self) -> bool:
+    def child_started(self) -> bool:
         with suppress(OSError):  # until it reads
             self._end = os.open(self._path, os.O_WRONLY | os.O_NONBLOCK)
         return self._end is not None
@@ -281,23 +249,23 @@ class PluginWithChild:
 async def test_a_child_that_keeps_standard_output_open_after_the_kill_holds_up_nobody(
     tmp_path: Path, interactive: bool
 ) -> None:
-    plugin_with_child = PluginWithChild(tmp_path / "end", hangs=True)
-    task = asyncio.create_task(replace(plugin_with_child.plugin, interactive=interactive).fetch())
-    await plugin_with_child.child_started()
+    with_child = PluginWithChild(tmp_path / "end", hangs=True)
+    task = asyncio.create_task(replace(with_child.plugin, interactive=interactive).fetch())
+    await async_until("its child has not started", with_child.child_started)
     task.cancel()
     done, _ = await asyncio.wait({task}, timeout=DEADLINE_S)
-    plugin_with_child.close()
+    with_child.close()
     assert task in done
 
 
 async def test_the_answer_of_a_plugin_is_whole_when_it_ends_although_its_child_keeps_standard_output_open(
     tmp_path: Path,
 ) -> None:
-    plugin_with_child = PluginWithChild(tmp_path / "end", hangs=False)
-    task = asyncio.create_task(plugin_with_child.plugin.fetch())
-    await plugin_with_child.child_started()
+    with_child = PluginWithChild(tmp_path / "end", hangs=False)
+    task = asyncio.create_task(with_child.plugin.fetch())
+    await async_until("its child has not started", with_child.child_started)
     done, _ = await asyncio.wait({task}, timeout=DEADLINE_S)
-    plugin_with_child.close()
+    with_child.close()
     assert task in done
     assert (await task).headers == {"Authorization": "Bearer t"}
 

@@ -34,9 +34,7 @@ def test_the_first_file_that_has_a_name_wins_and_so_does_the_first_current_conte
     assert config.users["u"].path("/etc/u.key") == Path("/etc/u.key")
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{}", "clusters: null\nusers:\ncontexts: []\n", "kind: Config\npreferences: {}\n"]
-)
+@pytest.mark.parametrize("text", ["", "{}", "clusters: null\nusers:\ncontexts: []\n"])
 def test_an_empty_file_has_nothing_and_is_no_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "config").write_text(text)
     config = read_kubeconfigs([tmp_path / "config"], home=tmp_path)
@@ -47,9 +45,7 @@ def test_an_empty_file_has_nothing_and_is_no_error(tmp_path: Path, text: str) ->
     ("text", "said"),
     [
         (f"users:\n- name: u\n  user: {{password: *{SECRET}}}\n", "config, line 3, column 20: not valid YAML"),
-        (f"users: [{{name: u, user: {{token: '{SECRET}}}}}]\n", "not valid YAML"),
         (f"users: [{{name: u, user: {{token: [{SECRET}]}}}}]\n", r"users\[0\].user.token"),
-        (f"- {SECRET}\n", "not a kubeconfig: Expected `object`, got `array`"),
         (f"{SECRET}\n", "not a kubeconfig"),
         ("clusters: [{cluster: {server: x}}]\n", "missing required field `name`"),
     ],
@@ -61,12 +57,6 @@ def test_a_broken_file_is_named_with_the_place_and_never_quoted(tmp_path: Path, 
     assert str(failure.value).startswith("~/config")
     assert SECRET not in str(failure.value)
     assert failure.value.__suppress_context__
-
-
-def test_bytes_that_are_no_text_and_folders_are_refused_in_words(tmp_path: Path) -> None:
-    (tmp_path / "config").write_bytes(b"users: \x80\x81")
-    with pytest.raises(NoClusterAccess, match="not a text in YAML"):
-        read_kubeconfigs([tmp_path / "config"], home=tmp_path)
     with pytest.raises(NoClusterAccess, match=r"cannot be read .*directory"):
         read_kubeconfigs([tmp_path], home=tmp_path / "elsewhere")
 

@@ -43,6 +43,11 @@ def beside(field: str) -> str:
     return text(cluster=f"server: 'https://SERVER', {field}")
 
 
+def extended(extension: str) -> str:
+    """The text with an extension of its cluster for its plugin."""
+    return text(cluster=f"server: 'https://SERVER', extensions: [{{{EXTENSION} {extension}}}]", user=TELLING)
+
+
 async def outcome(directory: Path, content: str | bytes, port: int) -> str:
     """What is said when the first request fails, as it does for each of them: nobody listens."""
     if isinstance(content, str):
@@ -66,12 +71,9 @@ async def outcome(directory: Path, content: str | bytes, port: int) -> str:
         # Values that YAML's own types do not have.
         (text(more="x: !!timestamp foo\n"), "~/config, line 5, column 4: not valid YAML; correct it there"),
         (text(more=f"x: !!int {SECRET}\n"), "line 5, column 4"),
-        (text(more=f"x: !!float {SECRET}\n"), "line 5, column 4"),
         (text(more=f"x: !!bool {SECRET}\n"), "line 5, column 4"),
         (text(more=f"x: !!binary {SECRET}é\n"), "line 5, column 4"),
-        (text(more="x: !!int ''\n"), "line 5, column 4"),
         (text(more="x: !!float ''\n"), "line 5, column 4"),
-        (text(more="x: 0b_\n"), "line 5, column 4"),
         (text(more="x: 0x_\n"), "line 5, column 4"),
         (text(more=f"x: {'1' * 5000}\n"), "line 5, column 4"),
         (text(more="x: !!python/object:os.system a\n"), "line 5, column 4"),
@@ -92,22 +94,13 @@ async def outcome(directory: Path, content: str | bytes, port: int) -> str:
         ('current-context: m\ncontexts: [{name: m}, {name: "a\\nb"}]', "names the cluster None"),
         (text(context=", namespace: ../x"), "context m of ~/config: no namespace can be called '../x'; use at most 63"),
         # Addresses.
-        (
-            text(cluster=f"server: 'https://{LONG_LABEL}.test'"),
-            "cluster c in ~/config: server is not .* no host of such",
-        ),
-        (text(cluster="server: 'https://a..b'"), "no host of such a name"),
-        (text(cluster="server: 'https://a\\b'"), "no host of such a name"),
+        (text(cluster=f"server: 'https://{LONG_LABEL}.test'"), "cluster c in ~/config: server .* no host of such"),
         (text(cluster='server: "https://a\\0b"'), "white space or control characters"),
-        (text(cluster=f"server: 'https://admin:{SECRET}@SERVER'"), "it holds a user name or a password"),
         (text(cluster=f"server: 'admin:{SECRET}@SERVER'"), "it holds a user name or a password"),
-        (text(cluster=f"server: 'https:/admin:{SECRET}@SERVER'"), "two slashes stand after its scheme"),
         (text(cluster=f"server: 'HTTP:/{SECRET}@SERVER'"), "two slashes stand after its scheme"),
-        (text(cluster="server: 'https:/SERVER'"), "two slashes stand after its scheme"),
         (text(cluster=f"server: 'https//admin:{SECRET}@SERVER'"), "two slashes after the scheme"),
         (text(cluster=f"server: 'https://SERVER/?token={SECRET}'"), "it holds a query or a fragment"),
         (beside(f"tls-server-name: {LONG_LABEL}.test"), "tls-server-name 'a*.test' is not the name of a host"),
-        (beside("tls-server-name: .a"), "tls-server-name '.a' is not"),
         (beside('tls-server-name: "a\\0b"'), "tls-server-name"),
         (beside(f"proxy-url: 'http://{LONG_LABEL}.test'"), "the proxy-url of cluster c in ~/config is not the URL"),
         (beside(f'proxy-url: "http://u:{SECRET}@a\\0b"'), "white space or control characters"),
@@ -118,10 +111,7 @@ async def outcome(directory: Path, content: str | bytes, port: int) -> str:
         (beside(f"proxy-url: 'http://u:{SECRET}€@SERVER'"), "characters beyond Latin-1"),
         (beside(f"proxy-url: 'http://a%3Ab:{SECRET}@SERVER'"), "a user name with a colon"),
         # Files.
-        (
-            beside('certificate-authority: "a\\0b"'),
-            r"certificate-authority of cluster c in ~/config: .*a\\x00b' cannot be",
-        ),
+        (beside('certificate-authority: "a\\0b"'), r"certificate-authority of cluster c .*a\\x00b' cannot be"),
         (beside("certificate-authority: ~nobody/ca.crt"), "No such file"),
         (beside(f"certificate-authority: {'a' * 300}"), "File name too long"),
         (beside("certificate-authority: /"), "Is a directory"),
@@ -139,16 +129,10 @@ async def outcome(directory: Path, content: str | bytes, port: int) -> str:
         (text(user=f'exec: {{command: gone-x, installHint: "a\\nb", {EXEC}}}'), "a b"),
         (text(user=f"exec: {{command: 'false', args: [{'a' * 200_000}], {EXEC}}}"), "Argument list too long"),
         (
-            text(
-                cluster=f"server: 'https://SERVER', extensions: [{{{EXTENSION} {{null: {{1.5: !!binary YQ==}}}}}}]",
-                user=TELLING,
-            ),
-            "cluster c in ~/config: the extension client.authentication.k8s.io/exec cannot be told in JSON",
+            extended("{null: {1.5: !!binary YQ==}}"),
+            "cluster c in ~/config: the extension .*exec cannot be told in",
         ),
-        (
-            text(cluster=f"server: 'https://SERVER', extensions: [{{{EXTENSION} &a [*a]}}]", user=TELLING),
-            "the extension client.authentication.k8s.io/exec cannot be told in JSON",
-        ),
+        (extended("&a [*a]"), "the extension client.authentication.k8s.io/exec cannot be told in JSON"),
     ],
     ids=lambda value: repr(value)[-60:],
 )

@@ -56,9 +56,7 @@ def test_the_server_is_built_from_the_variables_with_brackets_around_ipv6(
     ],
 )
 def test_variables_that_make_no_address_are_named_and_not_quoted(directory: Path, variables: dict[str, str]) -> None:
-    with pytest.raises(
-        NoClusterAccess, match=r"the variables KUBERNETES_SERVICE_HOST and .*_PORT make no URL .*; correct them"
-    ) as failure:
+    with pytest.raises(NoClusterAccess, match=r"the variables .*_HOST and .*_PORT make no URL .*; correct") as failure:
         load(directory, environ() | variables)
     assert "hunter2" not in str(failure.value)
 
@@ -66,9 +64,7 @@ def test_variables_that_make_no_address_are_named_and_not_quoted(directory: Path
 @pytest.mark.parametrize("content", [b"../x", b"a\nb", b"\xff"])
 def test_a_namespace_that_is_none_is_refused(directory: Path, content: bytes) -> None:
     (directory / "namespace").write_bytes(content)
-    with pytest.raises(
-        NoClusterAccess, match="/namespace holds no namespace's name; mount the service account's volume"
-    ):
+    with pytest.raises(NoClusterAccess, match="/namespace holds no namespace's name; mount the service account's vol"):
         load(directory)
 
 
