@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
@@ -128,9 +129,19 @@ def test_a_key_waits_for_all_that_it_wrote(at: Fixture) -> None:
     assert not at.writes.pending(KEY)
 
 
-def test_a_kind_that_no_cache_holds_is_not_awaited(at: Fixture) -> None:
+def test_what_is_in_no_cache_or_shown_by_the_first_of_several_is_not_awaited(at: Fixture) -> None:
     at.writes.expect(KEY, "Secret", "s1", "20")
     at.writes.expect_gone(KEY, "Secret", "s1")
+    at.writes.expect(KEY, "Thing", "u1", "20", known=True)
+    assert not at.writes.pending(KEY), "it has left already"
+    at.things.put(Thing())
+    second: Store[Thing] = Store()
+    at.writes.observe("Thing", second)
+    at.writes.expect(KEY, "Thing", "u1", "20", known=True)
+    assert at.writes.pending(KEY)
+    second.put(Thing(resource_version="20"))
+    assert not at.writes.pending(KEY)
+    at.writes.expect(KEY, "Thing", "u1", "20")
     assert not at.writes.pending(KEY)
 
 
@@ -159,38 +170,33 @@ def test_what_leaves_a_selection_by_a_write_is_awaited_until_it_has_left(at: Fix
     assert not at.writes.pending(KEY)
 
 
-def test_of_several_stores_of_a_kind_the_first_that_shows_it_counts(at: Fixture) -> None:
-    labelled: Store[Thing] = Store()
-    at.writes.observe("Thing", labelled)
-    at.writes.expect(KEY, "Thing", "u1", "20")
-    labelled.put(Thing(resource_version="20"))
-    assert not at.writes.pending(KEY)
-    at.writes.expect(KEY, "Thing", "u1", "20")
-    assert not at.writes.pending(KEY)
-
-
-def test_an_object_that_was_known_and_is_in_no_cache_has_left_already(at: Fixture) -> None:
-    at.writes.expect(KEY, "Thing", "u1", "20", known=True)
-    assert not at.writes.pending(KEY)
-    at.things.put(Thing())
-    at.writes.expect(KEY, "Thing", "u1", "20", known=True)
-    assert at.writes.pending(KEY)
+BOUND = Doomed(deleting=True, finalizers=("a/b",))
+Expect = Callable[[OwnWrites, ObjectKey, str, str], None]
+GONE, RELEASED = OwnWrites.expect_gone, OwnWrites.expect_released
 
 
 @pytest.mark.parametrize(
-    ("shown", "waits"),
+    ("expect", "held", "shown", "waits"),
     [
-        (Doomed(resource_version="11"), True),
-        (Doomed(resource_version="11", deleting=True), False),
-        (Doomed(resource_version="11", uid="u2"), False),
-        (None, False),
+        (GONE, Doomed(), Doomed(resource_version="11"), True),
+        (GONE, Doomed(), Doomed(resource_version="11", deleting=True), False),
+        (GONE, Doomed(), Doomed(resource_version="11", uid="u2"), False),
+        (GONE, Doomed(), None, False),
+        (RELEASED, BOUND, Doomed(resource_version="11", deleting=True, finalizers=("a/b", "c/d")), True),
+        (RELEASED, BOUND, Doomed(resource_version="11", deleting=True), False),
+        (RELEASED, BOUND, Doomed(resource_version="11", uid="u2", finalizers=("a/b",)), False),
+        (RELEASED, BOUND, None, False),
     ],
 )
-def test_after_a_deletion_a_key_waits_until_the_object_leaves_or_is_going(
-    at: Fixture, shown: Doomed | None, waits: bool
+def test_a_key_waits_until_what_it_deleted_is_going_and_what_it_released_leaves(
+    at: Fixture,
+    expect: Expect,
+    held: Doomed,
+    shown: Doomed | None,
+    waits: bool,
 ) -> None:
-    at.doomed.put(Doomed())
-    at.writes.expect_gone(KEY, "Doomed", "u1")
+    at.doomed.put(held)
+    expect(at.writes, KEY, "Doomed", "u1")
     assert at.writes.pending(KEY)
     if shown is None:
         at.doomed.remove(KEY)
@@ -199,11 +205,21 @@ def test_after_a_deletion_a_key_waits_until_the_object_leaves_or_is_going(
     assert at.writes.pending(KEY) is waits
 
 
-@pytest.mark.parametrize("held", [None, Doomed(uid="u2"), Doomed(deleting=True)])
-def test_a_deletion_that_the_cache_knows_of_is_not_awaited(at: Fixture, held: Doomed | None) -> None:
+@pytest.mark.parametrize(
+    ("expect", "held"),
+    [
+        (GONE, None),
+        (GONE, Doomed(uid="u2")),
+        (GONE, Doomed(deleting=True)),
+        (RELEASED, None),
+        (RELEASED, Doomed(deleting=True)),
+        (RELEASED, Doomed(uid="u2", finalizers=("a/b",))),
+    ],
+)
+def test_what_the_cache_knows_already_is_not_awaited(at: Fixture, expect: Expect, held: Doomed | None) -> None:
     if held is not None:
         at.doomed.put(held)
-    at.writes.expect_gone(KEY, "Doomed", "u1")
+    expect(at.writes, KEY, "Doomed", "u1")
     assert not at.writes.pending(KEY)
 
 
@@ -212,36 +228,6 @@ def test_a_deletion_of_whatever_has_the_name_awaits_what_the_cache_holds(at: Fix
     at.writes.expect_gone(KEY, "Other", object_key=OTHER)
     assert at.writes.pending(KEY)
     at.others.remove(OTHER)
-    assert not at.writes.pending(KEY)
-
-
-@pytest.mark.parametrize(
-    ("shown", "waits"),
-    [
-        (Doomed(resource_version="11", deleting=True, finalizers=("a/b", "c/d")), True),
-        (Doomed(resource_version="11", deleting=True), False),
-        (Doomed(resource_version="11", uid="u2", finalizers=("a/b",)), False),
-        (None, False),
-    ],
-)
-def test_after_the_last_finalizer_was_taken_off_a_key_waits_until_the_object_leaves(
-    at: Fixture, shown: Doomed | None, waits: bool
-) -> None:
-    at.doomed.put(Doomed(deleting=True, finalizers=("a/b",)))
-    at.writes.expect_released(KEY, "Doomed", "u1")
-    assert at.writes.pending(KEY)
-    if shown is None:
-        at.doomed.remove(KEY)
-    else:
-        at.doomed.put(shown)
-    assert at.writes.pending(KEY) is waits
-
-
-@pytest.mark.parametrize("held", [None, Doomed(deleting=True), Doomed(uid="u2", finalizers=("a/b",))])
-def test_what_has_left_or_is_without_finalizers_already_is_not_awaited(at: Fixture, held: Doomed | None) -> None:
-    if held is not None:
-        at.doomed.put(held)
-    at.writes.expect_released(KEY, "Doomed", "u1")
     assert not at.writes.pending(KEY)
 
 

@@ -8,13 +8,13 @@ import logging
 
 import pytest
 
-from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.errors import StreamStalled, Unreachable, classify
 from operator_runtime.client.watch import Cause
 from tests.unit.operator_runtime.cache.reflector_support import (
     DEADLINE_S,
     EXPIRED_EVENT,
     FORBIDDEN,
+    Answer,
     Run,
     end_mark,
     line,
@@ -169,26 +169,27 @@ async def test_what_left_while_nobody_watched_is_no_longer_counted_as_unreadable
     assert run.sizes == {}
 
 
-async def test_a_relist_keeps_what_is_there_but_unreadable_and_drops_it_when_it_goes() -> None:
-    snapshot = [line("ADDED", thing("a", 5)) + end_mark(10)]
-    kept = await Run(snapshot, [EXPIRED_EVENT], [line("ADDED", thing("a", 15, size="big")) + end_mark(20)]).to_the_end()
+BROKEN = thing("a", 15, size="big")
+SNAPSHOT = [line("ADDED", thing("a", 5)) + end_mark(10)]
+GONE = line("DELETED", thing("a", 16, size="big"))
+
+
+async def test_a_relist_keeps_what_is_there_but_unreadable() -> None:
+    kept = await Run(SNAPSHOT, [EXPIRED_EVENT], [line("ADDED", BROKEN) + end_mark(20)]).to_the_end()
     assert kept.sizes == {"a": 1}
-    gone = line("DELETED", thing("a", 16, size="big"))
-    dropped = await Run(
-        snapshot, [EXPIRED_EVENT], [line("ADDED", thing("a", 15, size="big")) + gone + end_mark(20)]
-    ).to_the_end()
-    assert dropped.sizes == {}
-    watched = await Run([*snapshot, gone]).to_the_end()
-    assert watched.sizes == {}
 
 
-async def test_an_object_that_left_readably_while_the_snapshot_is_built_is_not_kept() -> None:
-    run = await Run(
-        [line("ADDED", thing("a", 5)) + end_mark(10)],
-        [EXPIRED_EVENT],
-        [line("ADDED", thing("a", 15, size="big")) + line("DELETED", thing("a", 16)) + end_mark(20)],
-    ).to_the_end()
-    assert run.store.get(ObjectKey("ns", "a")) is None
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [[*SNAPSHOT, GONE]],
+        [SNAPSHOT, [EXPIRED_EVENT], [line("ADDED", BROKEN) + GONE + end_mark(20)]],
+        [SNAPSHOT, [EXPIRED_EVENT], [line("ADDED", BROKEN) + line("DELETED", thing("a", 16)) + end_mark(20)]],
+    ],
+    ids=["from the watch", "within a snapshot", "readably"],
+)
+async def test_an_unreadable_object_goes_when_it_leaves(answers: list[Answer]) -> None:
+    assert (await Run(*answers).to_the_end()).sizes == {}
 
 
 async def test_names_of_unreadable_objects_are_bounded_but_counted(

@@ -107,49 +107,34 @@ def test_an_index_that_nobody_added_is_told_with_those_that_there_are(store: Sto
 # Snapshots.
 
 
-@pytest.mark.parametrize(
-    ("put_before", "put_since", "snapshot", "version", "held"),
-    [
-        ("10", "15", "10", "12", "15"),
-        (None, "15", None, "12", "15"),
-        ("10", "15", "15", "15", "15"),
-        ("10", "15", "17", "18", "17"),
-        ("10", "15", None, "18", None),
-        ("10", "9", "10", "12", "10"),
-        ("500", None, "20", "30", "20"),
-        ("500", None, None, "30", None),
-        ("10", "x", "10", "12", "10"),
-        ("10", "15", "10", "", "10"),
-    ],
-    ids=[
-        "the answer to a write that the snapshot is too old for",
-        "to an object that it is too old for",
-        "a write that it shows",
-        "a later change",
-        "a later deletion",
-        "an answer that came too late",
-        "an etcd that was restored",
-        "one that lost the object",
-        "a version that does not compare",
-        "a snapshot without a version",
-    ],
-)
+# The object before, what is put once the snapshot was begun, that in it, its version: what is held.
+SNAPSHOTS_BESIDE_PUTS = {
+    "the answer to a write that the snapshot is too old for": ("10", "15", "10", "12", "15"),
+    "to an object that it is too old for": ("", "15", "", "12", "15"),
+    "a write that it shows": ("10", "15", "15", "15", "15"),
+    "a later change": ("10", "15", "17", "18", "17"),
+    "a later deletion": ("10", "15", "", "18", ""),
+    "an answer that came too late": ("10", "9", "10", "12", "10"),
+    "an etcd that was restored": ("500", "", "20", "30", "20"),
+    "one that lost the object": ("500", "", "", "30", ""),
+    "a version that does not compare": ("10", "x", "10", "12", "10"),
+    "a snapshot without a version": ("10", "15", "10", "", "10"),
+}
+
+
+@pytest.mark.parametrize("versions", SNAPSHOTS_BESIDE_PUTS.values(), ids=SNAPSHOTS_BESIDE_PUTS)
 def test_a_snapshot_wins_but_over_what_was_put_since_it_was_begun_and_is_later(
-    store: Store[Thing],
-    put_before: str | None,
-    put_since: str | None,
-    snapshot: str | None,
-    version: str,
-    held: str | None,
+    store: Store[Thing], versions: tuple[str, str, str, str, str]
 ) -> None:
-    if put_before:
-        store.put(Thing(resource_version=put_before))
+    before, since, snapshot, version, held = versions
+    if before:
+        store.put(Thing(resource_version=before))
     store.begin()
-    if put_since:
-        store.put(Thing(resource_version=put_since))
+    if since:
+        store.put(Thing(resource_version=since))
     store.replace([Thing(resource_version=snapshot)] if snapshot else [], set(), version=version)
     record = store.get(A)
-    assert (record and record.resource_version) == held
+    assert (record.resource_version if record else "") == held
 
 
 def test_each_snapshot_counts_from_its_own_beginning(store: Store[Thing]) -> None:
@@ -172,22 +157,15 @@ def test_the_snapshots_of_two_namespaces_keep_apart_what_was_put(store: Store[Th
     assert not store._put_since
 
 
-def test_handlers_can_tell_a_snapshot_from_an_event(store: Store[Thing]) -> None:
+def test_handlers_can_tell_a_snapshot_from_an_event_and_one_that_fails_leaves_no_snapshot(store: Store[Thing]) -> None:
     flags: list[bool] = []
     store.add_handler(lambda before, after: flags.append(store.relisting))
     store.put(Thing())
     store.replace([Thing(name="b")], set())
     store.put(Thing(name="c"))
     assert flags == [False, True, True, False]
-
-
-def test_a_handler_that_fails_does_not_leave_the_store_relisting(store: Store[Thing]) -> None:
-
-    def fails(before: Thing | None, after: Thing | None) -> None:
-        raise ZeroDivisionError
-
-    store.add_handler(fails)
-    with pytest.raises(ZeroDivisionError):
+    store.add_handler(lambda before, after: next(iter(())))
+    with pytest.raises(StopIteration):
         store.replace([Thing()], set())
     assert store.relisting is False
 

@@ -12,11 +12,12 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import orjson
 
 from operator_runtime.client.access.credentials import ClusterAccess
-from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.api_client import ApiClient, Stream
 
 PATH = "/apis/apps/v1/deployments"
 SILENCE_LIMIT_S = 70.0
@@ -197,6 +198,36 @@ async def serving(handler: Handler, context: ssl.SSLContext | None = None) -> As
 
 async def every(peer: Peer, request: Request) -> None:
     await peer.answer(body=request.deployment)
+
+
+def saying(status: int = 200, body: bytes = b"{}", **headers: str) -> Handler:
+    """The same answer to each request."""
+
+    async def handler(peer: Peer, request: Request) -> None:
+        await peer.answer(status, body, **headers)
+
+    return handler
+
+
+@asynccontextmanager
+async def between(
+    handler: Handler, credentials: FakeCredentials | None = None, **options: Any
+) -> AsyncIterator[tuple[Loopback, ApiClient]]:
+    """A server of this handler, and a client of it."""
+    async with serving(handler) as server, client_of(server.url, credentials, **options) as client:
+        yield server, client
+
+
+@asynccontextmanager
+async def streamed(handler: Handler) -> AsyncIterator[Stream]:
+    """A watch of a server of this handler."""
+    async with between(handler) as (_, client), client.stream(PATH, {}, SILENCE_LIMIT_S) as stream:
+        yield stream
+
+
+async def refused_watch(client: ApiClient) -> None:
+    async with client.stream(PATH, {}, SILENCE_LIMIT_S):
+        raise AssertionError("a refused watch has no body")
 
 
 async def three_lines_and_silence(peer: Peer, request: Request) -> None:

@@ -24,8 +24,11 @@ from tests.unit.operator_runtime.client.client_support import (
     SILENCE_LIMIT_S,
     Peer,
     Request,
+    between,
     client_of,
     connection_ended,
+    refused_watch,
+    saying,
     serving,
 )
 
@@ -132,13 +135,16 @@ async def overdue(asking: Coroutine[Any, Any, object], begun: asyncio.Event, ski
 WITHOUT_AN_ANSWER = [nothing, processing_without_end, a_head_byte_by_byte]
 
 
+BEFORE_THE_SERVER_OR_ITS_PROXY = pytest.mark.parametrize("proxied", [False, True], ids=["server", "proxy"])
+
+
 @pytest.fixture
 def begun() -> asyncio.Event:
     return asyncio.Event()
 
 
+@BEFORE_THE_SERVER_OR_ITS_PROXY
 @pytest.mark.parametrize("act", WITHOUT_AN_ANSWER, ids=named)
-@pytest.mark.parametrize("proxied", [False, True], ids=["server", "proxy"])
 async def test_headers_that_do_not_come_whole_in_time_are_silence(
     act: Act, proxied: bool, begun: asyncio.Event, skip: Skip
 ) -> None:
@@ -185,12 +191,7 @@ async def call(client: ApiClient) -> None:
     await client.request("GET", PATH, timeout_s=SILENCE_LIMIT_S)
 
 
-async def watch(client: ApiClient) -> None:
-    async with client.stream(PATH, {}, SILENCE_LIMIT_S):
-        pytest.fail("a refused watch has no body")
-
-
-BOTH = pytest.mark.parametrize("ask", [call, watch])
+BOTH = pytest.mark.parametrize("ask", [call, refused_watch])
 BAD_GATEWAY = b"HTTP/1.1 502 Bad Gateway\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
@@ -242,10 +243,7 @@ async def test_an_error_that_breaks_off_is_told_as_far_as_it_came(
 
 
 async def test_an_answer_has_a_bound_in_bytes() -> None:
-    async def answer(peer: Peer, request: Request) -> None:
-        await peer.answer(200, b"{%s}" % (b" " * 998))
-
-    async with serving(answer) as server, client_of(server.url) as client:
+    async with between(saying(200, b"{%s}" % (b" " * 998))) as (_, client):
         assert len(await client.request("GET", PATH, max_bytes=1000)) == 1000
         with pytest.raises(AnswerTooLong, match=f"GET {PATH}: the answer is longer than 999 bytes"):
             await client.request("GET", PATH, max_bytes=999)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import orjson
 import pytest
@@ -17,6 +18,7 @@ from tests.unit.operator_runtime.client.client_support import (
     Handler,
     Peer,
     Request,
+    between,
     client_of,
     serving,
 )
@@ -138,24 +140,12 @@ async def test_the_time_of_a_call_is_not_begun_anew_when_it_is_sent_again() -> N
 Write = Callable[[ApiClient], Awaitable[bytes]]
 
 
-def patched(body: object) -> Write:
-    return lambda client: client.merge_patch(DEPLOYMENTS, "shop", "a", body, field_manager="m")
+def written(how: str, body: object, **options: Any) -> Write:
+    return lambda client: getattr(client, how)(DEPLOYMENTS, "shop", "a", body, field_manager="m", **options)
 
 
-def applied(body: object) -> Write:
-    return lambda client: client.apply(DEPLOYMENTS, "shop", "a", body, field_manager="m", force=True)
-
-
-def strategic(body: object) -> Write:
-    return lambda client: client.strategic_merge_patch(DEPLOYMENTS, "shop", "a", body, field_manager="m")
-
-
-def created(body: object) -> Write:
-    return lambda client: client.create(DEPLOYMENTS, "shop", body, field_manager="m")
-
-
-def created_once(client: ApiClient) -> Awaitable[bytes]:
-    return client.create(DEPLOYMENTS, "shop", OF_ANY, field_manager="m", guarded=True)
+def created(*, guarded: bool = False) -> Write:
+    return lambda client: client.create(DEPLOYMENTS, "shop", OF_ANY, field_manager="m", guarded=guarded)
 
 
 def deleted(**preconditions: str) -> Write:
@@ -170,17 +160,16 @@ OF_ANY = {"metadata": {"name": "a", "uid": None}, "spec": {"replicas": 1}}
 @pytest.mark.parametrize(
     ("write", "arrivals"),
     [
-        (patched(OF_ONE_UID), 2),
-        (patched(OF_ONE_VERSION), 2),
-        (patched(OF_ANY), 1),
-        (patched({}), 1),
-        (applied(OF_ONE_UID), 2),
-        (applied(OF_ONE_VERSION), 2),
-        (applied(OF_ANY), 1),
-        (strategic(OF_ONE_UID), 2),
-        (strategic(OF_ANY), 1),
-        (created(OF_ANY), 1),
-        (created_once, 2),
+        (written("merge_patch", OF_ONE_UID), 2),
+        (written("merge_patch", OF_ONE_VERSION), 2),
+        (written("merge_patch", OF_ANY), 1),
+        (written("merge_patch", {}), 1),
+        (written("apply", OF_ONE_UID, force=True), 2),
+        (written("apply", OF_ANY, force=True), 1),
+        (written("strategic_merge_patch", OF_ONE_UID), 2),
+        (written("strategic_merge_patch", OF_ANY), 1),
+        (created(), 1),
+        (created(guarded=True), 2),
         (deleted(uid="u"), 2),
         (deleted(resource_version="1"), 2),
         (deleted(), 1),
@@ -188,7 +177,7 @@ OF_ANY = {"metadata": {"name": "a", "uid": None}, "spec": {"replicas": 1}}
     ],
 )
 async def test_a_write_may_arrive_twice_if_it_names_the_object_or_the_version(write: Write, arrivals: int) -> None:
-    async with serving(answering(1, closed)) as server, client_of(server.url) as client:
+    async with between(answering(1, closed)) as (server, client):
         await client.get(DEPLOYMENTS, "shop", "a")
         if arrivals == 2:
             assert orjson.loads(await write(client))["metadata"]["name"] == "a"

@@ -15,11 +15,16 @@ from tests.unit.operator_runtime.client.client_support import (
     PATH,
     SILENCE_LIMIT_S,
     FakeCredentials,
+    Handler,
     Peer,
     Request,
+    between,
     client_of,
     connection_ended,
+    refused_watch,
+    saying,
     serving,
+    streamed,
     three_lines_and_silence,
 )
 
@@ -27,7 +32,7 @@ from tests.unit.operator_runtime.client.client_support import (
 
 
 async def test_a_watch_that_is_left_unread_is_closed() -> None:
-    async with serving(three_lines_and_silence) as server, client_of(server.url) as client:
+    async with between(three_lines_and_silence) as (server, client):
         async with client.stream(PATH, {"watch": "1"}, SILENCE_LIMIT_S) as stream:
             assert await stream.read() == b"1\n2\n3\n"
         await connection_ended(server)
@@ -69,14 +74,20 @@ async def test_a_watch_that_is_cancelled_before_its_headers_is_closed() -> None:
         await connection_ended(server)
 
 
-async def test_a_watch_that_is_refused_is_closed_and_says_why() -> None:
-    async def refuse(peer: Peer, request: Request) -> None:
-        await peer.answer(403, b'{"kind":"Status","code":403,"reason":"Forbidden","message":"no"}')
-
-    async with serving(refuse) as server, client_of(server.url) as client:
-        with pytest.raises(Forbidden, match="403 Forbidden: no"):
-            async with client.stream(PATH, {}, SILENCE_LIMIT_S):
-                pytest.fail("a refused watch has no body")
+@pytest.mark.parametrize(
+    ("answer", "error", "said"),
+    [
+        (saying(403, b'{"kind":"Status","code":403,"message":"no"}'), Forbidden, "403 Forbidden: no"),
+        (saying(302, b"<html>", Location="http://127.0.0.1:9/"), MalformedAnswer, "HTTP 302"),
+    ],
+    ids=["refused", "sent elsewhere"],
+)
+async def test_a_watch_that_is_refused_is_closed_and_says_why(
+    answer: Handler, error: type[Exception], said: str
+) -> None:
+    async with between(answer) as (server, client):
+        with pytest.raises(error, match=said):
+            await refused_watch(client)
         await connection_ended(server)
 
 
@@ -86,24 +97,10 @@ async def test_a_stream_that_breaks_in_a_chunk_is_unreachable_after_its_bytes() 
         await peer.send(b"64\r\nhalf")
         peer.close()
 
-    async with (
-        serving(break_off) as server,
-        client_of(server.url) as client,
-        client.stream(PATH, {}, SILENCE_LIMIT_S) as stream,
-    ):
+    async with streamed(break_off) as stream:
         assert await stream.read() == b"half"
         with pytest.raises(Unreachable):
             await stream.read()
-
-
-async def test_a_watch_that_is_sent_elsewhere_is_malformed() -> None:
-    async def redirect(peer: Peer, request: Request) -> None:
-        await peer.answer(302, b"<html>", Location="http://127.0.0.1:9/")
-
-    async with serving(redirect) as server, client_of(server.url) as client:
-        with pytest.raises(MalformedAnswer, match="HTTP 302"):
-            async with client.stream(PATH, {}, SILENCE_LIMIT_S):
-                pytest.fail("a redirect has no events")
 
 
 async def test_a_401_to_a_watch_fetches_a_newer_credential_for_the_next_one() -> None:
@@ -111,10 +108,9 @@ async def test_a_401_to_a_watch_fetches_a_newer_credential_for_the_next_one() ->
         await peer.answer(200 if request.headers["authorization"] == "Bearer second" else 401)
 
     credentials = FakeCredentials(next_token="second")
-    async with serving(who) as server, client_of(server.url, credentials) as client:
+    async with between(who, credentials) as (_, client):
         with pytest.raises(Unauthorized):
-            async with client.stream(PATH, {}, SILENCE_LIMIT_S):
-                pytest.fail("a refused watch has no body")
+            await refused_watch(client)
         assert len(credentials.refreshes) == 1
         async with client.stream(PATH, {}, SILENCE_LIMIT_S) as stream:
             assert await stream.read() == b"{}"
@@ -160,11 +156,7 @@ async def test_a_watch_asks_for_no_compression_and_bears_it_flush_by_flush() -> 
         await peer.chunk(b"")
 
     read = b""
-    async with (
-        serving(compressed) as server,
-        client_of(server.url) as client,
-        client.stream(PATH, {}, SILENCE_LIMIT_S) as stream,
-    ):
+    async with streamed(compressed) as stream:
         while chunk := await stream.read():
             read += chunk
     assert read == b'{"first":"second","third":1}'

@@ -52,9 +52,3 @@ def test_the_rest_is_given_once() -> None:
     assert splitter.rest() == b"half"
     assert splitter.rest() == b""
     assert splitter.feed(b"b\n") == [b"b"]
-
-
-def test_the_bound_counts_the_line_and_not_what_came_before_it() -> None:
-    splitter = LineSplitter(4)
-    assert splitter.feed(b"1234\n12") == [b"1234"]
-    assert splitter.feed(b"34\n") == [b"1234"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-import orjson
 import pytest
 
 from operator_runtime.client.api_client import ApiClient
@@ -18,17 +17,16 @@ from tests.unit.operator_runtime.client.client_support import (
     PATH,
     Peer,
     Request,
+    between,
     client_of,
     deployment,
-    every,
+    saying,
     serving,
 )
 
 Call = Callable[[ApiClient], Awaitable[bytes]]
 STRANGER = deployment("shop", "stranger")
-LIST = orjson.dumps(
-    {"kind": "DeploymentList", "apiVersion": "apps/v1", "metadata": {"resourceVersion": "1"}, "items": []}
-)
+LIST = b'{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":{"resourceVersion":"1"},"items":[]}'
 
 
 def http(status: int, body: bytes = b"", more: str = "") -> bytes:
@@ -101,10 +99,7 @@ async def test_an_answer_to_something_else_is_told_counts_for_nothing_and_ends_i
 
 
 async def test_words_for_it_name_the_request_and_both_objects() -> None:
-    async def handler(peer: Peer, request: Request) -> None:
-        await peer.answer(body=STRANGER)
-
-    async with serving(handler) as server, client_of(server.url) as client:
+    async with between(saying(body=STRANGER)) as (_, client):
         with pytest.raises(MalformedAnswer) as caught:
             await client.get(DEPLOYMENTS, "shop", "b")
     assert str(caught.value) == (
@@ -152,10 +147,3 @@ async def test_what_a_server_says_before_it_is_asked_is_no_answer() -> None:
     assert wire.spoke_unasked() == ""
     wire.data_received(b"SSH-2.0-OpenSSH_9.2\r\n")
     assert wire.spoke_unasked() == repr(b"SSH-2.0-OpenSSH_9.2\r\n")
-
-
-async def test_a_connection_that_is_left_alone_serves_again() -> None:
-    async with serving(every) as server, client_of(server.url) as client:
-        for name in ("a", "b", "c"):
-            assert await client.get(DEPLOYMENTS, "shop", name) == deployment("shop", name)
-        assert server.connections == 1

@@ -42,27 +42,25 @@ TEXT_404 = classify_response(404, b"404 page not found\n")
 # 410 in its four shapes.
 
 
-def on_list_page(watch: Watch[Thing]) -> KubeError:
-    return classify_response(410, json.dumps(status(410, "Expired")).encode())
-
-
-def in_the_stream(watch: Watch[Thing]) -> KubeError:
+def raised(read: Callable[[bytes], object], line: bytes) -> KubeError:
     with pytest.raises(KubeError) as caught:
-        watch.line(event("ERROR", status(410, "Gone")))
+        read(line)
     return caught.value
 
 
-def as_a_status(watch: Watch[Thing]) -> KubeError:
-    with pytest.raises(KubeError) as caught:
-        watch.last_line(json.dumps(status(410, "Expired")).encode())
-    return caught.value
+EXPIRED = json.dumps(status(410, "Expired")).encode()
 
 
-def at_the_start(watch: Watch[Thing]) -> KubeError:
-    return classify_response(410, b"gone")
-
-
-@pytest.mark.parametrize("shape", [on_list_page, at_the_start, in_the_stream, as_a_status])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        lambda watch: classify_response(410, EXPIRED),
+        lambda watch: classify_response(410, b"gone"),
+        lambda watch: raised(watch.line, event("ERROR", status(410, "Gone"))),
+        lambda watch: raised(watch.last_line, EXPIRED),
+    ],
+    ids=["of a list", "at the start", "in the stream", "as a status"],
+)
 def test_each_shape_of_410_means_a_new_snapshot_at_once(
     resumed: Watch[Thing], sink: Sink, shape: Callable[[Watch[Thing]], KubeError]
 ) -> None:
@@ -85,6 +83,7 @@ def test_snapshots_that_expire_at_once_again_and_again_are_asked_for_ever_more_s
 
 # What each other failure of a resumed watch costs.
 
+TOO_LARGE = {"causes": [{"reason": "ResourceVersionTooLarge"}], "retryAfterSeconds": 1}
 KEEPS = "100"
 NEW_SNAPSHOT = ""
 
@@ -140,37 +139,24 @@ def test_what_ends_a_resumed_watch_decides_what_follows(
         (status(500, "InternalError"), Cause.SERVER_ERROR, KEEPS, BACKOFF_FIRST_S),
         (status(403, "Forbidden"), Cause.FORBIDDEN, KEEPS, BACKOFF_FIRST_S),
         (status(401, "Unauthorized"), Cause.UNAUTHORIZED, KEEPS, BACKOFF_FIRST_S),
-        (
-            status(
-                504,
-                "Timeout",
-                details={"causes": [{"reason": "ResourceVersionTooLarge"}], "retryAfterSeconds": 1},
-            ),
-            Cause.TOO_LARGE,
-            NEW_SNAPSHOT,
-            1 + BACKOFF_FIRST_S,
-        ),
+        (status(504, "Timeout", details=TOO_LARGE), Cause.TOO_LARGE, NEW_SNAPSHOT, 1 + BACKOFF_FIRST_S),
         ({"kind": "Thing"}, Cause.SERVER_ERROR, KEEPS, BACKOFF_FIRST_S),
     ],
 )
 def test_an_error_event_in_the_middle_is_judged_like_an_answer(
     resumed: Watch[Thing], object_: object, cause: Cause, version: str, delay_s: float
 ) -> None:
-    with pytest.raises(KubeError) as caught:
-        resumed.line(event("ERROR", object_))
-    pause = resumed.ended(caught.value, 20.0, 300)
+    pause = resumed.ended(raised(resumed.line, event("ERROR", object_)), 20.0, 300)
     assert (pause.cause, resumed.resource_version) == (cause, version)
     assert pause.seconds == pytest.approx(delay_s)
 
 
-def test_a_short_watch_with_an_event_is_no_failure(resumed: Watch[Thing]) -> None:
-    resumed.line(event("ADDED", thing("a", 101)))
-    assert resumed.ended(None, 0.2, 200) == Pause(0.0, Cause.CLOSED, 0)
-
-
-def test_a_short_watch_with_a_bookmark_alone_is_a_failure(resumed: Watch[Thing]) -> None:
-    resumed.line(bookmark(101))
-    assert resumed.ended(None, 0.2, 200).cause is Cause.SHORT
+@pytest.mark.parametrize(
+    ("line", "cause"), [(event("ADDED", thing("a", 101)), Cause.CLOSED), (bookmark(101), Cause.SHORT)]
+)
+def test_a_short_watch_is_a_failure_unless_it_had_an_event(resumed: Watch[Thing], line: bytes, cause: Cause) -> None:
+    resumed.line(line)
+    assert resumed.ended(None, 0.2, 200).cause is cause
 
 
 @pytest.mark.parametrize(
@@ -211,15 +197,14 @@ def test_the_version_that_an_outage_made_too_old_is_given_up_without_another_pau
 
 
 @pytest.mark.parametrize("error", [Forbidden(403), NotFound(404)])
-def test_what_a_person_mends_is_looked_at_every_few_seconds(resumed: Watch[Thing], error: KubeError) -> None:
-    assert [resumed.ended(error, 0.1, 0).seconds for _ in range(8)][-1] == MENDABLE_LONGEST_S
-
-
-@pytest.mark.parametrize("error", [Forbidden(403), NotFound(404)])
-def test_what_fails_first_once_a_person_has_mended_it_is_a_first_failure(watch: Watch[Thing], error: KubeError) -> None:
+def test_what_a_person_mends_is_looked_at_every_few_seconds_and_then_what_fails_is_a_first_failure(
+    watch: Watch[Thing], error: KubeError
+) -> None:
+    waits_s = []
     for _ in range(20):
         watch.next_request()
-        watch.ended(error, 0.1, 0)
+        waits_s.append(watch.ended(error, 0.1, 0).seconds)
+    assert waits_s[-1] == MENDABLE_LONGEST_S
     watch.next_request()
     watch.line(bookmark(100, end="true"))
     assert watch.ended(Unreachable("reset"), 5.0, 300).seconds == BACKOFF_FIRST_S

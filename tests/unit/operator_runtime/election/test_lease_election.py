@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -20,9 +18,9 @@ from operator_runtime.election.lease_election import LeaseElection, awake_or_asl
 from operator_runtime.election.timing import Timing
 from operator_runtime.testing.waiting import async_until
 from tests.unit.fake_server import FakeServer, Sent
+from tests.unit.operator_runtime.log_support import DEADLINE_S, Log, block_until, logged
 
 LOCK = ObjectKey("ops", "lock")
-DEADLINE_S = 60.0
 # For who waits for the bound on a request, half of what a leader has. By a real clock it is too short.
 QUICK = Timing(lease_s=1, renew_deadline_s=0.5, retry_s=0.02)
 PATIENT = Timing(lease_s=3600, renew_deadline_s=3000.0, retry_s=0.02)
@@ -115,14 +113,6 @@ class Server(FakeServer):
         self.closed = True
 
 
-def block_until(look: Callable[[], object]) -> None:
-    """Block this thread, and its event loop, until it is so."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not look():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-
-
 class Ends(list[int]):
     """The codes with which the process would have ended."""
 
@@ -130,29 +120,10 @@ class Ends(list[int]):
         block_until(lambda: self)
 
 
-class Log(logging.Handler):
-    """What was said, by any thread."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(record.getMessage())
-
-    def wait_for(self, text: str) -> None:
-        block_until(lambda: any(text in line for line in self.lines))
-
-
 @pytest.fixture
 def log() -> Iterator[Log]:
-    handler, logger = Log(), logging.getLogger("operator_runtime")
-    before = logger.level
-    logger.setLevel(logging.INFO)
-    logger.addHandler(handler)
-    yield handler
-    logger.removeHandler(handler)
-    logger.setLevel(before)
+    with logged() as log:
+        yield log
 
 
 @pytest.fixture

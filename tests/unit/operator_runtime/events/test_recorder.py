@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import NotFound, Unreachable
 from operator_runtime.events.event_bodies import ObjectReference
-from operator_runtime.events.recorder import EventRecorder, EventsApi
+from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.operator_runtime.events.recorder_support import (
     DEADLINE_S,
@@ -23,15 +22,6 @@ from tests.unit.operator_runtime.events.recorder_support import (
     settle,
     write_all,
 )
-
-
-def test_an_api_client_is_what_the_recorder_writes_to() -> None:
-    # Checked by mypy.
-    def accepts(client: ApiClient) -> EventsApi:
-        return client
-
-    assert accepts is not None
-
 
 # What is written
 

@@ -39,7 +39,7 @@ async def test_a_write_is_given_up_after_three_tries_and_the_next_event_gets_its
         await api.wait_for_tries(4)
     assert [body["note"] for _, body in api.created] == ["written"]
     assert recorder.dropped == {"write failed": 1}
-    assert [record.getMessage() for record in caplog.records] == ["events are not written: refused"]
+    assert caplog.messages == ["events are not written: refused"]
 
 
 async def test_an_event_that_an_earlier_try_wrote_unheard_counts_as_written(

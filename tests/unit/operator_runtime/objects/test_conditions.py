@@ -15,12 +15,13 @@ FOREIGN = Condition("Foreign", "True", lastTransitionTime=OLD)
 
 
 @pytest.mark.parametrize(
-    ("status", "since"),
-    [("True", OLD), ("False", NOW), ("Unknown", NOW)],
+    ("before", "status", "since"),
+    [(OLD, "True", OLD), (OLD, "False", NOW), (OLD, "Unknown", NOW), ("", "True", NOW)],
 )
-def test_the_time_of_a_transition_is_kept_while_the_status_stays(status: str, since: str) -> None:
+def test_the_time_of_a_transition_is_kept_while_the_status_stays(before: str, status: str, since: str) -> None:
+    live = Condition("Ready", "True", "Fine", "All is well.", before, 1)
     wanted = Condition("Ready", status, "Other", "Another message.")
-    (ready,) = set_conditions([READY], [wanted], generation=2, now=NOW)
+    (ready,) = set_conditions([live], [wanted], generation=2, now=NOW)
     assert ready == Condition("Ready", status, "Other", "Another message.", since, 2)
 
 
@@ -30,16 +31,6 @@ def test_a_condition_keeps_its_place_and_a_new_one_comes_last() -> None:
     assert [each.type for each in conditions] == ["Ready", "Foreign", "Available"]
     assert conditions[:2] == (READY, FOREIGN)
     assert conditions[2].lastTransitionTime == NOW
-
-
-def test_a_condition_without_a_time_gets_one() -> None:
-    (ready,) = set_conditions([Condition("Ready", "True")], [Condition("Ready", "True")], generation=1, now=NOW)
-    assert ready.lastTransitionTime == NOW
-
-
-def test_setting_what_is_set_changes_nothing() -> None:
-    conditions = set_conditions(None, [Condition("Ready", "True")], generation=1, now=OLD)
-    assert set_conditions(conditions, [Condition("Ready", "True")], generation=1, now=NOW) == conditions
 
 
 def test_a_condition_is_found_by_its_type() -> None:

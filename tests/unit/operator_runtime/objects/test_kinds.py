@@ -111,27 +111,19 @@ def test_a_spec_may_be_a_model_a_typed_dict_or_any_dict(spec: type[Any]) -> None
     assert read == wanted.get(spec, {"size": 2})
 
 
+def shell_of(spec: type[Any]) -> Kind[Any]:
+    return typed("v1", "Shell", "shells", spec=spec)
+
+
 @pytest.mark.parametrize(
     ("kind", "raw", "message"),
     [
         (SHELLS, body({"size": "x"}), "Shell ns/a: spec.size: Expected `int`, got `str`"),
         (SHELLS, body(3), "Shell ns/a: spec: Expected `object`, got `int`"),
         (SHELLS, body(status={"pods": [1]}), "Shell ns/a: status.pods[0]: Expected `str`, got `int`"),
-        (
-            typed("v1", "Shell", "shells", spec=ModelSpec),
-            body({"size": -1}),
-            "Shell ns/a: spec: size: Input should be greater than or equal to 0",
-        ),
-        (
-            typed("v1", "Shell", "shells", spec=Nested),
-            body({"inner": {}}),
-            "Shell ns/a: spec.inner: size: Field required",
-        ),
-        (
-            typed("v1", "Shell", "shells", spec=ModelSpec),
-            body(),
-            "Shell ns/a: spec is missing, and ModelSpec has no default for it: spec: size: Field required",
-        ),
+        (shell_of(ModelSpec), body({"size": -1}), "Shell ns/a: spec: size: Input should be greater than or equal to 0"),
+        (shell_of(Nested), body({"inner": {}}), "Shell ns/a: spec.inner: size: Field required"),
+        (shell_of(ModelSpec), body(), "Shell ns/a: spec is missing, and ModelSpec has no default for it: spec: size: "),
         (SHELLS, b'{"metadata":{"name":"a"}}', "Shell a: Object missing required field `uid` - at `$.metadata`"),
         (MONITORS, b'{"metadata":{"name":"a"}}', "ServiceMonitor a: Object missing required field `uid`"),
         (MONITORS, b'{"metadata":', "ServiceMonitor (nameless): Input data was truncated"),
@@ -239,30 +231,31 @@ def test_a_name_that_no_server_knows_is_refused_at_once(names: tuple[str, str, s
         typed(*names, spec=ShellSpec)
 
 
-def test_a_status_without_defaults_is_refused_at_once() -> None:
-    class Strict(msgspec.Struct):
-        size: int
-
-    with pytest.raises(
-        TypeError, match=r"the status type Strict of Shell cannot be empty .*missing required field `si"
-    ):
-        typed("v1", "Shell", "shells", status=Strict)
+class Strict(msgspec.Struct):
+    size: int
 
 
-def test_a_type_that_json_cannot_be_read_into_is_refused_at_once() -> None:
-    class Local(msgspec.Struct):
-        part: Unknown  # type: ignore[name-defined]  # noqa: F821
+class Local(msgspec.Struct):
+    part: Unknown  # type: ignore[name-defined]  # noqa: F821
 
-    message = "the spec type Opaque of Shell cannot be read from JSON .*: use a msgspec struct, a pydantic model"
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"status": Strict}, r"the status type Strict of Shell cannot be empty .*missing required field `size`"),
+        ({"spec": Opaque}, "the spec type Opaque of Shell cannot be read from JSON .*: use a msgspec struct, a pyd"),
+        ({"spec": Local}, r"the spec type Local of Shell .*name 'Unknown' is not defined"),
+        ({"status": set[dict[str, int]]}, "the status type"),
+    ],
+)
+def test_a_type_that_json_cannot_be_read_into_is_refused_at_once(parts: dict[str, Any], message: str) -> None:
     with pytest.raises(TypeError, match=message):
-        typed("v1", "Shell", "shells", spec=Opaque)
-    with pytest.raises(TypeError, match=r"the spec type Local of Shell .*name 'Unknown' is not defined"):
-        typed("v1", "Shell", "shells", spec=Local)
-    with pytest.raises(TypeError, match="the status type"):
-        typed("v1", "Shell", "shells", status=set[dict[str, int]])
-    # Not seen before there is one; then it ends the operator, as it is no fault of the object.
+        typed("v1", "Shell", "shells", **parts)
+
+
+def test_a_type_inside_of_it_ends_the_operator_when_there_is_one_as_it_is_no_fault_of_the_object() -> None:
     with pytest.raises(NotImplementedError, match="Opaque is neither a type of msgspec's nor a model of pydantic's"):
-        typed("v1", "Shell", "shells", spec=Inside).decode(body({"part": {}}))
+        shell_of(Inside).decode(body({"part": {}}))
 
 
 def test_the_owner_reference_of_an_object_makes_it_the_controller() -> None:

@@ -14,15 +14,9 @@ UID = "eba450eb-158b-4e83-8977-681c598117da"
 
 
 def entry(manager: str, fields: dict[str, Any], minute: int, subresource: str = "") -> dict[str, Any]:
-    found = {
-        "manager": manager,
-        "operation": "Update",
-        "apiVersion": "apps/v1",
-        "time": f"2026-11-21T12:{minute:02}:00Z",
-        "fieldsType": "FieldsV1",
-        "fieldsV1": fields,
-    }
-    return found | ({"subresource": subresource} if subresource else {})
+    found = {"manager": manager, "operation": "Update", "apiVersion": "apps/v1", "fieldsType": "FieldsV1"}
+    found |= {"time": f"2026-11-21T12:{minute:02}:00Z"} | ({"subresource": subresource} if subresource else {})
+    return found | {"fieldsV1": fields}
 
 
 def container(**fields: Any) -> dict[str, Any]:
@@ -31,31 +25,21 @@ def container(**fields: Any) -> dict[str, Any]:
 
 
 PORT: dict[str, Any] = {".": {}, "f:containerPort": {}}
-LIVE = json.dumps(
-    {
-        "metadata": {
-            "name": "sessions",
-            "managedFields": [
-                entry(
-                    OURS,
-                    {
-                        "f:metadata": {
-                            "f:labels": {"f:app": {}, "f:app.kubernetes.io/name": {}},
-                            "f:ownerReferences": {f'k:{{"uid":"{UID}"}}': {}},
-                        }
-                    }
-                    | container(command={}, ports={'k:{"containerPort":11211,"protocol":"TCP"}': PORT}),
-                    1,
-                ),
-                entry(KUBECTL, container(image={}, securityContext={"f:readOnlyRootFilesystem": {}}), 2),
-                entry(KUBECTL, {"f:spec": {"f:replicas": {}}}, 3, "scale"),
-                entry(HELM, container(image={}, ports={'k:{"containerPort":80,"protocol":"TCP"}': PORT}), 4),
-                entry(HELM, {"f:spec": {"f:selector": {}}, "f:metadata": {"f:finalizers": {'v:"helm"': {}}}}, 5),
-                entry(CONTROLLER, {"f:status": {"f:replicas": {}, "f:conditions": {}}}, 6, "status"),
-            ],
-        }
+OURS_FIELDS = {
+    "f:metadata": {
+        "f:labels": {"f:app": {}, "f:app.kubernetes.io/name": {}},
+        "f:ownerReferences": {f'k:{{"uid":"{UID}"}}': {}},
     }
-).encode()
+} | container(command={}, ports={'k:{"containerPort":11211,"protocol":"TCP"}': PORT})
+MANAGED = [
+    entry(OURS, OURS_FIELDS, 1),
+    entry(KUBECTL, container(image={}, securityContext={"f:readOnlyRootFilesystem": {}}), 2),
+    entry(KUBECTL, {"f:spec": {"f:replicas": {}}}, 3, "scale"),
+    entry(HELM, container(image={}, ports={'k:{"containerPort":80,"protocol":"TCP"}': PORT}), 4),
+    entry(HELM, {"f:spec": {"f:selector": {}}, "f:metadata": {"f:finalizers": {'v:"helm"': {}}}}, 5),
+    entry(CONTROLLER, {"f:status": {"f:replicas": {}, "f:conditions": {}}}, 6, "status"),
+]
+LIVE = json.dumps({"metadata": {"name": "sessions", "managedFields": MANAGED}}).encode()
 
 
 @pytest.mark.parametrize(
@@ -90,13 +74,8 @@ def test_a_writer_says_by_which_subresource_and_when() -> None:
 
 
 def test_who_wrote_the_object_at_all_is_told_apart_from_who_writes_its_status() -> None:
-    assert [each.manager for each in Writers(LIVE).latest("metadata.labels[team]")] == [
-        HELM,
-        HELM,
-        KUBECTL,
-        KUBECTL,
-        OURS,
-    ]
+    latest = [each.manager for each in Writers(LIVE).latest("metadata.labels[team]")]
+    assert latest == [HELM, HELM, KUBECTL, KUBECTL, OURS]
     assert [each.manager for each in Writers(LIVE).latest("status.nodes")] == [CONTROLLER]
 
 

@@ -4,6 +4,8 @@ import asyncio
 import json
 import logging
 import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,13 @@ pytestmark = pytest.mark.usefixtures("no_variables", "logging_as_it_was")
 SAMPLE = Program("sample-operator", "1.2.3")
 
 
+def raising(error: BaseException) -> Callable[[RuntimeSettings], Coroutine[Any, Any, int]]:
+    async def run(settings: RuntimeSettings) -> int:
+        raise error
+
+    return run
+
+
 def test_lines_logged_by_the_operator_have_the_format_that_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     async def serve(settings: RuntimeSettings) -> int:
         logging.getLogger("operator_runtime.operator").debug("ready")
@@ -31,51 +40,46 @@ def test_lines_logged_by_the_operator_have_the_format_that_was_asked_for(capsys:
     assert [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()] == ["ready", "making"]
 
 
-def test_what_cannot_be_served_is_one_plain_line(capsys: pytest.CaptureFixture[str]) -> None:
-    async def run(settings: RuntimeSettings) -> int:
-        raise ServingError("cannot listen on :8080 for metrics: address already in use.")
-
-    assert process.run_to_the_end(SAMPLE, run, RuntimeSettings()) == process.FAILED
-    assert capsys.readouterr().err == ("sample-operator: cannot listen on :8080 for metrics: address already in use.\n")
-
-
-def test_it_runs_on_uvloop_where_there_is_one() -> None:
+@pytest.mark.parametrize("there", [True, False])
+def test_it_runs_on_uvloop_where_there_is_one_and_else_on_asyncios_loop(
+    monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
     uvloop = pytest.importorskip("uvloop")
+    if not there:
+        monkeypatch.setitem(sys.modules, "uvloop", None)
 
     async def run(settings: RuntimeSettings) -> int:
-        return 0 if isinstance(asyncio.get_running_loop(), uvloop.Loop) else 1
+        return 0 if isinstance(asyncio.get_running_loop(), uvloop.Loop) is there else 1
 
     assert process.run_to_the_end(SAMPLE, run, RuntimeSettings()) == 0
 
 
-def test_it_runs_on_asyncios_loop_where_there_is_no_uvloop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "uvloop", None)
-
-    async def run(settings: RuntimeSettings) -> int:
-        return 0
-
-    assert process.run_to_the_end(SAMPLE, run, RuntimeSettings()) == 0
-
-
-def test_what_keeps_it_from_starting_is_one_plain_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert process.run_to_the_end(SAMPLE, fails_to_start, RuntimeSettings()) == 1
-    assert capsys.readouterr().err == r"sample-operator: no token in /sa:\nmount it" + "\n"
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (AuthenticationUnavailable("no token in /sa:\nmount it"), 1, r"no token in /sa:\nmount it"),
+        (ServingError("cannot listen on :8080."), process.FAILED, "cannot listen on :8080."),
+    ],
+)
+def test_what_keeps_it_from_starting_is_one_plain_line(
+    capsys: pytest.CaptureFixture[str], error: Exception, code: int, said: str
+) -> None:
+    assert process.run_to_the_end(SAMPLE, raising(error), RuntimeSettings()) == code
+    assert capsys.readouterr().err == f"sample-operator: {said}\n"
 
 
 def test_for_machines_that_line_is_json_too(capsys: pytest.CaptureFixture[str]) -> None:
     logs.configure(log_format="json", level="info", current_reconcile=lambda: None)
-    assert process.run_to_the_end(SAMPLE, fails_to_start, RuntimeSettings(log_format="json")) == 1
+    run = raising(AuthenticationUnavailable("no token in /sa:\nmount it"))
+    assert process.run_to_the_end(SAMPLE, run, RuntimeSettings(log_format="json")) == 1
     document = json.loads(capsys.readouterr().err)
     assert (document["level"], document["message"]) == ("critical", "no token in /sa:\nmount it")
     assert "exception" not in document
 
 
 def test_a_fault_of_its_own_is_logged_with_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    async def run(settings: RuntimeSettings) -> int:
-        raise RuntimeError("a bug")
-
     logs.configure(log_format="text", level="info", current_reconcile=lambda: None)
-    assert process.run_to_the_end(SAMPLE, run, RuntimeSettings()) == 1
+    assert process.run_to_the_end(SAMPLE, raising(RuntimeError("a bug")), RuntimeSettings()) == 1
     first, second, *_, last = capsys.readouterr().err.splitlines()
     assert first.endswith("FATAL process.process: ended by a fault of its own")
     assert (second, last) == ("    Traceback (most recent call last):", "    RuntimeError: a bug")
@@ -95,12 +99,5 @@ def test_an_exit_in_its_midst_does_not_pass_without_a_word(capsys: pytest.Captur
 
 
 def test_ctrl_c_before_the_operator_listens_ends_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    async def run(settings: RuntimeSettings) -> int:
-        raise KeyboardInterrupt
-
-    assert process.run_to_the_end(SAMPLE, run, RuntimeSettings()) == 130
+    assert process.run_to_the_end(SAMPLE, raising(KeyboardInterrupt()), RuntimeSettings()) == 130
     assert "Traceback" not in capsys.readouterr().err
-
-
-async def fails_to_start(settings: RuntimeSettings) -> int:
-    raise AuthenticationUnavailable("no token in /sa:\nmount it")

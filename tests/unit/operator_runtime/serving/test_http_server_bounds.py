@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import logging
+import inspect
 import socket
 import ssl
 import tracemalloc
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pytest
+import uvloop
 
 from operator_runtime.serving import http_server
 from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
 from operator_runtime.serving.http_server import HttpServer, ListenAddress
 from operator_runtime.serving.serving_tls import self_signed_context
-from tests.unit.operator_runtime.serving.conftest import DEADLINE_S, Run
+from tests.unit.operator_runtime.serving.test_serving_tls import trusting
+
+DEADLINE_S = 60.0
 
 MIB = 2**20
 GET = b"GET / HTTP/1.1\r\n\r\n"
@@ -50,16 +53,29 @@ def clients() -> Iterator[Clients]:
         yield Clients(ends)
 
 
+def on_both_loops(scenario: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Have a scenario run on each of the event loops."""
+
+    def test(loop_factory: Callable[[], asyncio.AbstractEventLoop], **fixtures: Any) -> None:
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            runner.run(scenario(**fixtures))
+
+    own = inspect.signature(scenario)
+    more = inspect.Parameter("loop_factory", inspect.Parameter.KEYWORD_ONLY)
+    test.__signature__ = own.replace(parameters=[*own.parameters.values(), more])  # type: ignore[attr-defined]
+    factories = [asyncio.new_event_loop, uvloop.new_event_loop]
+    both: Callable[..., None] = pytest.mark.parametrize("loop_factory", factories, ids=["asyncio", "uvloop"])(test)
+    return both
+
+
 async def rest(client: socket.socket) -> bytes:
     """All that comes until the server ends the connection."""
     received = bytearray()
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(DEADLINE_S):
-        try:
+        with suppress(ConnectionError):
             while data := await loop.sock_recv(client, MIB):
                 received += data
-        except ConnectionError:
-            pass
     return bytes(received)
 
 
@@ -79,17 +95,16 @@ async def answered(client: socket.socket, send: bytes = b"") -> bytes:
     """The whole of the next answer: its body."""
     loop = asyncio.get_running_loop()
     received = bytearray()
-    head = ends_at = -1
     async with asyncio.timeout(DEADLINE_S):
         await loop.sock_sendall(client, send)
-        while ends_at < 0 or len(received) < ends_at:
+        while True:
             data = await loop.sock_recv(client, MIB)
             assert data, "the connection has ended"
             received += data
-            if ends_at < 0 and (head := received.find(b"\r\n\r\n")) != -1:
-                length = received.partition(b"Content-Length: ")[2].split(b"\r\n")[0]
-                ends_at = head + len(b"\r\n\r\n") + int(length)
-    return bytes(received[head + len(b"\r\n\r\n") :])
+            head, end, _ = received[:4096].partition(b"\r\n\r\n")
+            length = int(head.partition(b"Content-Length: ")[2].split(b"\r\n")[0] or 0)
+            if end and len(received) >= len(head + end) + length:
+                return bytes(received[len(head + end) :])
 
 
 def server(
@@ -102,98 +117,84 @@ async def hello(request: HttpRequest) -> HttpResponse:
     return text_response(200, "hello")
 
 
+def always(body: bytes) -> Callable[[HttpRequest], Awaitable[HttpResponse]]:
+    async def answer(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(200, body)
+
+    return answer
+
+
 def bounded(monkeypatch: pytest.MonkeyPatch, **bounds: float) -> None:
     for name, bound in bounds.items():
         monkeypatch.setattr(http_server, name, bound)
 
 
-def test_of_a_burst_the_last_ones_stay(run: Run, clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
+@on_both_loops
+async def test_of_a_burst_the_last_ones_stay(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
     bounded(monkeypatch, MAX_CONNECTIONS=3)
-
-    async def scenario() -> None:
-        async with server(hello) as serving:
-            burst = [clients.connect(serving) for _ in range(12)]
-            for each in burst[:-3]:
-                assert await rest(each) == b""
-            for each in burst[-3:]:
-                assert await answered(each, GET) == b"hello"
-
-    run(scenario)
+    async with server(hello) as serving:
+        burst = [clients.connect(serving) for _ in range(12)]
+        for each in burst[:-3]:
+            assert await rest(each) == b""
+        for each in burst[-3:]:
+            assert await answered(each, GET) == b"hello"
 
 
-def test_whoever_comes_while_all_are_being_answered_is_not_let_in(
-    run: Run, clients: Clients, monkeypatch: pytest.MonkeyPatch
+@on_both_loops
+async def test_whoever_comes_while_all_are_being_answered_is_not_let_in(
+    clients: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bounded(monkeypatch, MAX_CONNECTIONS=2)
+    busy, go_on = asyncio.Semaphore(0), asyncio.Event()
 
-    async def scenario() -> None:
-        busy, go_on = asyncio.Semaphore(0), asyncio.Event()
+    async def slow(request: HttpRequest) -> HttpResponse:
+        busy.release()
+        await go_on.wait()
+        return text_response(200, "at last")
 
-        async def slow(request: HttpRequest) -> HttpResponse:
-            busy.release()
-            await go_on.wait()
-            return text_response(200, "at last")
-
-        async with server(slow) as serving:
-            two = [clients.connect(serving, GET) for _ in range(2)]
-            for _ in two:
-                await busy.acquire()
-            assert await rest(clients.connect(serving, GET)) == b""
-            go_on.set()
-            for each in two:
-                assert await answered(each) == b"at last"
-            assert await answered(clients.connect(serving, GET)) == b"at last"
-
-    run(scenario)
+    async with server(slow) as serving, asyncio.timeout(DEADLINE_S):
+        two = [clients.connect(serving, GET) for _ in range(2)]
+        for _ in two:
+            await busy.acquire()
+        assert await rest(clients.connect(serving, GET)) == b""
+        go_on.set()
+        for each in two:
+            assert await answered(each) == b"at last"
+        assert await answered(clients.connect(serving, GET)) == b"at last"
 
 
-def test_whoever_does_not_take_an_answer_makes_room(
-    run: Run, clients: Clients, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@on_both_loops
+async def test_whoever_does_not_take_an_answer_makes_room(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
     bounded(monkeypatch, MAX_CONNECTIONS=2)
     body = bytes(4 * MIB)
-
-    async def big(request: HttpRequest) -> HttpResponse:
-        return HttpResponse(200, body)
-
-    async def scenario() -> None:
-        async with server(big) as serving:
-            stuck = [clients.connect(serving, GET) for _ in range(2)]
-            for each in stuck:
-                await begun(each)
-            assert await answered(clients.connect(serving, GET)) == body
-            assert len(await rest(stuck[0])) < len(body)
-            assert await answered(stuck[1]) == body
-
-    run(scenario)
+    async with server(always(body)) as serving:
+        stuck = [clients.connect(serving, GET) for _ in range(2)]
+        for each in stuck:
+            await begun(each)
+        assert await answered(clients.connect(serving, GET)) == body
+        assert len(await rest(stuck[0])) < len(body)
+        assert await answered(stuck[1]) == body
 
 
 @pytest.mark.parametrize("tls", [False, True])
-def test_answers_that_nobody_takes_are_not_copied_for_each(run: Run, clients: Clients, tls: bool) -> None:
+@on_both_loops
+async def test_answers_that_nobody_takes_are_not_copied_for_each(clients: Clients, tls: bool) -> None:
     body = bytes(8 * MIB)
-
-    async def big(request: HttpRequest) -> HttpResponse:
-        return HttpResponse(200, body)
-
-    async def scenario() -> None:
-        context = await self_signed_context("--cert-dir") if tls else None
-        async with server(big, context) as serving:
-            stuck = [clients.connect(serving) for _ in range(6)]
-            tracemalloc.start()
-            try:
-                before, _ = tracemalloc.get_traced_memory()
-                for each in stuck:
-                    if context is None:
-                        each.send(GET)
-                        await begun(each)
-                    else:
-                        await _ask_by_tls(each)
-                after, _ = tracemalloc.get_traced_memory()
-            finally:
-                tracemalloc.stop()
-            assert after - before < len(body), "bytes for six connections"
-
-    run(scenario)
+    async with server(always(body), await self_signed_context("--cert-dir") if tls else None) as serving:
+        stuck = [clients.connect(serving) for _ in range(6)]
+        tracemalloc.start()
+        try:
+            before, _ = tracemalloc.get_traced_memory()
+            for each in stuck:
+                if tls:
+                    await _ask_by_tls(each)
+                else:
+                    each.send(GET)
+                    await begun(each)
+            after, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert after - before < len(body), "bytes for six connections"
 
 
 async def _ask_by_tls(client: socket.socket) -> None:
@@ -218,58 +219,43 @@ async def _ask_by_tls(client: socket.socket) -> None:
         await step(lambda: peer.read(1))
 
 
-def trusting() -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-def test_of_different_answers_that_nobody_takes_the_newest_are_kept(
-    run: Run, clients: Clients, monkeypatch: pytest.MonkeyPatch
+@on_both_loops
+async def test_of_different_answers_that_nobody_takes_the_newest_are_kept(
+    clients: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bounded(monkeypatch, MAX_UNTAKEN_BYTES=5 * MIB)
 
     async def fresh(request: HttpRequest) -> HttpResponse:
         return HttpResponse(200, request.path[1:].encode() * (2 * MIB))
 
-    async def scenario() -> None:
-        async with server(fresh) as serving:
-            stuck = []
-            for number in range(4):
-                stuck.append(clients.connect(serving, f"GET /{number} HTTP/1.1\r\n\r\n".encode()))
-                await begun(stuck[-1])
-            for each in stuck[:2]:
-                assert len(await rest(each)) < 2 * MIB
-            for number, each in enumerate(stuck[2:], 2):
-                assert await answered(each) == str(number).encode() * (2 * MIB)
-
-    run(scenario)
+    async with server(fresh) as serving:
+        stuck = []
+        for number in range(4):
+            stuck.append(clients.connect(serving, f"GET /{number} HTTP/1.1\r\n\r\n".encode()))
+            await begun(stuck[-1])
+        for each in stuck[:2]:
+            assert len(await rest(each)) < 2 * MIB
+        for number, each in enumerate(stuck[2:], 2):
+            assert await answered(each) == str(number).encode() * (2 * MIB)
 
 
-def test_whoever_does_not_shake_hands_makes_room(run: Run, clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
+@on_both_loops
+async def test_whoever_does_not_shake_hands_makes_room(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
     bounded(monkeypatch, MAX_CONNECTIONS=2, HANDSHAKE_TIMEOUT_S=600.0)
-
-    async def scenario() -> None:
-        async with server(hello, await self_signed_context("--cert-dir")) as serving:
-            silent = [clients.connect(serving) for _ in range(2)]
-            for each in silent:
-                await _ask_by_tls(clients.connect(serving))
-                assert await rest(each) == b""
-
-    run(scenario)
+    async with server(hello, await self_signed_context("--cert-dir")) as serving:
+        silent = [clients.connect(serving) for _ in range(2)]
+        for each in silent:
+            await _ask_by_tls(clients.connect(serving))
+            assert await rest(each) == b""
 
 
-def test_whoever_does_not_shake_hands_in_time_is_let_go(
-    run: Run, clients: Clients, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@on_both_loops
+async def test_whoever_does_not_shake_hands_in_time_is_let_go(
+    clients: Clients, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     bounded(monkeypatch, HANDSHAKE_TIMEOUT_S=0.01)
-
-    async def scenario() -> None:
-        async with server(hello, await self_signed_context("--cert-dir")) as serving:
-            assert await rest(clients.connect(serving)) == b""
-
-    run(scenario)
+    async with server(hello, await self_signed_context("--cert-dir")) as serving:
+        assert await rest(clients.connect(serving)) == b""
     assert not caplog.records
 
 
@@ -285,19 +271,14 @@ class Short(socket.socket):
         return super().accept()
 
 
-def test_a_shortage_of_descriptors_is_told_once_and_got_over(
-    run: Run, clients: Clients, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@on_both_loops
+async def test_a_shortage_of_descriptors_is_told_once_and_got_over(
+    clients: Clients, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     bounded(monkeypatch, ACCEPT_PAUSE_S=0.01)
     create_server = socket.create_server
-    monkeypatch.setattr(
-        socket, "create_server", lambda *args, **how: Short(fileno=create_server(*args, **how).detach())
-    )
-
-    async def scenario() -> None:
-        async with server(hello) as serving:
-            assert await answered(clients.connect(serving), GET) == b"hello"
-
-    with caplog.at_level(logging.WARNING):
-        run(scenario)
+    short = lambda *args, **how: Short(fileno=create_server(*args, **how).detach())  # noqa: E731
+    monkeypatch.setattr(socket, "create_server", short)
+    async with server(hello) as serving:
+        assert await answered(clients.connect(serving), GET) == b"hello"
     assert caplog.messages == ["test: cannot accept connections: too many open files"]

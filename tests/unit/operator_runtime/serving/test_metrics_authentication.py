@@ -33,8 +33,7 @@ from operator_runtime.testing.clock import FakeClock
 DEADLINE_S = 60.0
 SHOPS = "/metrics/shops"
 
-USER = {"username": "system:serviceaccount:monitoring:prometheus", "uid": "u-1", "groups": ["a", "b"],
-        "extra": {"key": ["value"]}}  # fmt: skip
+USER = {"uid": "u-1", "groups": ["a", "b"], "extra": {"key": ["value"]}}
 
 
 @dataclass
@@ -61,7 +60,8 @@ class Reviews:
             known = question["spec"]["token"] == self.token
             if not known and self.go_on is not None:
                 await self.go_on.wait()
-            status: object = {"authenticated": True, "user": USER} if known else {"user": {}, "error": "unknown"}
+            user = USER | {"username": "prometheus"}
+            status: object = {"authenticated": True, "user": user} if known else {"user": {}, "error": "unknown"}
         else:
             path = question["spec"]["nonResourceAttributes"]["path"]
             status = {"allowed": self.allowed and (self.paths is None or path in self.paths)}
@@ -103,20 +103,11 @@ async def test_without_a_token_nobody_is_asked(
 
 async def test_who_may_get_the_metrics_sees_them(authentication: MetricsAuthentication, reviews: Reviews) -> None:
     assert await status_of(authentication, "Bearer good") == 200
-    user = USER["username"]
     resource = {"path": "/metrics", "verb": "get"}
     assert reviews.asked == [
         ("TokenReview", {"token": "good"}),
-        (
-            "SubjectAccessReview",
-            {"user": user, "nonResourceAttributes": resource, **{key: USER[key] for key in ("uid", "groups", "extra")}},
-        ),
+        ("SubjectAccessReview", USER | {"user": "prometheus", "nonResourceAttributes": resource}),
     ]
-
-
-async def test_who_may_not_is_told_so(authentication: MetricsAuthentication, reviews: Reviews) -> None:
-    reviews.allowed = False
-    assert await status_of(authentication, "bearer good") == 403
 
 
 @pytest.mark.parametrize(
@@ -158,7 +149,7 @@ async def test_a_permission_that_was_granted_counts_after_half_a_minute(
     authentication: MetricsAuthentication, reviews: Reviews, clock: FakeClock
 ) -> None:
     reviews.allowed = False
-    assert await status_of(authentication, "Bearer good") == 403
+    assert await status_of(authentication, "bearer good") == 403
     reviews.allowed = True
     clock.advance(DENIED_S - 1)
     assert await status_of(authentication, "Bearer good") == 403
@@ -204,16 +195,11 @@ async def settled() -> None:
 class Strangers:
     """Requests with bogus tokens, none of which the API server answers before it may."""
 
-    def __init__(
-        self, authentication: MetricsAuthentication, reviews: Reviews, *, addresses: int = 1, tokens: int = 64
-    ) -> None:
+    def __init__(self, authentication: MetricsAuthentication, reviews: Reviews, *, addresses: int = 1) -> None:
         reviews.go_on = asyncio.Event()
-        self.tasks = [
-            asyncio.create_task(
-                status_of(authentication, f"Bearer bogus-{number}", peer=f"{STRANGE}.{number % addresses}")
-            )
-            for number in range(tokens)
-        ]
+        peers = [f"{STRANGE}.{number % addresses}" for number in range(64)]
+        asked = (status_of(authentication, f"Bearer bogus-{number}", peer=peer) for number, peer in enumerate(peers))
+        self.tasks = [asyncio.create_task(each) for each in asked]
         self._reviews = reviews
 
     async def waiting(self) -> int:

@@ -100,19 +100,6 @@ async def test_what_is_turned_off_is_not_served(caplog: pytest.LogCaptureFixture
         assert set(urls(caplog.messages)) == {"probes"}
 
 
-async def test_a_second_operator_on_the_same_port_is_told_which_flag_to_change(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    caplog.set_level(logging.INFO)
-    manager, metrics = await built()
-    access = client_of("https://api.invalid").access
-    async with served(monitoring(probes=FREE), manager, metrics, access):
-        taken = urls(caplog.messages)["probes"].removeprefix("http://")
-        with pytest.raises(ServingError, match="turn it off with --metrics-bind-address=0"):
-            async with served(monitoring(FREE, taken), manager, metrics, access):
-                raise AssertionError("unreachable")
-
-
 async def test_secure_metrics_without_their_certificate_name_the_flag(tmp_path: Path) -> None:
     manager, metrics = await built()
     where = monitoring(metrics=FREE, secure=True, cert_dir=tmp_path)
@@ -123,20 +110,17 @@ async def test_secure_metrics_without_their_certificate_name_the_flag(tmp_path: 
 
 async def test_there_is_a_check_for_each_watch_and_none_is_passed_before_its_first_list() -> None:
     manager, _ = await built("shop", "bank")
-    status, text = 0, ""
     response = await probes_of(manager.awaited).answer(HttpRequest("GET", "/readyz", {"verbose": ("",)}))
-    status, text = response.status, response.body.decode()
-    assert status == 500
+    assert response.status == 500
     kinds = ("memcacheds.cache.example.com", "deployments.apps", "pods")
-    assert text.splitlines() == [
+    assert response.body.decode().splitlines() == [
         "[+]ping ok",
         *(f"[-]watch/{kind}/{where} failed: reason withheld" for kind in kinds for where in ("shop", "bank")),
         "readyz check failed",
     ]
     for reflector in manager.awaited:
         reflector.synced.set()
-    response = await probes_of(manager.awaited).answer(HttpRequest("GET", "/readyz"))
-    assert response.status == 200
+    assert (await probes_of(manager.awaited).answer(HttpRequest("GET", "/readyz"))).status == 200
 
 
 def documented() -> set[str]:
@@ -145,10 +129,8 @@ def documented() -> set[str]:
     return set(re.findall(r"^\| `([a-z_]+)`", section, re.MULTILINE))
 
 
-# Shown where the settings ask for them.
 ON_REQUEST = {
-    "certwatcher_last_read_successful",
-    "certwatcher_read_certificate_total",
+    *(f"certwatcher_{name}" for name in ("last_read_successful", "read_certificate_total")),
     "certwatcher_read_certificate_errors_total",
     "leader_election_master_status",
     "leader_election_slowpath_total",

@@ -41,14 +41,12 @@ def text(response: HttpResponse) -> tuple[int, str]:
     return response.status, response.body.decode()
 
 
-def test_all_is_well_in_one_word() -> None:
-    assert text(ask(Probe("healthz", [ping()]), "/healthz")) == (200, "ok")
-    assert text(ask(Probe("healthz", [ping()]), "/healthz/")) == (200, "ok")
-
-
-def test_verbose_lists_the_checks() -> None:
+def test_all_is_well_in_one_word_and_verbose_lists_the_checks() -> None:
     probe = Probe("readyz", [ping(), Switchable("watch/pods").check])
+    assert text(ask(probe, "/readyz")) == text(ask(probe, "/readyz/")) == (200, "ok")
     assert text(ask(probe, "/readyz", verbose=("",))) == (200, "[+]ping ok\n[+]watch/pods ok\nreadyz check passed\n")
+    for path in ("/", "/metrics", "/readyzz", "/healthz"):
+        assert text(ask(probe, path)) == (404, "there are /readyz here\n")
 
 
 def test_one_that_fails_fails_all_and_keeps_its_reason_to_itself() -> None:
@@ -71,6 +69,9 @@ def test_a_check_that_raises_fails_and_the_log_has_its_traceback_once(caplog: py
 
 
 def test_checks_of_an_authors_own_have_names_of_their_own() -> None:
+    async def wrong() -> str | None:
+        return None
+
     checks = Checks()
     checks.add_health("disk", lambda: None)
     checks.add_ready("disk", lambda: "full")
@@ -78,17 +79,13 @@ def test_checks_of_an_authors_own_have_names_of_their_own() -> None:
     for name in ("", "disk"):
         with pytest.raises(ValueError, match=f"a check of readyz is named '{name}': give each a name of its own"):
             checks.add_ready(name, lambda: None)
+    with pytest.raises(TypeError, match="the check other of healthz is a coroutine function"):
+        checks.add_health("other", wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="two checks of readyz have the same name: ping, ping"):
+        Probe("readyz", [ping(), ping()])
 
 
-def test_a_check_that_waits_is_refused_by_its_name() -> None:
-    async def wrong() -> str | None:
-        return None
-
-    with pytest.raises(TypeError, match="the check disk of healthz is a coroutine function"):
-        Checks().add_health("disk", wrong)  # type: ignore[arg-type]
-
-
-def test_an_excluded_check_is_not_asked() -> None:
+def test_an_excluded_check_is_not_asked_and_one_that_is_not_there_is_warned_of() -> None:
     def never() -> str | None:
         raise AssertionError("asked")
 
@@ -96,13 +93,9 @@ def test_an_excluded_check_is_not_asked() -> None:
     assert text(ask(probe, "/readyz", exclude=("a/b",))) == (200, "ok")
     shown = "[+]ping ok\n[+]a/b excluded: ok\nreadyz check passed\n"
     assert text(ask(probe, "/readyz", exclude=("a/b",), verbose=("",))) == (200, shown)
-
-
-def test_excluding_what_is_not_there_is_warned_of() -> None:
-    probe = Probe("readyz", [ping()])
-    status, shown = text(ask(probe, "/readyz", exclude=("b", "a", ""), verbose=("",)))
+    status, shown = text(ask(probe, "/readyz", exclude=("a/b", "d", "c", ""), verbose=("",)))
     assert status == 200
-    assert 'warn: some health checks cannot be excluded: no matches for "a","b"\n' in shown
+    assert 'warn: some health checks cannot be excluded: no matches for "c","d"\n' in shown
 
 
 def test_one_check_alone_gives_its_reason() -> None:
@@ -110,16 +103,6 @@ def test_one_check_alone_gives_its_reason() -> None:
     assert text(ask(probe, "/readyz/watch/pods")) == (500, "internal server error: silent\n")
     assert text(ask(probe, "/readyz/ping")) == (200, "ok")
     assert ask(probe, "/readyz/nothing").status == 404
-
-
-def test_other_paths_are_not_found() -> None:
-    for path in ("/", "/metrics", "/healthzz", "/readyz"):
-        assert text(ask(Probe("healthz", [ping()]), path)) == (404, "there are /healthz here\n")
-
-
-def test_two_checks_of_one_name_are_refused() -> None:
-    with pytest.raises(ValueError, match="two checks of readyz have the same name: ping, ping"):
-        Probe("readyz", [ping(), ping()])
 
 
 def test_the_log_says_once_what_begins_to_fail_and_once_that_it_is_over(caplog: pytest.LogCaptureFixture) -> None:

@@ -40,17 +40,21 @@ async def hello(request: HttpRequest) -> HttpResponse:
     return text_response(200, "hello")
 
 
+def trusting() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
 async def shown_names(context: ssl.SSLContext) -> list[str]:
     """For which names the certificate is that a client without SNI is shown."""
-    trusting = ssl.create_default_context()
-    trusting.check_hostname = False
-    trusting.verify_mode = ssl.CERT_NONE
     async with HttpServer("test", "--flag", ListenAddress("127.0.0.1", 0), hello, context) as server:
-        return await _names(server.url, trusting)
+        return await _names(server.url)
 
 
-async def _names(url: str, trusting: ssl.SSLContext) -> list[str]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]), ssl=trusting)
+async def _names(url: str) -> list[str]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]), ssl=trusting())
     try:
         writer.write(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
         assert (await reader.read()).endswith(b"hello")

@@ -110,8 +110,6 @@ class TestWatchNamespaces:
         ("text", "expected"),
         [
             ("", ()),
-            ("a", ("a",)),
-            ("a,b", ("a", "b")),
             (" a , b ", ("a", "b")),
             ("b,a,b", ("b", "a")),
             ("0", ("0",)),
@@ -126,13 +124,12 @@ class TestWatchNamespaces:
         monkeypatch.delenv("WATCH_NAMESPACE")
         assert load_settings({"watch_namespaces": text}).watch_namespaces == expected
 
-    def test_not_set_differs_from_empty(self) -> None:
-        assert load_settings({}).watch_namespaces is None
-
     def test_the_flag_replaces_all_namespaces_of_the_variable(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("WATCH_NAMESPACE", "a,b")
         assert load_settings({"watch_namespaces": "c"}).watch_namespaces == ("c",)
         assert load_settings({"watch_namespaces": ""}).watch_namespaces == ()
+        monkeypatch.delenv("WATCH_NAMESPACE")
+        assert load_settings({}).watch_namespaces is None
 
     @pytest.mark.parametrize(
         ("text", "wrong"),
@@ -157,13 +154,6 @@ class TestWatchNamespaces:
         (problem,) = problems_of(watch_namespaces=text)
         assert problem.startswith(f"--watch-namespace: {wrong!r} is not allowed, it must be a namespace's name")
 
-    def test_the_message_names_the_variable_where_the_name_came_from_there(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("WATCH_NAMESPACE", "a,Prod")
-        (problem,) = problems_of()
-        assert problem.startswith("WATCH_NAMESPACE: 'Prod' is not allowed")
-
     def test_a_blank_is_refused_with_what_means_all(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("WATCH_NAMESPACE", " ")
         (problem,) = problems_of()
@@ -173,56 +163,35 @@ class TestWatchNamespaces:
 
 class TestWrongValues:
     @pytest.mark.parametrize(
-        ("name", "value", "message"),
+        ("name", "value", "allowed"),
         [
-            ("workers", "0", "--workers: '0' is not allowed, it must be a whole number from 1 to 256"),
-            ("workers", "257", "--workers: '257' is not allowed, it must be a whole number from 1 to 256"),
-            ("workers", "1.5", "--workers: '1.5' is not allowed, it must be a whole number from 1 to 256"),
-            ("workers", "many", "--workers: 'many' is not allowed, it must be a whole number from 1 to 256"),
-            ("workers", "", "--workers: '' is not allowed, it must be a whole number from 1 to 256"),
-            (
-                "reconcile_timeout_s",
-                "nan",
-                "--reconcile-timeout-s: 'nan' is not allowed, it must be a number from 1 to 3600",
-            ),
-            (
-                "reconcile_timeout_s",
-                "inf",
-                "--reconcile-timeout-s: 'inf' is not allowed, it must be a number from 1 to 3600",
-            ),
-            (
-                "request_timeout_s",
-                "60s",
-                "--request-timeout-s: '60s' is not allowed, it must be a number from 1 to 600",
-            ),
-            ("log_format", "xml", "--log-format: 'xml' is not allowed, it must be text or json"),
-            ("log_level", "loud", "--log-level: 'loud' is not allowed, it must be debug, info, warning or error"),
-            ("context", "", "--context: '' is not allowed, it must be the name of a context in the kubeconfig"),
-            ("service_account_dir", "", "--service-account-dir: '' is not allowed, it must be a folder's path"),
-            ("metrics_cert_dir", "", "--metrics-cert-dir: '' is not allowed, it must be a folder's path"),
-            ("service_account_dir", " ", "--service-account-dir: ' ' is not allowed, it must be a folder's path"),
-            ("metrics_cert_dir", " ", "--metrics-cert-dir: ' ' is not allowed, it must be a folder's path"),
-            ("metrics_secure", "maybe", "--metrics-secure: 'maybe' is not allowed, it must be true or false"),
+            ("workers", "0", "a whole number from 1 to 256"),
+            ("workers", "257", "a whole number from 1 to 256"),
+            ("workers", "1.5", "a whole number from 1 to 256"),
+            ("workers", "", "a whole number from 1 to 256"),
+            ("reconcile_timeout_s", "nan", "a number from 1 to 3600"),
+            ("reconcile_timeout_s", "inf", "a number from 1 to 3600"),
+            ("request_timeout_s", "60s", "a number from 1 to 600"),
+            ("log_format", "xml", "text or json"),
+            ("log_level", "loud", "debug, info, warning or error"),
+            ("context", "", "the name of a context in the kubeconfig"),
+            ("service_account_dir", "", "a folder's path"),
+            ("metrics_cert_dir", " ", "a folder's path"),
+            ("metrics_secure", "maybe", "true or false"),
             (
                 "metrics_bind_address",
                 "8080",
-                "--metrics-bind-address: '8080' is not allowed, it must be HOST:PORT or :PORT with a port of at most "
-                "65535 (0: one that is free), or 0 for off",
+                "HOST:PORT or :PORT with a port of at most 65535 (0: one that is free), or 0 for off",
             ),
         ],
     )
-    def test_the_message_names_flag_value_and_what_is_allowed(self, name: str, value: str, message: str) -> None:
-        assert problems_of(**{name: value}) == (message,)
+    def test_the_message_names_flag_value_and_what_is_allowed(self, name: str, value: str, allowed: str) -> None:
+        said = f"--{name.replace('_', '-')}: {value!r} is not allowed, it must be {allowed}"
+        assert problems_of(**{name: value}) == (said,)
 
     @pytest.mark.parametrize("value", ["", "Mine", "a.b", "-a", "x" * 64])
     def test_a_name_for_the_operator_must_fit_a_label(self, value: str) -> None:
         assert problems_of(operator_name=value)[0].startswith(f"--operator-name: {value!r} is not allowed")
-
-    def test_the_message_names_the_variable_that_it_came_from(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("SAMPLE_OPERATOR_WORKERS", "0")
-        assert problems_of() == (
-            "SAMPLE_OPERATOR_WORKERS: '0' is not allowed, it must be a whole number from 1 to 256",
-        )
 
     def test_all_of_them_are_named_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OPERATOR_NAME", "Mine")
@@ -231,18 +200,23 @@ class TestWrongValues:
 
 
 class TestLeaderElection:
-    def test_a_lease_that_leaves_no_margin_is_refused_naming_both_settings(self) -> None:
-        (problem,) = problems_of(leader_elect_lease_duration_s="10", leader_elect_renew_deadline_s="9")
-        assert problem == (
-            "--leader-elect-lease-duration-s (10 s) must be at least 1.2 times --leader-elect-renew-deadline-s (9 s): "
-            "the old leader must have stopped before another may begin"
-        )
-
-    def test_retries_that_do_not_fit_into_the_deadline_are_refused_naming_both_settings(self) -> None:
-        (problem,) = problems_of(leader_elect_retry_period_s="6")
-        assert problem.startswith(
-            "--leader-elect-renew-deadline-s (10 s) must be at least 2 times --leader-elect-retry-period-s (6 s)"
-        )
+    @pytest.mark.parametrize(
+        ("given", "said"),
+        [
+            (
+                {"leader_elect_lease_duration_s": "10", "leader_elect_renew_deadline_s": "9"},
+                "--leader-elect-lease-duration-s (10 s) must be at least 1.2 times --leader-elect-renew-deadline-s"
+                " (9 s): the old leader must have stopped before another may begin",
+            ),
+            (
+                {"leader_elect_retry_period_s": "6"},
+                "--leader-elect-renew-deadline-s (10 s) must be at least 2 times --leader-elect-retry-period-s (6 s)",
+            ),
+        ],
+    )
+    def test_lengths_that_do_not_fit_are_refused_naming_both_settings(self, given: dict[str, str], said: str) -> None:
+        (problem,) = problems_of(**given)
+        assert problem.startswith(said)
 
     def test_the_least_that_fits_is_taken(self) -> None:
         given = {"leader_elect_lease_duration_s": "12", "leader_elect_retry_period_s": "5"}

@@ -50,28 +50,14 @@ SCHEMA = Schema(Kettle, PREFIX)
 OPTIONS = SCHEMA.options
 
 
-def test_flag_and_variable_follow_the_fields_name_unless_they_are_given() -> None:
-    assert [(option.flags, option.variable) for option in OPTIONS] == [
-        (("--heat-s",), "KETTLE_HEAT_S"),
-        (("--whistle",), "KETTLE_WHISTLE"),
-        (("--cups",), "KETTLE_CUPS"),
-        (("--leaf", "-l"), "TEA_LEAF"),
-        (("--shelf",), "KETTLE_SHELF"),
+def test_an_option_is_told_by_the_fields_name_type_and_default_unless_words_are_given() -> None:
+    assert [(option.flags, option.variable, option.allowed, option.default) for option in OPTIONS] == [
+        (("--heat-s",), "KETTLE_HEAT_S", "a number from 1 to 2", "1.5"),
+        (("--whistle",), "KETTLE_WHISTLE", "true or false", "false"),
+        (("--cups",), "KETTLE_CUPS", "a whole number from 1 to 6", "2"),
+        (("--leaf", "-l"), "TEA_LEAF", "green, black or white", "black"),
+        (("--shelf",), "KETTLE_SHELF", "a shelf's name", "the top"),
     ]
-
-
-def test_what_is_allowed_is_told_by_the_type_unless_words_are_given() -> None:
-    assert [option.allowed for option in OPTIONS] == [
-        "a number from 1 to 2",
-        "true or false",
-        "a whole number from 1 to 6",
-        "green, black or white",
-        "a shelf's name",
-    ]
-
-
-def test_the_default_is_in_words() -> None:
-    assert [option.default for option in OPTIONS] == ["1.5", "false", "2", "black", "the top"]
 
 
 def test_what_happens_without_a_value_may_name_the_default_of_another_field() -> None:
@@ -90,6 +76,9 @@ def whole(type_: Any, **setting: Any) -> Any:
     return Annotated[type_, Setting("A", **{"help": "C.", "why": "b", "metavar": "N", "allowed": "a word", **setting})]
 
 
+NO_LIMITS = " is a number and has no limits: annotate it with msgspec.Meta(ge=..., le=...)"
+
+
 class TestWhatAnAuthorForgot:
     @staticmethod
     def made(annotation: Any, default: Any = 2) -> str:
@@ -98,60 +87,38 @@ class TestWhatAnAuthorForgot:
             Schema(msgspec.defstruct("Made", [field]), PREFIX)
         return str(caught.value)
 
-    def test_a_field_without_a_setting_is_named_with_a_whole_one(self) -> None:
-        assert self.made(int).startswith(
-            "the setting cups has no Setting; a whole one reads cups: Annotated[TYPE, Setting("
-        )
-
-    @pytest.mark.parametrize("limits", [Meta(ge=1), Meta(le=9), Meta()])
-    def test_a_number_needs_both_limits(self, limits: Meta) -> None:
-        message = self.made(Annotated[whole(float, allowed=""), limits])
-        assert message == (
-            "the setting cups is a number and has no limits: annotate it with msgspec.Meta(ge=..., le=...)"
-        )
-
-    def test_a_text_needs_words_for_what_is_allowed(self) -> None:
-        message = self.made(whole(str, allowed=""))
-        assert message == (
-            "the setting cups does not say what is allowed: give its Setting allowed=, to follow 'must be'"
-        )
-
     @pytest.mark.parametrize(
         ("annotation", "default", "message"),
         [
-            (whole(int), ..., "the setting cups has no default: write `= VALUE` behind its type"),
-            (whole(int, help=""), 2, "the setting cups has no description: give its Setting help="),
+            (int, 2, " has no Setting; a whole one reads cups: Annotated[TYPE, Setting("),
+            (Annotated[whole(float, allowed=""), Meta(ge=1)], 2, NO_LIMITS),
+            (Annotated[whole(float, allowed=""), Meta(le=9)], 2, NO_LIMITS),
+            (Annotated[whole(float, allowed=""), Meta()], 2, NO_LIMITS),
             (
-                whole(int | None),
-                None,
-                "the setting cups has the default None: say in unset= of its Setting what happens",
+                whole(str, allowed=""),
+                2,
+                " does not say what is allowed: give its Setting allowed=, to follow 'must be'",
             ),
-            (
-                whole(str, unset="as {cup}"),
-                "",
-                "the setting cups: unset= of its Setting is 'as {cup}', and {} in it holds",
-            ),
-            (whole(str, unset="as {"), "", "the setting cups: unset= of its Setting is 'as {', and {} in it holds no"),
-            (
-                whole(str, flags=("cups",)),
-                "",
-                "the setting cups has the flag 'cups': write --WORD, or - and one letter",
-            ),
-            (whole(str, flags=("--cups", "-cu")), "", "the setting cups has the flag '-cu': write --WORD, or"),
-            (whole(Literal[1, 2], allowed=""), 1, "the setting cups is given as text: make the values of its Literal"),
-            (whole(list[str]), [], "the setting cups is given as one text: give its Setting read="),
-            (
-                whole(dict[str, None] | None, unset="b"),
-                None,
-                "the setting cups is given as one text: give its Setting read=",
-            ),
-            (whole(str, flags=("--help",)), "", "the flag --help of the setting cups is taken by every program: give"),
+            (whole(int), ..., " has no default: write `= VALUE` behind its type"),
+            (whole(int, help=""), 2, " has no description: give its Setting help="),
+            (whole(int | None), None, " has the default None: say in unset= of its Setting what happens"),
+            (whole(str, unset="as {cup}"), "", ": unset= of its Setting is 'as {cup}', and {} in it holds"),
+            (whole(str, unset="as {"), "", ": unset= of its Setting is 'as {', and {} in it holds no"),
+            (whole(str, flags=("cups",)), "", " has the flag 'cups': write --WORD, or - and one letter"),
+            (whole(str, flags=("--cups", "-cu")), "", " has the flag '-cu': write --WORD, or"),
+            (whole(Literal[1, 2], allowed=""), 1, " is given as text: make the values of its Literal"),
+            (whole(list[str]), [], " is given as one text: give its Setting read="),
+            (whole(dict[str, None] | None, unset="b"), None, " is given as one text: give its Setting read="),
         ],
     )
     def test_what_is_missing_is_named_with_the_remedy(self, annotation: Any, default: Any, message: str) -> None:
         said = self.made(annotation, default)
-        assert said.startswith(message)
+        assert said.startswith(f"the setting cups{message}")
         assert "\n" not in said
+
+    def test_a_flag_that_every_program_has_is_refused(self) -> None:
+        said = self.made(whole(str, flags=("--help",)), "")
+        assert said.startswith("the flag --help of the setting cups is taken by every program: give")
 
     def test_a_flag_and_a_variable_stand_for_one_setting(self) -> None:
         class Twice(Kettle):
@@ -180,13 +147,11 @@ class TestWhatAnAuthorForgot:
         ]
 
 
-def test_variables_are_read_by_the_names_that_the_settings_have() -> None:
-    kettle = SCHEMA.load({}, {"KETTLE_CUPS": "3", "TEA_LEAF": "white", "KETTLE_LEAF": "green"})
-    assert (kettle.cups, kettle.leaf) == (3, "white")
-
-
-def test_a_variable_that_is_read_elsewhere_is_left_alone() -> None:
-    assert SCHEMA.load({}, {"KETTLE_SHELF": "low"}).shelf is None
+def test_variables_are_read_by_the_names_that_the_settings_have_unless_they_are_read_elsewhere() -> None:
+    variables = {"KETTLE_CUPS": "3", "TEA_LEAF": "white", "KETTLE_LEAF": "green", "KETTLE_SHELF": "low"}
+    kettle = SCHEMA.load({}, variables)
+    assert (kettle.cups, kettle.leaf, kettle.shelf) == (3, "white", None)
+    assert SCHEMA.load({"shelf": "null"}, {}).shelf == "null"
 
 
 def test_an_empty_variable_is_a_value_only_where_the_setting_says_so() -> None:
@@ -209,10 +174,6 @@ def test_what_only_looks_like_a_value_is_refused(name: str, value: object) -> No
         SCHEMA.load({name: value}, {})
 
 
-def test_the_word_null_is_a_text_like_any_other() -> None:
-    assert SCHEMA.load({"shelf": "null"}, {}).shelf == "null"
-
-
 def test_a_name_that_is_no_setting_s_is_refused() -> None:
     with pytest.raises(SettingsError, match="there is no setting cusp"):
         SCHEMA.load({"cusp": 3}, {})
@@ -220,18 +181,17 @@ def test_a_name_that_is_no_setting_s_is_refused() -> None:
 
 class TestUnknownVariables:
     @pytest.mark.parametrize(
-        ("name", "nearest"),
-        [("KETTLE_CUP", "KETTLE_CUPS"), ("KETTLE_HEATS", "KETTLE_HEAT_S"), ("KETTLE_LEAF", "TEA_LEAF")],
+        ("name", "meant"),
+        [
+            ("KETTLE_CUP", "; did you mean KETTLE_CUPS?"),
+            ("KETTLE_HEATS", "; did you mean KETTLE_HEAT_S?"),
+            ("KETTLE_LEAF", "; did you mean TEA_LEAF?"),
+            ("KETTLE_ZZZ", ""),
+        ],
     )
-    def test_the_nearest_is_named(self, name: str, nearest: str) -> None:
-        (sentence,) = SCHEMA.unknown_variables({name: "1"})
-        assert sentence == f"the environment variable {name} sets nothing; did you mean {nearest}?"
-
-    def test_nothing_is_suggested_where_nothing_is_near(self) -> None:
-        assert SCHEMA.unknown_variables({"KETTLE_ZZZ": "1"}) == ("the environment variable KETTLE_ZZZ sets nothing",)
-
-    def test_known_and_foreign_variables_are_fine(self) -> None:
-        assert SCHEMA.unknown_variables({"KETTLE_CUPS": "1", "TEA_LEAF": "x", "PATH": "/", "CUP": "1"}) == ()
+    def test_it_is_named_with_what_is_near(self, name: str, meant: str) -> None:
+        given = {name: "1", "KETTLE_CUPS": "1", "TEA_LEAF": "x", "PATH": "/", "CUP": "1"}
+        assert SCHEMA.unknown_variables(given) == (f"the environment variable {name} sets nothing{meant}",)
 
     @pytest.mark.parametrize(
         "name",

@@ -110,14 +110,7 @@ async def test_what_a_controller_does_is_what_is_shown() -> None:
     assert shown["workqueue_queue_duration_seconds_count"] == {both: len(script)}
 
 
-def test_a_reconcile_that_took_too_long_is_an_error_and_a_timeout() -> None:
-    shown = Shown()
-    shown.observer.reconciled(Outcome.TIMEOUT, 60.0)
-    assert shown["controller_runtime_reconcile_timeouts_total"] == {("memcached",): 1}
-    assert shown["controller_runtime_reconcile_errors_total"] == {("memcached",): 1}
-
-
-def test_work_that_hangs_shows_while_it_hangs(clock: FakeClock) -> None:
+def test_work_that_hangs_shows_while_it_hangs_and_then_as_an_error_and_a_timeout(clock: FakeClock) -> None:
     shown = Shown(clock, workers=2)
     for key in "ab":
         shown.queue.add(key)
@@ -127,6 +120,9 @@ def test_work_that_hangs_shows_while_it_hangs(clock: FakeClock) -> None:
     assert shown["workqueue_unfinished_work_seconds"] == {labels: 30.0}
     assert shown["workqueue_longest_running_processor_seconds"] == {labels: 20.0}
     assert shown["controller_runtime_active_workers"] == {("memcached",): 2}
+    shown.observer.reconciled(Outcome.TIMEOUT, 60.0)
+    assert shown["controller_runtime_reconcile_timeouts_total"] == {("memcached",): 1}
+    assert shown["controller_runtime_reconcile_errors_total"] == {("memcached",): 1}
 
 
 def test_depth_is_by_priority_and_has_no_more_of_them_than_is_bearable() -> None:
@@ -146,29 +142,21 @@ def test_what_fails_is_named_and_keeps_nothing_else_from_being_shown(caplog: pyt
     def shells() -> list[Metric]:
         raise LookupError("no shells yet")
 
+    async def awaited() -> list[Metric]:
+        return []
+
     metrics.add(shells)
+    depth = Gauge("depth", "How deep.", registry=metrics)
     metrics.add(lambda: [gauge("clerks", "Another source.", (), [((), 2)])])
     for _ in range(3):
-        assert series(metrics.collect()) == {"clerks": {(): 2}}
+        assert series(metrics.collect()) == {"clerks": {(): 2}, "depth": {(): 0}}
     (line,) = caplog.messages
     assert "shells (" in line
     assert line.endswith(" failed for a scrape: LookupError: no shells yet. Its metrics are missing.")
-
-
-def test_a_source_that_would_have_to_be_awaited_is_refused() -> None:
-    async def shells() -> list[Metric]:
-        return []
-
-    with pytest.raises(TypeError, match=r"^the source of metrics is a coroutine function, .*shells \("):
-        Metrics().add(shells)  # type: ignore[arg-type]
-
-
-def test_what_is_taken_out_is_shown_no_more() -> None:
-    metrics = Metrics()
-    depth = Gauge("depth", "How deep.", registry=metrics)
-    assert series(metrics.collect()) == {"depth": {(): 0}}
     metrics.unregister(depth)
-    assert series(metrics.collect()) == {}
+    assert series(metrics.collect()) == {"clerks": {(): 2}}
+    with pytest.raises(TypeError, match=r"^the source of metrics is a coroutine function, .*awaited \("):
+        metrics.add(awaited)  # type: ignore[arg-type]
 
 
 async def test_the_loops_lag_and_its_tasks_are_shown_those_of_others_not() -> None:

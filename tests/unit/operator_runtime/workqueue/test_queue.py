@@ -14,31 +14,19 @@ from tests.unit.operator_runtime.workqueue.queue_support import hand_out, held, 
 
 
 def test_a_key_added_twice_is_handed_out_once(queue: WorkQueue[str]) -> None:
+    assert queue.get_nowait() is None
+    assert queue.next_deadline() is None
     queue.add("a")
     queue.add("a")
     assert take_all(queue) == ["a"]
 
 
-def test_an_empty_queue_hands_out_nothing(queue: WorkQueue[str]) -> None:
-    assert queue.get_nowait() is None
-    assert len(queue) == 0
-    assert queue.next_deadline() is None
-
-
-def test_a_key_in_work_is_not_handed_out_again_until_done(queue: WorkQueue[str]) -> None:
-    queue.add("a")
-    assert queue.get_nowait() == "a"
-    queue.add("a")
-    assert queue.get_nowait() is None
-    assert len(queue) == 0
-    queue.done("a")
-    assert queue.get_nowait() == "a"
-
-
-def test_several_adds_while_in_work_run_the_key_once_more(queue: WorkQueue[str]) -> None:
+def test_a_key_in_work_is_not_handed_out_again_until_done_and_then_once(queue: WorkQueue[str]) -> None:
     hand_out(queue, "a")
     for _ in range(3):
         queue.add("a")
+    assert queue.get_nowait() is None
+    assert len(queue) == 0
     queue.done("a")
     assert take_all(queue) == ["a"]
 
@@ -97,18 +85,13 @@ def test_a_higher_priority_comes_first(queue: WorkQueue[str]) -> None:
     assert take_all(queue) == ["urgent", "live", "initial"]
 
 
-def test_a_raised_key_joins_the_end_of_its_new_priority(queue: WorkQueue[str]) -> None:
+def test_a_raised_key_joins_the_end_of_its_new_priority_and_is_not_lowered(queue: WorkQueue[str]) -> None:
     queue.add("a", priority=LOW_PRIORITY)
     queue.add("b")
     queue.add("a")
+    queue.add("b", priority=LOW_PRIORITY)
     assert queue.depth() == {0: 2}
     assert take_all(queue) == ["b", "a"]
-
-
-def test_a_later_add_with_a_lower_priority_changes_nothing(queue: WorkQueue[str]) -> None:
-    queue.add("a")
-    queue.add("a", priority=LOW_PRIORITY)
-    assert queue.depth() == {0: 1}
 
 
 def test_adds_while_in_work_keep_the_highest_priority(queue: WorkQueue[str]) -> None:
@@ -147,24 +130,20 @@ def test_the_earlier_of_two_delays_wins(
     assert take_all(queue) == []
 
 
-def test_an_add_without_delay_overtakes_a_waiting_one_and_keeps_its_higher_priority(queue: WorkQueue[str]) -> None:
-    queue.add("a", priority=3, after_s=60.0)
-    queue.add("a")
+@pytest.mark.parametrize("delays_s", [(60.0, 0.0), (0.0, 60.0)])
+def test_an_add_without_delay_overtakes_a_waiting_one_and_the_higher_priority_stays(
+    queue: WorkQueue[str], delays_s: tuple[float, float]
+) -> None:
+    for delay_s in delays_s:
+        queue.add("a", priority=3 if delay_s else 0, after_s=delay_s)
     assert queue.depth() == {3: 1}
-    assert queue.next_deadline() is None
-
-
-def test_a_delayed_add_of_a_ready_key_only_raises_its_priority(queue: WorkQueue[str]) -> None:
-    queue.add("a")
-    queue.add("a", priority=1, after_s=60.0)
-    assert queue.depth() == {1: 1}
     assert queue.next_deadline() is None
 
 
 def test_a_waiting_key_takes_its_place_when_it_becomes_ready_not_when_it_was_added(
     queue: WorkQueue[str], clock: FakeClock
 ) -> None:
-    queue.add("later", after_s=2.0)
+    queue.add("later", after_s=3.0)
     queue.add("sooner", after_s=1.0)
     queue.add("now")
     clock.advance_to(103.0)

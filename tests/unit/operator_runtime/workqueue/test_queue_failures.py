@@ -23,10 +23,6 @@ def test_the_backoff_doubles_from_fifty_milliseconds_to_five_minutes() -> None:
     assert [backoff.delay_s(n) for n in (1, 2, 3, 13, 14, 10_000)] == [0.05, 0.1, 0.2, 204.8, 300.0, 300.0]
 
 
-def test_chance_shortens_a_backoff_by_a_fifth_at_most() -> None:
-    assert dataclasses.replace(RETRY_BACKOFF, uniform=min).delay_s(1) == pytest.approx(0.04)
-
-
 def test_a_failed_key_comes_back_after_a_growing_backoff_with_its_priority(
     queue: WorkQueue[str], clock: FakeClock
 ) -> None:
@@ -129,11 +125,6 @@ def test_a_bounded_failure_moves_up_a_retry_that_was_far_away(queue: WorkQueue[s
     assert queue.next_deadline() == clock.now + 4.0
 
 
-def test_the_wait_that_a_server_asks_for_wins_over_the_bound(queue: WorkQueue[str]) -> None:
-    hand_out(queue, "a")
-    assert queue.fail("a", at_least_s=40.0, at_most_s=10.0) == 50.0
-
-
 def test_chance_lengthens_the_wait_that_a_server_asks_for_by_a_quarter_at_most(clock: FakeClock) -> None:
     drawn = []
 
@@ -147,10 +138,14 @@ def test_chance_lengthens_the_wait_that_a_server_asks_for_by_a_quarter_at_most(c
     assert drawn[-1] == (0.0, 4.0)
 
 
-@pytest.mark.parametrize(("asked_s", "delay_s"), [(0.5, 1.0), (32.0, 40.0)])
-def test_the_wait_that_a_server_asks_for_is_a_minimum(queue: WorkQueue[str], asked_s: float, delay_s: float) -> None:
+@pytest.mark.parametrize(
+    ("asked_s", "at_most_s", "delay_s"), [(0.5, math.inf, 1.0), (32.0, math.inf, 40.0), (40.0, 10.0, 50.0)]
+)
+def test_the_wait_that_a_server_asks_for_is_a_minimum_and_wins_over_a_bound(
+    queue: WorkQueue[str], asked_s: float, at_most_s: float, delay_s: float
+) -> None:
     hand_out(queue, "a")
-    assert queue.fail("a", at_least_s=asked_s) == delay_s
+    assert queue.fail("a", at_least_s=asked_s, at_most_s=at_most_s) == delay_s
 
 
 def test_a_requeue_keeps_the_priority_unless_another_is_given(queue: WorkQueue[str], clock: FakeClock) -> None:
