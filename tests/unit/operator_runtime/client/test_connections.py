@@ -155,7 +155,7 @@ def trusting(pem: bytes) -> ssl.SSLContext:
     return Tls(clock=lambda: 0.0, authority=Pem("the test's certificate authority", data=pem)).context()
 
 
-async def test_nobody_listening_is_unreachable_for_calls_and_watches(nobody: str) -> None:
+async def test_nobody_listening_is_unreachable_for_calls_and_watches_and_a_proxy_is_named_as_such(nobody: str) -> None:
     async with client_of(f"https://{nobody}") as client:
         with pytest.raises(Unreachable) as call:
             await client.request("POST", PATH, body=b"{}")
@@ -163,9 +163,6 @@ async def test_nobody_listening_is_unreachable_for_calls_and_watches(nobody: str
             await refused_watch(client)
     assert str(call.value) == f"POST {PATH}: {nobody}: connection refused"
     assert str(watch.value) == f"{nobody}: connection refused"
-
-
-async def test_a_proxy_where_nobody_listens_is_named_as_such(nobody: str) -> None:
     async with client_of("https://api.test:6443", proxy=f"http://{nobody}") as client:
         with pytest.raises(Unreachable, match=f"the proxy {nobody}: connection refused"):
             await client.request("GET", PATH)

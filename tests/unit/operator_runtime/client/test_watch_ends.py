@@ -160,40 +160,56 @@ def test_a_short_watch_is_a_failure_unless_it_had_an_event(resumed: Watch[Thing]
 
 
 @pytest.mark.parametrize(
-    "failure",
-    [classify(500), MalformedAnswer("garbage"), None],
-    ids=["500", "malformed", "ends at once"],
+    ("failure", "then"),
+    [
+        (classify(500), Mode.STREAMING_LIST),
+        (MalformedAnswer("garbage"), Mode.STREAMING_LIST),
+        (None, Mode.STREAMING_LIST),
+        (Unreachable("refused"), Mode.RESUMED),
+    ],
+    ids=["500", "malformed", "ends at once", "unreachable"],
 )
-def test_a_resume_that_fails_again_and_again_gives_way_to_a_new_snapshot(
-    resumed: Watch[Thing], failure: KubeError | None
+def test_a_resume_that_fails_again_and_again_gives_way_to_a_new_snapshot_unless_the_server_is_out_of_reach(
+    resumed: Watch[Thing], failure: KubeError | None, then: Mode
 ) -> None:
     for _ in range(RESUME_TRIES):
         assert resumed.next_request().mode is Mode.RESUMED
         resumed.ended(failure, 0.1, 10)
-    assert resumed.next_request().mode is Mode.STREAMING_LIST
-
-
-def test_an_unreachable_server_never_costs_a_new_snapshot(resumed: Watch[Thing]) -> None:
-    for _ in range(10 * RESUME_TRIES):
-        assert resumed.next_request().mode is Mode.RESUMED
-        resumed.ended(Unreachable("refused"), 0.1, 0)
+    assert resumed.next_request().mode is then
 
 
 # Backoff.
 
 
-def test_failures_in_a_row_wait_longer_up_to_the_cap(resumed: Watch[Thing]) -> None:
-    pauses = [resumed.ended(Unreachable("refused"), 0.1, 0) for _ in range(8)]
-    assert [pause.seconds for pause in pauses] == [0.8, 1.6, 3.2, 6.4, *[BACKOFF_LONGEST_S] * 4]
-    assert [pause.failures for pause in pauses] == [1, 2, 3, 4, 5, 6, 7, 8]
-
-
-def test_the_version_that_an_outage_made_too_old_is_given_up_without_another_pause(resumed: Watch[Thing]) -> None:
-    for _ in range(5):
-        resumed.ended(Unreachable("refused"), 0.1, 0)
-    assert resumed.ended(Expired(410), 0.1, 200) == Pause(0.0, Cause.EXPIRED, 6)
+REFUSED, EXPIRED_410 = Unreachable("refused"), Expired(410)
+Ended = KubeError | tuple[KubeError | None, float, int]
+# How watches ended one after the other, briefly and without a byte if nothing else is said, and the pauses then.
+ROWS: dict[str, tuple[list[Ended], list[float]]] = {
+    "longer up to the cap": ([REFUSED] * 8, [0.8, 1.6, 3.2, 6.4, *[BACKOFF_LONGEST_S] * 4]),
     # A second one in a row says that a new snapshot does not help.
-    assert resumed.ended(Expired(410), 0.1, 200).seconds > 0
+    "the version that an outage made too old": ([REFUSED, REFUSED, EXPIRED_410, EXPIRED_410], [0.8, 1.6, 0.0, 6.4]),
+    "one that expired while a person was awaited": ([TEXT_404, TEXT_404, EXPIRED_410], [0.8, 1.6, 0.0]),
+    "a person is waited for apart from the server": (
+        [REFUSED, Forbidden(403), Forbidden(403)] * 3,
+        [0.8, 0.8, 1.6, 1.6, 0.8, 1.6, 3.2, 0.8, 1.6],
+    ),
+    "a wait that is asked for is a minimum": (
+        [*[REFUSED] * 6, TooManyRequests(429, retry_after_s=1.0), Forbidden(403, retry_after_s=9.0)],
+        [0.8, 1.6, 3.2, 6.4, *[BACKOFF_LONGEST_S] * 3, 9.0 + BACKOFF_FIRST_S],
+    ),
+    "two healthy minutes": ([REFUSED, REFUSED, (REFUSED, BACKOFF_RESET_S, 100)], [0.8, 1.6, 0.8]),
+    "not for long enough": ([REFUSED, REFUSED, (REFUSED, BACKOFF_RESET_S - 1.0, 100)], [0.8, 1.6, 3.2]),
+    "silent for long": ([REFUSED, REFUSED, (REFUSED, BACKOFF_RESET_S, 0)], [0.8, 1.6, 3.2]),
+    "a clean end": ([REFUSED, REFUSED, (None, 30.0, 100), REFUSED], [0.8, 1.6, 0.0, 0.8]),
+}
+
+
+@pytest.mark.parametrize(("ends", "pauses_s"), ROWS.values(), ids=ROWS)
+def test_failures_in_a_row_wait_longer(resumed: Watch[Thing], ends: list[Ended], pauses_s: list[float]) -> None:
+    found = [resumed.ended(*(end if isinstance(end, tuple) else (end, 0.1, 0))) for end in ends]
+    assert [pause.seconds for pause in found] == pytest.approx(pauses_s)
+    failures = [0 if pause.cause is Cause.CLOSED else 1 for pause in found]
+    assert found[-1].failures == (1 if 0 in failures else sum(failures))
 
 
 @pytest.mark.parametrize("error", [Forbidden(403), NotFound(404)])
@@ -208,45 +224,6 @@ def test_what_a_person_mends_is_looked_at_every_few_seconds_and_then_what_fails_
     watch.next_request()
     watch.line(bookmark(100, end="true"))
     assert watch.ended(Unreachable("reset"), 5.0, 300).seconds == BACKOFF_FIRST_S
-
-
-def test_a_version_that_expired_while_a_person_was_awaited_is_given_up_at_once(resumed: Watch[Thing]) -> None:
-    for _ in range(20):
-        resumed.ended(TEXT_404, 0.1, 0)
-    assert resumed.ended(Expired(410), 0.1, 200) == Pause(0.0, Cause.EXPIRED, 21)
-
-
-def test_waiting_for_a_person_does_not_shorten_the_patience_with_the_server(resumed: Watch[Thing]) -> None:
-    errors: list[KubeError] = [Unreachable("refused"), Forbidden(403), Forbidden(403)] * 3
-    delays = [resumed.ended(error, 0.1, 0).seconds for error in errors]
-    assert delays == [0.8, 0.8, 1.6, 1.6, 0.8, 1.6, 3.2, 0.8, 1.6]
-
-
-def test_retry_after_is_a_minimum_also_where_a_person_is_awaited(resumed: Watch[Thing]) -> None:
-    for _ in range(6):
-        resumed.ended(Unreachable("refused"), 0.1, 0)
-    assert resumed.ended(TooManyRequests(429, retry_after_s=1.0), 0.1, 0).seconds == BACKOFF_LONGEST_S
-    assert resumed.ended(Forbidden(403, retry_after_s=9.0), 0.1, 0).seconds == 9.0 + BACKOFF_FIRST_S
-
-
-@pytest.mark.parametrize(
-    ("lasted_s", "received_bytes", "delay_s"),
-    [(BACKOFF_RESET_S, 100, 0.8), (BACKOFF_RESET_S - 1.0, 100, 3.2), (BACKOFF_RESET_S, 0, 3.2)],
-    ids=["healthy for long", "not for long enough", "silent"],
-)
-def test_only_two_healthy_minutes_make_the_backoff_begin_again(
-    resumed: Watch[Thing], lasted_s: float, received_bytes: int, delay_s: float
-) -> None:
-    for _ in range(2):
-        resumed.ended(Unreachable("refused"), 0.1, 0)
-    assert resumed.ended(Unreachable("reset"), lasted_s, received_bytes).seconds == delay_s
-
-
-def test_a_clean_end_makes_the_backoff_begin_again(resumed: Watch[Thing]) -> None:
-    for _ in range(3):
-        resumed.ended(Unreachable("refused"), 0.1, 0)
-    resumed.ended(None, 30.0, 100)
-    assert resumed.ended(Unreachable("refused"), 0.1, 0) == Pause(0.8, Cause.UNREACHABLE, 1)
 
 
 @pytest.mark.parametrize(

@@ -29,31 +29,18 @@ from tests.unit.operator_runtime.events.recorder_support import (
 async def test_an_event_is_written_with_all_that_describe_shows(api: FakeApi, recorder: EventRecorder) -> None:
     emit(recorder, type="Warning")
     await write_all(recorder)
-    assert api.created == [
-        (
-            "team-a",
-            {
-                "apiVersion": "events.k8s.io/v1",
-                "kind": "Event",
-                "metadata": {"name": f"shop.{NOW_NS:x}", "namespace": "team-a"},
-                "eventTime": "2026-11-21T10:00:00.123456Z",
-                "type": "Warning",
-                "reason": "Scaled",
-                "action": "Scale",
-                "note": "from 3 to 4",
-                "regarding": {
-                    "apiVersion": "cache.example.com/v1alpha1",
-                    "kind": "Memcached",
-                    "namespace": "team-a",
-                    "name": "shop",
-                    "uid": "uid-1",
-                    "resourceVersion": "42",
-                },
-                "reportingController": "cache.example.com/memcached-operator",
-                "reportingInstance": "memcached-operator-0",
-            },
-        )
-    ]
+    regarding = {"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached", "namespace": "team-a", "name": "shop"}
+    body = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": f"shop.{NOW_NS:x}", "namespace": "team-a"},
+        "eventTime": "2026-11-21T10:00:00.123456Z",
+        **{"type": "Warning", "reason": "Scaled", "action": "Scale", "note": "from 3 to 4"},
+        "regarding": regarding | {"uid": "uid-1", "resourceVersion": "42"},
+        "reportingController": "cache.example.com/memcached-operator",
+        "reportingInstance": "memcached-operator-0",
+    }
+    assert api.created == [("team-a", body)]
     assert recorder.written == 1
 
 
@@ -84,11 +71,9 @@ async def test_a_repeated_event_becomes_a_count_on_the_first(
         time.advance(20.0)
         emit(recorder)
         await api.wait_for_tries(2)
-    name = api.created[0][1]["metadata"]["name"]
-    assert len(api.created) == 1
-    assert api.patched == [
-        ("team-a", name, {"series": {"count": 6, "lastObservedTime": "2026-11-21T10:01:00.123456Z"}})
-    ]
+    ((_, created),) = api.created
+    series = {"count": 6, "lastObservedTime": "2026-11-21T10:01:00.123456Z"}
+    assert api.patched == [("team-a", created["metadata"]["name"], {"series": series})]
 
 
 async def test_repeats_before_the_first_write_are_counted_after_it(api: FakeApi, recorder: EventRecorder) -> None:
@@ -177,18 +162,14 @@ async def test_all_together_get_a_burst_and_then_five_a_second(
     assert len(api.created) == 30
 
 
-async def test_the_oldest_are_dropped_when_the_queue_is_full(recorder: EventRecorder) -> None:
-    for regarding in objects(1003):
+async def test_the_oldest_are_dropped_when_the_queue_is_full_and_are_new_ones_when_they_come_again(
+    recorder: EventRecorder,
+) -> None:
+    first, *others = objects(1003)
+    for regarding in (first, *others):
         emit(recorder, regarding)
     assert recorder.dropped == {"queue full": 3}
     assert [noted.event.regarding.name for noted in recorder._queue][0::999] == ["pod-3", "pod-1002"]
-
-
-async def test_a_dropped_event_that_comes_again_is_a_new_one(recorder: EventRecorder) -> None:
-    first, *others = objects(1001)
-    emit(recorder, first)
-    for regarding in others:
-        emit(recorder, regarding)
     emit(recorder, first)
     assert recorder._queue[-1].event.regarding == first
 

@@ -61,10 +61,8 @@ class TestStart:
         (settings,) = started
         assert (settings.parts, settings.workers, settings.watch_namespaces) == (4, 3, ("a", "b"))
         assert settings.operator_name == "sample-operator"
-
-    def test_an_operator_without_settings_of_its_own_has_those_of_any(self, started: list[SampleSettings]) -> None:
         run("sample-operator", set_up, version="1", leader_election_id="a9b2e162.example.com", argv=["--workers=2"])
-        assert (started[0].workers, started[0].leader_elect_id) == (2, "a9b2e162.example.com")
+        assert (started[1].workers, started[1].leader_elect_id) == (2, "a9b2e162.example.com")
 
     def test_an_unknown_variable_with_its_prefix_is_a_warning(
         self, monkeypatch: pytest.MonkeyPatch, started: list[SampleSettings], capsys: pytest.CaptureFixture[str]
@@ -98,8 +96,6 @@ class TestWords:
         assert page.startswith("# Settings\n\n<!-- Made by `sample-operator settings-reference`; do not edit. -->\n")
         assert "| `--parts` | `SAMPLE_OPERATOR_PARTS` | `2` |" in page
         assert "emcached" not in page
-
-    def test_version_is_its_own(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert sample("--version") == 0
         assert capsys.readouterr().out == "sample-operator 1.2.3\n"
 
@@ -158,21 +154,17 @@ class TestWhatAnAuthorGotWrong:
             "it must be a whole number from 1 to 6",
         ]
 
-    def test_so_are_defaults_that_do_not_fit_together(self) -> None:
+    def test_what_does_not_fit_together_is_refused(self) -> None:
         class Settings(SampleSettings, frozen=True):
             def __post_init__(self) -> None:
                 raise ValueError("a lid for each cup")
 
-        with pytest.raises(TypeError, match=r"^the defaults of Settings do not fit: a lid for each cup$"):
-            sample(settings=Settings)
-
-    def test_a_set_up_that_would_never_be_awaited_is_refused(self) -> None:
         async def never(operator: object, settings: RuntimeSettings) -> None: ...
 
+        with pytest.raises(TypeError, match=r"^the defaults of Settings do not fit: a lid for each cup$"):
+            sample(settings=Settings)
         with pytest.raises(TypeError, match="set_up must be a plain function"):
             run("sample-operator", never, version="1")  # type: ignore[arg-type]
-
-    def test_a_name_that_no_operator_can_have_is_refused(self) -> None:
         with pytest.raises(ValueError, match="such as my-own-shell"):
             run("Sample", set_up, version="1")
 

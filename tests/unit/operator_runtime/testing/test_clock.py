@@ -71,33 +71,22 @@ async def test_sleepers_wake_in_the_order_of_their_ends(clock: FakeClock, sleepe
     sleepers.tasks[-1].cancel()
 
 
-async def test_a_sleeper_that_sleeps_again_sleeps_from_the_new_time(clock: FakeClock, sleepers: Sleepers) -> None:
+async def test_a_sleeper_sleeps_again_from_the_new_time_and_no_more_when_cancelled(
+    clock: FakeClock, sleepers: Sleepers
+) -> None:
     sleepers.start("loop", 1.0, 1.0)
-    await clock.asleep()
+    task = sleepers.start("a", 30.0)
+    await clock.asleep(2)
+    with pytest.raises(AssertionError, match="3 asleep; 2 are"):
+        await clock.asleep(3, deadline_s=0)
+    task.cancel()
+    assert await sleepers.look() == []
+    assert clock.sleeping == 1
     clock.advance(10.0)
     assert await sleepers.look() == [("loop", 1010.0)]
     clock.advance(1.0)
     assert await sleepers.look() == [("loop", 1011.0)]
-    assert clock.slept_s == [1.0, 1.0]
-
-
-async def test_a_sleeper_that_was_cancelled_sleeps_no_more(clock: FakeClock, sleepers: Sleepers) -> None:
-    task = sleepers.start("a", 1.0)
-    sleepers.start("b", 2.0)
-    await clock.asleep(2)
-    task.cancel()
-    assert await sleepers.look() == []
-    assert clock.sleeping == 1
-    clock.advance(2.0)
-    assert await sleepers.look() == [("b", 1002.0)]
-
-
-async def test_that_nobody_sleeps_is_said(clock: FakeClock, sleepers: Sleepers) -> None:
-    task = sleepers.start("a", 1.0)
-    await clock.asleep()
-    with pytest.raises(AssertionError, match="2 asleep; 1 are"):
-        await clock.asleep(2, deadline_s=0)
-    task.cancel()
+    assert clock.slept_s == [1.0, 30.0, 1.0]
 
 
 async def test_a_clock_that_jumps_lets_nobody_wait(sleepers: Sleepers) -> None:

@@ -69,12 +69,6 @@ async def test_a_user_may_do_what_rbac_gives(simulator: SimulatedCluster) -> Non
             await jane.get(CONFIG_MAPS, KEY)
 
 
-async def test_pods_are_ready_without_a_wait(simulator: SimulatedCluster) -> None:
-    simulator.install(WEB)
-    async with simulator.client() as client:
-        await become_ready(client, 2)
-
-
 @pytest.mark.simulator(streaming_lists=False)
 async def test_the_mark_says_how_the_simulator_differs(simulator: SimulatedCluster) -> None:
     assert simulator.simulator.options.streaming_lists is False

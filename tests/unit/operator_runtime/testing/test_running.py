@@ -6,6 +6,7 @@ import asyncio
 import gc
 import urllib.request
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
 
 import pytest
 
@@ -37,6 +38,11 @@ def serving(service: Ends) -> Callable[[Operator, RuntimeSettings], None]:
 
 async def never() -> None:
     await asyncio.Event().wait()
+
+
+async def ended(running: AbstractAsyncContextManager[Operator], error: Exception | None) -> None:
+    with suppress(AssertionError):
+        await running.__aexit__(type(error) if error else None, error, None)
 
 
 # Settings
@@ -102,14 +108,6 @@ async def test_the_end_of_an_operator_ends_the_test_with_its_error(simulator: Si
     assert task.cancelling() == 0
 
 
-async def test_a_test_that_fails_stops_its_operator(simulator: SimulatedCluster) -> None:
-    service = Ends()
-    with pytest.raises(AssertionError, match="of the test"):
-        async with simulator.operator(serving(service)):
-            raise AssertionError("of the test")
-    assert service.ended.is_set()
-
-
 async def test_a_test_that_is_cancelled_stops_its_operator_and_stays_cancelled(simulator: SimulatedCluster) -> None:
     service, began = Ends(), asyncio.Event()
 
@@ -126,11 +124,14 @@ async def test_a_test_that_is_cancelled_stops_its_operator_and_stays_cancelled(s
     assert service.ended.is_set()
 
 
-async def test_an_operator_that_is_begun_in_a_fixture_ends_in_another_task(simulator: SimulatedCluster) -> None:
+@pytest.mark.parametrize("error", [None, AssertionError("of the test")])
+async def test_an_operator_that_is_begun_in_a_fixture_ends_in_another_task_and_with_a_test_that_fails(
+    simulator: SimulatedCluster, error: Exception | None
+) -> None:
     service = Ends()
     running = simulator.operator(serving(service))
     await asyncio.create_task(running.__aenter__())
-    await asyncio.create_task(running.__aexit__(None, None, None))
+    await asyncio.create_task(ended(running, error))
     assert service.ended.is_set()
 
 
