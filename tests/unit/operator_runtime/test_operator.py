@@ -54,24 +54,6 @@ def test_another_path_has_metrics_of_its_own_and_the_same_path_the_same() -> Non
         parts.metrics_at("shops")
 
 
-async def test_a_path_of_metrics_that_comes_too_late_to_be_served_is_told() -> None:
-    parts = operator_of()
-    shops = parts.metrics_at("/metrics/shops")
-    stop = asyncio.Event()
-    stop.set()
-    await parts.finish().run(stop)
-    assert parts.metrics_at("/metrics/shops") is shops
-    with pytest.raises(RuntimeError, match="set-up function"):
-        parts.metrics_at("/metrics/clerks")
-
-
-def test_a_controller_has_the_workers_that_its_author_gives_it_or_else_the_settings() -> None:
-    operator = operator_of()
-    operator.controller("few", SHELLS, reconcile)
-    operator.controller("many", SHELLS, reconcile, workers=7)
-    assert {each.name: vars(each)["config"].workers for each in operator.manager._runnables} == {"few": 2, "many": 7}
-
-
 def test_a_key_that_wrote_is_not_looked_at_before_the_cache_has_shown_it() -> None:
     operator = operator_of()
     operator.controller("shell", SHELLS, reconcile)
@@ -94,36 +76,45 @@ def test_the_lock_of_its_leader_is_the_settings_or_bears_the_operators_name() ->
     assert election_config(settings(), PROGRAM) is None
 
 
-def test_an_operator_that_has_nothing_to_do_says_so(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_operator_that_has_nothing_to_do_says_so_and_others_have_their_workers(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     operator_of().finish()
     assert "has no controller and will do nothing" in caplog.text
     caplog.clear()
     busy = operator_of()
-    busy.controller("shell", SHELLS, reconcile)
+    busy.controller("few", SHELLS, reconcile)
+    busy.controller("many", SHELLS, reconcile, workers=7)
     busy.finish()
     assert caplog.text == ""
+    assert {each.name: vars(each)["config"].workers for each in busy.manager._runnables} == {"few": 2, "many": 7}
 
 
-async def test_a_service_of_an_authors_own_runs_from_the_start_to_the_end() -> None:
-    class Clockwork:
-        def __init__(self) -> None:
-            self.stopping = asyncio.Event()
-            self.ran = False
+class Clockwork:
+    def __init__(self) -> None:
+        self.stopping = asyncio.Event()
+        self.ran = False
 
-        async def run(self) -> None:
-            self.ran = True
-            await self.stopping.wait()
+    async def run(self) -> None:
+        self.ran = True
+        await self.stopping.wait()
 
-        def stop(self) -> None:
-            self.stopping.set()
+    def stop(self) -> None:
+        self.stopping.set()
 
+
+async def test_a_service_of_an_authors_own_runs_and_a_path_of_metrics_that_comes_too_late_is_told() -> None:
     operator, clockwork, stop = operator_of(), Clockwork(), asyncio.Event()
+    shops = operator.metrics_at("/metrics/shops")
     operator.add_service("clockwork", clockwork)
     stop.set()
     async with asyncio.timeout(60):
         await operator.finish().run(stop)
     assert clockwork.ran
     assert clockwork.stopping.is_set()
+    assert operator.metrics_at("/metrics/shops") is shops
+    with pytest.raises(RuntimeError, match="set-up function"):
+        operator.metrics_at("/metrics/clerks")
 
 
 @pytest.mark.parametrize("owned_first", [True, False])

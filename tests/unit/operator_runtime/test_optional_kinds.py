@@ -23,16 +23,14 @@ from operator_runtime.testing.waiting import async_eventually, async_until
 from tests.unit.operator_runtime.client.client_support import client_of
 from tests.unit.operator_runtime.controller.test_builder import PROGRAM_OF_SHELLS, reconcile
 from tests.unit.operator_runtime.operator_support import settings
-from tests.unit.operator_runtime.testing.greetings import CRD
+from tests.unit.operator_runtime.testing.greetings import API_VERSION, CRD
 
 CONFIG_MAPS = plain("v1", "ConfigMap", "configmaps")
-GREETINGS = plain("greetings.example.org/v1", "Greeting", "greetings")
-GREETING = {
-    "apiVersion": "greetings.example.org/v1",
-    "kind": "Greeting",
-    "metadata": {"name": "world", "namespace": "default"},
-    "spec": {"name": "World"},
-}
+
+
+GREETINGS = plain(API_VERSION, "Greeting", "greetings")
+PLACE = {"name": "world", "namespace": "default"}
+GREETING = {"apiVersion": API_VERSION, "kind": "Greeting", "metadata": PLACE, "spec": {"name": "World"}}
 
 
 async def test_an_operator_works_without_a_kind_that_is_optional_and_with_it_once_it_is_installed(
@@ -62,16 +60,12 @@ ACCOUNT = "limited"
 def may_do(*rules: dict[str, Any]) -> list[dict[str, Any]]:
     """All that the operator's account may do."""
     rbac, role = "rbac.authorization.k8s.io", {"name": ACCOUNT}
-    return [
-        {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": role, "rules": list(rules)},
-        {
-            "apiVersion": f"{rbac}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": role,
-            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", **role},
-            "subjects": [{"apiGroup": rbac, "kind": "User", "name": ACCOUNT}],
-        },
-    ]
+    made = {"apiVersion": f"{rbac}/v1", "metadata": role}
+    bound = {
+        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", **role},
+        "subjects": [{"apiGroup": rbac, "kind": "User", "name": ACCOUNT}],
+    }
+    return [made | {"kind": "ClusterRole", "rules": list(rules)}, made | {"kind": "ClusterRoleBinding"} | bound]
 
 
 def rule(resource: str, *verbs: str) -> dict[str, Any]:
@@ -91,6 +85,7 @@ class Shelves:
         self.services = operator.owned(CONFIG_MAPS, SERVICES, optional=True)
         self.refusals: list[str] = []
         self.done: list[ObjectKey] = []
+        operator.controller("shelves", CONFIG_MAPS, self.reconcile).owns(SERVICES, optional=True)
 
     async def reconcile(self, key: ObjectKey) -> Result:
         owner = self.maps.get(key)
@@ -110,10 +105,7 @@ class Shelves:
 def service(owner: PlainObject) -> dict[str, Any]:
     owners = [owner_reference(CONFIG_MAPS, owner)]
     metadata = {"namespace": owner.namespace, "name": owner.name, "ownerReferences": owners}
-    return {
-        "metadata": metadata,
-        "spec": {"ports": [{"name": "http", "port": 80, "protocol": "TCP", "targetPort": 80}]},
-    }
+    return {"metadata": metadata, "spec": {"ports": [{"name": "http", "port": 80}]}}
 
 
 def config_map(name: str, namespace: str = "default", **labels: str) -> dict[str, Any]:
@@ -130,7 +122,6 @@ async def test_what_may_not_be_seen_is_left_alone_and_done_as_soon_as_it_may(
 
     def set_up(operator: Operator, settings: RuntimeSettings) -> None:
         made.append(Shelves(operator))
-        operator.controller("shelves", CONFIG_MAPS, made[0].reconcile).owns(SERVICES, optional=True)
 
     a, b = ObjectKey("default", "a"), ObjectKey("default", "b")
     async with (
@@ -169,7 +160,6 @@ async def test_the_right_may_be_missing_in_one_namespace_alone(simulator: Simula
 
     def set_up(operator: Operator, settings: RuntimeSettings) -> None:
         made.append(Shelves(operator))
-        operator.controller("shelves", CONFIG_MAPS, made[0].reconcile).owns(SERVICES, optional=True)
 
     async with simulator.operator(set_up, watch_namespaces=("seen", "unseen")):
         shelves = made[0]

@@ -44,10 +44,23 @@ def test_a_name_that_is_not_there_is_told_with_those_that_are() -> None:
         getattr(runtime, "Contoller")  # noqa: B009 -- a type checker would find it
 
 
-def test_importing_it_loads_nothing() -> None:
-    program = (
-        "import sys; import operator_runtime as r; before = {*sys.modules}; r.Result; "
-        "print([n for n in ('pydantic', 'aiohttp', 'operator_runtime.operator') if n in before])"
-    )
+@pytest.mark.parametrize(
+    ("code", "left_out"),
+    [
+        ("import operator_runtime", ("pydantic", "aiohttp", "operator_runtime.operator")),
+        ("import memcached_operator.operator", ("cryptography", "aiohttp.web_server")),
+        (
+            "from operator_runtime import operator; operator.election_of(None, lambda: None, {})",
+            ("operator_runtime.election.lea",),
+        ),
+        (
+            "import operator_runtime.testing.waiting, operator_runtime.testing.clock",
+            ("pytest", "pydantic", "kube_simulator"),
+        ),
+    ],
+    ids=["its import", "what signs certificates", "no election", "waiting and the clock"],
+)
+def test_what_is_costly_is_not_loaded_before_it_is_needed(code: str, left_out: tuple[str, ...]) -> None:
+    program = f"import sys; {code}; print([name for name in sys.modules if name.startswith({left_out!r})])"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert answer.stdout.strip() == "[]"

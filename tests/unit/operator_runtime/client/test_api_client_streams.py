@@ -9,8 +9,8 @@ import pytest
 
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import Forbidden, MalformedAnswer, StreamStalled, Unauthorized, Unreachable
+from operator_runtime.testing.waiting import async_until
 from tests.unit.operator_runtime.client.client_support import (
-    DEADLINE_S,
     GZIP_MEMBERS,
     PATH,
     SILENCE_LIMIT_S,
@@ -39,7 +39,12 @@ async def test_a_watch_that_is_left_unread_is_closed() -> None:
         assert server.requests[0].target == f"{PATH}?watch=1"
 
 
-async def test_a_watch_whose_reader_is_cancelled_is_closed() -> None:
+async def silent(peer: Peer, request: Request) -> None:
+    await peer.closed()
+
+
+@pytest.mark.parametrize("handler", [three_lines_and_silence, silent], ids=["while it reads", "before its headers"])
+async def test_a_watch_that_is_cancelled_is_closed(handler: Handler) -> None:
     reading = asyncio.Event()
 
     async def read(client: ApiClient) -> None:
@@ -48,26 +53,11 @@ async def test_a_watch_whose_reader_is_cancelled_is_closed() -> None:
             reading.set()
             await stream.read()
 
-    async with serving(three_lines_and_silence) as server, client_of(server.url) as client:
+    async with between(handler) as (server, client):
         task = asyncio.create_task(read(client))
-        await asyncio.wait_for(reading.wait(), DEADLINE_S)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        await connection_ended(server)
-
-
-async def test_a_watch_that_is_cancelled_before_its_headers_is_closed() -> None:
-    asked = asyncio.Event()
-
-    async def never(peer: Peer, request: Request) -> None:
-        asked.set()
-        await peer.closed()
-
-    async with serving(never) as server, client_of(server.url) as client:
-        stream = client.stream(PATH, {}, SILENCE_LIMIT_S)
-        task = asyncio.ensure_future(stream.__aenter__())
-        await asyncio.wait_for(asked.wait(), DEADLINE_S)
+        await async_until(
+            "it has not begun", lambda: reading.is_set() if handler is not silent else bool(server.requests)
+        )
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

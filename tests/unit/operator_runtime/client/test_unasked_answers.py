@@ -135,14 +135,11 @@ async def test_a_408_that_crosses_a_request_is_no_answer_to_it() -> None:
         assert [request.method for request in server.requests] == ["GET"] * 3 + ["PATCH"] + ["GET"] + ["PATCH"] * 2
 
 
-async def test_a_408_to_the_first_request_of_a_connection_is_its_answer() -> None:
+async def test_a_408_to_the_first_request_of_a_connection_is_its_answer_and_what_comes_unasked_is_none() -> None:
     async with serving(late(0)) as server, client_of(server.url) as client:
         with pytest.raises(ApiError, match="408"):
             await client.get(DEPLOYMENTS, "shop", "a")
         assert server.connections == 1
-
-
-async def test_what_a_server_says_before_it_is_asked_is_no_answer() -> None:
     wire = Wire(asyncio.get_running_loop())
     assert wire.spoke_unasked() == ""
     wire.data_received(b"SSH-2.0-OpenSSH_9.2\r\n")

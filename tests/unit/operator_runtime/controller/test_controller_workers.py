@@ -46,15 +46,6 @@ async def test_reconciles_that_never_wait_let_the_loop_breathe() -> None:
             await asyncio.sleep(0)
 
 
-async def test_a_stop_before_the_run_takes_no_key() -> None:
-    reconciler = Reconciler()
-    controller = Controller("memcached", reconciler)
-    controller.queue.add("a")
-    controller.stop()
-    await asyncio.wait_for(controller.run(), DEADLINE_S)
-    assert reconciler.calls == []
-
-
 async def test_a_stop_lets_the_work_finish_and_takes_no_more_keys() -> None:
     release, finished = asyncio.Event(), []
 
@@ -74,8 +65,8 @@ async def test_a_stop_lets_the_work_finish_and_takes_no_more_keys() -> None:
     assert not run.done()
     release.set()
     await asyncio.wait_for(run, DEADLINE_S)
-    assert finished == [True]
-    assert reconciler.calls == ["a"]
+    await asyncio.wait_for(controller.run(), DEADLINE_S)
+    assert (finished, reconciler.calls) == ([True], ["a"])
 
 
 async def test_work_that_outlasts_the_drain_is_cancelled_and_said(caplog: pytest.LogCaptureFixture) -> None:
@@ -87,23 +78,23 @@ async def test_work_that_outlasts_the_drain_is_cancelled_and_said(caplog: pytest
     assert "memcached: cancelled 1 reconciles that had not finished within 0.005 s of the stop" in caplog.text
 
 
-async def test_a_worker_that_ends_unexpectedly_ends_the_run() -> None:
+@pytest.mark.parametrize(
+    ("shut_down", "error", "said"),
+    [(False, LookupError, "no such store"), (True, RuntimeError, "'memcached' found its queue shut down")],
+)
+async def test_a_worker_that_ends_unexpectedly_or_finds_its_queue_shut_down_ends_the_run(
+    shut_down: bool, error: type[Exception], said: str
+) -> None:
     def broken(key: str) -> float:
         raise LookupError("no such store")
 
     controller = Controller("memcached", Reconciler(), delay_s=broken)
     controller.queue.add("a")
+    if shut_down:
+        controller.queue.shut_down()
     with pytest.raises(ExceptionGroup) as caught:
         await asyncio.wait_for(controller.run(), DEADLINE_S)
-    assert caught.group_contains(LookupError, match="no such store")
-
-
-async def test_a_queue_that_others_shut_down_ends_the_run_with_an_error() -> None:
-    controller = Controller("memcached", Reconciler())
-    controller.queue.shut_down()
-    with pytest.raises(ExceptionGroup) as caught:
-        await asyncio.wait_for(controller.run(), DEADLINE_S)
-    assert caught.group_contains(RuntimeError, match="'memcached' found its queue shut down")
+    assert caught.group_contains(error, match=said)
 
 
 async def test_a_cancelled_run_takes_its_workers_along() -> None:

@@ -94,12 +94,17 @@ async def run(manager: Manager, stop: asyncio.Event) -> None:
         await manager.run(stop)
 
 
-async def test_a_stop_before_the_sync_ends_it_without_any_controller_having_run(story: list[str]) -> None:
-    manager, stop = Manager(), asyncio.Event()
+@pytest.mark.parametrize("elected", [True, False])
+async def test_a_stop_before_the_sync_or_the_election_ends_it_without_any_controller_having_run(
+    story: list[str], elected: bool
+) -> None:
+    manager, stop = Manager(None if elected else Election()), asyncio.Event()
     manager.add_runnable(Part("controller", story))
-    manager.add_reflector(Watch(PODS, story, synced=False))
+    manager.add_reflector(Watch(PODS, story, synced=not elected))
+    running = asyncio.create_task(run(manager, stop))
+    await _turns_of_patience()
     stop.set()
-    await run(manager, stop)
+    await running
     assert story == ["pods watched", "pods no longer watched"]
 
 
@@ -192,10 +197,14 @@ async def test_whatever_ends_although_nobody_asked_it_to_ends_the_whole_and_ever
     assert {"controller ended", "other ended", "recorder ended", "pods no longer watched"} <= set(story)
 
 
-async def test_an_exception_is_passed_on(story: list[str]) -> None:
-    manager = Manager()
+@pytest.mark.parametrize("of_the_election", [False, True])
+async def test_an_exception_is_passed_on(story: list[str], of_the_election: bool) -> None:
+    election = Election()
+    manager = Manager(election)
     manager.add_runnable(controller := Part("controller", story))
-    controller.fate.set_exception(RuntimeError("a bug"))
+    (election.won if of_the_election else controller.fate).set_exception(RuntimeError("a bug"))
+    if not of_the_election:
+        election.won.set_result(None)
     with pytest.RaisesGroup(pytest.RaisesExc(RuntimeError, match="a bug"), flatten_subgroups=True):
         await run(manager, asyncio.Event())
 
@@ -222,16 +231,6 @@ class Election:
         await self.won
 
 
-ENDED_IN_ORDER = [
-    "controller runs",
-    "controller is asked to stop",
-    "controller ended",
-    "recorder is asked to stop",
-    "pods no longer watched",
-    "recorder ended",
-]
-
-
 async def test_workers_wait_for_leadership_with_warm_caches_and_services_do_not(story: list[str]) -> None:
     election, stop = Election(), asyncio.Event()
     manager = Manager(election)
@@ -246,42 +245,23 @@ async def test_workers_wait_for_leadership_with_warm_caches_and_services_do_not(
     await controller.began.wait()
     stop.set()
     await running
-    assert story[2:] == ENDED_IN_ORDER
-
-
-async def test_one_that_stands_by_ends_when_asked_without_having_worked(story: list[str]) -> None:
-    stop = asyncio.Event()
-    manager = Manager(Election())
-    manager.add_runnable(Part("controller", story))
-    running = asyncio.create_task(run(manager, stop))
-    await asyncio.sleep(0)
-    stop.set()
-    await running
-    assert story == []
-
-
-async def test_an_election_that_fails_ends_everything() -> None:
-    election = Election()
-    election.won.set_exception(RuntimeError("no such thing"))
-    with pytest.raises(ExceptionGroup) as caught:
-        await run(Manager(election), asyncio.Event())
-    assert caught.group_contains(RuntimeError, match="no such thing")
+    ends = ["controller ended", "recorder is asked to stop", "pods no longer watched", "recorder ended"]
+    assert story[2:] == ["controller runs", "controller is asked to stop", *ends]
 
 
 async def test_what_comes_when_it_runs_already_is_refused_as_nobody_would_run_it(story: list[str]) -> None:
     manager, stop, part = Manager(), asyncio.Event(), Part("late", story)
-    first = Part("first", story)
-    manager.add_runnable(first)
-    async with asyncio.timeout(DEADLINE_S), asyncio.TaskGroup() as group:
-        group.create_task(manager.run(stop))
-        await first.began.wait()
-        late: list[Callable[[], None]] = [
-            lambda: manager.add_reflector(Watch(PODS, story)),
-            lambda: manager.add_runnable(part),
-            lambda: manager.add_service("late", part),
-        ]
-        for add in late:
-            with pytest.raises(RuntimeError, match=r"^the .* comes too late: add it in the set-up function, as the "):
-                add()
-        stop.set()
+    manager.add_runnable(first := Part("first", story))
+    running = asyncio.create_task(run(manager, stop))
+    await first.began.wait()
+    late: list[Callable[[], None]] = [
+        lambda: manager.add_reflector(Watch(PODS, story)),
+        lambda: manager.add_runnable(part),
+        lambda: manager.add_service("late", part),
+    ]
+    for add in late:
+        with pytest.raises(RuntimeError, match=r"^the .* comes too late: add it in the set-up function, as the "):
+            add()
+    stop.set()
+    await running
     assert "late runs" not in story

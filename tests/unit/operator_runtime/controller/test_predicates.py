@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -18,24 +20,26 @@ from operator_runtime.controller.predicates import (
 from operator_runtime.objects.kinds import Metadata, PlainObject
 
 BEFORE = PlainObject(Metadata(name="a", generation=1, labels={"app": "a"}, annotations={"note": "1"}), {})
-CHANGES = {
+
+
+def changed(**fields: Any) -> tuple[PlainObject, PlainObject]:
+    return BEFORE, PlainObject(msgspec.structs.replace(BEFORE.metadata, **fields), {})
+
+
+CHANGES: dict[str, tuple[PlainObject | None, PlainObject | None]] = {
     "new": (None, BEFORE),
     "gone": (BEFORE, None),
-    "generation": (BEFORE, Metadata(name="a", generation=2, labels={"app": "a"}, annotations={"note": "1"})),
-    "labels": (BEFORE, Metadata(name="a", generation=1, labels={"app": "b"}, annotations={"note": "1"})),
-    "annotations": (BEFORE, Metadata(name="a", generation=1, labels={"app": "a"}, annotations={})),
-    "finalizers": (BEFORE, msgspec.structs.replace(BEFORE.metadata, finalizers=("example.com/hold",))),
-    "deletion": (BEFORE, msgspec.structs.replace(BEFORE.metadata, deletion_timestamp="2026-11-21T12:00:00Z")),
+    "generation": changed(generation=2),
+    "labels": changed(labels={"app": "b"}),
+    "annotations": changed(annotations={}),
+    "finalizers": changed(finalizers=("example.com/hold",)),
+    "deletion": changed(deletion_timestamp="2026-11-21T12:00:00Z"),
 }
 
 
 def counted(predicate: Predicate[PlainObject]) -> set[str]:
     """The changes that count for it."""
-    found = set()
-    for name, (before, after) in CHANGES.items():
-        if predicate(before, PlainObject(after, {}) if isinstance(after, Metadata) else after):
-            found.add(name)
-    return found
+    return {name for name, change in CHANGES.items() if predicate(*change)}
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import logging
-import subprocess
-import sys
 from dataclasses import replace
 from typing import Literal
 
@@ -71,13 +69,3 @@ async def test_metrics_say_who_leads_by_client_gos_names() -> None:
         "leader_election_master_status": {("lock",): 1},
         "leader_election_slowpath_total": {("lock",): 0},
     }
-
-
-def test_an_operator_without_an_election_loads_none_of_it() -> None:
-    code = (
-        "import sys; from operator_runtime import operator;"
-        "operator.election_of(None, lambda: None, {});"
-        "print([name for name in sys.modules if '.lea' in name and name.startswith('operator_runtime')])"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "[]\n"

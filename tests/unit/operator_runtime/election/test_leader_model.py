@@ -71,16 +71,9 @@ class Server:
         if over is not None and held is not None and _version(over) != _version(held):
             return None
         uid = held.uid if held is not None else f"uid-{next(self.versions)}"
-        stored = Lease(
-            uid,
-            str(next(self.versions)),
-            write.holder,
-            write.duration_s,
-            write.acquire_time or "now",
-            write.transitions,
-        )
-        self.store(stored)
-        return stored
+        version, since = str(next(self.versions)), write.acquire_time or "now"
+        self.store(Lease(uid, version, write.holder, write.duration_s, since, write.transitions))
+        return self.lease
 
     def store(self, lease: Lease | None) -> None:
         self.lease = lease

@@ -54,16 +54,20 @@ INITIAL_EVENTS_END = {"metadata": {"resourceVersion": "100", "annotations": {"k8
 PATH = "/apis/coordination.k8s.io/v1/namespaces/ops/leases/lock"
 
 
-class Server(FakeServer):
-    """One Lease. It is asked on the election's thread and looked at by the test's.
+class World(FakeServer):
+    """A server with one Lease, what was said, and the codes with which the process would have ended.
+
+    It is asked on the election's thread and looked at by the test's.
 
     Attributes:
         failure: what a request of a method fails with.
         watchable: whether its watch shows anything; else the rules get by without.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, log: Log) -> None:
         super().__init__()
+        self.log = log
+        self.ends: list[int] = []
         self.failure: Callable[[str], Exception | None] = lambda method: None
         self.hangs = False
         self.closed = False
@@ -112,39 +116,26 @@ class Server(FakeServer):
     async def close(self) -> None:
         self.closed = True
 
-
-class Ends(list[int]):
-    """The codes with which the process would have ended."""
-
-    def wait(self) -> None:
-        block_until(lambda: self)
+    def end(self) -> None:
+        """Wait until the process would have ended."""
+        block_until(lambda: self.ends)
 
 
 @pytest.fixture
-def log() -> Iterator[Log]:
+def at() -> Iterator[World]:
     with logged() as log:
-        yield log
+        yield World(log)
 
 
-@pytest.fixture
-def server() -> Server:
-    return Server()
-
-
-@pytest.fixture
-def ends() -> Ends:
-    return Ends()
-
-
-def election(server: Server, ends: Ends, timing: Timing = PATIENT, **settings: Any) -> LeaseElection:
+def election(at: World, timing: Timing = PATIENT, **settings: Any) -> LeaseElection:
     settings.setdefault("release_timeout_s", DEADLINE_S)  # who lets go has the time that a busy machine takes
-    return LeaseElection(server, LOCK, "me", timing, field_manager="us", end_process=ends.append, **settings)
+    return LeaseElection(at, LOCK, "me", timing, field_manager="us", end_process=at.ends.append, **settings)
 
 
 @asynccontextmanager
-async def stood(server: Server, ends: Ends, timing: Timing = PATIENT, **settings: Any) -> AsyncIterator[LeaseElection]:
+async def stood(at: World, timing: Timing = PATIENT, **settings: Any) -> AsyncIterator[LeaseElection]:
     """An election with somebody who waits for it, as a manager does."""
-    async with election(server, ends, timing, **settings) as standing:
+    async with election(at, timing, **settings) as standing:
         waits = asyncio.create_task(standing.elected())
         await asyncio.sleep(0)  # it stands from the first step of that task on
         try:
@@ -157,199 +148,194 @@ async def elected(standing: LeaseElection) -> None:
     await asyncio.wait_for(standing.elected(), DEADLINE_S)
 
 
-async def test_who_is_elected_may_write_until_it_lets_go(server: Server, ends: Ends) -> None:
-    standing = election(server, ends)
+async def test_who_is_elected_may_write_until_it_lets_go(at: World) -> None:
+    standing = election(at)
     with pytest.raises(WriteRefused, match="does not hold Lease ops/lock"):
         standing.may_write()
     async with standing:
         await elected(standing)
         standing.may_write()
         assert standing.leading
-        assert server.holder == "me"
-    assert server.holder == ""
-    assert server.by_path[PATH]["spec"]["leaseDurationSeconds"] == 1
+        assert at.holder == "me"
+    assert at.holder == ""
+    assert at.by_path[PATH]["spec"]["leaseDurationSeconds"] == 1
     with pytest.raises(WriteRefused):
         standing.may_write()
-    assert server.closed
-    assert ends == []
+    assert at.closed
+    assert at.ends == []
 
 
-async def test_who_stands_by_may_not_write_and_leaves_the_lease_alone(server: Server, ends: Ends, log: Log) -> None:
-    server.hold("them")
-    async with stood(server, ends) as standing:
-        log.wait_for("standing by: Lease ops/lock is held by them")
+async def test_who_stands_by_may_not_write_and_leaves_the_lease_alone(at: World) -> None:
+    at.hold("them")
+    async with stood(at) as standing:
+        at.log.wait_for("standing by: Lease ops/lock is held by them")
         with pytest.raises(WriteRefused):
             standing.may_write()
-    assert server.holder == "them"
+    assert at.holder == "them"
 
 
-async def test_renewal_goes_on_while_the_operators_event_loop_hangs(server: Server, ends: Ends) -> None:
-    now_s = 0.0
-    async with stood(server, ends, clock=lambda: now_s, hang_limit_s=math.inf) as standing:
-        await elected(standing)
-        for _ in range(10):  # several times the lease, and this thread does nothing else
-            now_s += 1000.0
-            server.await_writes(1)
-        standing.may_write()
-    assert ends == []
-
-
-async def test_an_operator_that_hangs_for_too_long_ends_and_says_where(server: Server, ends: Ends, log: Log) -> None:
+@pytest.mark.parametrize("turns", [False, True])
+async def test_renewal_goes_on_while_the_operators_event_loop_hangs_and_for_ever_where_it_turns(
+    at: World, turns: bool
+) -> None:
     ahead_s = 0.0
-    async with stood(server, ends, clock=lambda: awake_or_asleep() + ahead_s) as standing:
-        await elected(standing)
-        server.await_writes(3)
-        assert ends == [], "it is given time"
-        ahead_s = 61.0
-        ends.wait()  # and with it the event loop
-    assert set(ends) == {1}
-    log.wait_for("and this process holds Lease ops/lock. Ending at once, so that another can lead. It hangs here:")
-    log.wait_for("in test_an_operator_that_hangs_for_too_long_ends_and_says_where")
-
-
-async def test_an_operator_whose_event_loop_turns_leads_on(server: Server, ends: Ends) -> None:
-    ahead_s = 0.0
-    async with stood(server, ends, clock=lambda: awake_or_asleep() + ahead_s) as standing:
+    limit: dict[str, Any] = {} if turns else {"hang_limit_s": math.inf}
+    async with stood(at, clock=lambda: awake_or_asleep() + ahead_s, **limit) as standing:
         await elected(standing)
         for _ in range(10):
-            ahead_s += 20.0
-            await asyncio.to_thread(server.await_writes, 1)
-    assert ends == []
+            if turns:
+                ahead_s += 20.0
+                await asyncio.to_thread(at.await_writes, 1)
+            else:  # several times the lease, and this thread does nothing else
+                ahead_s += 1000.0
+                at.await_writes(1)
+        standing.may_write()
+    assert at.ends == []
 
 
-async def test_who_does_not_ask_to_lead_leaves_the_lease_to_others(server: Server, ends: Ends) -> None:
-    async with election(server, ends) as standing:
-        assert standing.complaint() is None
-    assert server.sent == []
-    assert server.closed
-
-
-async def test_writes_are_refused_by_the_clock_alone_before_anybody_notices(server: Server, ends: Ends) -> None:
+async def test_an_operator_that_hangs_for_too_long_ends_and_says_where(at: World) -> None:
     ahead_s = 0.0
-    async with stood(server, ends, clock=lambda: awake_or_asleep() + ahead_s) as standing:
+    async with stood(at, clock=lambda: awake_or_asleep() + ahead_s) as standing:
         await elected(standing)
-        server.hangs = True
+        at.await_writes(3)
+        assert at.ends == [], "it is given time"
+        ahead_s = 61.0
+        at.end()  # and with it the event loop
+    assert set(at.ends) == {1}
+    at.log.wait_for("and this process holds Lease ops/lock. Ending at once, so that another can lead. It hangs here:")
+    at.log.wait_for("in test_an_operator_that_hangs_for_too_long_ends_and_says_where")
+
+
+async def test_who_does_not_ask_to_lead_leaves_the_lease_to_others(at: World) -> None:
+    async with election(at) as standing:
+        assert standing.complaint() is None
+    assert at.sent == []
+    assert at.closed
+
+
+async def test_writes_are_refused_by_the_clock_alone_before_anybody_notices(at: World) -> None:
+    ahead_s = 0.0
+    async with stood(at, clock=lambda: awake_or_asleep() + ahead_s) as standing:
+        await elected(standing)
+        at.hangs = True
         standing.may_write()
         ahead_s = 3000.0
         with pytest.raises(WriteRefused):
             standing.may_write()
         ahead_s = 0.0
-        server.hangs = False
+        at.hangs = False
 
 
 @pytest.mark.parametrize(("holder", "why"), [("", "the Lease was released"), ("them", "the Lease is held by them")])
 async def test_a_lease_that_somebody_empties_or_edits_ends_the_process_before_its_next_renewal(
-    server: Server, ends: Ends, log: Log, holder: str, why: str
+    at: World, holder: str, why: str
 ) -> None:
-    server.watchable = True
-    async with stood(server, ends, UNHURRIED) as standing:
+    at.watchable = True
+    async with stood(at, UNHURRIED) as standing:
         await elected(standing)
-        server.hold(holder)
-        ends.wait()
+        at.hold(holder)
+        at.end()
         assert not standing.leading
-    log.wait_for(f"lost Lease ops/lock: {why}. Ending at once: another may lead by now")
-    assert ends == [1]
-    assert server.holder == holder
+    at.log.wait_for(f"lost Lease ops/lock: {why}. Ending at once: another may lead by now")
+    assert at.ends == [1]
+    assert at.holder == holder
     assert standing.slow_paths == 1
 
 
-async def test_a_lease_that_was_taken_unseen_ends_the_process_at_its_next_renewal(server: Server, ends: Ends) -> None:
-    async with stood(server, ends) as standing:
+async def test_a_lease_that_was_taken_unseen_ends_the_process_at_its_next_renewal(at: World) -> None:
+    async with stood(at) as standing:
         await elected(standing)
-        server.hold("them")
-        ends.wait()
+        at.hold("them")
+        at.end()
         assert not standing.leading
-    assert ends == [1]
-    assert server.holder == "them"
+    assert at.ends == [1]
+    assert at.holder == "them"
     assert standing.slow_paths == 1
 
 
-async def test_a_lease_that_somebody_deletes_is_made_again_before_its_next_renewal(server: Server, ends: Ends) -> None:
-    server.watchable = True
-    async with stood(server, ends, UNHURRIED) as standing:
+async def test_a_lease_that_somebody_deletes_is_made_again_before_its_next_renewal(at: World) -> None:
+    at.watchable = True
+    async with stood(at, UNHURRIED) as standing:
         await elected(standing)
-        server.delete_it()
-        block_until(lambda: PATH in server.by_path)
-        assert server.holder == "me"
-    assert ends == []
+        at.delete_it()
+        block_until(lambda: PATH in at.by_path)
+        assert at.holder == "me"
+    assert at.ends == []
 
 
-async def test_a_lease_that_cannot_be_renewed_ends_the_process(server: Server, ends: Ends, log: Log) -> None:
+async def test_a_lease_that_cannot_be_renewed_ends_the_process(at: World) -> None:
     now_s = 0.0
-    async with stood(server, ends, clock=lambda: now_s) as standing:
+    async with stood(at, clock=lambda: now_s) as standing:
         await elected(standing)
-        server.failure = lambda method: Unreachable("the cable is out")
+        at.failure = lambda method: Unreachable("the cable is out")
         now_s += PATIENT.retry_s
-        log.wait_for("3000.0 s are left to do it: the cable is out")
+        at.log.wait_for("3000.0 s are left to do it: the cable is out")
         now_s = 3000.0
-        ends.wait()
-    assert ends == [1]
-    log.wait_for("it could not be renewed within 3000 s: the cable is out")
+        at.end()
+    assert at.ends == [1]
+    at.log.wait_for("it could not be renewed within 3000 s: the cable is out")
 
 
-async def test_requests_that_hang_are_given_up_in_time(server: Server, ends: Ends, log: Log) -> None:
+async def test_requests_that_hang_are_given_up_in_time(at: World) -> None:
     now_s = 0.0
-    async with stood(server, ends, QUICK, clock=lambda: now_s) as standing:
+    async with stood(at, QUICK, clock=lambda: now_s) as standing:
         await elected(standing)
-        server.hangs = True
+        at.hangs = True
         now_s += QUICK.retry_s
-        log.wait_for("no answer within 0.25 s")
+        at.log.wait_for("no answer within 0.25 s")
         now_s = QUICK.renew_deadline_s
-        ends.wait()
-    assert ends == [1]
+        at.end()
+    assert at.ends == [1]
 
 
-async def test_permissions_that_are_missing_are_named_once_and_used_when_they_come(
-    server: Server, ends: Ends, log: Log
-) -> None:
-    server.failure = lambda method: Forbidden(403, "Forbidden", "no")
-    async with stood(server, ends) as standing:
-        block_until(lambda: len(server.sent) >= 3)
-        server.failure = lambda method: None
+async def test_permissions_that_are_missing_are_named_once_and_used_when_they_come(at: World) -> None:
+    at.failure = lambda method: Forbidden(403, "Forbidden", "no")
+    async with stood(at) as standing:
+        block_until(lambda: len(at.sent) >= 3)
+        at.failure = lambda method: None
         await elected(standing)
-    (line,) = [each for each in log.lines if "cannot take part" in each]
+    (line,) = [each for each in at.log.lines if "cannot take part" in each]
     assert "Grant get, list, watch, create and patch on leases.coordination.k8s.io in namespace ops" in line
 
 
-async def test_a_namespace_that_is_missing_is_named(server: Server, ends: Ends, log: Log) -> None:
+@pytest.mark.parametrize(
+    ("lease", "said"), [(None, "The namespace ops must exist"), ({"metadata": {}}, "the Lease cannot be read")]
+)
+async def test_what_keeps_it_from_taking_part_is_named(at: World, lease: dict[str, Any] | None, said: str) -> None:
+    if lease is not None:
+        at.by_path[PATH] = lease
     missing = NotFound(404, "NotFound", "namespaces ops not found")
-    server.failure = lambda method: missing if method == "POST" else None
-    async with stood(server, ends):
-        log.wait_for("The namespace ops must exist")
+    at.failure = lambda method: missing if method == "POST" else None
+    async with stood(at):
+        at.log.wait_for(said)
 
 
-async def test_a_lease_that_cannot_be_read_is_said(server: Server, ends: Ends, log: Log) -> None:
-    server.by_path[PATH] = {"metadata": {}}
-    async with stood(server, ends):
-        log.wait_for("the Lease cannot be read")
-
-
-async def test_letting_go_takes_no_longer_than_it_may(server: Server, ends: Ends, log: Log) -> None:
-    async with stood(server, ends, release_timeout_s=0.05) as standing:
+async def test_letting_go_takes_no_longer_than_it_may(at: World) -> None:
+    async with stood(at, release_timeout_s=0.05) as standing:
         await elected(standing)
-        server.hangs = True
-    log.wait_for("Lease ops/lock was not released within 0.05 s")
+        at.hangs = True
+    at.log.wait_for("Lease ops/lock was not released within 0.05 s")
     assert not standing.leading
-    assert server.holder == "me"
-    await async_until("its connections are not closed", lambda: server.closed)
+    assert at.holder == "me"
+    await async_until("its connections are not closed", lambda: at.closed)
 
 
-async def test_a_fault_of_the_thread_ends_the_process(server: Server, ends: Ends, log: Log) -> None:
-    server.failure = lambda method: RuntimeError("a fault of the test's")
-    async with stood(server, ends):
-        ends.wait()
-    assert ends == [1]
-    log.wait_for("leader election ended by a fault of its own")
+async def test_a_fault_of_the_thread_ends_the_process(at: World) -> None:
+    at.failure = lambda method: RuntimeError("a fault of the test's")
+    async with stood(at):
+        at.end()
+    assert at.ends == [1]
+    at.log.wait_for("leader election ended by a fault of its own")
 
 
-async def test_a_probe_hears_of_a_renewal_that_should_long_have_been(server: Server, ends: Ends) -> None:
+async def test_a_probe_hears_of_a_renewal_that_should_long_have_been(at: World) -> None:
     here, ahead_s = threading.get_ident(), 0.0
 
     def clock() -> float:
         """As for a thread that hangs, the election's sees nothing of the jump."""
         return ahead_s if threading.get_ident() == here else 0.0
 
-    standing = election(server, ends, PATIENT, clock=clock)
+    standing = election(at, PATIENT, clock=clock)
     assert standing.complaint() is None
     async with standing:
         await elected(standing)
@@ -360,9 +346,9 @@ async def test_a_probe_hears_of_a_renewal_that_should_long_have_been(server: Ser
     assert complaint.startswith("Lease ops/lock should have been renewed or given up 100 s ago")
 
 
-def test_lengths_that_do_not_fit_are_refused(server: Server, ends: Ends) -> None:
+def test_lengths_that_do_not_fit_are_refused(at: World) -> None:
     with pytest.raises(ValueError, match="lease_s"):
-        election(server, ends, Timing(lease_s=1))
+        election(at, Timing(lease_s=1))
 
 
 def test_an_identity_is_the_pods_name_and_never_the_same_twice() -> None:

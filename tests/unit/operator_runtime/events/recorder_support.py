@@ -8,10 +8,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from operator_runtime.client.errors import KubeError
-from operator_runtime.client.resources import EVENTS, Resource
 from operator_runtime.events.event_bodies import EventType, ObjectReference
 from operator_runtime.events.recorder import EventRecorder, EventsApi
 from operator_runtime.testing.clock import START_S, FakeClock
+from operator_runtime.testing.waiting import async_until
+from tests.unit.fake_server import FakeServer, Sent
 
 DEADLINE_S = 60.0
 SHOP = ObjectReference("cache.example.com/v1alpha1", "Memcached", "team-a", "shop", "uid-1", "42")
@@ -19,44 +20,36 @@ SHOP = ObjectReference("cache.example.com/v1alpha1", "Memcached", "team-a", "sho
 NOW_NS = 1_795_255_200_123_456_789
 
 
-class FakeApi:
-    """Takes what is written; answers from a script of errors first."""
+class FakeApi(FakeServer):
+    """Takes what is written while `hold` is set; answers from a script of errors first."""
 
     def __init__(self, *errors: KubeError) -> None:
+        super().__init__()
         self.errors = list(errors)
         self.tries = 0
         self.created: list[tuple[str, dict[str, Any]]] = []
         self.patched: list[tuple[str, str, dict[str, Any]]] = []
         self.hold = asyncio.Event()
         self.hold.set()
-        self.changed = asyncio.Condition()
 
-    async def create(self, resource: Resource, namespace: str, body: Any, *, field_manager: str) -> bytes:
-        await self.answer(resource, field_manager)
-        self.created.append((namespace, body))
-        return b"{}"
-
-    async def merge_patch(
-        self, resource: Resource, namespace: str, name: str, body: Any, *, field_manager: str
-    ) -> bytes:
-        await self.answer(resource, field_manager)
-        self.patched.append((namespace, name, body))
-        return b"{}"
-
-    async def answer(self, resource: Resource, field_manager: str) -> None:
-        assert resource == EVENTS
-        assert field_manager == "memcached-operator"
+    async def request(self, method: str, path: str, **sent: Any) -> bytes:
         self.tries += 1
-        async with self.changed:
-            self.changed.notify_all()
         await self.hold.wait()
-        if self.errors:
-            raise self.errors.pop(0)
+        answer = await super().request(method, path, **sent)
+        namespace, _, name = path.removeprefix("/apis/events.k8s.io/v1/namespaces/").partition("/events")
+        if method == "POST":
+            self.created.append((namespace, self.last.body))
+        else:
+            self.patched.append((namespace, name[1:], self.last.body))
+        return answer
+
+    def refusal(self, sent: Sent) -> KubeError | None:
+        assert sent.query["fieldManager"] == "memcached-operator"
+        return self.errors.pop(0) if self.errors else None
 
     async def wait_for_tries(self, number: int) -> None:
         """Wait until so many writes were tried, and what follows from the last has happened."""
-        async with asyncio.timeout(DEADLINE_S), self.changed:
-            await self.changed.wait_for(lambda: self.tries >= number)
+        await async_until("so many writes were not tried", lambda: self.tries >= number)
         await settle()
 
 

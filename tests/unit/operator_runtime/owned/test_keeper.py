@@ -42,6 +42,12 @@ async def test_it_is_made_and_then_left_as_it_is_also_before_the_cache_has_it(at
     assert [(change.before, change.asked) for change in at.changes] == [(None, True)]
 
 
+def of_data(wanted: dict[str, Any], live: PlainObject) -> list[Difference]:
+    assert live.controller is not None, "a type may have nothing of what is a stranger's"
+    data = live.body["data"]
+    return [] if data == wanted["data"] else [Difference(("data",), wanted["data"], data)]
+
+
 async def test_what_differs_is_put_right_and_told_and_what_is_left_out_vanishes(at: Keeping) -> None:
     made = await at.keep(at.words(a="1", b="2"))
     at.cached(made)
@@ -116,12 +122,7 @@ async def test_a_strangers_that_no_cache_shows_is_not_looked_for_again_for_a_whi
 async def test_what_is_taken_from_us_within_our_write_is_left_alone_and_neither_compared_nor_told_of(
     at: Keeping, monkeypatch: pytest.MonkeyPatch, takes: str
 ) -> None:
-    def differences(wanted: dict[str, Any], live: PlainObject) -> list[Difference]:
-        assert live.controller is not None, "a type may have nothing of what is a stranger's"
-        data = live.body["data"]
-        return [] if data == wanted["data"] else [Difference(("data",), wanted["data"], data)]
-
-    rules = Rules(differences=differences, key=lambda _: WORDS, body=lambda wanted: wanted)
+    rules = Rules(differences=of_data, key=lambda _: WORDS, body=lambda wanted: wanted)
     at = Keeping(at.client, at.owner, rules=rules)
     write = getattr(at.client, takes)
 
@@ -137,6 +138,15 @@ async def test_what_is_taken_from_us_within_our_write_is_left_alone_and_neither_
     with pytest.raises(NotOwned, match=r"^A ConfigMap named words exists and has no owner: it is left alone\. "):
         await at.keep(at.words(a="2"))
     assert [change.before for change in at.changes[told:]] == ([None] if takes == "create" else [])
+
+
+async def test_what_was_made_in_the_same_moment_is_judged_as_it_is(at: Keeping) -> None:
+    rules = Rules(differences=of_data, key=lambda _: WORDS, body=lambda wanted: wanted)
+    at = Keeping(at.client, at.owner, rules=rules)
+    theirs = await at.client.create(CONFIG_MAPS, at.words(a="1"))
+    kept = await at.keep(at.words(a="2"))
+    assert (kept.uid, kept.body["data"]) == (theirs.uid, {"a": "2"})
+    assert [change.before is None for change in at.changes] == [False]
 
 
 async def test_what_a_predecessor_of_the_owner_left_is_waited_for(at: Keeping) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
@@ -203,13 +201,3 @@ async def closed(request: HttpRequest) -> HttpResponse | None:
 async def test_who_may_not_see_them_learns_nothing_else_either(path: str) -> None:
     response = await Scrapes(metrics(), closed, further={"/metrics/shops": metrics()}).answer(HttpRequest("GET", path))
     assert (response.status, response.body) == (403, b"Forbidden\n")
-
-
-def test_what_signs_certificates_is_not_loaded_before_it_is_needed() -> None:
-    code = (
-        "import sys, memcached_operator.operator\n"
-        "costly = {'cryptography', 'aiohttp.web_server'}\n"
-        "sys.exit(str(costly & set(sys.modules)) if costly & set(sys.modules) else 0)"
-    )
-    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert finished.returncode == 0, finished.stderr

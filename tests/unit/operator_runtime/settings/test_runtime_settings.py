@@ -68,27 +68,19 @@ def test_a_flag_wins_over_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("variable", "field", "text", "value"),
     [
-        ("SAMPLE_OPERATOR_CONTEXT", "context", "kind", "kind"),
-        ("SAMPLE_OPERATOR_SERVICE_ACCOUNT_DIR", "service_account_dir", "/sa", "/sa"),
-        ("SAMPLE_OPERATOR_REQUEST_TIMEOUT_S", "request_timeout_s", "2.5", 2.5),
         ("WATCH_NAMESPACE", "watch_namespaces", "a,b", ("a", "b")),
         ("OPERATOR_NAME", "operator_name", "mine", "mine"),
+        ("SAMPLE_OPERATOR_CONTEXT", "context", "kind", "kind"),
+        ("SAMPLE_OPERATOR_REQUEST_TIMEOUT_S", "request_timeout_s", "2.5", 2.5),
         ("SAMPLE_OPERATOR_WORKERS", "workers", "256", 256),
-        ("SAMPLE_OPERATOR_RECONCILE_TIMEOUT_S", "reconcile_timeout_s", "1", 1.0),
         ("SAMPLE_OPERATOR_SHUTDOWN_TIMEOUT_S", "shutdown_timeout_s", "0", 0.0),
         ("SAMPLE_OPERATOR_LEADER_ELECT", "leader_elect", "true", True),
         ("SAMPLE_OPERATOR_LEADER_ELECT_MODE", "leader_elect_mode", "life", "life"),
         ("SAMPLE_OPERATOR_LEADER_ELECT_ID", "leader_elect_id", "a.lock", "a.lock"),
         ("SAMPLE_OPERATOR_LEADER_ELECT_NAMESPACE", "leader_elect_namespace", "ops", "ops"),
         ("SAMPLE_OPERATOR_LEADER_ELECT_LEASE_DURATION_S", "leader_elect_lease_duration_s", "20s", 20),
-        ("SAMPLE_OPERATOR_LEADER_ELECT_RENEW_DEADLINE_S", "leader_elect_renew_deadline_s", "5", 5.0),
         ("SAMPLE_OPERATOR_LEADER_ELECT_RETRY_PERIOD_S", "leader_elect_retry_period_s", "1.5s", 1.5),
-        ("SAMPLE_OPERATOR_WATCH_SILENCE_LIMIT_S", "watch_silence_limit_s", "5", 5.0),
-        ("SAMPLE_OPERATOR_HEALTH_PROBE_BIND_ADDRESS", "health_probe_bind_address", "0", "0"),
         ("SAMPLE_OPERATOR_METRICS_BIND_ADDRESS", "metrics_bind_address", "[::1]:0", "[::1]:0"),
-        ("SAMPLE_OPERATOR_METRICS_SECURE", "metrics_secure", "1", True),
-        ("SAMPLE_OPERATOR_METRICS_CERT_DIR", "metrics_cert_dir", "/tls", "/tls"),
-        ("SAMPLE_OPERATOR_LOG_FORMAT", "log_format", "json", "json"),
         ("SAMPLE_OPERATOR_LOG_LEVEL", "log_level", "DEBUG", "debug"),
     ],
 )
@@ -136,12 +128,7 @@ class TestWatchNamespaces:
         [
             ("a,Prod", "Prod"),
             ("a.b", "a.b"),
-            ("-a", "-a"),
-            ("a-", "a-"),
-            ("a_b", "a_b"),
             ("*", "*"),
-            ("a\nb", "a\nb"),
-            ("x" * 64, "x" * 64),
             # A list that lost a name must not come to mean more than it did.
             ("a,", ""),
             (",", ""),
@@ -150,15 +137,14 @@ class TestWatchNamespaces:
             ("\n", "\n"),
         ],
     )
-    def test_a_name_that_no_namespace_can_have_is_refused_by_name(self, text: str, wrong: str) -> None:
-        (problem,) = problems_of(watch_namespaces=text)
-        assert problem.startswith(f"--watch-namespace: {wrong!r} is not allowed, it must be a namespace's name")
-
-    def test_a_blank_is_refused_with_what_means_all(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("WATCH_NAMESPACE", " ")
-        (problem,) = problems_of()
-        assert problem.startswith("WATCH_NAMESPACE: ' ' is not allowed, it must be a namespace's name")
-        assert problem.endswith("empty means all")
+    def test_a_name_that_no_namespace_can_have_is_refused_by_name(
+        self, monkeypatch: pytest.MonkeyPatch, text: str, wrong: str
+    ) -> None:
+        monkeypatch.setenv("WATCH_NAMESPACE", text)
+        for origin, flags in (("WATCH_NAMESPACE", {}), ("--watch-namespace", {"watch_namespaces": text})):
+            (problem,) = problems_of(**flags)
+            assert problem.startswith(f"{origin}: {wrong!r} is not allowed, it must be a namespace's name")
+            assert problem.endswith("empty means all")
 
 
 class TestWrongValues:

@@ -31,17 +31,13 @@ def encoded(content: bytes) -> str:
 
 
 def write(directory: Path, cluster: Mapping[str, object], user: Mapping[str, object] | None, **context: object) -> Path:
+    main = {"cluster": "c", **({"user": "u"} if user is not None else {}), **context}
+    contexts = {"main": main, "spare": {"cluster": "gone", "user": "u"}, "stranger": {"cluster": "c", "user": "gone"}}
     document = {
-        "apiVersion": "v1",
-        "kind": "Config",
         "current-context": "main",
         "clusters": [{"name": "c", "cluster": cluster}],
         "users": [{"name": "u", "user": user}] if user is not None else [],
-        "contexts": [
-            {"name": "main", "context": {"cluster": "c", **({"user": "u"} if user is not None else {}), **context}},
-            {"name": "spare", "context": {"cluster": "gone", "user": "u"}},
-            {"name": "stranger", "context": {"cluster": "c", "user": "gone"}},
-        ],
+        "contexts": [{"name": name, "context": each} for name, each in contexts.items()],
     }
     path = directory / "config"
     path.write_text(yaml.safe_dump(document))
@@ -70,15 +66,18 @@ def load(
     )
 
 
-async def headers(directory: Path, user: Mapping[str, object] | None, **cluster: object) -> Mapping[str, str]:
-    return await load(directory, cluster, user).credentials.headers()
-
-
-async def test_a_token_a_password_and_nobody(tmp_path: Path) -> None:
-    assert await headers(tmp_path, {"token": "t"}) == {"Authorization": "Bearer t"}
-    assert await headers(tmp_path, {"username": "jane", "password": "pw"}) == {"Authorization": "Basic amFuZTpwdw=="}
-    assert await headers(tmp_path, {}) == {}
-    assert await headers(tmp_path, None) == {}
+@pytest.mark.parametrize(
+    ("user", "sent"),
+    [
+        ({"token": "t"}, {"Authorization": "Bearer t"}),
+        ({"username": "jane", "password": "pw"}, {"Authorization": "Basic amFuZTpwdw=="}),
+        ({"username": "jané", "password": "p:w"}, {"Authorization": "Basic amFuw6k6cDp3"}),
+        ({}, {}),
+        (None, {}),
+    ],
+)
+async def test_a_token_a_password_and_nobody(tmp_path: Path, user: dict[str, str] | None, sent: dict[str, str]) -> None:
+    assert await load(tmp_path, user=user).credentials.headers() == sent
 
 
 async def test_a_token_file_lies_beside_the_kubeconfig_goes_before_a_token_and_is_re_read(tmp_path: Path) -> None:
@@ -153,9 +152,19 @@ def test_proxy_url_goes_before_the_environments_and_socks_is_refused(tmp_path: P
         load(tmp_path, {**cluster, "proxy-url": "socks5://own:2"})
 
 
-def test_an_unknown_context_lists_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(NoClusterAccess, match="--context nope: there is no such context; ~/config has main, spare"):
-        load(tmp_path, context="nope")
+@pytest.mark.parametrize(
+    ("context", "said"),
+    [
+        ("nope", "--context nope: there is no such context; ~/config has main, spare"),
+        ("spare", r"context spare of ~/config names the cluster 'gone', .*known: c"),
+        ("stranger", r"context stranger of ~/config names the user 'gone', .*known: u"),
+    ],
+)
+def test_a_context_that_is_not_there_or_names_what_is_not_there_is_explained(
+    tmp_path: Path, context: str, said: str
+) -> None:
+    with pytest.raises(NoClusterAccess, match=said):
+        load(tmp_path, context=context, user={})
 
 
 @pytest.mark.parametrize(
@@ -167,13 +176,6 @@ def test_a_missing_current_context_is_explained(tmp_path: Path, current: str | N
     config = read_kubeconfigs([tmp_path / "config"], home=tmp_path)
     with pytest.raises(NoClusterAccess, match=f"{said}.*~/config has no context"):
         context_access(config, None, environ={}, clock=FakeClock(), wall_clock=FakeClock())
-
-
-def test_a_context_that_names_what_is_not_there_is_explained(tmp_path: Path) -> None:
-    with pytest.raises(NoClusterAccess, match=r"context spare of ~/config names the cluster 'gone', .*known: c"):
-        load(tmp_path, context="spare", user={})
-    with pytest.raises(NoClusterAccess, match=r"context stranger of ~/config names the user 'gone', .*known: u"):
-        load(tmp_path, context="stranger", user={})
 
 
 @pytest.mark.parametrize(
