@@ -62,12 +62,6 @@ def test_a_key_waits_until_the_cache_shows_its_write_or_a_later_one(at: Fixture,
     assert at.writes.pending(KEY) is waits
 
 
-def test_what_the_cache_has_shown_before_the_answer_came_is_not_awaited(at: Fixture) -> None:
-    at.things.put(Thing(resource_version="20"))
-    at.writes.expect(KEY, "Thing", "u1", "20")
-    assert not at.writes.pending(KEY)
-
-
 def test_a_predecessor_that_changes_and_leaves_does_not_end_the_wait(at: Fixture) -> None:
     at.things.put(Thing(uid="u0"))
     at.writes.expect(KEY, "Thing", "u1", "20")

@@ -19,12 +19,6 @@ from tests.unit.memcached_operator.memcached.support import live_deployment, liv
 MANY = shared.cache_parameters()["maxsize"]
 
 
-def test_equal_texts_are_one_object() -> None:
-    one, other = "".join(["sh", "op"]), "".join(["sho", "p"])
-    assert one is not other
-    assert shared(one) is shared(other)
-
-
 def test_what_nobody_has_used_for_long_is_forgotten() -> None:
     first = shared("".join(["fi", "rst"]))
     for number in range(MANY):

@@ -56,23 +56,6 @@ def test_versions_compare_as_decimal_numbers_and_by_equality_where_they_are_none
     assert version_reached(seen, wanted) is reached
 
 
-@pytest.mark.parametrize(
-    ("later", "taken"),
-    [
-        (Thing(resource_version="11"), True),
-        (Thing(resource_version="10"), False),
-        (Thing(resource_version="9"), False),
-        (Thing(resource_version="9", uid="predecessor"), False),
-        (Thing(resource_version="11", uid="successor"), True),
-        (Thing(resource_version="opaque"), True),
-    ],
-)
-def test_put_takes_what_is_newer(store: Store[Thing], later: Thing, taken: bool) -> None:
-    store.put(Thing())
-    assert store.put(later) is taken
-    assert store.get(A) == (later if taken else Thing())
-
-
 # Handlers.
 
 

@@ -11,7 +11,6 @@ from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import Forbidden, MalformedAnswer, StreamStalled, Unauthorized, Unreachable
 from operator_runtime.testing.waiting import async_until
 from tests.unit.operator_runtime.client.client_support import (
-    GZIP_MEMBERS,
     PATH,
     SILENCE_LIMIT_S,
     FakeCredentials,
@@ -37,6 +36,7 @@ async def test_a_watch_that_is_left_unread_is_closed() -> None:
             assert await stream.read() == b"1\n2\n3\n"
         await connection_ended(server)
         assert server.requests[0].target == f"{PATH}?watch=1"
+        assert server.requests[0].headers["accept-encoding"] == "identity"
 
 
 async def silent(peer: Peer, request: Request) -> None:
@@ -135,18 +135,3 @@ async def test_each_byte_begins_the_silence_anew_and_silence_ends_the_stream(ski
 
 
 # Compression.
-
-
-async def test_a_watch_asks_for_no_compression_and_bears_it_flush_by_flush() -> None:
-    async def compressed(peer: Peer, request: Request) -> None:
-        assert request.headers["accept-encoding"] == "identity"
-        await peer.begin_stream(Content_Encoding="gzip")
-        for member in GZIP_MEMBERS:
-            await peer.chunk(member)
-        await peer.chunk(b"")
-
-    read = b""
-    async with streamed(compressed) as stream:
-        while chunk := await stream.read():
-            read += chunk
-    assert read == b'{"first":"second","third":1}'

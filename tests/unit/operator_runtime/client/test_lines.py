@@ -44,11 +44,3 @@ def test_a_line_over_the_bound_is_refused_however_it_is_cut(text: bytes, places:
 def test_the_message_names_the_bound_and_the_likely_cause() -> None:
     with pytest.raises(MalformedAnswer, match=r"longer than 3 bytes.*proxy"):
         LineSplitter(3).feed(b"four")
-
-
-def test_the_rest_is_given_once() -> None:
-    splitter = LineSplitter()
-    splitter.feed(b"a\nhalf")
-    assert splitter.rest() == b"half"
-    assert splitter.rest() == b""
-    assert splitter.feed(b"b\n") == [b"b"]

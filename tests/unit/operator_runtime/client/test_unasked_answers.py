@@ -17,10 +17,8 @@ from tests.unit.operator_runtime.client.client_support import (
     PATH,
     Peer,
     Request,
-    between,
     client_of,
     deployment,
-    saying,
     serving,
 )
 
@@ -91,21 +89,12 @@ async def test_an_answer_to_something_else_is_told_counts_for_nothing_and_ends_i
 
     async with serving(handler) as server, client_of(server.url) as client:
         await client.get(DEPLOYMENTS, "shop", "a")
-        with pytest.raises(MalformedAnswer, match=r"asked for .*, and answered by Deployment"):
+        came = r"Deployment( shop/stranger of uid u| of apps/v1)"
+        with pytest.raises(MalformedAnswer, match=rf"^[A-Z]+ /apis/apps/v1/.*: asked for .*, and answered by {came}$"):
             await call(client)
         assert not client.writes
         assert await call(client) in (deployment("shop", "b"), LIST)
         assert server.connections == 2
-
-
-async def test_words_for_it_name_the_request_and_both_objects() -> None:
-    async with between(saying(body=STRANGER)) as (_, client):
-        with pytest.raises(MalformedAnswer) as caught:
-            await client.get(DEPLOYMENTS, "shop", "b")
-    assert str(caught.value) == (
-        "GET /apis/apps/v1/namespaces/shop/deployments/b: "
-        "asked for Deployment shop/b, and answered by Deployment shop/stranger of uid u"
-    )
 
 
 def late(served: int) -> Callable[[Peer, Request], Awaitable[None]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from operator_runtime.crd.reference import FieldOfKind, anchor, crd_reference, fields
+from operator_runtime.crd.reference import FieldOfKind, crd_reference, fields
 
 STRING = {"type": "string"}
 KEPT = {"x-kubernetes-preserve-unknown-fields": True}
@@ -106,7 +106,3 @@ def test_the_page_tells_names_columns_and_subresources() -> None:
     assert "`things`, `thing`, `tg`" in page
     assert "| SIZE (`-o wide`) | `.spec.n` | How many. |" in page
     assert "- `/scale`: specReplicasPath `.spec.n`\n- `/status`\n" in page
-
-
-def test_an_anchor_is_what_is_left_of_a_heading() -> None:
-    assert anchor("status.conditions[].type") == "statusconditionstype"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -65,9 +67,28 @@ def test_a_series_tells_its_count_and_when_it_was_seen_last() -> None:
     }
 
 
-def test_two_versions_of_an_object_have_one_series_and_two_objects_of_one_name_have_two() -> None:
-    def about(uid: str, version: str) -> tuple[str, ...]:
+@pytest.mark.parametrize(
+    ("change", "series"),
+    [
+        ({"version": "43"}, 1),
+        ({"uid": "uid-2"}, 2),
+        ({"type": "Warning"}, 2),
+        ({"reason": "Created"}, 2),
+        ({"action": "Create"}, 2),
+        ({"note": "from 4 to 5"}, 2),
+    ],
+)
+def test_events_that_differ_in_more_than_the_objects_version_are_no_series(change: dict[str, str], series: int) -> None:
+    def identity(uid: str, version: str, **said: Any) -> tuple[str, ...]:
         regarding = ObjectReference(SHOP.api_version, SHOP.kind, SHOP.namespace, SHOP.name, uid, version)
-        return event_of(regarding, "Normal", "Scaled", "Scale", "from 3 to 4").identity
+        return event_of(regarding, *said.values()).identity
 
-    assert about("uid-1", "42") == about("uid-1", "43") != about("uid-2", "43")
+    first = {
+        "uid": "1",
+        "version": "42",
+        "type": "Normal",
+        "reason": "Scaled",
+        "action": "Scale",
+        "note": "from 3 to 4",
+    }
+    assert len({identity(**first), identity(**(first | change))}) == series

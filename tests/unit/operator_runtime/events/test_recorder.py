@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 
@@ -83,25 +82,6 @@ async def test_repeats_before_the_first_write_are_counted_after_it(api: FakeApi,
     assert len(api.created) == 1
     assert "series" not in api.created[0][1]
     assert [body["series"]["count"] for _, _, body in api.patched] == [3]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"type": "Warning"},
-        {"reason": "Created"},
-        {"action": "Create"},
-        {"note": "from 4 to 5"},
-        {"regarding": ObjectReference("cache.example.com/v1alpha1", "Memcached", "team-a", "shop", "uid-2", "42")},
-    ],
-    ids=lambda change: next(iter(change)),
-)
-async def test_events_that_differ_are_no_series(api: FakeApi, recorder: EventRecorder, change: dict[str, Any]) -> None:
-    emit(recorder)
-    emit(recorder, **change)
-    await write_all(recorder)
-    assert len(api.created) == 2
-    assert api.patched == []
 
 
 @pytest.mark.parametrize(("silence_s", "events"), [(359.0, 1), (360.0, 2)])

@@ -67,18 +67,14 @@ def test_a_version_that_is_no_number_is_not_shown(version: str) -> None:
     assert "watch_stream_resource_version" not in series(stream_families([reflector(version=version)]))
 
 
-def test_requests_are_named_as_client_go_names_them() -> None:
-    found = series(client_families("10.0.0.1:443", {(418, "GET"): 3, (0, "PATCH"): 1}, {("pods", "create"): 2}))
+def test_requests_are_named_as_client_go_names_them_and_expected_writes_are_there_before_the_first() -> None:
+    expected = [("pods", "create"), ("pods", "patch")]
+    answered, writes = {(418, "GET"): 3, (0, "PATCH"): 1}, {("pods", "create"): 2}
+    found = series(client_families("10.0.0.1:443", answered, writes, expected))
     requests = found["rest_client_requests_total"]
     assert {labels: value for labels, value in requests.items() if value} == {
         ("418", "GET", "10.0.0.1:443"): 3,
         ("<error>", "PATCH", "10.0.0.1:443"): 1,
     }
     assert requests["403", "PATCH", "10.0.0.1:443"] == 0, "or the first one would be no increase"
-    assert found["api_writes_total"] == {("pods", "create"): 2}
-
-
-def test_writes_that_are_to_be_expected_are_there_before_the_first() -> None:
-    expected = [("pods", "create"), ("pods", "patch")]
-    found = series(client_families("10.0.0.1:443", {}, {("pods", "create"): 2}, expected))
     assert found["api_writes_total"] == {("pods", "create"): 2, ("pods", "patch"): 0}

@@ -20,14 +20,6 @@ async def turn_of_the_loop() -> None:
     await asyncio.sleep(0)
 
 
-async def test_get_waits_for_a_key(line: AsyncWorkQueue[str]) -> None:
-    getter = asyncio.create_task(line.get())
-    await turn_of_the_loop()
-    assert not getter.done()
-    line.add("a")
-    assert await asyncio.wait_for(getter, DEADLINE_S) == "a"
-
-
 async def test_a_delayed_key_wakes_a_waiting_worker(line: AsyncWorkQueue[str]) -> None:
     getter = asyncio.create_task(line.get())
     await turn_of_the_loop()

@@ -13,14 +13,6 @@ from tests.unit.operator_runtime.workqueue.queue_support import hand_out, held, 
 # Deduplication and exclusivity
 
 
-def test_a_key_added_twice_is_handed_out_once(queue: WorkQueue[str]) -> None:
-    assert queue.get_nowait() is None
-    assert queue.next_deadline() is None
-    queue.add("a")
-    queue.add("a")
-    assert take_all(queue) == ["a"]
-
-
 def test_a_key_in_work_is_not_handed_out_again_until_done_and_then_once(queue: WorkQueue[str]) -> None:
     hand_out(queue, "a")
     for _ in range(3):

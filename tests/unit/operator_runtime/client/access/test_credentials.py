@@ -106,16 +106,6 @@ async def test_many_callers_share_one_failure_and_the_next_fetch_waits(bench: Be
     assert await bench.token() == "one"
 
 
-async def test_a_caller_that_gives_up_leaves_the_fetch_to_the_others(bench: Bench) -> None:
-    bench.source.gate = asyncio.Event()
-    first, second = asyncio.create_task(bench.token()), asyncio.create_task(bench.token())
-    await in_time(bench.source.running.wait())
-    first.cancel()
-    bench.source.gate.set()
-    assert await in_time(second) == "one"
-    assert bench.source.runs == 1
-
-
 @pytest.mark.parametrize("refused", [False, True])
 async def test_a_fetch_goes_on_although_each_of_its_callers_gives_up(bench: Bench, refused: bool) -> None:
     bench.source.gate = asyncio.Event()

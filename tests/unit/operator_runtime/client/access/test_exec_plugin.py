@@ -179,23 +179,19 @@ async def written_ids(path: Path) -> list[int]:
     return [int(part) for part in path.read_bytes().split()]  # noqa: ASYNC240
 
 
-async def test_a_cancelled_run_leaves_neither_the_plugin_nor_its_child(tmp_path: Path) -> None:
+@pytest.mark.parametrize("of_the_loop", [False, True])
+async def test_a_cancelled_run_or_the_end_of_the_event_loop_leaves_neither_the_plugin_nor_its_child(
+    tmp_path: Path, of_the_loop: bool
+) -> None:
     task = asyncio.create_task(plugin(HANGING.format(path=str(tmp_path / "ids"))).fetch())
     ids = await written_ids(tmp_path / "ids")
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    await all_ended(ids)
-
-
-async def test_the_end_of_the_event_loop_takes_the_plugin_along(tmp_path: Path) -> None:
-    task = asyncio.create_task(plugin(HANGING.format(path=str(tmp_path / "ids"))).fetch())
-    ids = await written_ids(tmp_path / "ids")
-    # As asyncio.run does it, which cancels in no order: here what the run has begun comes before the run itself.
-    for each in asyncio.all_tasks() - {task, asyncio.current_task()}:
-        each.cancel()
+    if of_the_loop:
+        # As asyncio.run does it, which cancels in no order: here what the run has begun comes before the run itself.
+        for each in asyncio.all_tasks() - {task, asyncio.current_task()}:
+            each.cancel()
     task.cancel()
     await asyncio.wait({task}, timeout=DEADLINE_S)
+    assert of_the_loop or task.cancelled()
     await all_ended(ids)
 
 

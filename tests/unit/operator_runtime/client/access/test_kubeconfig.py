@@ -61,13 +61,6 @@ def test_a_broken_file_is_named_with_the_place_and_never_quoted(tmp_path: Path, 
         read_kubeconfigs([tmp_path], home=tmp_path / "elsewhere")
 
 
-def test_a_date_is_a_text_as_kubectl_reads_it(tmp_path: Path) -> None:
-    (tmp_path / "config").write_text("current-context: 2001-01-01\ncontexts: [{name: 2001-99-99}]\n")
-    config = read_kubeconfigs([tmp_path / "config"], home=tmp_path)
-    assert config.current_context == "2001-01-01"
-    assert list(config.contexts) == ["2001-99-99"]
-
-
 def test_no_repr_shows_a_secret(tmp_path: Path) -> None:
     (tmp_path / "config").write_text(
         f"clusters: [{{name: c, cluster: {{server: 'https://u:{SECRET}@a', proxy-url: 'http://u:{SECRET}@p'}}}}]\n"
