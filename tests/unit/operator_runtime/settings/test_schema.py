@@ -197,13 +197,10 @@ class TestUnknownVariables:
         "name",
         [
             "KETTLE_SERVICE_HOST",
-            "KETTLE_SERVICE_PORT",
             "KETTLE_SERVICE_PORT_HTTPS_METRICS",
             "KETTLE_PORT",
-            "KETTLE_PORT_8080_TCP",
             "KETTLE_PORT_8080_TCP_PROTO",
             "KETTLE_PORT_53_UDP_ADDR",
-            "KETTLE_METRICS_PORT_8080_TCP_PORT",
             "KETTLE_METRICS_SERVICE_SERVICE_HOST",
         ],
     )
