@@ -23,12 +23,8 @@ from operator_runtime.testing.waiting import async_eventually, async_until
 from tests.unit.operator_runtime.client.client_support import client_of
 from tests.unit.operator_runtime.controller.test_builder import PROGRAM_OF_SHELLS, reconcile
 from tests.unit.operator_runtime.operator_support import settings
-from tests.unit.operator_runtime.testing.greetings import API_VERSION, CRD
+from tests.unit.operator_runtime.testing.greetings import API_VERSION, CONFIG_MAPS, CRD, GREETINGS
 
-CONFIG_MAPS = plain("v1", "ConfigMap", "configmaps")
-
-
-GREETINGS = plain(API_VERSION, "Greeting", "greetings")
 PLACE = {"name": "world", "namespace": "default"}
 GREETING = {"apiVersion": API_VERSION, "kind": "Greeting", "metadata": PLACE, "spec": {"name": "World"}}
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.unit.things import Thing, thing
+from tests.unit.things import thing
 
 HTML = b"<html><body>Please log in</body></html>"
 
@@ -16,14 +16,15 @@ class Sink:
     """Writes down what it is told."""
 
     told: list[tuple[Any, ...]] = field(default_factory=list)
+    why: list[str] = field(default_factory=list)
 
     def begin(self) -> None:
         self.told.append(("begin",))
 
-    def put(self, record: Thing) -> None:
+    def put(self, record: Any) -> None:
         self.told.append(("put", record.name, record.resource_version))
 
-    def remove(self, record: Thing) -> None:
+    def remove(self, record: Any) -> None:
         self.told.append(("remove", record.name, record.resource_version))
 
     def complete(self, resource_version: str) -> None:
@@ -31,6 +32,7 @@ class Sink:
 
     def unreadable(self, namespace: str, name: str, gone: bool, why: str) -> None:
         self.told.append(("unreadable", namespace, name, gone))
+        self.why.append(f"{namespace}/{name}: {why}")
 
     def take(self) -> list[tuple[Any, ...]]:
         told, self.told = self.told, []

@@ -85,8 +85,7 @@ def reconciling(key: object = OWNER, controller: str = "shells") -> Iterator[Non
 
 async def test_an_object_is_read_live_and_typed(at: Fixture) -> None:
     at.server.store(PATH, shell(3))
-    found = await at.client.get(SHELLS, KEY)
-    assert found.spec.size == 3
+    assert (await at.client.get(SHELLS, KEY)).spec.size == 3
     with pytest.raises(NotFound):
         await at.client.get(SHELLS, ObjectKey("ns", "b"))
 
@@ -99,15 +98,18 @@ async def test_an_object_of_a_cluster_scoped_kind_has_no_namespace_in_its_path(a
     assert {each.path for each in at.server.sent} == {"/apis/example.com/v1/farms/f"}
 
 
-async def test_an_answer_that_cannot_be_read_names_the_object(at: Fixture) -> None:
-    at.server.store(PATH, shell() | {"spec": {"size": "x"}})
-    with pytest.raises(UnreadableObject, match=r"Shell ns/a: spec\.size"):
-        await at.client.get(SHELLS, KEY)
-
-
-async def test_an_answer_that_is_no_object_at_all_says_nothing_about_the_object(at: Fixture) -> None:
-    at.server.by_path[PATH] = {"error": "log in first"}
-    with pytest.raises(MalformedAnswer, match=r"not an object of the API: .*log in first"):
+@pytest.mark.parametrize(
+    ("body", "error", "said"),
+    [
+        (shell(uid="u", resourceVersion="1") | {"spec": {"size": "x"}}, UnreadableObject, r"Shell ns/a: spec\.size"),
+        ({"error": "log in first"}, MalformedAnswer, r"not an object of the API: .*log in first"),
+    ],
+)
+async def test_an_answer_that_cannot_be_read_names_the_object_unless_it_is_none(
+    at: Fixture, body: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    at.server.by_path[PATH] = body
+    with pytest.raises(error, match=said):
         await at.client.get(SHELLS, KEY)
 
 
@@ -124,14 +126,11 @@ async def test_a_list_is_read_page_by_page(at: Fixture) -> None:
     ]
 
 
-async def test_a_list_whose_pages_expire_is_read_at_once(at: Fixture) -> None:
+async def test_a_list_whose_pages_expire_is_read_at_once_and_one_of_all_namespaces_names_none(at: Fixture) -> None:
     at.server.store(PATH, shell())
     at.server.refusals["GET"] = [Expired(410)]
     assert len(await at.client.list(SHELLS, "ns")) == 1
     assert at.server.last.query == {}
-
-
-async def test_a_list_of_all_namespaces_names_none(at: Fixture) -> None:
     assert await at.client.list(SHELLS) == []
     assert at.server.last.path == "/apis/example.com/v1/shells"
 
@@ -236,14 +235,6 @@ async def test_a_kind_without_a_status_is_told_from_an_object_that_is_gone(at: F
         await at.client.patch_status(SHELLS, obj, Status(ready=2))
 
 
-async def test_a_deletion_is_of_that_object_and_with_its_dependents_as_told(at: Fixture) -> None:
-    uid = at.server.store(PATH, shell())["metadata"]["uid"]
-    await at.client.delete(SHELLS, KEY, uid=uid, propagation="Foreground")
-    assert (at.server.last.method, at.server.last.path) == ("DELETE", PATH)
-    assert at.server.last.body == {"preconditions": {"uid": uid}, "propagationPolicy": "Foreground"}
-    assert at.server.by_path[PATH]["metadata"]["finalizers"] == ["foregroundDeletion"]
-
-
 async def test_what_is_written_to_an_object_is_of_that_one_and_no_successor(at: Fixture) -> None:
     at.server.store(PATH, shell())
     obj = await at.client.get(SHELLS, KEY)
@@ -258,6 +249,11 @@ async def test_what_is_written_to_an_object_is_of_that_one_and_no_successor(at: 
     assert PATH in at.server.by_path
     await at.client.delete(SHELLS, KEY)
     assert PATH not in at.server.by_path
+    uid = at.server.store(PATH, shell())["metadata"]["uid"]
+    await at.client.delete(SHELLS, KEY, uid=uid, propagation="Foreground")
+    assert (at.server.last.method, at.server.last.path) == ("DELETE", PATH)
+    assert at.server.last.body == {"preconditions": {"uid": uid}, "propagationPolicy": "Foreground"}
+    assert at.server.by_path[PATH]["metadata"]["finalizers"] == ["foregroundDeletion"]
 
 
 async def test_a_page_that_is_too_long_is_asked_for_in_smaller_ones(at: Fixture) -> None:

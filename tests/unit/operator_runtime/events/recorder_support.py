@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from operator_runtime.client.errors import KubeError
-from operator_runtime.events.event_bodies import EventType, ObjectReference
+from operator_runtime.events.event_bodies import ObjectReference
 from operator_runtime.events.recorder import EventRecorder, EventsApi
 from operator_runtime.testing.clock import START_S, FakeClock
 from operator_runtime.testing.waiting import async_until
@@ -66,16 +66,9 @@ def recorder_of(api: EventsApi, time: FakeClock, **options: Any) -> EventRecorde
     )
 
 
-def emit(
-    recorder: EventRecorder,
-    regarding: ObjectReference = SHOP,
-    *,
-    type: EventType = "Normal",
-    reason: str = "Scaled",
-    action: str = "Scale",
-    note: str = "from 3 to 4",
-) -> None:
-    recorder.emit(regarding, type=type, reason=reason, action=action, note=note)
+def emit(recorder: EventRecorder, regarding: ObjectReference = SHOP, **said: Any) -> None:
+    whole = {"type": "Normal", "reason": "Scaled", "action": "Scale", "note": "from 3 to 4"} | said
+    recorder.emit(regarding, **whole)
 
 
 @asynccontextmanager

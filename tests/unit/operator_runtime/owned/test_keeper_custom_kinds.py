@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from operator_runtime import Client, PlainObject, StaleCache, plain
+from operator_runtime import Client, PlainObject, StaleCache
 from operator_runtime.testing.cluster import SimulatedCluster
 from tests.unit.operator_runtime.owned.keeper_support import CONFIG_MAPS, WORDS, Keeping
-from tests.unit.operator_runtime.testing.greetings import API_VERSION, CRD
+from tests.unit.operator_runtime.testing.greetings import CRD, GREETINGS
 
-GREETINGS = plain(API_VERSION, "Greeting", "greetings")
 # Of a kind that nobody serves: the garbage collector looks for the owners of all others.
 OTHER = {"apiVersion": "example.com/v1", "kind": "Lost", "name": "other", "uid": "22222222-2222-4222-8222-222222222222"}
 
