@@ -228,22 +228,20 @@ def test_a_deletion_of_whatever_has_the_name_awaits_what_the_cache_holds(at: Fix
 # A snapshot on its way
 
 
-def test_a_write_to_an_object_that_only_a_snapshot_on_its_way_can_show_is_awaited(at: Fixture) -> None:
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_write_to_an_object_that_only_a_snapshot_on_its_way_can_show_is_awaited(at: Fixture, deleted: bool) -> None:
     at.things.begin()
-    at.writes.expect(KEY, "Thing", "u1", "20", known=True)
+    if deleted:
+        at.writes.expect_gone(KEY, "Thing", "u1")
+    else:
+        at.writes.expect(KEY, "Thing", "u1", "20", known=True)
     assert at.writes.pending(KEY)
     at.things.replace([Thing(resource_version="15")], set(), version="18")
     assert at.writes.pending(KEY), "it was begun before the write"
-    at.things.put(Thing(resource_version="20"))
-    assert not at.writes.pending(KEY)
-
-
-def test_a_deletion_of_an_object_that_only_a_snapshot_on_its_way_can_show_is_awaited(at: Fixture) -> None:
-    at.things.begin()
-    at.writes.expect_gone(KEY, "Thing", "u1")
-    at.things.replace([Thing(resource_version="15")], set(), version="18")
-    assert at.writes.pending(KEY)
-    at.things.remove(KEY)
+    if deleted:
+        at.things.remove(KEY)
+    else:
+        at.things.put(Thing(resource_version="20"))
     assert not at.writes.pending(KEY)
 
 

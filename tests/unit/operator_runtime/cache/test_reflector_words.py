@@ -94,38 +94,33 @@ async def test_a_discovery_that_tells_nothing_changes_no_word(
     assert "The kind Thing is not served: install its CustomResourceDefinition. The operator keeps" in message
 
 
-async def test_a_booting_api_server_is_nothing_to_speak_of(caplog: pytest.LogCaptureFixture) -> None:
-    await Run(
-        [end_mark(10), Unreachable("reset")],
-        FORBIDDEN,
-        classify(503, "", "", 5.0),
-        classify(429, "", "storage is (re)initializing", 1.0),
-        [EXPIRED_EVENT],
-        [end_mark(20)],
-    ).to_the_end()
-    assert said(caplog) == []
+REFUSED, CUT = Unreachable("refused"), Unreachable("reset")
+BOOTING: list[Answer] = [FORBIDDEN, classify(503, "", "", 5.0), classify(429, "", "storage is (re)initializing", 1.0)]
+PASSING: list[Answer] = [CUT, [bookmark(11)]]
+AGAIN = ("INFO", "watching things.example.com in namespace ns again")
+TOLD: dict[str, tuple[list[Answer], list[tuple[str, str]]]] = {
+    "a booting API server": ([[end_mark(10), CUT], *BOOTING, [EXPIRED_EVENT], [end_mark(20)]], []),
+    "an outage, and not its relist": (
+        [[end_mark(10), CUT], *[REFUSED] * 5, FORBIDDEN, [EXPIRED_EVENT], [end_mark(20)]],
+        [("ERROR", "cannot watch things.example.com in namespace ns: refused. Ch"), AGAIN],
+    ),
+    "causes that take turns": (
+        [FORBIDDEN, REFUSED] * 3,
+        [
+            ("ERROR", "cannot watch things.example.com in namespace ns: 403 Forbidd"),
+            ("ERROR", "cannot watch things.example.com in namespace ns: refused. Ch"),
+        ],
+    ),
+    "single failures between healthy streams": ([[end_mark(10)], *PASSING * 5], []),
+}
 
 
-async def test_an_outage_is_said_once_and_its_relist_not_at_all(caplog: pytest.LogCaptureFixture) -> None:
-    await Run(
-        [end_mark(10), Unreachable("reset")], *[Unreachable("refused")] * 5, FORBIDDEN, [EXPIRED_EVENT], [end_mark(20)]
-    ).to_the_end()
-    assert [(level, message[:60]) for level, message in said(caplog)] == [
-        ("ERROR", "cannot watch things.example.com in namespace ns: refused. Ch"),
-        ("INFO", "watching things.example.com in namespace ns again"),
-    ]
-
-
-async def test_causes_that_take_turns_are_said_once_each(caplog: pytest.LogCaptureFixture) -> None:
-    refused = Unreachable("refused")
-    await Run(FORBIDDEN, refused, FORBIDDEN, refused, FORBIDDEN, refused).to_the_end()
-    assert [message.split(": ")[1][:13] for _, message in said(caplog)] == ["403 Forbidden", "refused. Chec"]
-
-
-async def test_single_failures_between_healthy_streams_are_never_said(caplog: pytest.LogCaptureFixture) -> None:
-    failure_and_health: list[Answer] = [Unreachable("reset"), [bookmark(11)]]
-    await Run([end_mark(10)], *failure_and_health * 5).to_the_end()
-    assert said(caplog) == []
+@pytest.mark.parametrize(("answers", "told"), TOLD.values(), ids=TOLD)
+async def test_what_goes_on_is_said_once_and_what_passes_not_at_all(
+    caplog: pytest.LogCaptureFixture, answers: list[Answer], told: list[tuple[str, str]]
+) -> None:
+    await Run(*answers).to_the_end()
+    assert [(level, message[:60]) for level, message in said(caplog)] == told
 
 
 async def test_a_watch_that_fell_silent_is_said_the_first_time_and_an_error_when_the_next_one_is_too(

@@ -84,8 +84,7 @@ def test_an_object_that_does_not_decode_is_told_and_passed(resumed: Watch[Thing]
 
 def test_an_event_without_an_object_moves_nothing(resumed: Watch[Thing], sink: Sink) -> None:
     resumed.line(b'{"type":"ADDED"}')
-    assert sink.take() == [("unreadable", "", "", False)]
-    assert resumed.resource_version == "100"
+    assert (resumed.resource_version, sink.take()) == ("100", [("unreadable", "", "", False)])
 
 
 def test_a_bookmark_of_a_built_in_kind_moves_the_version_and_is_no_object(resumed: Watch[Thing], sink: Sink) -> None:

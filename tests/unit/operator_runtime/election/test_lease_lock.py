@@ -19,11 +19,8 @@ def stored(**spec: object) -> bytes:
 
 
 def test_a_lease_is_read() -> None:
-    found = lease_record(
-        stored(
-            holderIdentity="them", leaseDurationSeconds=15, acquireTime=LEASE.acquire_time, leaseTransitions=3, other=1
-        )
-    )
+    times = {"leaseDurationSeconds": 15, "acquireTime": LEASE.acquire_time}
+    found = lease_record(stored(holderIdentity="them", leaseTransitions=3, other=1, **times))
     assert (found.namespace, found.name) == ("ops", "lock")
     assert found.lease(99.0) == LEASE
 

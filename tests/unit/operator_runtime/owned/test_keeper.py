@@ -149,12 +149,22 @@ async def test_what_was_made_in_the_same_moment_is_judged_as_it_is(at: Keeping) 
     assert [change.before is None for change in at.changes] == [False]
 
 
-async def test_what_a_predecessor_of_the_owner_left_is_waited_for(at: Keeping) -> None:
+@pytest.mark.parametrize("cached", [True, False])
+async def test_what_a_predecessor_of_the_owner_left_is_waited_for_or_looked_for_again_where_no_watch_shows_it(
+    at: Keeping, monkeypatch: pytest.MonkeyPatch, *, cached: bool
+) -> None:
     body = at.words(a="1")
     body["metadata"]["ownerReferences"][0]["uid"] = "00000000-0000-4000-8000-000000000001"
-    at.cached(await at.client.apply(CONFIG_MAPS, body))
-    kept = await at.keeper.keep(at.owner, at.words(a="1"))
-    assert kept == (None, "The ConfigMap of a deleted ConfigMap of the same name is still there; waiting for it to go.")
+    left = await at.client.apply(CONFIG_MAPS, body)
+    if cached:
+        at.cached(left)
+        said = "The ConfigMap of a deleted ConfigMap of the same name is still there; waiting for it to go."
+        assert await at.keeper.keep(at.owner, at.words(a="1")) == (None, said)
+        return
+    monkeypatch.setattr(at.client, "create", AsyncMock(side_effect=Conflict(409)))
+    monkeypatch.setattr(at.client, "get", AsyncMock(return_value=left))
+    with pytest.raises(StaleCache, match="of a deleted ConfigMap of the same name"):
+        await at.keeper.keep(at.owner, at.words(a="1"))
 
 
 async def test_one_that_is_being_deleted_is_left_to_it(at: Keeping) -> None:
@@ -257,27 +267,14 @@ async def test_a_field_that_another_manager_rewrites_in_a_loop_is_left_to_it_and
     assert at.changes[-1].routine
 
 
-async def test_what_no_watch_shows_of_a_predecessor_is_looked_for_again(
-    at: Keeping, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    body = at.words(a="1")
-    body["metadata"]["ownerReferences"][0]["uid"] = "00000000-0000-4000-8000-000000000001"
-    left = await at.client.apply(CONFIG_MAPS, body)
-    monkeypatch.setattr(at.client, "create", AsyncMock(side_effect=Conflict(409)))
-    monkeypatch.setattr(at.client, "get", AsyncMock(return_value=left))
-    with pytest.raises(StaleCache, match="of a deleted ConfigMap of the same name"):
-        await at.keeper.keep(at.owner, at.words(a="1"))
-
-
-async def test_a_selector_that_kubernetes_lets_change_is_changed(client: Client) -> None:
-    services = plain("v1", "Service", "services")
-    owner = await client.create(CONFIG_MAPS, {"metadata": {"namespace": "default", "name": "owner"}})
-    at = Keeping(client, owner, services)
-    body = at.words() | {"spec": {"selector": {"app": "a"}, "ports": [{"port": 80}]}}
-    del body["data"]
-    at.cached(await at.keep(body))
-    body["spec"] = {"selector": {"app": "b"}, "ports": [{"port": 80}]}
-    assert (await at.keep(body)).body["spec"]["selector"] == {"app": "b"}
+async def test_a_selector_that_kubernetes_lets_change_is_changed(client: Client, at: Keeping) -> None:
+    at = Keeping(client, at.owner, plain("v1", "Service", "services"))
+    place = {"metadata": at.words()["metadata"]}
+    for app in "ab":
+        wanted = place | {"spec": {"selector": {"app": app}, "ports": [{"port": 80}]}}
+        kept = await at.keep(wanted)
+        assert kept.body["spec"]["selector"] == {"app": app}
+        at.cached(kept)
 
 
 async def test_a_deletion_in_a_loop_is_told_also_of_an_owner_without_a_status(at: Keeping) -> None:

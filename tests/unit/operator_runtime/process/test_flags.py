@@ -41,17 +41,18 @@ def test_what_is_wrong_with_the_arguments_is_an_error_and_no_end(
     assert str(caught.value) == message
 
 
-def test_each_wrong_thing_has_its_line_and_then_comes_where_to_look(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (UsageError("no water\nno leaf"), 2, "sample: no water\nsample: no leaf\nTry 'sample --help'.\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_each_wrong_thing_has_its_line_and_ctrl_c_none(
+    capsys: pytest.CaptureFixture[str], error: BaseException, code: int, said: str
+) -> None:
     def work() -> NoReturn:
-        raise UsageError("no water\nno leaf")
+        raise error
 
-    assert answered("sample", work) == 2
-    assert capsys.readouterr().err == "sample: no water\nsample: no leaf\nTry 'sample --help'.\n"
-
-
-def test_ctrl_c_ends_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    def work() -> NoReturn:
-        raise KeyboardInterrupt
-
-    assert answered("sample", work) == 130
-    assert capsys.readouterr().err == ""
+    assert answered("sample", work) == code
+    assert capsys.readouterr().err == said

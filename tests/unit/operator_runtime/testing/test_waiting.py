@@ -81,10 +81,6 @@ async def test_a_blocking_wait_on_a_running_loop_is_refused_with_the_remedy() ->
 # On the event loop
 
 
-async def test_coroutine_functions_are_awaited() -> None:
-    assert await async_eventually(Answers(1, NotYet(), 3).later, lambda answer: answer == 3, ignoring=NotYet) == 3
-
-
 async def test_a_look_that_hangs_ends_at_the_deadline() -> None:
     async def hang() -> int:
         await asyncio.Event().wait()
@@ -94,7 +90,8 @@ async def test_a_look_that_hangs_ends_at_the_deadline() -> None:
         await async_eventually(hang, lambda _: True, what="an answer", deadline_s=0)
 
 
-async def test_a_timeout_of_the_look_itself_is_no_deadline() -> None:
+async def test_coroutine_functions_are_awaited_and_a_timeout_of_the_look_itself_is_no_deadline() -> None:
+    assert await async_eventually(Answers(1, NotYet(), 3).later, lambda answer: answer == 3, ignoring=NotYet) == 3
     with pytest.raises(TimeoutError, match="of the socket"):
         await async_eventually(Answers(TimeoutError("of the socket")).later, lambda _: True)
     answers = Answers(TimeoutError("of the socket"), 3)
