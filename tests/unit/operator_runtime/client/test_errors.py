@@ -92,22 +92,15 @@ def test_a_long_text_is_cut_and_an_error_without_words_still_says_what_it_is() -
     assert str(classify(503)) == "503 ServerError: no message"
 
 
-def test_causes_are_kept() -> None:
+def test_causes_are_kept_and_the_wait_that_is_asked_for_bounded_where_the_header_wins_over_the_details() -> None:
     causes = [{"reason": "FieldValueInvalid", "message": "no", "field": "spec.size"}]
     error = classify_response(422, status(code=422, reason="Invalid", details={"causes": causes}))
     assert error.causes == (StatusCause("FieldValueInvalid", "no", "spec.size"),)
-
-
-def test_the_header_wins_over_the_details_when_both_ask_to_wait() -> None:
-    body = status(code=429, details={"retryAfterSeconds": 7})
-    assert classify_response(429, body).retry_after_s == 7.0
-    assert classify_response(429, body, retry_after_s=2.5).retry_after_s == 2.5
+    for asked, waited_s in ((7, 7.0), (10**9, MAX_RETRY_AFTER_S), (-5, 0.0)):
+        body = status(code=429, details={"retryAfterSeconds": asked})
+        assert classify_response(429, body).retry_after_s == classify_event(body).retry_after_s == waited_s
+        assert classify_response(429, body, retry_after_s=2.5).retry_after_s == 2.5
     assert classify_response(429, status(code=429)).retry_after_s is None
-
-
-@pytest.mark.parametrize(("asked", "waited_s"), [(10**9, MAX_RETRY_AFTER_S), (-5, 0.0)])
-def test_the_wait_that_a_status_asks_for_is_bounded(asked: int, waited_s: float) -> None:
-    assert classify_event(status(code=429, details={"retryAfterSeconds": asked})).retry_after_s == waited_s
 
 
 @pytest.mark.parametrize("wrong", [".spec.size2: field not declared in schema", ".spec.size: expected numeric"])

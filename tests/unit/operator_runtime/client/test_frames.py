@@ -69,11 +69,10 @@ _sized = msgspec.json.Decoder(Sized).decode
 @pytest.mark.parametrize(
     "answer", [b'{"metadata":{"name":"a"},"si', b'{"error":"log in first"}', b"{}", b'{"a":"\xff"}']
 )
-def test_an_answer_that_is_no_object_is_malformed(answer: bytes) -> None:
+def test_an_answer_that_is_no_object_is_malformed_and_one_that_its_kind_cannot_read_the_objects_own_affair(
+    answer: bytes,
+) -> None:
     with pytest.raises(MalformedAnswer, match="not an object of the API: "):
         object_of(_sized, answer)
-
-
-def test_an_object_that_its_kind_cannot_read_is_the_objects_own_affair() -> None:
     with pytest.raises(msgspec.ValidationError, match="Expected `int`"):
         object_of(_sized, b'{"metadata":{"name":"a"},"size":"large"}')

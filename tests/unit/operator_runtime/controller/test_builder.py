@@ -257,6 +257,10 @@ def test_an_index_files_what_was_there_before_it_and_leaves_out_what_its_functio
 
 
 async def test_a_kind_may_be_watched_in_several_selections_each_with_a_name_of_its_own() -> None:
+    several = operator_of("shop", "bank")
+    several.controller("shell", SHELLS, reconcile).watches(NODES, lambda node: None)
+    watched = [(each.resource.plural, each.namespace) for each in several.finish().reflectors]
+    assert watched == [("shells", "shop"), ("shells", "bank"), ("nodes", None)]
     operator = operator_of("shop")
     again = plain("apps/v1", "Deployment", "deployments")
     operator.informer(DEPLOYMENTS)
@@ -319,10 +323,3 @@ def test_two_controllers_share_one_cache_of_a_kind_and_a_selection(operator: Ope
     assert kinds == ["shells", "deployments", "nodes", "nodes"]
     assert operator.informer(NODES) is operator.informer(NODES)
     assert operator.informer(NODES) is not operator.informer(NODES, labels="a=b")
-
-
-def test_each_namespace_has_its_watch_and_a_kind_without_namespaces_one() -> None:
-    operator = operator_of("shop", "bank")
-    operator.controller("shell", SHELLS, reconcile).watches(NODES, lambda node: None)
-    watched = [(each.resource.plural, each.namespace) for each in operator.finish().reflectors]
-    assert watched == [("shells", "shop"), ("shells", "bank"), ("nodes", None)]

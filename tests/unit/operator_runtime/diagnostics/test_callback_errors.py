@@ -84,8 +84,5 @@ def test_errors_that_quote_their_object_fill_no_memory(clock: FakeClock, caplog:
 )
 def test_a_function_is_named_with_its_place_where_it_has_one(function: Callable[..., object], name: str) -> None:
     assert described(function) == name
-
-
-def test_what_cannot_be_called_is_refused() -> None:
     with pytest.raises(TypeError, match=r"^the predicate is 7, which cannot be called$"):
         check_plain(7, "the predicate")  # type: ignore[arg-type]

@@ -40,12 +40,6 @@ def test_a_body_of_another_kind_or_of_no_object_is_refused(body: dict[str, objec
         whole_body(DEPLOYMENTS, body)
 
 
-@pytest.mark.parametrize("body", ["text", None, [1], {"metadata": "a"}])
-def test_a_body_that_is_no_mapping_is_refused(body: Any) -> None:
-    with pytest.raises(TypeError, match="give a dict"):
-        whole_body(DEPLOYMENTS, body)
-
-
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -59,10 +53,12 @@ def test_a_patch_of_another_object_is_refused(body: dict[str, object], message: 
         patch_body(CONFIG_MAPS, KEY, body)
 
 
-@pytest.mark.parametrize("key", ["ns/a", ("ns", "a"), None])
-def test_a_key_of_another_type_is_refused(key: Any) -> None:
+@pytest.mark.parametrize("wrong", ["ns/a", ("ns", "a"), None, [1], {"metadata": "a"}])
+def test_a_key_or_a_body_of_another_type_is_refused(wrong: Any) -> None:
     with pytest.raises(TypeError, match=r"give ObjectKey\(namespace, name\), such as `obj.key`"):
-        checked_key(CONFIG_MAPS, key)
+        checked_key(CONFIG_MAPS, wrong)
+    with pytest.raises(TypeError, match="give a dict"):
+        whole_body(DEPLOYMENTS, wrong)
 
 
 def test_a_key_is_of_the_scope_of_its_kind() -> None:

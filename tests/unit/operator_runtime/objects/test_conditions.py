@@ -33,13 +33,10 @@ def test_a_condition_keeps_its_place_and_a_new_one_comes_last() -> None:
     assert conditions[2].lastTransitionTime == NOW
 
 
-def test_a_condition_is_found_by_its_type() -> None:
+def test_a_condition_is_found_by_its_type_and_a_foreign_one_leaves_as_it_came() -> None:
     assert condition_of([READY, FOREIGN], "Foreign") is FOREIGN
     assert condition_of([READY], "Foreign") is None
     assert condition_of(None, "Foreign") is None
-
-
-def test_a_foreign_condition_leaves_as_it_came() -> None:
     json = b'{"type":"Foreign","status":"True","reason":"","message":"","lastTransitionTime":"x"}'
     assert msgspec.json.encode(msgspec.json.decode(json, type=Condition)) == json
 

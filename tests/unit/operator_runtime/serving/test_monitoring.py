@@ -81,23 +81,16 @@ async def test_probes_and_metrics_are_served_where_the_log_says(caplog: pytest.L
         await fetch(found["metrics"])
 
 
-async def test_checks_of_an_authors_own_are_asked_beside_ours() -> None:
+async def test_checks_of_an_authors_own_are_asked_beside_ours_and_what_is_turned_off_is_not_served() -> None:
     manager, metrics = await built()
     checks = Checks()
     checks.add_ready("backlog", lambda: "too long")
     access = client_of("https://api.invalid").access
     async with served(monitoring(FREE), manager, metrics, access, checks.health, ready_checks=checks.ready) as urls:
         assert await fetch(urls["probes"] + "/readyz/backlog") == (500, "internal server error: too long\n")
-
-
-async def test_what_is_turned_off_is_not_served(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    manager, metrics = await built()
-    async with served(monitoring(), manager, metrics, client_of("https://api.invalid").access):
-        assert not caplog.messages
-        assert len(manager._services) == 2, "the event recorder and the look at the loop's lag"
-    async with served(monitoring(probes=FREE), manager, metrics, client_of("https://api.invalid").access):
-        assert set(urls(caplog.messages)) == {"probes"}
+        assert set(urls) == {"probes"}
+    async with served(monitoring(), manager, metrics, access) as urls:
+        assert urls == {}
 
 
 async def test_secure_metrics_without_their_certificate_name_the_flag(tmp_path: Path) -> None:

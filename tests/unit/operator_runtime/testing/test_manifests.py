@@ -24,14 +24,14 @@ metadata: {name: b}
 """
 
 
-def test_objects_come_in_their_order_from_dicts_text_and_files(tmp_path: Path) -> None:
+def test_objects_come_in_their_order_from_dicts_text_files_and_lists(tmp_path: Path) -> None:
     file = tmp_path / "both.yaml"
     file.write_text(BOTH)
-    assert list(bodies([A, BOTH, file])) == [A, A, B, A, B]
-
-
-def test_a_list_is_its_items() -> None:
-    assert list(bodies([{"apiVersion": "v1", "kind": "List", "items": [A, B]}])) == [A, B]
+    listed = {"apiVersion": "v1", "kind": "List", "items": [A, B]}
+    assert list(bodies([A, BOTH, file, listed])) == [A, A, B, A, B, A, B]
+    file.write_text("---\nkind: Pod\n")
+    with pytest.raises(ValueError, match=r"both\.yaml, document 1: it has no apiVersion"):
+        list(bodies([file]))
 
 
 @pytest.mark.parametrize(
@@ -50,10 +50,3 @@ def test_what_is_no_object_is_named(text: str, message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the whole message is compared
         list(bodies([text]))
     assert str(caught.value) == message
-
-
-def test_the_file_of_what_is_no_object_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "wrong.yaml"
-    file.write_text("---\nkind: Pod\n")
-    with pytest.raises(ValueError, match=r"wrong\.yaml, document 1: it has no apiVersion"):
-        list(bodies([file]))

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 import pytest
 
 from operator_runtime import Operator, Program, RuntimeSettings
-from operator_runtime.testing.cluster import UNDER_TEST, SimulatedCluster
+from operator_runtime.testing.cluster import SimulatedCluster
 from operator_runtime.testing.running import OperatorEndedError, settings_of
 from tests.unit.operator_runtime.testing.greetings import CRD, set_up
 
@@ -48,20 +48,15 @@ async def ended(running: AbstractAsyncContextManager[Operator], error: Exception
 # Settings
 
 
-def test_a_test_watches_all_namespaces_and_takes_no_port() -> None:
-    settings = settings_of(UNDER_TEST, RuntimeSettings, {})
-    assert settings.watch_namespaces == ()
-    assert (settings.health_probe_bind_address, settings.metrics_bind_address) == ("0", "0")
-    assert settings.operator_name == "operator-under-test"
-    assert not settings.leader_elect
-
-
-def test_what_a_test_says_wins_and_no_variable_has_a_say(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_test_watches_all_namespaces_takes_no_port_and_no_variable_has_a_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHELLS_WORKERS", "3")
     monkeypatch.setenv("SHELLS_REQUEST_TIMEOUT_S", "20")
     monkeypatch.setenv("WATCH_NAMESPACE", "elsewhere")
     settings = settings_of(Program("shells", "1"), RuntimeSettings, {"workers": 5})
     assert (settings.workers, settings.request_timeout_s, settings.watch_namespaces) == (5, 30.0, ())
+    assert (settings.health_probe_bind_address, settings.metrics_bind_address) == ("0", "0")
+    assert settings.operator_name == "shells"
+    assert not settings.leader_elect
 
 
 # Its life

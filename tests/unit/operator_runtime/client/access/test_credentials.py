@@ -186,14 +186,6 @@ async def test_a_401_that_brings_the_same_token_is_no_reason_to_try_again(bench:
     assert bench.source.runs == 2
 
 
-async def test_nothing_can_be_renewed_about_a_token_in_the_configuration() -> None:
-    credentials = ClusterCredentials(StaticIdentity(bearer("t")), None)
-    assert await credentials.headers() == {"Authorization": "Bearer t"}
-    assert not await credentials.refresh(1.0)
-    assert credentials.ssl_context() is None
-    assert credentials.ssl_generation == 0
-
-
 async def test_an_unreadable_or_emptied_token_file_keeps_the_last_good_token(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("  one \n")
@@ -252,9 +244,12 @@ async def test_a_401_reads_a_rotated_client_certificate_before_its_time(tmp_path
     assert credentials.ssl_generation == generation + 1
 
 
-def test_no_repr_shows_a_credential() -> None:
+async def test_nothing_can_be_renewed_about_a_token_in_the_configuration_and_no_repr_shows_a_credential() -> None:
     identity = Identity(bearer(SECRET), make_authority().issue("jane"))
     credentials = ClusterCredentials(StaticIdentity(bearer(SECRET)), None)
+    assert await credentials.headers() == {"Authorization": f"Bearer {SECRET}"}
+    assert not await credentials.refresh(1.0)
+    assert (credentials.ssl_context(), credentials.ssl_generation) == (None, 0)
     access = ClusterAccess("https://a", None, "context a", credentials, f"http://u:{SECRET}@p")
     for value in (identity, identity.certificate, access, credentials, Pem("key", SECRET.encode())):
         assert SECRET not in repr(value)

@@ -68,12 +68,6 @@ def test_a_namespace_that_is_none_is_refused(directory: Path, content: bytes) ->
         load(directory)
 
 
-async def test_files_that_nobody_can_look_at_are_named_when_they_are_read(tmp_path: Path) -> None:
-    access = load(tmp_path / ("a" * 300))
-    with pytest.raises(AuthenticationUnavailable, match=r"token file .*cannot be read .File name too long"):
-        await access.credentials.headers()
-
-
 def test_the_namespace_is_the_pods_and_may_be_missing(directory: Path) -> None:
     assert load(directory).namespace == "memcached-system"
     (directory / "namespace").unlink()
@@ -101,9 +95,11 @@ async def test_the_authority_is_read_again_at_once_when_the_server_was_not_trust
     assert credentials.ssl_generation == generation + 1
 
 
-def test_what_is_missing_is_named(tmp_path: Path) -> None:
+async def test_what_is_missing_is_named_and_what_nobody_can_look_at_when_it_is_read(tmp_path: Path) -> None:
     assert ServiceAccount(tmp_path, {"KUBERNETES_SERVICE_HOST": "x"}).missing() == (
         f"no file {tmp_path}/token",
         f"no file {tmp_path}/ca.crt",
         "KUBERNETES_SERVICE_PORT is not set",
     )
+    with pytest.raises(AuthenticationUnavailable, match=r"token file .*cannot be read .File name too long"):
+        await load(tmp_path / ("a" * 300)).credentials.headers()

@@ -40,8 +40,10 @@ def test_a_server_of_the_authority_is_trusted_by_address_and_by_name(server: ssl
 
 
 def test_another_authoritys_server_is_refused_unless_pinned_or_insecure(server: ssl.SSLContext) -> None:
-    with pytest.raises(ssl.SSLCertVerificationError):
-        handshake(trusting(make_authority("another").pem).context(), server)
+    for tls in (trusting(make_authority("another").pem), Tls(clock=FakeClock())):  # without one, the system's are
+        assert (tls.context().verify_mode, tls.context().check_hostname) == (ssl.CERT_REQUIRED, True)
+        with pytest.raises(ssl.SSLCertVerificationError):
+            handshake(tls.context(), server)
     assert handshake(trusting(SERVER.chain).context(), server) is None
     assert handshake(trusting(insecure=True).context(), server, "other.test") is None
 
@@ -79,14 +81,11 @@ def test_a_key_is_readable_by_its_owner_alone_while_it_is_loaded(monkeypatch: py
     assert modes == [0o600]
 
 
-def test_an_encrypted_key_is_refused_without_asking_at_the_terminal() -> None:
-    with pytest.raises(AuthenticationUnavailable, match="its key is encrypted"):
-        trusting(certificate=AUTHORITY.issue("jane", passphrase=b"secret")).context()
-
-
-def test_no_place_for_the_temporary_file_is_said_with_the_remedy(
+def test_no_place_for_the_temporary_file_and_an_encrypted_key_are_said_with_the_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with pytest.raises(AuthenticationUnavailable, match="its key is encrypted"):  # nobody is asked at the terminal
+        trusting(certificate=AUTHORITY.issue("jane", passphrase=b"secret")).context()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     with pytest.raises(AuthenticationUnavailable, match=r"no temporary file for it in .*gone .*set TMPDIR"):
         trusting(certificate=AUTHORITY.issue("jane")).context()
@@ -151,11 +150,3 @@ def test_a_file_missing_at_the_start_is_named(tmp_path: Path) -> None:
         tls.context()
     (tmp_path / "ca.crt").write_bytes(AUTHORITY.pem)
     assert tls.context().verify_mode == ssl.CERT_REQUIRED
-
-
-def test_without_an_authority_the_systems_are_trusted(server: ssl.SSLContext) -> None:
-    context = Tls(clock=FakeClock()).context()
-    assert context.verify_mode == ssl.CERT_REQUIRED
-    assert context.check_hostname
-    with pytest.raises(ssl.SSLCertVerificationError):
-        handshake(context, server)
