@@ -282,8 +282,9 @@ def test_the_default_of_a_spec_with_rules_is_written_out_for_the_rules_to_hold_o
         a=(int, Field(default=1, description="A.")),
         b=(int, Field(default=2, description="B.")),
         c=(int | None, Field(default=None, description="C.")),
+        d=(list[int], Field(default=[3], description="D.")),
     )
-    assert root_of(widget(spec=ruled))["properties"]["spec"]["default"] == {"a": 1, "b": 2}
+    assert root_of(widget(spec=ruled))["properties"]["spec"]["default"] == {"a": 1, "b": 2, "d": [3]}
 
 
 def test_the_rules_of_the_name_stand_in_the_schema_of_metadata() -> None:

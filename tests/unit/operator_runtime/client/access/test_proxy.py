@@ -43,6 +43,7 @@ def test_the_variable_for_the_scheme_is_used_but_never_for_the_loopback(
         ("https://api.example.com:6443", "example.com:443", False),
         ("https://api.example.com", ",", False),
         ("https://10.96.0.1", "10.0.0.0/8", True),
+        ("https://10.96.0.1", "10.1.0.0/16", False),
         ("https://10.96.0.1", "10.0.0.0/99", False),
         ("https://10.96.0.1", "10.96.0.1", True),
         ("https://10.96.0.1:6443", "10.96.0.1:443", False),
