@@ -70,7 +70,11 @@ def problems(resource: Resource, new: Json, subresource: str = "") -> list[Cause
     found = []
     for path in (paths.status_replicas, *([paths.spec_replicas] if subresource != "status" else [])):
         value = _value(new, path)
-        if value is not None and (type(value) is not int or not 0 <= value <= causes.MAX_INT32):
+        if isinstance(value, float):
+            found.append(
+                causes.invalid(path, 0, f"{path} accessor error: {value:g} is of the type float64, expected int64")
+            )
+        elif value is not None and (type(value) is not int or not 0 <= value <= causes.MAX_INT32):
             negative = isinstance(value, int) and value < 0
             why = "should be a non-negative integer" if negative else f"should be {causes.MAX_INT32} at most"
             found.append(causes.invalid(path, value, why))

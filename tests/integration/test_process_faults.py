@@ -180,6 +180,8 @@ class TestApiServer:
 
 
 class TestRotation:
+    @pytest.mark.core
+    @pytest.mark.cluster("kubernetes")  # the simulator binds tokens to nothing
     def test_a_new_token_is_read_when_the_old_one_is_revoked(self, kubectl: Kubectl, operators: Operators) -> None:
         folder = account_with_role(kubectl, operator_rules())
         for number in ("first", "second"):
