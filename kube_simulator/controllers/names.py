@@ -1,6 +1,6 @@
 """The names of custom resources: whether a CRD is given those that it asks for, as two may not have the same.
 
-Differs from Kubernetes: it is given all of them or, where one is taken, none, and keeps those that it had.
+Differs from Kubernetes: a CRD is given all of its names or, where one is taken, none, and keeps those that it had.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Differs from Kubernetes: cluster addresses and node ports are derived from the Service's namespace and name, so that
 two Services may (rarely) come to have the same; what has had ports on nodes, or is to lead elsewhere, cannot change its
-type (501); one family of addresses, IPv4, is served, and nothing routes to it. Of
-ports and selectors the shape alone is checked, and any cluster address may be asked for.
+type (501); one family of addresses, IPv4, is served, and nothing routes to it. Of ports and selectors the shape alone
+is checked, and any cluster address may be asked for.
 """
 
 from __future__ import annotations
