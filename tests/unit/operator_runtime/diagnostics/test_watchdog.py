@@ -53,14 +53,6 @@ def test_the_authors_lines_are_blamed(stack: list[str], blames: list[str]) -> No
     assert shown(*stack) == blames
 
 
-def test_the_stack_of_a_thread_that_has_ended_is_empty() -> None:
-    thread = threading.Thread(target=lambda: None)
-    thread.start()
-    thread.join()
-    assert list(stack_of(thread.ident)) == []
-    assert stack_of(threading.get_ident())[-2].name == "test_the_stack_of_a_thread_that_has_ended_is_empty"
-
-
 class World:
     """A loop that is due at a time, and the thread that looks at it when the detector says so."""
 
@@ -181,7 +173,7 @@ async def test_a_loop_that_is_held_up_is_observed_with_by_how_much(monkeypatch: 
     assert lags == pytest.approx([0.0, 3.0])
 
 
-async def test_it_ends_with_its_thread() -> None:
+async def test_it_ends_with_its_thread_of_which_no_stack_is_left() -> None:
     others = set(threading.enumerate())  # that of another test may be on its way out
     watchdog = EventLoopWatchdog(after_s=AFTER_S)
     running = asyncio.create_task(watchdog.run())
@@ -191,6 +183,8 @@ async def test_it_ends_with_its_thread() -> None:
     await asyncio.wait_for(running, DEADLINE_S)
     await asyncio.to_thread(thread.join, DEADLINE_S)
     assert not thread.is_alive()
+    assert list(stack_of(thread.ident)) == []
+    assert stack_of(threading.get_ident())[-2].name == "test_it_ends_with_its_thread_of_which_no_stack_is_left"
 
 
 def test_the_stalled_loop_need_not_be_the_main_threads(heard: Log) -> None:

@@ -186,19 +186,20 @@ class TestConfigure:
                 getattr(logging.getLogger(name), severity)("x")
             assert [json.loads(line)["level"] for line in stream.getvalue().splitlines()] == expected
 
-    def test_the_packages_of_the_operator_are_not_libraries(self) -> None:
-        stream = io.StringIO()
-        logs.configure(
-            log_format="text",
-            level="info",
-            current_reconcile=lambda: None,
-            own_packages=("sample_operator", "sample_operator.parts"),
-            stream=stream,
-        )
+    def test_the_packages_of_the_operator_are_not_libraries_and_lines_go_to_standard_error(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        own = ("sample_operator", "sample_operator.parts")
+        logs.configure(log_format="text", level="info", current_reconcile=lambda: None, own_packages=own)
         for name in ("sample_operator.parts.making", "sample_operator.samples", OWN, "sample_operators"):
             logging.getLogger(name).info("x")
-        written = [line.split()[2] for line in stream.getvalue().splitlines()]
-        assert written == ["making:", "samples:", "memcached.reconciler:"]
+        captured = capsys.readouterr()
+        assert [line.split()[2] for line in captured.err.splitlines()] == [
+            "making:",
+            "samples:",
+            "memcached.reconciler:",
+        ]
+        assert captured.out == ""
 
     def test_a_second_call_replaces_the_first_and_the_handlers_of_others_stay(self) -> None:
         foreign = logging.NullHandler()
@@ -236,13 +237,6 @@ class TestConfigure:
             written = configured(stream(), log_format=log_format, environ=environ)
             logging.getLogger(OWN).info("x")
             assert ("\x1b[" in written.getvalue()) is shown
-
-    def test_standard_error_is_where_lines_go(self, capsys: pytest.CaptureFixture[str]) -> None:
-        logs.configure(log_format="text", level="info", current_reconcile=lambda: None)
-        logging.getLogger(OWN).info("here")
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert captured.err.endswith(": here\n")
 
 
 class TestUnwritable:

@@ -129,21 +129,20 @@ async def test_a_family_that_cannot_be_written_goes_alone_and_is_told_once(
     assert line.endswith(" It is missing.")
 
 
-async def test_each_path_has_metrics_of_its_own() -> None:
-    scrapes = Scrapes(metrics(1), further={"/metrics/shops": metrics(2)})
-    own = await scrapes.answer(HttpRequest("GET", "/metrics"))
-    shops = await scrapes.answer(HttpRequest("GET", "/metrics/shops"))
-    assert (own.body.count(b"\ndepth{"), shops.body.count(b"\ndepth{")) == (1, 2)
-    answer = await scrapes.answer(HttpRequest("GET", "/metrics/shop"))
-    assert (answer.status, answer.body) == (404, b"there is /metrics and /metrics/shops here\n")
-
-
-async def test_whoever_waits_for_one_path_is_not_answered_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scrape, "_AT_ONCE", 0)
+@pytest.mark.parametrize("waits", [False, True])
+async def test_each_path_has_metrics_of_its_own_also_for_whoever_waits_for_one(
+    monkeypatch: pytest.MonkeyPatch, waits: bool
+) -> None:
+    if waits:
+        monkeypatch.setattr(scrape, "_AT_ONCE", 0)
     scrapes = Scrapes(metrics(1), further={"/metrics/shops": metrics(2)})
     paths = ["/metrics", "/metrics/shops"] * 5
     answers = await asyncio.gather(*(scrapes.answer(HttpRequest("GET", path)) for path in paths))
     assert [answer.body.count(b"\ndepth{") for answer in answers] == [1, 2] * 5
+    answer = await scrapes.answer(HttpRequest("GET", "/metrics/shop"))
+    assert (answer.status, answer.body) == (404, b"there is /metrics and /metrics/shops here\n")
+    answer = await Scrapes(metrics()).answer(HttpRequest("GET", "/"))
+    assert (answer.status, answer.body) == (404, b"there is /metrics here\n")
 
 
 class Held(list[Sample]):

@@ -237,10 +237,17 @@ def told(given: Mapping[str, str]) -> list[object]:
     return answer
 
 
-async def test_an_exec_plugin_beside_the_kubeconfig_runs_once_and_again_after_a_401(tmp_path: Path) -> None:
-    clock = FakeClock()
-    credentials = load(tmp_path, user=exec_user(tmp_path), environ=dict(os.environ), clock=clock).credentials
-    assert told(await credentials.headers()) == [1, {"interactive": False}, ["get", "token"]]
+@pytest.mark.parametrize(
+    ("mode", "terminal", "interactive"),
+    [("IfAvailable", False, False), ("Never", True, False), ("IfAvailable", True, True), ("Always", True, True)],
+)
+async def test_an_exec_plugin_beside_the_kubeconfig_runs_once_and_again_after_a_401_and_may_ask_at_a_terminal(
+    tmp_path: Path, mode: str, terminal: bool, interactive: bool
+) -> None:
+    clock, user = FakeClock(), exec_user(tmp_path, interactiveMode=mode)
+    access = load(tmp_path, user=user, environ=dict(os.environ), clock=clock, terminal=terminal)
+    credentials = access.credentials
+    assert told(await credentials.headers()) == [1, {"interactive": interactive}, ["get", "token"]]
     clock.advance(3600)
     assert told(await credentials.headers())[0] == 1
     clock.advance(1)
@@ -270,15 +277,6 @@ async def test_provide_cluster_info_hands_over_the_cluster_with_its_authority_re
             "config": {"audience": "x"},
         },
     }
-
-
-@pytest.mark.parametrize(("mode", "interactive"), [("Never", False), ("IfAvailable", True), ("Always", True)])
-async def test_at_a_terminal_the_plugin_may_ask_unless_its_mode_is_never(
-    tmp_path: Path, mode: str, interactive: bool
-) -> None:
-    user = exec_user(tmp_path, interactiveMode=mode)
-    access = load(tmp_path, user=user, environ=dict(os.environ), terminal=True)
-    assert told(await access.credentials.headers())[1] == {"interactive": interactive}
 
 
 async def test_the_fields_usual_reader_reads_the_same_file_alike(tmp_path: Path) -> None:
