@@ -8,13 +8,7 @@ import pytest
 from prometheus_client import Counter
 from prometheus_client.metrics_core import GaugeMetricFamily
 
-from operator_runtime import (
-    ObjectKey,
-    Operator,
-    Program,
-    Result,
-    plain,
-)
+from operator_runtime import ObjectKey, Operator, Program, Result, plain
 from operator_runtime.from_settings import election_config
 from operator_runtime.owned.contention import REPAIRS
 from tests.unit.operator_runtime.client.client_support import client_of
@@ -76,9 +70,7 @@ def test_the_lock_of_its_leader_is_the_settings_or_bears_the_operators_name() ->
     assert election_config(settings(), PROGRAM) is None
 
 
-def test_an_operator_that_has_nothing_to_do_says_so_and_others_have_their_workers(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_an_operator_without_a_controller_says_so_and_others_have_workers(caplog: pytest.LogCaptureFixture) -> None:
     operator_of().finish()
     assert "has no controller and will do nothing" in caplog.text
     caplog.clear()

@@ -183,11 +183,7 @@ GONE, RELEASED = OwnWrites.expect_gone, OwnWrites.expect_released
     ],
 )
 def test_a_key_waits_until_what_it_deleted_is_going_and_what_it_released_leaves(
-    at: Fixture,
-    expect: Expect,
-    held: Doomed,
-    shown: Doomed | None,
-    waits: bool,
+    at: Fixture, expect: Expect, held: Doomed, shown: Doomed | None, waits: bool
 ) -> None:
     at.doomed.put(held)
     expect(at.writes, KEY, "Doomed", "u1")

@@ -12,12 +12,7 @@ import pytest
 
 from operator_runtime.client.answers import ERROR_BODY_S
 from operator_runtime.client.api_client import ApiClient
-from operator_runtime.client.errors import (
-    AnswerTooLong,
-    ServerError,
-    StreamStalled,
-    Unreachable,
-)
+from operator_runtime.client.errors import AnswerTooLong, ServerError, StreamStalled, Unreachable
 from tests.unit.operator_runtime.client.client_support import (
     DEADLINE_S,
     PATH,
@@ -230,9 +225,7 @@ async def test_an_error_that_does_not_end_in_time_is_told_as_far_as_it_came(ask:
 
 
 @BOTH
-async def test_an_error_that_breaks_off_is_told_as_far_as_it_came(
-    ask: Ask,
-) -> None:
+async def test_an_error_that_breaks_off_is_told_as_far_as_it_came(ask: Ask) -> None:
     async def act(peer: Peer) -> None:
         await peer.send(BAD_GATEWAY + b"64\r\nno server is up")
         peer.close()

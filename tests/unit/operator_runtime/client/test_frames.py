@@ -8,14 +8,7 @@ import msgspec
 import pytest
 
 from operator_runtime.client.errors import Expired, KubeError, MalformedAnswer, ServerError
-from operator_runtime.client.frames import (
-    FrameMetadata,
-    frame_of,
-    metadata_of,
-    object_of,
-    page_of,
-    refusal_of,
-)
+from operator_runtime.client.frames import FrameMetadata, frame_of, metadata_of, object_of, page_of, refusal_of
 from tests.unit.operator_runtime.client.watch_support import event, status
 from tests.unit.things import thing
 
@@ -69,9 +62,7 @@ _sized = msgspec.json.Decoder(Sized).decode
 @pytest.mark.parametrize(
     "answer", [b'{"metadata":{"name":"a"},"si', b'{"error":"log in first"}', b"{}", b'{"a":"\xff"}']
 )
-def test_an_answer_that_is_no_object_is_malformed_and_one_that_its_kind_cannot_read_the_objects_own_affair(
-    answer: bytes,
-) -> None:
+def test_what_is_no_object_is_malformed_and_what_its_kind_cannot_read_is_the_objects_affair(answer: bytes) -> None:
     with pytest.raises(MalformedAnswer, match="not an object of the API: "):
         object_of(_sized, answer)
     with pytest.raises(msgspec.ValidationError, match="Expected `int`"):

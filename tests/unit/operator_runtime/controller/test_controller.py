@@ -172,9 +172,7 @@ async def test_only_errors_that_say_nothing_about_the_object_keep_the_backoff_sh
         assert queue.core.next_deadline() == clock.now + longest_s
 
 
-async def test_a_reconcile_that_takes_too_long_is_cancelled_counted_and_retried(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_reconcile_that_takes_too_long_is_cancelled_and_retried(caplog: pytest.LogCaptureFixture) -> None:
     config = ControllerConfig(reconcile_timeout_s=0.005)
     async with playing(Reconciler(never), config=config) as (_, outcomes):
         assert await outcomes.wait_for(2) == [Outcome.TIMEOUT, Outcome.SUCCESS]

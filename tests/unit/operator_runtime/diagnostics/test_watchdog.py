@@ -125,9 +125,7 @@ def test_after_an_hour_without_a_stall_the_next_ones_are_told_as_at_first(world:
     assert world.stall() is not None
 
 
-def test_a_process_that_was_stopped_as_a_whole_has_not_stalled_unless_its_loop_does_not_run_then_either(
-    world: World,
-) -> None:
+def test_a_process_that_was_stopped_as_a_whole_has_not_stalled_unless_its_loop_goes_on_so(world: World) -> None:
     assert world.wake(late_s=60.0) is None
     world.turn(0.1)
     assert world.wake() is None

@@ -175,9 +175,7 @@ async def test_who_stands_by_may_not_write_and_leaves_the_lease_alone(at: World)
 
 
 @pytest.mark.parametrize("turns", [False, True])
-async def test_renewal_goes_on_while_the_operators_event_loop_hangs_and_for_ever_where_it_turns(
-    at: World, turns: bool
-) -> None:
+async def test_renewal_goes_on_while_the_event_loop_hangs_and_for_ever_where_it_turns(at: World, turns: bool) -> None:
     ahead_s = 0.0
     limit: dict[str, Any] = {} if turns else {"hang_limit_s": math.inf}
     async with stood(at, clock=lambda: awake_or_asleep() + ahead_s, **limit) as standing:

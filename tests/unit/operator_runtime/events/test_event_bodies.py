@@ -7,13 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from operator_runtime.events.event_bodies import (
-    Event,
-    ObjectReference,
-    event_name,
-    event_of,
-    series_patch,
-)
+from operator_runtime.events.event_bodies import Event, ObjectReference, event_name, event_of, series_patch
 from tests.unit.operator_runtime.events.recorder_support import NOW_NS, SHOP
 
 

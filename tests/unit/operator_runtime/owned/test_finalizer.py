@@ -278,9 +278,7 @@ def test_a_name_that_the_server_would_not_take_is_refused(at: Fixture, name: str
         Finalizer(name, at.client, DEPLOYMENTS, at.cleanup, events=at.events)
 
 
-async def test_a_cleanup_that_is_no_coroutine_or_gives_back_something_else_is_named_and_the_object_stays(
-    at: Fixture,
-) -> None:
+async def test_a_cleanup_that_is_none_or_gives_back_something_else_is_named_and_the_object_stays(at: Fixture) -> None:
     async def careless(obj: PlainObject) -> object:
         return True
 

@@ -178,9 +178,7 @@ async def test_one_that_is_being_deleted_is_left_to_it(at: Keeping) -> None:
     assert await at.client.get(CONFIG_MAPS, WORDS) == going
 
 
-async def test_a_successor_is_not_taken_for_the_one_that_was_seen_and_is_then_put_right_by_the_same_write(
-    at: Keeping,
-) -> None:
+async def test_a_successor_is_not_taken_for_the_one_that_was_seen_and_then_put_right(at: Keeping) -> None:
     seen = await at.keep(at.words(a="1"))
     await at.client.delete(CONFIG_MAPS, seen)
     successor = await at.keep(at.words(a="1"))

@@ -111,9 +111,7 @@ class TestReplacing:
         assert delete.await_count == 2
         assert [change.deleted for change in at.changes] == [False]
 
-    async def test_what_is_made_anew_counts_as_nobody_elses_doing_unless_another_deletes_it(
-        self, replacing: Keeping
-    ) -> None:
+    async def test_what_is_made_anew_is_nobody_elses_doing_unless_another_deletes_it(self, replacing: Keeping) -> None:
         at = replacing
         at.cached(await at.keep(at.words(a="0")))
         for turn in range(1, 2 * REPAIRS):

@@ -41,9 +41,7 @@ def test_lines_logged_by_the_operator_have_the_format_that_was_asked_for(capsys:
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_it_runs_on_uvloop_where_there_is_one_and_else_on_asyncios_loop(
-    monkeypatch: pytest.MonkeyPatch, there: bool
-) -> None:
+def test_it_runs_on_uvloop_where_there_is_one_and_else_on_asyncio(monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
     uvloop = pytest.importorskip("uvloop")
     if not there:
         monkeypatch.setitem(sys.modules, "uvloop", None)

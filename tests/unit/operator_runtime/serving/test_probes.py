@@ -12,15 +12,7 @@ from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import Store
 from operator_runtime.client.resources import PODS
 from operator_runtime.serving.http_messages import HttpRequest, HttpResponse
-from operator_runtime.serving.probes import (
-    RECONNECT_GRACE_S,
-    Check,
-    Checks,
-    Probe,
-    Probes,
-    ping,
-    watch_check,
-)
+from operator_runtime.serving.probes import RECONNECT_GRACE_S, Check, Checks, Probe, Probes, ping, watch_check
 from operator_runtime.testing.clock import START_S, FakeClock
 from tests.unit.things import Thing, decode
 

@@ -17,12 +17,7 @@ from cryptography import x509
 from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
 from operator_runtime.serving.http_server import HttpServer, ListenAddress, ServingError
 from operator_runtime.serving.self_signed import self_signed
-from operator_runtime.serving.serving_tls import (
-    CERTIFICATE_FILE,
-    KEY_FILE,
-    CertificateFiles,
-    self_signed_context,
-)
+from operator_runtime.serving.serving_tls import CERTIFICATE_FILE, KEY_FILE, CertificateFiles, self_signed_context
 from tests.unit.operator_runtime.series import series
 
 FLAG = "--cert-dir"

@@ -71,7 +71,7 @@ async def test_sleepers_wake_in_the_order_of_their_ends(clock: FakeClock, sleepe
     sleepers.tasks[-1].cancel()
 
 
-async def test_a_sleeper_sleeps_again_from_the_new_time_and_no_more_when_cancelled(
+async def test_a_sleeper_sleeps_again_from_the_new_time_and_not_when_cancelled(
     clock: FakeClock, sleepers: Sleepers
 ) -> None:
     sleepers.start("loop", 1.0, 1.0)

@@ -160,9 +160,7 @@ def test_proxy_url_goes_before_the_environments_and_socks_is_refused(tmp_path: P
         ("stranger", r"context stranger of ~/config names the user 'gone', .*known: u"),
     ],
 )
-def test_a_context_that_is_not_there_or_names_what_is_not_there_is_explained(
-    tmp_path: Path, context: str, said: str
-) -> None:
+def test_a_context_that_is_not_there_or_names_what_is_not_is_explained(tmp_path: Path, context: str, said: str) -> None:
     with pytest.raises(NoClusterAccess, match=said):
         load(tmp_path, context=context, user={})
 

@@ -91,9 +91,7 @@ def test_no_place_for_the_temporary_file_and_an_encrypted_key_are_said_with_the_
         trusting(certificate=AUTHORITY.issue("jane")).context()
 
 
-def test_a_plugins_certificate_goes_before_the_configured_one_and_another_is_a_new_generation(
-    server: ssl.SSLContext,
-) -> None:
+def test_a_plugins_certificate_goes_first_and_another_one_is_a_new_generation(server: ssl.SSLContext) -> None:
     tls, first = trusting(certificate=AUTHORITY.issue("jane")), AUTHORITY.issue("plugin")
     for _ in range(2):
         tls.update(first)
