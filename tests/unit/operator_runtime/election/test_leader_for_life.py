@@ -119,11 +119,6 @@ async def test_the_second_waits_until_the_garbage_collector_has_freed_it(
     ]
 
 
-async def test_a_container_that_starts_anew_in_the_leaders_pod_leads_on(server: Server) -> None:
-    server.led_by("me")
-    await election(server).elected()
-
-
 @pytest.mark.parametrize(
     ("phase", "reason", "why"),
     [("Failed", "Evicted", "Evicted"), ("Failed", "", "Failed"), ("Succeeded", "", "Succeeded")],
@@ -198,8 +193,9 @@ async def test_a_pod_that_is_not_there_is_asked_for_by_its_variable(
     assert "there is no pod me in namespace ops; set POD_NAME to this pod's name" in caplog.text
 
 
-async def test_a_server_that_is_away_is_waited_for(server: Server) -> None:
+async def test_a_server_that_is_away_is_waited_for_and_a_container_that_starts_anew_leads_on(server: Server) -> None:
     server.refusals["POST"] = [Unreachable("away")]
-    standing = election(server, lambda: None)
-    await standing.elected()
-    standing.may_write()
+    for waits in ([lambda: None], []):
+        standing = election(server, *waits)
+        await standing.elected()
+        standing.may_write()

@@ -40,6 +40,8 @@ class TestAnOperatorsSettings:
         by_name = {option.name: option for option in SCHEMA.options}
         assert load_settings({}).operator_name == "sample-operator"
         assert by_name["operator_name"].default == "sample-operator"
+        foreign = [o.variable for o in SCHEMA.options if not o.variable.startswith("SAMPLE_OPERATOR_")]
+        assert foreign == ["KUBECONFIG", "WATCH_NAMESPACE", "OPERATOR_NAME"], "those of all"
         assert by_name["workers"].variable == "SAMPLE_OPERATOR_WORKERS"
         assert by_name["leader_elect_id"].default == "the operator's name and `-lock`: sample-operator-lock"
 
@@ -54,12 +56,11 @@ class TestAnOperatorsSettings:
         assert default == "a9b2e162.example.com"
         assert named.load({}, {"SAMPLE_OPERATOR_LEADER_ELECT_ID": "other"}).leader_elect_id == "other"
 
-    def test_no_variable_but_those_of_all_lacks_its_prefix(self) -> None:
-        foreign = [o.variable for o in SCHEMA.options if not o.variable.startswith("SAMPLE_OPERATOR_")]
-        assert foreign == ["KUBECONFIG", "WATCH_NAMESPACE", "OPERATOR_NAME"]
 
-
-def test_a_flag_wins_over_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flag_wins_over_its_variable_which_is_matched_in_upper_case_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("workers", "2")
+    monkeypatch.setenv("sample_operator_workers", "2")
+    assert load_settings({}).workers == 16
     monkeypatch.setenv("SAMPLE_OPERATOR_WORKERS", "3")
     assert load_settings({}).workers == 3
     assert load_settings({"workers": "4"}).workers == 4
@@ -89,12 +90,6 @@ def test_each_variable_sets_its_field(
 ) -> None:
     monkeypatch.setenv(variable, text)
     assert getattr(load_settings({}), field) == value
-
-
-def test_variables_are_matched_in_upper_case_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("workers", "3")
-    monkeypatch.setenv("sample_operator_workers", "3")
-    assert load_settings({}).workers == 16
 
 
 class TestWatchNamespaces:
@@ -153,6 +148,7 @@ class TestWrongValues:
         [
             ("workers", "0", "a whole number from 1 to 256"),
             ("workers", "257", "a whole number from 1 to 256"),
+            ("leader_elect_lease_duration_s", "15.5s", "a whole number from 1 to 3600"),
             ("workers", "1.5", "a whole number from 1 to 256"),
             ("workers", "", "a whole number from 1 to 256"),
             ("reconcile_timeout_s", "nan", "a number from 1 to 3600"),
@@ -211,9 +207,6 @@ class TestLeaderElection:
     @pytest.mark.parametrize("name", ["UPPER", "-lock", "a..b", "x" * 254])
     def test_a_name_that_no_lease_can_have_is_refused(self, name: str) -> None:
         assert problems_of(leader_elect_id=name)[0].startswith(f"--leader-elect-id: {name!r} is not allowed")
-
-    def test_a_lease_has_whole_seconds(self) -> None:
-        assert problems_of(leader_elect_lease_duration_s="15.5s")[0].endswith("a whole number from 1 to 3600")
 
 
 @pytest.mark.parametrize(

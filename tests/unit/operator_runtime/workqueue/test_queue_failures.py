@@ -46,12 +46,6 @@ def test_forget_makes_the_next_failure_a_first_one(queue: WorkQueue[str]) -> Non
     assert queue.fail("a") == 1.0
 
 
-def test_an_event_during_a_backoff_runs_the_key_at_once(queue: WorkQueue[str]) -> None:
-    fail_once(queue)
-    queue.add("a")
-    assert queue.get_nowait() == "a"
-
-
 def test_early_attempts_that_fail_neither_count_nor_move_the_scheduled_retry(
     queue: WorkQueue[str], clock: FakeClock
 ) -> None:
@@ -79,11 +73,17 @@ def test_an_early_attempt_that_ends_after_the_scheduled_time_stands_for_it(
     assert queue.failures("a") == 2
 
 
-def test_an_event_during_a_failing_attempt_runs_the_key_again_at_once(queue: WorkQueue[str]) -> None:
+@pytest.mark.parametrize("during_the_attempt", [True, False])
+def test_an_event_during_a_failing_attempt_or_a_backoff_runs_the_key_at_once(
+    queue: WorkQueue[str], during_the_attempt: bool
+) -> None:
     hand_out(queue, "a")
-    queue.add("a")
+    if during_the_attempt:
+        queue.add("a")
     queue.fail("a")
     queue.done("a")
+    if not during_the_attempt:
+        queue.add("a")
     assert queue.get_nowait() == "a"
 
 
