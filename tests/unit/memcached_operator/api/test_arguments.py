@@ -52,6 +52,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["word"], f'[0]: {ALONE}, got "word"'),
     (["--", "-v"], f'[1]: {ALONE}, got "-v"'),
     (["-R", "20", "30"], f'[2]: {ALONE}, got "30"'),
+    (["-R 50"], '[0]: must contain -R and its value as two words, got "-R 50"'),
     (["-vR"], '[0]: must be followed by the value of -R, got "-vR"'),
     (["--disable-cas=1"], '[0]: must be --disable-cas without a value, got "--disable-cas=1"'),
     (["-R", "-v"], '[1]: must set -R to a whole number from 1 to 2147483647, got "-v"'),

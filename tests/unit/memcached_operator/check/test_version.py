@@ -22,6 +22,7 @@ def answer(major: str, minor: str, name: str = "") -> bytes:
         (answer("1", "29", "v1.29.15"), Verdict.WRONG, "Kubernetes v1.29.15 is too old"),
         (answer("1", "9"), Verdict.WRONG, "Kubernetes v1.9 is too old"),
         (b"{}", Verdict.UNKNOWN, "does not report"),
+        (b"<html>", Verdict.UNKNOWN, "does not report"),
     ],
 )
 def test_a_release_is_judged_by_its_numbers(body: bytes, verdict: Verdict, words: str) -> None:

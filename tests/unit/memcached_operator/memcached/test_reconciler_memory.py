@@ -25,6 +25,7 @@ from tests.unit.memcached_operator.memcached.running_servers import (
     stateful_set,
     template_of,
 )
+from tests.unit.memcached_operator.memcached.support import NAME
 from tests.unit.memcached_operator.memcached.world import DELAY_S, KEY, World
 
 WRITE, RESIZES = "strategic_merge_patch StatefulSet", [RESIZE] * 3
@@ -98,6 +99,22 @@ async def test_where_no_new_pod_could_be_made_either_servers_stay_as_they_are(na
     assert not {"NotResized", "Replacing"} & set(reasons(named))
     assert await sent(named) == [*RESIZES, WRITE]
     assert named.condition("Ready") == ("True", "AllServersReady")
+
+
+async def test_a_missing_right_to_read_pods_is_no_quota_and_the_servers_are_replaced(named: World) -> None:
+    refusal = Forbidden(403, "Forbidden", 'pods "a" is forbidden: cannot get resource "pods"')
+    named.api.refuse("get", "Pod", *[refusal] * 3)
+    more(named)
+    assert await sent(named) == [WRITE, EVICT]
+    assert all("cannot get" in each.note for each in named.recorder.events if each.reason == "NotResized")
+
+
+async def test_a_pod_that_goes_before_it_is_resized_says_nothing_of_the_cluster(named: World) -> None:
+    gone = [NotFound(404, "NotFound", f'pods "{NAME}-{ordinal}" not found') for ordinal in range(3)]
+    named.api.refuse("strategic_merge_patch/resize", "Pod", *gone)
+    more(named)
+    await sent(named)
+    assert "NotResized" not in reasons(named)
 
 
 async def test_a_node_without_room_is_given_time_and_then_the_server_moves(named: World) -> None:

@@ -38,68 +38,50 @@ def test_every_reason_is_told() -> None:
     assert all(f"| `{reason}` |" in page for reason in Reason)
 
 
+DEPLOYMENTS = [
+    *(None, FRESH, DEPLOYING, ROLLED_OUT, SCALED, UPDATED, deployment_of(deadline_exceeded="too late")),
+    *(deployment_of(create_failure=each) for each in (EXCEEDED, "not allowed")),
+]
+# What bears a problem's reason in the reconciler.
+BLOCKING = [
+    Problem(reason, "words")
+    for reason in set(Reason) - {Reason.COMPLETE, Reason.DEADLINE_EXCEEDED, Reason.ROLLOUT_PAUSED}
+    if ("Progressing", "False", reason) in TOLD
+]
+BESIDE = [
+    Problem(reason, "words", blocking=False)
+    for reason in (
+        *(Reason.CONFLICTING_DISRUPTION_BUDGET, Reason.ROLLOUT_STUCK, Reason.SECRET_NOT_FOUND),
+        *(Reason.CERTIFICATE_INVALID, Reason.PASSWORDS_INVALID, Reason.RELOAD_UNSUPPORTED),
+    )
+]
+# A stalled deletion is a problem of what is being deleted alone.
+TROUBLES = [
+    *(("", each) for each in (None, *BLOCKING, *BESIDE)),
+    *(("Waiting.", each) for each in (None, *BLOCKING, *BESIDE, Problem(Reason.TERMINATION_STALLED, "words"))),
+]
+
+
 def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
-    deployments = [
-        None,
-        FRESH,
-        DEPLOYING,
-        ROLLED_OUT,
-        SCALED,
-        UPDATED,
-        deployment_of(deadline_exceeded="too late"),
-        deployment_of(create_failure=EXCEEDED),
-        deployment_of(create_failure="not allowed"),
-    ]
-    # What bears a problem's reason in the reconciler.
-    # A stalled deletion is a problem of what is being deleted alone.
-    troubles = {
-        terminating: [
-            None,
-            *(
-                Problem(reason, "words")
-                for reason in Reason
-                if ("Progressing", "False", reason) in TOLD
-                and reason not in (Reason.COMPLETE, Reason.DEADLINE_EXCEEDED, Reason.ROLLOUT_PAUSED)
-            ),
-            Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, "words", blocking=False),
-            Problem(Reason.ROLLOUT_STUCK, "words", blocking=False),
-            Problem(Reason.SECRET_NOT_FOUND, "words", blocking=False),
-            Problem(Reason.CERTIFICATE_INVALID, "words", blocking=False),
-            Problem(Reason.PASSWORDS_INVALID, "words", blocking=False),
-            Problem(Reason.RELOAD_UNSUPPORTED, "words", blocking=False),
-            *([Problem(Reason.TERMINATION_STALLED, "words")] if terminating else []),
-        ]
-        for terminating in ("", "Waiting.")
-    }
     found = [pods(0), pods(3), pods(2, 1), pods(1) + pods(1, template="b")]
-    before = [NEW, look(3, pods(3))]
-    seen = {
-        (condition.type, condition.status, condition.reason)
-        for terminating in troubles
-        for size, deployment, problem, there, last in itertools.product(
-            (None, 0, 3), deployments, troubles[terminating], found, before
+    statuses = [
+        look(size, there, deployment, problem=problem, last=last, terminating=terminating)
+        for size, deployment, (terminating, problem), there, last in itertools.product(
+            (None, 0, 3), DEPLOYMENTS, TROUBLES, found, (NEW, look(3, pods(3)))
         )
         # A specification that cannot be read is a problem by itself.
         if size is not None or (problem is not None and problem.reason is Reason.INVALID_SPEC)
-        for condition in look(size, there, deployment, problem=problem, last=last, terminating=terminating).conditions
-        or ()
-    }
-    beside = [
-        look(3, pods(3), waiting="The Service is being deleted."),
-        look(3, pods(3), leaving="StatefulSet"),
-        look(3, pods(3), rollout=Rollout(stale=1), paused=True),
-        *(
-            look(3, pods(3), advice=[Problem(reason, "words")])
-            for reason in Reason
-            if ("Discouraged", "True", reason) in TOLD
-        ),
     ]
-    beside += [look(3, pods(3), heard=[Heard("a", verdict)]) for verdict in Verdict]
+    statuses += [look(3, pods(3), waiting="The Service is being deleted."), look(3, pods(3), leaving="StatefulSet")]
+    statuses.append(look(3, pods(3), rollout=Rollout(stale=1), paused=True))
+    discouraged = [reason for reason in Reason if ("Discouraged", "True", reason) in TOLD]
+    statuses += [look(3, pods(3), advice=[Problem(reason, "words")]) for reason in discouraged]
+    statuses += [look(3, pods(3), heard=[Heard("a", verdict)]) for verdict in Verdict]
     old, new = Certificate("old", 0.0, 1e10), Certificate("new", 1.0, 1e10)
     for certificates in ((old, new), (Certificate("expired", 0.0, 1.0),)):
         heard = [Heard(each.fingerprint, Verdict.ANSWERING, shown=Shown(each, 0.0)) for each in certificates]
-        beside.append(look(3, pods(3), heard=heard))
-    seen |= {(each.type, each.status, each.reason) for status in beside for each in status.conditions or ()}
+        statuses.append(look(3, pods(3), heard=heard))
+    seen = {(each.type, each.status, each.reason) for status in statuses for each in status.conditions or ()}
     # The API server says it, and nothing that is observed.
     assert seen | {("Ready", "Unknown", Reason.PENDING)} == TOLD
 

@@ -53,7 +53,9 @@ def test_the_nodes_are_the_sorted_names_of_the_pods() -> None:
 @pytest.mark.parametrize(
     ("live", "overdue"),
     [
+        ({}, True),
         ({"status": {}}, True),
+        ({"status": {"observedGeneration": "3"}}, True),
         ({"status": UNSEEN}, True),
         ({"status": {"observedGeneration": 2}}, True),
         ({"status": {"observedGeneration": 3}}, False),

@@ -55,6 +55,8 @@ def test_a_value_is_what_it_is_to_kubectl(written: str, value: object) -> None:
         ("1: a\n'1': b\n", "the key '1' occurs twice"),
         ("a: !!int 3.0\n", "mc.yaml, line 1, column 4: not valid YAML: '3.0' is not a !!int"),
         ("a: -.inf\n", "mc.yaml: contains a value that JSON cannot represent"),
+        ("a: !!map 3\n", "mc.yaml, line 1, column 4: not valid YAML: no mapping"),
+        ("a: !!bool 3\n", "not valid YAML: '3' is not a !!bool"),
         ("- a\n", "mc.yaml: is not an object"),
         ("kind: A\n---\ntext\n", "mc.yaml, document 2: is not an object"),
         ("kind: List\nitems: [a]\n", "mc.yaml, item 1: is not an object"),

@@ -75,23 +75,6 @@ async def test_a_server_that_does_not_answer_is_told_once_and_that_it_does_once(
     assert await written(running) == [WRITE_STATUS]
 
 
-async def test_a_new_leader_writes_nothing_before_it_knows_as_much(running: World) -> None:
-    hear(running, answer(), 0)
-    hear(running, SILENT, 1)
-    hear(running, SILENT, 1)
-    await written(running)
-    leader = World(asked=True)
-    leader.api.objects = running.api.objects
-    leader.show()
-    assert await written(leader) == []
-    hear(leader, answer(), 0)
-    assert await written(leader) == []
-    hear(leader, SILENT, 1)
-    hear(leader, SILENT, 1)
-    assert await written(leader) == []
-    assert leader.condition("Serving") == ("False", "NotAnswering")
-
-
 async def test_a_server_that_is_late_with_its_certificate_is_told_in_ten_minutes_without_event(running: World) -> None:
     assert running.answers is not None
     now_s = 1_800_000_000 + running.clock.now + 0.7

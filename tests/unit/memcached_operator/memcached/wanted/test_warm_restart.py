@@ -71,6 +71,10 @@ class Server:
         """As the kubelet stops a container."""
         assert self.process is not None
         self.process.terminate()
+        return self.ended()
+
+    def ended(self) -> int:
+        assert self.process is not None
         return self.process.wait(60)
 
     def memcached(self) -> int:
@@ -128,8 +132,7 @@ def test_a_server_that_is_stopped_comes_back_with_its_items(server: Server) -> N
     assert server.hits() == 100
     assert "items are lost" not in server.said
     server.asked.write_text("monday")
-    assert server.process is not None
-    assert server.process.wait(60) == 0, "a restart that is asked for ends the container, too"
+    assert server.ended() == 0, "a restart that is asked for ends the container, too"
     server.begin()
     assert server.hits() == 100
 
@@ -139,8 +142,7 @@ def test_one_that_is_killed_begins_without_items_and_says_so(server: Server) -> 
     server.begin()
     server.fill()
     os.kill(server.memcached(), signal.SIGKILL)
-    assert server.process is not None
-    assert server.process.wait(60) == 128 + signal.SIGKILL
+    assert server.ended() == 128 + signal.SIGKILL
     server.begin()
     assert server.hits() == 0
     assert "The items are lost: the former memcached ended before it could write them out." in server.said
@@ -164,8 +166,7 @@ def test_after_one_start_that_fails_on_what_was_written_the_next_one_begins_with
     server.stop()
     server.meta.write_bytes(b"\0" * 100 + b"\n")
     server.start()
-    assert server.process is not None
-    assert server.process.wait(60) > 128
+    assert server.ended() > 128
     assert "the next one begins without items" in server.said
     server.begin()
 
@@ -176,8 +177,7 @@ def test_a_start_that_fails_for_another_reason_costs_no_item(server: Server) -> 
     server.fill()
     server.stop()
     server.start("--no-such-option")
-    assert server.process is not None
-    assert 0 < server.process.wait(60) < 128
+    assert 0 < server.ended() < 128
     server.begin()
     assert server.hits() == 100
 
