@@ -48,6 +48,27 @@ OPS_DOWN = Firing(
 )
 
 
+def of_a(**values: str) -> dict[str, str]:
+    """Metrics of the pod a."""
+    return {f"{name}{{{A}}}": value for name, value in values.items()}
+
+
+def of_controller(**values: str) -> dict[str, str]:
+    return {f"{name}{{{A},{CONTROLLER}}}": value for name, value in values.items()}
+
+
+def _events(reason: str, values: str) -> dict[str, str]:
+    return {f'events_dropped_total{{{A},reason="{reason}"}}': values}
+
+
+def _longest(values: str) -> dict[str, str]:
+    return {f'workqueue_longest_running_processor_seconds{{{A},name="memcached",{CONTROLLER}}}': values}
+
+
+def _pods(metric: str, values: str) -> dict[str, str]:
+    return {f'{metric}{{{A},{PODS},scope=""}}': values}
+
+
 def up(a: str, b: str) -> dict[str, str]:
     return {f"up{{{A}}}": a, f"up{{{B}}}": b}
 
@@ -96,6 +117,11 @@ def _unreadable(total: str, started: str) -> dict[str, str]:
     }
 
 
+UNREADABLE = Firing(
+    {"namespace": "ops", "resource": "pods"},
+    "pods had an object within the last hour that the operator in ops cannot decode. It is left alone "
+    "until it changes.",
+)
 OPERATOR_CASES: Mapping[str, tuple[Case, ...]] = {
     "MemcachedOperatorDown": (
         Case(
@@ -142,10 +168,10 @@ OPERATOR_CASES: Mapping[str, tuple[Case, ...]] = {
         Case(
             "three times anew within the hour",
             "40m",
-            {f"process_start_time_seconds{{{A}}}": "100x9 700x9 1300x9 1900x60"},
+            of_a(process_start_time_seconds="100x9 700x9 1300x9 1900x60"),
             Firing(IN_A, "The operator in ops/a has started 3 times anew within the last hour."),
         ),
-        Case("once", "40m", {f"process_start_time_seconds{{{A}}}": "100x9 700x60"}),
+        Case("once", "40m", of_a(process_start_time_seconds="100x9 700x60")),
         Case(
             "new pods of a rollout",
             "40m",
@@ -165,23 +191,23 @@ OPERATOR_CASES: Mapping[str, tuple[Case, ...]] = {
         Case(
             "nine of ten are open",
             "11m",
-            {f"process_open_fds{{{A}}}": "90x60", f"process_max_fds{{{A}}}": "100x60"},
+            of_a(process_open_fds="90x60", process_max_fds="100x60"),
             Firing(IN_A, "ops/a has 90% of its file descriptors open."),
         ),
-        Case("as usual", "30m", {f"process_open_fds{{{A}}}": "30x60", f"process_max_fds{{{A}}}": "1024x60"}),
+        Case("as usual", "30m", of_a(process_open_fds="30x60", process_max_fds="1024x60")),
     ),
     "MemcachedOperatorCertificate": (
         Case(
             "the files do not fit together",
             "11m",
-            {f"certwatcher_last_read_successful{{{A}}}": "0x60"},
+            of_a(certwatcher_last_read_successful="0x60"),
             Firing(
                 IN_A,
                 "The files of --metrics-cert-dir of ops/a cannot be used. The last good certificate is served until "
                 "it runs out, and metrics are gone then, or with the next restart.",
             ),
         ),
-        Case("half of a renewal is seen", "30m", {f"certwatcher_last_read_successful{{{A}}}": "1x9 0x1 1x60"}),
+        Case("half of a renewal is seen", "30m", of_a(certwatcher_last_read_successful="1x9 0x1 1x60")),
     ),
     "MemcachedOperatorNoLeader": (
         Case(
@@ -219,13 +245,13 @@ OPERATOR_CASES: Mapping[str, tuple[Case, ...]] = {
         Case(
             "one list is missing",
             "6m",
-            {f'watch_stream_relists_total{{{A},{PODS},scope=""}}': "0x60"},
+            _pods("watch_stream_relists_total", "0x60"),
             Firing(
                 {**IN_A, "resource": "pods"},
                 "ops/a has not got its first complete list of pods. It is not ready, and does nothing before.",
             ),
         ),
-        Case("the list took two minutes", "30m", {f'watch_stream_relists_total{{{A},{PODS},scope=""}}': "0x2 1x60"}),
+        Case("the list took two minutes", "30m", _pods("watch_stream_relists_total", "0x2 1x60")),
     ),
     "MemcachedOperatorBlind": (
         Case(
@@ -237,34 +263,12 @@ OPERATOR_CASES: Mapping[str, tuple[Case, ...]] = {
             },
             Firing({**IN_A, "resource": "pods"}, "No watch has brought ops/a a byte about pods for 4m 0s."),
         ),
-        Case("bookmarks come", "30m", {f'watch_stream_last_byte_age_seconds{{{A},{PODS},scope=""}}': "59x60"}),
-        Case(
-            "a watch that died is replaced",
-            "12m",
-            {f'watch_stream_last_byte_age_seconds{{{A},{PODS},scope=""}}': "10x10 81 0x60"},
-        ),
+        Case("bookmarks come", "30m", _pods("watch_stream_last_byte_age_seconds", "59x60")),
+        Case("a watch that died is replaced", "12m", _pods("watch_stream_last_byte_age_seconds", "10x10 81 0x60")),
     ),
     "MemcachedOperatorUnreadableObjects": (
-        Case(
-            "one comes by the watch",
-            "90m",
-            _unreadable("0x80 1x60", "0x200"),
-            Firing(
-                {"namespace": "ops", "resource": "pods"},
-                "pods had an object within the last hour that the operator in ops cannot decode. It is left alone "
-                "until it changes.",
-            ),
-        ),
-        Case(
-            "one was in the first list, before the first scrape",
-            "5m",
-            _unreadable("1x60", "0x60"),
-            Firing(
-                {"namespace": "ops", "resource": "pods"},
-                "pods had an object within the last hour that the operator in ops cannot decode. It is left alone "
-                "until it changes.",
-            ),
-        ),
+        Case("one comes by the watch", "90m", _unreadable("0x80 1x60", "0x200"), UNREADABLE),
+        Case("one was in the first list, before the first scrape", "5m", _unreadable("1x60", "0x60"), UNREADABLE),
         Case("it was long ago", "150m", _unreadable("1x200", "0x200")),
         Case("there is none", "30m", _unreadable("0x60", "0x60")),
     ),
@@ -272,17 +276,13 @@ OPERATOR_CASES: Mapping[str, tuple[Case, ...]] = {
         Case(
             "one fails each six minutes",
             "60m",
-            {
-                f"controller_runtime_reconcile_errors_total{{{A},{CONTROLLER}}}": (
-                    "0 1x5 2x5 3x5 4x5 5x5 6x5 7x5 8x5 9x5 10x5"
-                )
-            },
+            of_controller(controller_runtime_reconcile_errors_total="0 1x5 2x5 3x5 4x5 5x5 6x5 7x5 8x5 9x5 10x5"),
             Firing({"namespace": "ops"}, "Reconciles by the operator in ops have been failing for half an hour."),
         ),
         Case(
             "some failed for ten minutes",
             "45m",
-            {f"controller_runtime_reconcile_errors_total{{{A},{CONTROLLER}}}": "0x5 0+3x10 30x60"},
+            of_controller(controller_runtime_reconcile_errors_total="0x5 0+3x10 30x60"),
         ),
         Case(
             "another operator fails",
@@ -294,26 +294,22 @@ OPERATOR_CASES: Mapping[str, tuple[Case, ...]] = {
         Case(
             "one was met",
             "20m",
-            {f"controller_runtime_reconcile_panics_total{{{A},{CONTROLLER}}}": "0x9 1x60"},
+            of_controller(controller_runtime_reconcile_panics_total="0x9 1x60"),
             Firing(IN_A, "ops/a has met an exception that is no error of the API. The log has its traceback."),
         ),
-        Case(
-            "one was met two hours ago",
-            "130m",
-            {f"controller_runtime_reconcile_panics_total{{{A},{CONTROLLER}}}": "0x9 1x200"},
-        ),
+        Case("one was met two hours ago", "130m", of_controller(controller_runtime_reconcile_panics_total="0x9 1x200")),
     ),
     "MemcachedOperatorContention": (
         Case(
             "contention with short breaks",
             "25m",
-            {f"memcached_operator_contested_memcacheds{{{A}}}": "2 2 0 2 2 0 2 2 0 2 2 0 2 2 0 2 2 0 2 2 0 2 2 0 2 2"},
+            of_a(memcached_operator_contested_memcacheds="2 2 0 2 2 0 2 2 0 2 2 0 2 2 0 2 2 0 2 2 0 2 2 0 2 2"),
             Firing(
                 {"namespace": "ops"},
                 "Somebody rewrites a field of 2 Memcacheds that the operator in ops puts right again and again.",
             ),
         ),
-        Case("contention of five minutes", "20m", {f"memcached_operator_contested_memcacheds{{{A}}}": "0x4 1x4 0x60"}),
+        Case("contention of five minutes", "20m", of_a(memcached_operator_contested_memcacheds="0x4 1x4 0x60")),
     ),
     "MemcachedOperatorThrottled": (
         Case(
@@ -357,26 +353,22 @@ OPERATOR_CASES: Mapping[str, tuple[Case, ...]] = {
         Case(
             "one goes on and on",
             "10m",
-            {f'workqueue_longest_running_processor_seconds{{{A},name="memcached",{CONTROLLER}}}': "0+60x60"},
+            _longest("0+60x60"),
             Firing(IN_A, "ops/a has been at one Memcached for 10m 0s."),
         ),
-        Case(
-            "each ends within its minute",
-            "30m",
-            {f'workqueue_longest_running_processor_seconds{{{A},name="memcached",{CONTROLLER}}}': "60x60"},
-        ),
+        Case("each ends within its minute", "30m", _longest("60x60")),
     ),
     "MemcachedOperatorEventsNotWritten": (
         Case(
             "events are refused",
             "30m",
-            {f'events_dropped_total{{{A},reason="write failed"}}': "0+1x60"},
+            _events("write failed", "0+1x60"),
             Firing(
                 {"namespace": "ops"},
                 "The API server refuses the events of the operator in ops. Everything else goes on.",
             ),
         ),
-        Case("too many at once", "30m", {f'events_dropped_total{{{A},reason="queue full"}}': "0+1x60"}),
-        Case("one was refused", "40m", {f'events_dropped_total{{{A},reason="write failed"}}': "0x9 1x60"}),
+        Case("too many at once", "30m", _events("queue full", "0+1x60")),
+        Case("one was refused", "40m", _events("write failed", "0x9 1x60")),
     ),
 }
