@@ -51,6 +51,7 @@ OTHERS = [
     (b"ERROR Too many open connections\r\n", Trouble.SATURATED, "turns others away"),
     (b"HTTP/1.1 400 Bad Request\r\n", Trouble.STRANGE, "does not speak"),
     (b"STAT pid 7\r\nHello\r\nEND\r\n", Trouble.STRANGE, "does not speak"),
+    (b"STAT pid\r\nEND\r\n", Trouble.STRANGE, "does not speak"),
     (b"x" * (MAX_LINE + 1), Trouble.STRANGE, "does not speak"),
     (b"STAT a 1\r\n" + b"STAT b" + b"x" * MAX_LINE, Trouble.STRANGE, "does not speak"),
     (b"STAT a 1\r\n" * (MAX_BYTES // 10 + 1), Trouble.STRANGE, "does not speak"),
