@@ -77,10 +77,8 @@ def test_every_field_is_read_and_written_by_its_name_in_the_api() -> None:
 
 
 def test_names_fit_for_a_service_and_a_label_match_the_pattern() -> None:
-    fit = ("a", "example-memcached", "a1", "x" * api.NAME_MAX_LENGTH)
-    assert [name for name in (*fit, "", "1a", "-a", "a-", "a.b", "A", "a_b") if re.search(api.NAME_PATTERN, name)] == [
-        *fit
-    ]
+    fit, others = ["a", "example-memcached", "a1", "x" * 52], ["", "1a", "-a", "a-", "a.b", "A", "a_b"]
+    assert [name for name in (*fit, *others) if re.search(api.NAME_PATTERN, name)] == fit
     assert api.NAME_MAX_LENGTH == 52
 
 

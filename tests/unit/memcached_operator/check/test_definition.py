@@ -100,13 +100,13 @@ NO_PATTERN = ((*SPEC, "image", "pattern"), GONE)
     [
         ((*SPEC, "image"), GONE, ["spec.image is missing"]),
         ((*SPEC, "size", "minimum"), 1, ["spec.size: minimum is 1, this release's is 0"]),
-        ((*SPEC, "image", "pattern"), GONE, ["spec.image: pattern is missing, this release has ^[-A-Za-z0-9_.:/@+\\["]),
+        ((*SPEC, "image", "pattern"), GONE, ["spec.image: pattern is missing, this release has ^"]),
         ((*SPEC, "size", "description"), "How many.", ["spec.size: the description differs"]),
         ((*SPEC, "port"), {"type": "integer"}, ["spec.port is unknown to this release"]),
         (
             (*VERSION, "subresources", "scale"),
             GONE,
-            ['subresource scale is missing, this release has {"specReplicasPat'],
+            ["subresource scale is missing, this release has {"],
         ),
         ((*ITEM, "more"), {}, ["status.conditions[].more is unknown to this release"]),
         ((*PROPERTIES, "metadata", "properties", "name", "maxLength"), 63, ["metadata.name: maxLength is 63, this"]),

@@ -135,8 +135,8 @@ def test_a_stateful_set_that_lacks_pods_says_where_to_look_for_the_reason() -> N
 
 
 MOVES: dict[str, tuple[Workload, tuple[Drain, ...], str]] = {
-    "before the list moves": ("Deployment", (), "of which 1 of 2 are ready. The list does not change until all are re"),
-    "after it": ("StatefulSet", (Drain("Deployment", 0, NOW),), "of the StatefulSet. 2 servers are draining until 12:"),
+    "before the list moves": ("Deployment", (), "of which 1 of 2 are ready. The list does not change until all are"),
+    "after it": ("StatefulSet", (Drain("Deployment", 0, NOW),), "of the StatefulSet. 2 servers are draining until"),
 }
 
 

@@ -153,12 +153,12 @@ WORDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (
         STATEFUL_SET,
         {"memory": "128Mi"},
-        "live: spec.memory: 6 servers are set to 128 MiB while they run, and no key is lo",
+        "live: spec.memory: 6 servers are set to 128 MiB while they run, and no key is",
     ),
     (
         STATEFUL_SET,
         {"memory": "32Mi"},
-        "are set to 32 MiB while they run, and evict items that no longer fit; a full serv",
+        "are set to 32 MiB while they run, and evict items that no longer fit; a full",
     ),
     (STATEFUL_SET, LIMITS, "live: spec.resources.limits.memory: 6 servers are given different memory resources while"),
     ({**STATEFUL_SET, "size": 0}, {"memory": "1Gi"}, "live: spec.memory: no server runs, so none is changed"),
@@ -171,13 +171,13 @@ WORDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (
         STATEFUL_SET,
         {"size": 4},
-        "scaling: spec.size: 2 servers are removed from the list, from the highest ordinal, and d",
+        "scaling: spec.size: 2 servers are removed from the list, from the highest ordinal, and",
     ),
     (STATEFUL_SET, {"size": 4}, "deleted with their keys 30 s later"),
     (
         DEPLOYMENT,
         {"workload": "StatefulSet"},
-        "moving: spec.workload: 6 servers are created by a StatefulSet, without key",
+        "moving: spec.workload: 6 servers are created by a StatefulSet, without",
     ),
     (DEPLOYMENT, {"workload": "StatefulSet"}, "and those of the Deployment are deleted 30 s later"),
     (DEPLOYMENT, {"publish": "ConfigMap"}, "beside: spec.publish: no server is affected"),

@@ -215,7 +215,7 @@ BAD: list[tuple[Files | None, Files | None, str]] = [
     ),
     (ONE | {"tls.crt": b""}, None, "CertificateInvalid: the Secret cache-tls has no key tls.crt, or nothing in it"),
     (None, {"passwords": b"a:b"}, "PasswordsInvalid: the Secret cache-passwords has no key password-file, or nothing"),
-    (ONE | {"tls.crt": b"junk"}, None, "CertificateInvalid: key tls.crt of the Secret cache-tls: Error loading the c"),
+    (ONE | {"tls.crt": b"junk"}, None, "CertificateInvalid: key tls.crt of the Secret cache-tls: Error loading the"),
     (ONE | {"tls.key": b"junk"}, None, f"CertificateInvalid: {BAD_KEY}"),
     (ONE | {"tls.key": OTHER["tls.key"]}, None, f"CertificateInvalid: {BAD_KEY}"),
 ]
