@@ -80,8 +80,8 @@ MANY = [pod_of(str(number)) for number in range(7)]
         (
             KEPT,
             [],
-            f"Waiting for the Deployment {NAME}, which has the finalizer example.com/hold, to be",
-            "The client th",
+            f"Waiting for the Deployment {NAME}, which has the finalizer example.com/hold, to",
+            "The client that",
         ),
     ],
 )
