@@ -7,6 +7,7 @@ import pytest
 from operator_runtime.testing.waiting import eventually
 from tests.conformance.api import Api, Json, causes
 from tests.conformance.sample_objects import deployment, path
+from tests.conformance.workload_pods import mark
 
 
 def create(api: Api, namespace: str, *, replicas: int = 2) -> Json:
@@ -34,13 +35,6 @@ def controller_of(found: Json) -> tuple[str, str, str, bool]:
     [reference] = found["metadata"]["ownerReferences"]
     assert reference["controller"] is True
     return reference["apiVersion"], reference["kind"], reference["uid"], reference["blockOwnerDeletion"]
-
-
-def mark_ready(api: Api, namespace: str, pod: Json) -> None:
-    """Do what a kubelet does when the containers are up."""
-    conditions = [{"type": "Ready", "status": "True"}]
-    body = {"status": {"phase": "Running", "conditions": conditions}}
-    api.strategic(path("pods", namespace, pod["metadata"]["name"], "status"), body).expect(200)
 
 
 def test_a_deployment_is_stored_with_its_defaults(api: Api, namespace: str) -> None:
@@ -130,9 +124,9 @@ def test_a_deployment_becomes_a_replica_set_and_pods_that_name_their_owners(api:
 def test_the_status_counts_pods_that_are_ready(api: Api, namespace: str) -> None:
     create(api, namespace)
     pods = await_items(api, "pods", namespace, 2)
-    mark_ready(api, namespace, pods[0])
+    mark(api, namespace, pods[0]["metadata"]["name"]).expect(200)
     await_status(api, namespace, readyReplicas=1, availableReplicas=1, unavailableReplicas=1)
-    mark_ready(api, namespace, pods[1])
+    mark(api, namespace, pods[1]["metadata"]["name"]).expect(200)
     complete = await_status(api, namespace, readyReplicas=2, availableReplicas=2, unavailableReplicas=0)
     conditions = {condition["type"]: condition["status"] for condition in complete["status"]["conditions"]}
     assert conditions["Available"] == "True"

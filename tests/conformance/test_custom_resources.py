@@ -1,10 +1,7 @@
 """Resources that a CRD defines: schema, defaults, pruning, subresources, printer columns."""
 
-import json
-
 import pytest
 
-from tests.cluster import Cluster
 from tests.conformance.api import Api, Json, causes, version
 from tests.conformance.sample_objects import GROUP, path, widget
 
@@ -139,23 +136,3 @@ def test_the_scale_is_a_view_of_the_size(api: Api, namespace: str) -> None:
     api.put(scale, {**found, "spec": {"replicas": 6}}).expect(409, "Conflict")
     api.merge(scale, {"spec": {"replicas": 101}}).expect(422, "Invalid")
     api.get(path("widgets", namespace, "absent", "scale")).expect(404, "NotFound")
-
-
-def test_kubectl_prints_the_columns_and_scales(cluster: Cluster, api: Api, namespace: str) -> None:
-    def kubectl(*arguments: str) -> list[list[str]]:
-        return [line.split() for line in cluster.kubectl("-n", namespace, *arguments).stdout.splitlines()]
-
-    body = json.dumps(widget("w", {"size": 2, "color": "red"}))
-    applied = cluster.kubectl("-n", namespace, "apply", "-f", "-", input=body)
-    assert applied.stdout == f"widget.{GROUP}/w created\n"
-    [header, row] = kubectl("get", "widgets")
-    assert (header, row[:2]) == (["NAME", "SIZE", "READY", "AGE"], ["w", "2"])
-    status = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
-    api.merge(path("widgets", namespace, "w", "status"), status).expect(200)
-    kubectl("scale", "wid/w", "--replicas=4")
-    [header, row] = kubectl("get", "wid", "-o", "wide")
-    assert header == ["NAME", "SIZE", "READY", "AGE", "COLOR"]
-    assert (row[:3], row[4:]) == (["w", "4", "True"], ["red"])
-    kubectl("wait", "widget/w", "--for=condition=Ready", "--timeout=60s")
-    [[deleted, *_]] = kubectl("delete", "widget", "w")
-    assert deleted == f"widget.{GROUP}"

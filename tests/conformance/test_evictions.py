@@ -2,7 +2,7 @@
 
 from tests.conformance.api import OTHER_UID, Answer, Api, Json
 from tests.conformance.sample_objects import path
-from tests.conformance.workload_pods import await_new, await_pods, create, mark, pods
+from tests.conformance.workload_pods import await_new, pods, serving
 
 EVICTED = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
@@ -15,10 +15,7 @@ def evict(api: Api, namespace: str, name: str, options: Json | None = None, **qu
 
 def web(api: Api, namespace: str) -> dict[str, Json]:
     """Two pods that run and are ready."""
-    create(api, namespace, updateStrategy={"type": "OnDelete"})
-    found = await_pods(api, namespace, "web-0", "web-1")
-    for name in found:
-        mark(api, namespace, name).expect(200)
+    serving(api, namespace, updateStrategy={"type": "OnDelete"})
     return pods(api, namespace)
 
 

@@ -26,14 +26,6 @@ def lock(namespace: str) -> str:
     return path("leases", namespace, "lock")
 
 
-def test_a_lease_is_created_once_and_comes_back_as_sent(api: Api, namespace: str, lock: str) -> None:
-    created = api.post(path("leases", namespace), held("first")).expect(201)
-    assert created["spec"] == HELD
-    refused = api.post(path("leases", namespace), held("second")).expect(409, "AlreadyExists")
-    assert refused["details"] == {"name": "lock", "group": "coordination.k8s.io", "kind": "leases"}
-    assert api.get(lock).expect(200) == created
-
-
 def test_of_many_who_take_a_lease_by_its_version_one_succeeds(
     cluster: Cluster, api: Api, namespace: str, lock: str
 ) -> None:
@@ -98,14 +90,3 @@ def test_a_lease_is_released_by_an_empty_holder_and_taken_again(api: Api, namesp
     assert not released["spec"].get("holderIdentity")
     again = held("second", resourceVersion=released["metadata"]["resourceVersion"])
     assert api.put(lock, again).expect(200)["spec"]["holderIdentity"] == "second"
-
-
-def test_renewal_by_merge_patch_is_guarded_by_the_version(api: Api, namespace: str, lock: str) -> None:
-    created = api.post(path("leases", namespace), held("first")).expect(201)
-    renewal = {
-        "metadata": {"resourceVersion": created["metadata"]["resourceVersion"]},
-        "spec": {"renewTime": "2026-01-01T00:00:10.000000Z"},
-    }
-    assert api.merge(lock, renewal).expect(200)["spec"]["renewTime"] == "2026-01-01T00:00:10.000000Z"
-    api.merge(lock, {**renewal, "spec": {"holderIdentity": "late"}}).expect(409, "Conflict")
-    api.delete(lock, {"preconditions": {"resourceVersion": created["metadata"]["resourceVersion"]}}).expect(409)

@@ -14,6 +14,7 @@ from tests.conformance.workload_pods import (
     mark,
     pods,
     revision_of,
+    serving,
     uids,
 )
 
@@ -21,11 +22,7 @@ ON_DELETE = {"type": "OnDelete"}
 
 
 def test_pods_wait_for_their_deletion(api: Api, namespace: str) -> None:
-    create(api, namespace, updateStrategy=ON_DELETE)
-    before = await_pods(api, namespace, "web-0", "web-1")
-    for name in before:
-        mark(api, namespace, name).expect(200)
-    await_status(api, namespace, readyReplicas=2)
+    before = serving(api, namespace, updateStrategy=ON_DELETE)
     revision = change_image(api, namespace, "2")
     api.delete(path("pods", namespace, "web-0")).expect(200)
     new = await_new(api, namespace, "web-0", before)
@@ -38,10 +35,7 @@ def test_pods_wait_for_their_deletion(api: Api, namespace: str) -> None:
 
 @pytest.mark.parametrize("management", ["Parallel", "OrderedReady"])
 def test_a_new_pod_is_of_the_present_template_below_pods_of_the_old(api: Api, namespace: str, management: str) -> None:
-    create(api, namespace, updateStrategy=ON_DELETE, podManagementPolicy="Parallel")
-    before = await_pods(api, namespace, "web-0", "web-1")
-    for name in before:
-        mark(api, namespace, name).expect(200)
+    before = serving(api, namespace, updateStrategy=ON_DELETE, podManagementPolicy="Parallel")
     api.delete(path("statefulsets", namespace, "web"), {"propagationPolicy": "Orphan"}).expect(200)
     eventually(lambda: api.get(path("statefulsets", namespace, "web")).status, lambda status: status == 404)
     create(api, namespace, updateStrategy=ON_DELETE, podManagementPolicy=management)
@@ -54,11 +48,7 @@ def test_a_new_pod_is_of_the_present_template_below_pods_of_the_old(api: Api, na
 
 
 def test_a_change_of_an_ended_rollout_of_the_other_kind_replaces_nothing(api: Api, namespace: str) -> None:
-    create(api, namespace)
-    before = await_pods(api, namespace, "web-0", "web-1")
-    for name in before:
-        mark(api, namespace, name).expect(200)
-    await_status(api, namespace, readyReplicas=2)
+    before = serving(api, namespace)
     api.merge(
         path("statefulsets", namespace, "web"),
         {"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": None}}},

@@ -10,6 +10,7 @@ from operator_runtime.testing.waiting import eventually
 from tests.cluster import Cluster
 from tests.conformance.api import Api, Json, causes
 from tests.conformance.sample_objects import deployment, path
+from tests.conformance.workload_pods import await_status as await_status_of
 
 ONE_BY_ONE = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}}
 AN_HOUR = timedelta(hours=1)
@@ -41,12 +42,7 @@ def await_pods(api: Api, namespace: str, **counts: int) -> dict[str, list[Json]]
 
 
 def await_status(api: Api, namespace: str, **wanted: int) -> Json:
-    found = eventually(
-        lambda: api.get(path("deployments", namespace, "web")).expect(200)["status"],
-        lambda found: {key: found.get(key, 0) for key in wanted} == wanted,
-    )
-    assert isinstance(found, dict)
-    return found
+    return await_status_of(api, namespace, "deployments", **wanted)
 
 
 def condition(status: Json, kind: str) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from tests.conformance.workload_pods import (
     create,
     mark,
     pods,
+    serving,
     uids,
 )
 
@@ -172,11 +173,7 @@ def test_a_pod_that_has_ended_is_made_anew(api: Api, namespace: str, phase: str)
 
 
 def test_a_changed_template_rolls_from_the_top_while_all_above_are_ready(api: Api, namespace: str) -> None:
-    create(api, namespace)
-    before = await_pods(api, namespace, "web-0", "web-1")
-    for name in before:
-        mark(api, namespace, name).expect(200)
-    await_status(api, namespace, readyReplicas=2)
+    before = serving(api, namespace)
     revision = change_image(api, namespace, "2")
     second = await_new(api, namespace, "web-1", before)
     assert second["metadata"]["labels"][REVISION] == revision != before["web-0"]["metadata"]["labels"][REVISION]
@@ -193,10 +190,7 @@ def test_a_changed_template_rolls_from_the_top_while_all_above_are_ready(api: Ap
 
 def test_a_new_one_adopts_the_pods_that_an_older_one_left(api: Api, namespace: str) -> None:
     one = path("statefulsets", namespace, "web")
-    create(api, namespace)
-    before = await_pods(api, namespace, "web-0", "web-1")
-    for name in before:
-        mark(api, namespace, name).expect(200)
+    before = serving(api, namespace)
     api.delete(one, {"propagationPolicy": "Orphan"}).expect(200)
     eventually(lambda: api.get(one).status, lambda status: status == 404)
     left = pods(api, namespace)

@@ -109,20 +109,6 @@ def test_what_the_body_leaves_out_is_gone_and_what_others_wrote_stays(api: Api, 
     assert after["metadata"]["generation"] == before["metadata"]["generation"] + 1
 
 
-def test_another_managers_apply_conflicts_with_what_was_posted_as_with_what_was_applied(
-    api: Api, namespace: str
-) -> None:
-    one = path("configmaps", namespace, "a")
-    api.post(path("configmaps", namespace), config_map("a", {"k": "1"}), fieldManager="tester").expect(201)
-    posted = api.apply(one, config_map("a", {"k": "2"}), "kubectl").expect(409, "Conflict")
-    assert 'conflict with "tester" using v1' in posted["message"]
-    taken(api, one)
-    applied = api.apply(one, config_map("a", {"k": "2"}), "kubectl").expect(409, "Conflict")
-    assert 'conflict with "tester"' in applied["message"]
-    assert posted["details"]["causes"][0]["field"] == applied["details"]["causes"][0]["field"] == ".data.k"
-    api.apply(one, config_map("a", {"k": "2"}), "kubectl", force=True).expect(200)
-
-
 def test_what_somebody_wrote_meanwhile_is_a_conflict_of_taking_over(api: Api, namespace: str) -> None:
     one = path("configmaps", namespace, "a")
     api.post(path("configmaps", namespace), config_map("a", {"k": "1"}), fieldManager="tester").expect(201)

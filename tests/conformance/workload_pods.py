@@ -25,12 +25,23 @@ def await_pods(api: Api, namespace: str, *names: str) -> dict[str, Json]:
     return eventually(lambda: pods(api, namespace), lambda found: found.keys() == set(names))
 
 
-def await_status(api: Api, namespace: str, **wanted: object) -> Json:
-    """The StatefulSet's status, once it says this; a count that it leaves out is 0."""
-    return eventually(
-        lambda: api.get(path("statefulsets", namespace, "web")).expect(200)["status"],
+def await_status(api: Api, namespace: str, plural: str = "statefulsets", /, **wanted: object) -> Json:
+    """The workload's status, once it says this; a count that it leaves out is 0."""
+    found: Json = eventually(
+        lambda: api.get(path(plural, namespace, "web")).expect(200).get("status", {}),
         lambda found: {key: found.get(key, 0) for key in wanted} == wanted,
     )
+    return found
+
+
+def serving(api: Api, namespace: str, **spec: Any) -> dict[str, Json]:
+    """The pods of a new StatefulSet of two, which have got ready since."""
+    create(api, namespace, **spec)
+    found = await_pods(api, namespace, "web-0", "web-1")
+    for name in found:
+        mark(api, namespace, name).expect(200)
+    await_status(api, namespace, readyReplicas=2)
+    return found
 
 
 def change_image(api: Api, namespace: str, image: str) -> str:
