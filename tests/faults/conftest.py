@@ -17,6 +17,7 @@ from tests.faults.proxy import FaultProxy
 from tests.integration.conftest import Operators, installed, kubectl, operators
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
+from tests.simulated_cluster import SimulatedCluster
 
 __all__ = ["installed", "kubectl", "operators"]  # fixtures
 
@@ -33,6 +34,14 @@ def proxy(kubectl: Kubectl, authority: Authority) -> Iterator[FaultProxy]:
     port = int(kubectl.cluster.server.rpartition(":")[2])
     with FaultProxy(port, kubectl.cluster.ca_path, authority.server("proxy", ["127.0.0.1"])) as proxy:
         yield proxy
+
+
+@pytest.fixture
+def simulated(kubectl: Kubectl) -> Iterator[SimulatedCluster]:
+    """A server that can be made to misbehave, and to serve what no schema would let in; it behaves after each test."""
+    assert isinstance(kubectl.cluster, SimulatedCluster)
+    yield kubectl.cluster
+    kubectl.cluster.clear_faults()
 
 
 @pytest.fixture

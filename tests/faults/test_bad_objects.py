@@ -1,18 +1,16 @@
 """Objects that choke a strict parser: one bad object never stops the others, and something says what is wrong with it.
 
-tests/integration/test_bad_input.py has the specifications that a running operator meets one by one. Here are those that
-were stored before the schema was tightened and are met by the first list, what is too large or too deep, and what no
-schema vouches for.
+tests/integration/test_bad_input.py has the specifications that were stored before the schema was tightened. Here is
+what is too large or too deep, and what no schema vouches for.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from operator_runtime.testing.waiting import await_none
 from tests.conformance.api import Api, Json
 from tests.integration.any_schema import CRD_NAME, any_schema
 from tests.integration.conftest import Operators, memcached
@@ -31,13 +29,12 @@ from tests.operator_process import OperatorProcess
 from tests.simulated_cluster import SimulatedCluster
 
 MEMCACHEDS = "/apis/cache.example.com/v1alpha1/namespaces/{}/memcacheds"
-DEPLOYMENTS = "/apis/apps/v1/namespaces/{}/deployments"
 PODS = "/api/v1/namespaces/{}/pods"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/{}/deployments"
 # All annotations of an object may have 256 KiB together.
 LARGE = "x" * 250 * 1024
 # Quotes, a control character, both directions of writing, and what is two units in UTF-16.
 UNICODE = 'Größe "7"\t\u0001 \u202e 缓存 🗄️'
-LONGEST_NAME = "n" * 253
 # Three times what a decoder on Python's stack takes.
 LEVELS_STORED = 3000
 
@@ -59,74 +56,6 @@ def deep(name: str, spec: Json) -> bytes:
     """A Memcached in whose specification a deep object takes the place of None. No encoder here goes that far."""
     value = '{"a":' * LEVELS_STORED + "1" + "}" * LEVELS_STORED
     return json.dumps(memcached(name) | {"spec": spec}).replace("null", value).encode()
-
-
-def at_rest(metrics: str) -> Callable[[], bool]:
-    """Whether nothing was reconciled between two looks."""
-    last: list[float] = [-1.0]
-
-    def look() -> bool:
-        scrape = Scrape(metrics)
-        count = scrape.value("controller_runtime_reconcile_time_seconds_count")
-        before, last[0] = last[0], count
-        return before == count and sum(scrape.values("workqueue_depth")) == 0
-
-    return look
-
-
-STORED: dict[str, tuple[object, str]] = {
-    "object": ({"size": {"replicas": 3}}, 'spec.size: must be a whole number from 0 to 2147483647, got {'),
-    "null": ({"size": None, "image": 7}, "spec.image: must be an image reference"),
-    "beyond": ({"size": 10**18}, "spec.size: must be a whole number from 0 to 2147483647, got 1000000000000000000"),
-    "scripts": ({"image": "缓存🗄️:1"}, "got \"缓存🗄️:1\""),
-    "lines": ({"image": "memcached:1\n"}, 'got "memcached:1\\n"'),
-    LONGEST_NAME: ({"size": 1}, "must be no more than 63"),
-}  # fmt: skip
-
-
-def versions_of(kubectl: Kubectl, names: Iterable[str]) -> dict[str, str]:
-    """The resourceVersion of each of these Memcacheds."""
-    return {name: kubectl.get("mc", name)["metadata"]["resourceVersion"] for name in names}
-
-
-@pytest.mark.cluster("kubernetes")
-def test_what_was_stored_before_the_schema_was_tightened(kubectl: Kubectl, operators: Operators, api: Api) -> None:
-    path = MEMCACHEDS.format(kubectl.namespace)
-    with any_schema(kubectl.cluster):
-        for name, (spec, _) in STORED.items():
-            api.post(path, memcached(name) | {"spec": spec}).expect(201)
-        api.post(path, memcached("status", 1)).expect(201)
-        api.merge(f"{path}/status/status", {"status": {"nodes": "none", "conditions": [7]}}).expect(200)
-        api.post(path, memcached("good", 2)).expect(201)
-
-    operator, metrics = start(operators, kubectl)
-    operator.ready()
-    wait(kubectl, "mc/good", ".status.replicas", 2)
-    wait(kubectl, "mc/status", ".status.replicas", 1)
-    for name, (_, words) in STORED.items():
-        found = wait_condition(kubectl, name, "Degraded", "InvalidSpec")
-        assert words in found["message"]
-        assert condition(kubectl, name, "Available")["status"] in ("False", "Unknown")
-    assert sorted(kubectl("get", "deployments", "-o=name").split()) == [
-        "deployment.apps/good",
-        "deployment.apps/status",
-    ]
-    # It is said once of each, and not tried again and again.
-    rested = at_rest(metrics)
-    await_none(lambda: None if rested() else operator.log)
-    assert operator.log.count("degraded: InvalidSpec") == len(STORED)
-    assert Scrape(metrics).value("controller_runtime_reconcile_panics_total") == 0
-    assert "cannot watch" not in operator.log
-    # Nothing is written on them any more either, though the operator goes on.
-    versions = versions_of(kubectl, STORED)
-    catch_up(kubectl)
-    assert versions_of(kubectl, STORED) == versions
-
-    # Those that can be mended are, and all can go.
-    kubectl("patch", "mc/object", "--type=merge", "-p", '{"spec":{"size":1}}')
-    wait(kubectl, "mc/object", ".status.replicas", 1)
-    assert condition(kubectl, "object", "Degraded")["status"] == "False"
-    kubectl("delete", "mc", "--all", "--timeout=45s")
 
 
 @pytest.mark.cluster("kubernetes")  # the simulator's own decoder does not go that far
@@ -195,13 +124,6 @@ def test_objects_with_as_much_metadata_as_may_be(kubectl: Kubectl, operators: Op
     assert sum(Scrape(metrics).values("watch_stream_unreadable_objects_total")) == 0
 
 
-@pytest.fixture
-def simulated(kubectl: Kubectl) -> SimulatedCluster:
-    """A server that can be made to serve what no schema would let in."""
-    assert isinstance(kubectl.cluster, SimulatedCluster)
-    return kubectl.cluster
-
-
 def put(cluster: SimulatedCluster, collection: str, object_: Json) -> None:
     """Store it as it is, unseen by schemas, defaults and admission."""
     store = cluster.simulator.store
@@ -212,23 +134,6 @@ def stored(cluster: SimulatedCluster, collection: str, namespace: str, name: str
     """A copy of what is stored."""
     found: Json = json.loads(json.dumps(cluster.call(lambda: cluster.simulator.store.get(collection, namespace, name))))
     return found
-
-
-@pytest.mark.cluster("simulator")
-@pytest.mark.parametrize("status", [None, {}, {"conditions": None, "containerStatuses": None}])
-def test_a_pod_without_a_status_is_a_server_that_is_not_ready(
-    kubectl: Kubectl, operators: Operators, simulated: SimulatedCluster, status: Json | None
-) -> None:
-    start(operators, kubectl)
-    complete(kubectl, "shop", 2)
-    first, second = pods_of(kubectl, "shop")
-    pod = stored(simulated, "pods", kubectl.namespace, first)
-    del pod["status"]
-    put(simulated, "pods", pod if status is None else pod | {"status": status})
-    wait(kubectl, "mc/shop", ".status.readyReplicas", 1)
-    assert kubectl.get("mc", "shop")["status"]["nodes"] == [first, second]
-    make_ready(kubectl, [first])
-    wait(kubectl, "mc/shop", ".status.readyReplicas", 2)
 
 
 @pytest.mark.cluster("simulator")
