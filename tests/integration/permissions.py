@@ -112,6 +112,10 @@ def _scale(trial: Trial) -> None:
     trial.kubectl("scale", f"deployment/{trial.name}", "--replicas=3")
 
 
+def _is_scaled(trial: Trial) -> bool:
+    return trial.said("scaled Deployment from 3") != []
+
+
 def _bare(trial: Trial) -> None:
     trial.make()
     trial.kubectl("delete", f"deployment/{trial.name}")
@@ -146,6 +150,10 @@ def _events(trial: Trial) -> list[dict[str, Any]]:
     found: dict[str, Any] = trial.kubectl_gets("events.events.k8s.io") or {"items": []}
     about = {"kind": "Memcached", "name": trial.name}
     return [each for each in found["items"] if about.items() <= each["regarding"].items()]
+
+
+def _has_events(trial: Trial) -> bool:
+    return _events(trial) != []
 
 
 def _repeat_and_stop(trial: Trial) -> None:
@@ -279,175 +287,72 @@ def watching(
 
 
 ELECT = ("--leader-elect", *SOON)
-_NO_PART = (
-    "cannot take part in the election",
-    "Grant get, list, watch, create and patch on leases.coordination.k8s.io",
-)
+_NO_PART = "cannot take part in the election"
+_FOR_LEASES = "Grant get, list, watch, create and patch"
+_ALONE = "one of several replicas leads"
+_LETS_GO = "a standby begins as soon as the leader lets go"
+_STANDS: dict[str, Any] = {"flags": ELECT, "before": another_leads}
 
+
+def use(
+    permission: str,
+    feature: str,
+    works: Callable[[Trial], bool],
+    act: Callable[[Trial], None],
+    *words: str,
+    **more: Any,
+) -> Use:
+    """What a permission, verb and resource, is good for, whose absence the API server's words tell beside these."""
+    verb, resource = permission.split()
+    return Use(verb, resource, feature, works, (*words, f'cannot {verb} resource "{resource}"'), act, **more)
+
+
+_DEGRADED = "degraded: Forbidden"
+_RESIZED = ("servers of a StatefulSet get other memory without a restart", _is_resized, _more_memory)
+_IN_PLACE = "servers with spec.warmRestart come to another image in their pods"
+_LISTED = "Degraded says what keeps a StatefulSet from making pods"
+_NOT_WRITTEN = ("events are not written", "grant create and patch")
 OPERATOR: tuple[Use, ...] = (
     *watching("memcacheds", "memcacheds.cache.example.com", "it sees what users ask for"),
     *watching("deployments", "deployments.apps", "it sees what others do to its Deployments"),
     *watching("pods", "pods", "status.nodes"),
+    use("get memcacheds", "a Deployment that somebody deleted is made again", _has_deployment, _bare),
+    use("patch memcacheds", "a deleted Memcached goes", _is_gone, _delete_with_the_finalizer, _DEGRADED),
+    use("patch memcacheds/status", "the status tells what there is", _has_status, _apply, ": attempt"),
     Use(
-        "get",
-        "memcacheds",
-        "a Deployment that somebody deleted is made again",
-        _has_deployment,
-        ('cannot get resource "memcacheds"',),
-        _bare,
-    ),
-    Use(
-        "patch",
-        "memcacheds",
-        "a deleted Memcached that carries the finalizer goes",
-        _is_gone,
-        ("degraded: Forbidden", 'cannot patch resource "memcacheds"'),
-        _delete_with_the_finalizer,
-    ),
-    Use(
-        "patch",
-        "memcacheds/status",
-        "the status tells what there is",
-        _has_status,
-        (": attempt", 'cannot patch resource "memcacheds/status"'),
+        *("update", "memcacheds/finalizers", "a Deployment belongs to its Memcached", _has_deployment),
+        (_DEGRADED, "an ownerReference refers to a resource you can't set finalizers on"),
         _apply,
     ),
-    Use(
-        "update",
-        "memcacheds/finalizers",
-        "a Deployment belongs to its Memcached",
-        _has_deployment,
-        ("degraded: Forbidden", "an ownerReference refers to a resource you can't set finalizers on"),
-        _apply,
-    ),
-    Use(
-        "get",
-        "deployments",
-        "a client that keeps changing a field is named",
-        _names_the_rival,
-        ("cannot read who writes", 'cannot get resource "deployments"'),
+    use(
+        *("get deployments", "a client that keeps changing a field is named", _names_the_rival),
         lambda trial: trial.scale_by_hand(times=5),
+        "cannot read who writes",
     ),
+    use("create deployments", "Deployments are made", _has_deployment, _apply, _DEGRADED),
+    use("patch deployments", "Deployments are scaled and put right", _is_scaled, _scale, _DEGRADED),
     Use(
-        "create",
-        "deployments",
-        "Deployments are made",
-        _has_deployment,
-        ("degraded: Forbidden", 'cannot create resource "deployments"'),
-        _apply,
-    ),
-    Use(
-        "patch",
-        "deployments",
-        "Deployments are scaled and put right",
-        lambda trial: trial.said("scaled Deployment from 3") != [],
-        ("degraded: Forbidden", 'cannot patch resource "deployments"'),
-        _scale,
-    ),
-    Use(
-        "delete",
-        "deployments",
-        "a Deployment whose owner was removed gets it back",
-        _is_owned,
-        ("degraded: Forbidden", "cannot set an ownerRef on a resource you can't delete"),
+        *("delete", "deployments", "a Deployment whose owner was removed gets it back", _is_owned),
+        (_DEGRADED, "cannot set an ownerRef on a resource you can't delete"),
         _disown,
     ),
-    Use(
-        "create",
-        "events",
-        "kubectl describe tells what was done",
-        lambda trial: _events(trial) != [],
-        ("events are not written", 'cannot create resource "events"', "grant create and patch"),
-        _apply,
-    ),
-    Use(
-        "list",
-        "events",
-        "Degraded says what keeps a StatefulSet from making pods",
-        _says_what_keeps_pods,
-        ("events are not read", 'cannot list resource "events"', "grant list on events"),
-        _have_no_room,
-    ),
-    *(
-        Use(
-            verb,
-            resource,
-            "servers of a StatefulSet get other memory without a restart",
-            _is_resized,
-            ("is replaced to get its memory of 128 MiB: ", f'cannot {verb} resource "{resource}"'),
-            _more_memory,
-        )
-        for verb, resource in (("get", "pods"), ("patch", "pods/resize"))
-    ),
-    Use(
-        "patch",
-        "pods",
-        "servers with spec.warmRestart come to another image in their pods",
-        _is_given_the_image,
-        ("as they cannot be changed in place: ", 'cannot patch resource "pods"'),
-        _another_image_in_place,
-    ),
-    Use(
-        "create",
-        "pods/eviction",
-        "servers of a StatefulSet come to another template",
-        _is_replaced,
-        ("degraded: Forbidden", 'cannot create resource "pods/eviction"'),
-        _another_image,
-    ),
-    Use(
-        "get",
-        "leases",
-        "one of several replicas leads",
-        _leads,
-        (*_NO_PART, 'cannot get resource "leases"'),
-        flags=ELECT,
-    ),
-    Use(
-        "create",
-        "leases",
-        "one of several replicas leads",
-        _leads,
-        (*_NO_PART, 'cannot create resource "leases"'),
-        flags=ELECT,
-    ),
-    Use(
-        "patch",
-        "leases",
-        "the leader goes on leading",
-        _renews,
-        ("renewing Lease", 'cannot patch resource "leases"', "Grant get, list, watch, create and patch"),
-        flags=ELECT,
-    ),
-    Use(
-        "list",
-        "leases",
-        "a standby begins as soon as the leader lets go, on a server without streaming lists",
-        _leads,
-        ("cannot watch leases.coordination.k8s.io", 'cannot list resource "leases"'),
-        _let_go,
-        flags=ELECT,
-        before=another_leads,
+    use("create events", "kubectl describe tells what was done", _has_events, _apply, *_NOT_WRITTEN),
+    use("list events", _LISTED, _says_what_keeps_pods, _have_no_room, "events are not read", "grant list on events"),
+    use("get pods", *_RESIZED, "is replaced to get its memory of 128 MiB: "),
+    use("patch pods/resize", *_RESIZED, "is replaced to get its memory of 128 MiB: "),
+    use("patch pods", _IN_PLACE, _is_given_the_image, _another_image_in_place, "as they cannot be changed in place: "),
+    use("create pods/eviction", "servers come to another template", _is_replaced, _another_image, _DEGRADED),
+    use("get leases", _ALONE, _leads, nothing, _NO_PART, _FOR_LEASES, flags=ELECT),
+    use("create leases", _ALONE, _leads, nothing, _NO_PART, _FOR_LEASES, flags=ELECT),
+    use("patch leases", "the leader goes on leading", _renews, nothing, "renewing Lease", _FOR_LEASES, flags=ELECT),
+    use(
+        *("list leases", f"{_LETS_GO}, on a server without streaming lists", _leads, _let_go),
+        "cannot watch leases.coordination.k8s.io",
+        **_STANDS,
         streaming=False,
     ),
-    Use(
-        "watch",
-        "leases",
-        "a standby begins as soon as the leader lets go",
-        _leads,
-        ("cannot watch leases.coordination.k8s.io", 'cannot watch resource "leases"'),
-        _let_go,
-        flags=ELECT,
-        before=another_leads,
-    ),
+    use("watch leases", _LETS_GO, _leads, _let_go, "cannot watch leases.coordination.k8s.io", **_STANDS),
     # The last of those without flags: it ends its operator.
-    Use(
-        "patch",
-        "events",
-        "kubectl describe tells how often it was done",
-        _counts,
-        ("events are not written", 'cannot patch resource "events"', "grant create and patch"),
-        _repeat_and_stop,
-    ),
+    use("patch events", "kubectl describe tells how often it was done", _counts, _repeat_and_stop, *_NOT_WRITTEN),
 )
 """Of manifests/rbac."""

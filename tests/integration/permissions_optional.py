@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from operator_runtime.testing.waiting import until
 from tests.integration.conftest import memcached
-from tests.integration.permissions import Trial, Use, watching
+from tests.integration.permissions import Trial, Use, use, watching
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,49 +51,26 @@ ALONE: dict[str, Any] = {
 
 KINDS = (
     OptionalKind(
-        "statefulsets",
-        "statefulsets.apps",
-        "StatefulSet",
-        {"workload": "StatefulSet"},
-        {"workload": "Deployment"},
-        '{"spec":{"replicas":3}}',
-        "from 3",
+        *("statefulsets", "statefulsets.apps", "StatefulSet", {"workload": "StatefulSet"}, {"workload": "Deployment"}),
+        *('{"spec":{"replicas":3}}', "from 3"),
     ),
     OptionalKind(
-        "services",
-        "services",
-        "Service",
-        {"service": {"type": "Headless"}},
-        {"service": {"type": "Disabled"}},
-        '{"spec":{"publishNotReadyAddresses":true}}',
-        "spec.publishNotReadyAddresses",
+        *("services", "services", "Service", {"service": {"type": "Headless"}}, {"service": {"type": "Disabled"}}),
+        *('{"spec":{"publishNotReadyAddresses":true}}', "spec.publishNotReadyAddresses"),
     ),
     OptionalKind(
-        "poddisruptionbudgets",
-        "poddisruptionbudgets.policy",
-        "PodDisruptionBudget",
-        {"disruptionBudget": {"maxUnavailable": 1}},
-        {"disruptionBudget": {"maxUnavailable": "100%"}},
-        '{"spec":{"maxUnavailable":3}}',
-        "spec.maxUnavailable",
+        *("poddisruptionbudgets", "poddisruptionbudgets.policy", "PodDisruptionBudget"),
+        *({"disruptionBudget": {"maxUnavailable": 1}}, {"disruptionBudget": {"maxUnavailable": "100%"}}),
+        *('{"spec":{"maxUnavailable":3}}', "spec.maxUnavailable"),
     ),
     OptionalKind(
-        "networkpolicies",
-        "networkpolicies.networking.k8s.io",
-        "NetworkPolicy",
-        {"networkPolicy": {"allowFrom": [{"podSelector": {}}]}},
-        {},
-        '{"spec":{"ingress":[{}]}}',
-        "spec.ingress",
+        *("networkpolicies", "networkpolicies.networking.k8s.io", "NetworkPolicy"),
+        *({"networkPolicy": {"allowFrom": [{"podSelector": {}}]}}, {}),
+        *('{"spec":{"ingress":[{}]}}', "spec.ingress"),
     ),
     OptionalKind(
-        "configmaps",
-        "configmaps",
-        "ConfigMap",
-        {"publish": "ConfigMap"},
-        {},
-        '{"data":{"servers":"edited"}}',
-        "data[servers]",
+        *("configmaps", "configmaps", "ConfigMap", {"publish": "ConfigMap"}, {}),
+        *('{"data":{"servers":"edited"}}', "data[servers]"),
         suffix="-servers",
     ),
 )
@@ -153,38 +131,22 @@ def uses(kind: OptionalKind) -> Iterator[Use]:
     def there(trial: Trial) -> bool:
         return _there(kind, trial)
 
+    def right(trial: Trial) -> bool:
+        return _put_right(kind, trial) != []
+
     def ask(trial: Trial) -> None:
         specified(trial, kind.asked)
 
-    def refused(verb: str) -> tuple[str, ...]:
-        return "degraded: Forbidden", f'cannot {verb} resource "{kind.resource}"'
+    def its(verb: str, feature: str, works: Callable[[Trial], bool], act: Callable[[Trial], None], words: str) -> Use:
+        return use(f"{verb} {kind.resource}", feature, works, act, words)
 
-    yield from watching(kind.resource, kind.full_name, f"a {kind.kind} is made", works=there, act=ask)
-    yield Use("create", kind.resource, f"a {kind.kind} is made", there, refused("create"), ask)
-    yield Use(
-        "patch",
-        kind.resource,
-        f"a {kind.kind} is put right",
-        lambda trial: _put_right(kind, trial) != [],
-        refused("patch"),
-        lambda trial: _made_and_edited(kind, trial),
-    )
-    yield Use(
-        "get",
-        kind.resource,
-        f"a client that keeps changing the {kind.kind} is named",
-        lambda trial: _named(kind, trial),
-        ("cannot read who writes", f'cannot get resource "{kind.resource}"'),
-        lambda trial: _edited(kind, trial, times=5),
-    )
-    yield Use(
-        "delete",
-        kind.resource,
-        f"a {kind.kind} that is no longer asked for goes",
-        lambda trial: not there(trial),
-        refused("delete"),
-        lambda trial: _undone(kind, trial),
-    )
+    forbidden, made = "degraded: Forbidden", f"a {kind.kind} is made"
+    rival, gone = f"a client that keeps changing the {kind.kind} is named", f"a {kind.kind} not asked for goes"
+    yield from watching(kind.resource, kind.full_name, made, works=there, act=ask)
+    yield its("create", made, there, ask, forbidden)
+    yield its("patch", f"a {kind.kind} is put right", right, partial(_made_and_edited, kind), forbidden)
+    yield its("get", rival, partial(_named, kind), partial(_edited, kind, times=5), "cannot read who writes")
+    yield its("delete", gone, lambda trial: not there(trial), partial(_undone, kind), forbidden)
 
 
 OPTIONAL: tuple[Use, ...] = tuple(use for kind in KINDS for use in uses(kind))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +13,7 @@ from operator_runtime.testing.waiting import until
 from tests.integration.accounts import LOCK, let_account_elect
 from tests.integration.conftest import MANIFESTS, Operators
 from tests.integration.monitoring import METRICS, prometheus, url_of
+from tests.integration.permissions import another_leads
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
@@ -40,31 +40,11 @@ def replica(kubectl: Kubectl, operators: Operators, name: str) -> OperatorProces
     return operators.start("-n", kubectl.namespace, METRICS, *election, POD_NAME=name).ready()
 
 
-def hold_lease(kubectl: Kubectl) -> None:
-    """Let somebody who is away hold the Lease for an hour."""
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    kubectl.apply(
-        {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": LOCK},
-            "spec": {
-                "holderIdentity": "somebody",
-                "leaseDurationSeconds": 3600,
-                "acquireTime": now,
-                "renewTime": now,
-                "leaseTransitions": 1,
-            },
-        },
-        create=True,
-    )
-
-
 def test_without_a_leader_an_alert_fires_until_there_is_one_and_another_when_all_are_gone(
     kubectl: Kubectl, operators: Operators, tmp_path: Path
 ) -> None:
     let_account_elect(kubectl)
-    hold_lease(kubectl)
+    another_leads(kubectl)
     replicas = {name: replica(kubectl, operators, name) for name in ("first", "second")}
     targets = [
         {"targets": [urlsplit(url_of(each, "metrics")).netloc], "labels": {"namespace": kubectl.namespace, "pod": name}}

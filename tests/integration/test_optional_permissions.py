@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from datetime import timedelta
-from itertools import pairwise
-
-import pytest
-
 from lab.audit import AuditEvent, Mark
 from operator_runtime.testing.waiting import until
 from tests.integration.accounts import account_with_role, grant, operator_rules
 from tests.integration.conftest import Operators, memcached
 from tests.integration.oracle import catch_up, condition, make_ready, pods_of, wait, wait_condition
 from tests.integration.permissions_optional import ALONE, KINDS, OptionalKind
-from tests.integration.requests import received_at, requests_of
+from tests.integration.requests import requests_of
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess, said_in_a_loop
 
-# What was refused is not asked for again for so long (`operator_runtime.owned.refusals.REFUSED_S`), less what the
-# times in an audit log may be off by.
-PAUSE = timedelta(seconds=29)
 ALL = {name: value for kind in KINDS for name, value in kind.asked.items() if name != "workload"}
 BESIDE = [kind for kind in KINDS if kind.kind != "StatefulSet"]
 STATEFUL_SETS = KINDS[0]
@@ -131,64 +122,3 @@ def test_without_a_kind_that_nobody_asks_for_nothing_is_said_but_once_in_the_log
     assert [line for line in about if "orbidden" in line] == []
     for each in KINDS:
         assert said_in_a_loop([line for line in operator.lines if f"cannot watch {each.full_name} in" in line]) == []
-
-
-@pytest.mark.slow  # what was refused is asked again after half a minute
-@pytest.mark.parametrize("verb", ["create", "delete"])
-def test_writes_that_are_refused_block_nothing_are_not_asked_for_in_a_loop_and_are_done_when_they_are_granted(
-    kubectl: Kubectl, operators: Operators, verb: str
-) -> None:
-    mark = kubectl.cluster.audit_mark()
-    start(kubectl, operators, *((verb, each.resource) for each in KINDS))
-    names = {kind.resource: kind for kind in KINDS}
-    for name, kind in names.items():
-        kubectl.apply(memcached(name, 0, **(ALONE | kind.asked)), create=True)
-    if verb == "delete":
-        for name, kind in names.items():
-            until(f"there is no {kind.kind}", lambda name=name, kind=kind: there(kubectl, kind, name))  # type: ignore[misc]
-            # Without a version: the operator writes the status meanwhile.
-            spec = [{"op": "replace", "path": "/spec", "value": memcached(name, 0, **(ALONE | kind.unasked))["spec"]}]
-            kubectl("patch", f"mc/{name}", "--type=json", "-p", json.dumps(spec))
-    for name, kind in names.items():
-        degraded = wait_condition(kubectl, name, "Degraded", "Forbidden")
-        assert f'cannot {verb} resource "{kind.resource}"' in degraded["message"]
-        assert condition(kubectl, name, "Available")["status"] == "True"
-        kubectl("annotate", f"mc/{name}", "look=again")
-    catch_up(kubectl)
-    for kind in KINDS:
-        refused = [each for each in asked(kubectl, kind, mark) if each.code == 403]
-        times = sorted(received_at(each) for each in refused if each.name.startswith(kind.resource))
-        if verb == "create":  # the name of what is not made is in no request's path: once for each Memcached at most
-            assert 1 <= len(refused) <= len(KINDS), refused
-            continue
-        assert times
-        assert all(later - earlier > PAUSE for earlier, later in pairwise(times)), times
-
-    grant(kubectl, operator_rules())
-    for name, kind in names.items():
-        wait_condition(kubectl, name, "Degraded", "AsExpected")
-        done = f"it is not done: {verb}"
-        until(done, lambda name=name, kind=kind: there(kubectl, kind, name) is (verb == "create"))  # type: ignore[misc]
-
-
-def test_in_several_namespaces_each_has_what_its_own_role_grants(
-    kubectl: Kubectl, neighbour: Kubectl, operators: Operators
-) -> None:
-    account = account_with_role(kubectl, operator_rules())
-    rules = operator_rules(without=[("*", "services")])
-    account_with_role(neighbour, rules, subject_namespace=kubectl.namespace)
-    both = f"{kubectl.namespace},{neighbour.namespace}"
-    operator = operators.start(account_dir=account, WATCH_NAMESPACE=both, OPERATOR_NAME=kubectl.namespace).ready()
-    services = next(each for each in KINDS if each.kind == "Service")
-    for each in (kubectl, neighbour):
-        serve(each, "twin")
-    wait_condition(kubectl, "twin", "Ready", "AllServersReady")
-    assert there(kubectl, services, "twin")
-    degraded = wait_condition(neighbour, "twin", "Degraded", "Forbidden")
-    assert what_is_missing(services) in degraded["message"]
-    assert f'in the namespace "{neighbour.namespace}"' in degraded["message"]
-    assert not there(neighbour, services, "twin")
-    operator.wait_for_log(f"cannot watch services in namespace {neighbour.namespace}")
-    grant(neighbour, operator_rules())
-    wait_condition(neighbour, "twin", "Ready", "AllServersReady")
-    assert there(neighbour, services, "twin")
