@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import ssl
 import threading
@@ -19,6 +20,16 @@ _HOST = "127.0.0.1"
 _HOLD_S = 30
 _PROBE = "probe"
 _ADMINISTRATOR = "lab-admin"
+
+
+def webhook_for(namespace: str, resource: str, *operations: str, **more: object) -> dict[str, object]:
+    """A configuration of the namespace's name: a webhook is asked for such writes of a resource of the group apps."""
+    rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": operations, "resources": [resource]}
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    webhook = {"name": "webhook.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None", **more}
+    identity = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
+    webhooks = [{**webhook, "namespaceSelector": selector, "rules": [rule]}]
+    return {**identity, "metadata": {"name": namespace}, "webhooks": webhooks}
 
 
 class SlowAdmission:
@@ -48,7 +59,10 @@ class SlowAdmission:
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        self._kubectl.apply(self._configuration())
+        address, authority = f"https://{_HOST}:{self._server.server_port}/", self._authority.certificate.read_bytes()
+        client = {"url": address, "caBundle": base64.b64encode(authority).decode()}
+        more = {"failurePolicy": "Ignore", "timeoutSeconds": _HOLD_S}
+        self._kubectl.apply(webhook_for(self._kubectl.namespace, self._resource, "CREATE", clientConfig=client, **more))
         ends = time.monotonic() + DEADLINE_S
         while _PROBE not in self._seen:
             # The API server learns of the configuration by a watch of its own; each try takes kubectl's time.
@@ -79,35 +93,6 @@ class SlowAdmission:
         if user != _ADMINISTRATOR:
             self._released.wait(_HOLD_S)
 
-    def _configuration(self) -> dict[str, object]:
-        return {
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": "ValidatingWebhookConfiguration",
-            "metadata": {"name": self._kubectl.namespace},
-            "webhooks": [
-                {
-                    "name": "slow.example.com",
-                    "admissionReviewVersions": ["v1"],
-                    "sideEffects": "None",
-                    "failurePolicy": "Ignore",
-                    "timeoutSeconds": _HOLD_S,
-                    "clientConfig": {
-                        "url": f"https://{_HOST}:{self._server.server_port}/",
-                        "caBundle": _base64(self._authority.certificate),
-                    },
-                    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": self._kubectl.namespace}},
-                    "rules": [
-                        {
-                            "apiGroups": ["apps"],
-                            "apiVersions": ["v1"],
-                            "operations": ["CREATE"],
-                            "resources": [self._resource],
-                        }
-                    ],
-                }
-            ],
-        }
-
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
@@ -135,9 +120,3 @@ def _handler(slow: SlowAdmission) -> type[BaseHTTPRequestHandler]:
             """Say nothing."""
 
     return Handler
-
-
-def _base64(path: Path) -> str:
-    import base64
-
-    return base64.b64encode(path.read_bytes()).decode()

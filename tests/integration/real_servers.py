@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 from contextlib import suppress
+from itertools import takewhile
 from typing import Self
 
 import pytest
@@ -15,10 +16,13 @@ import pytest
 from kube_simulator.controllers.memcached import PORT, find_program, free_address
 from operator_runtime.testing.waiting import until
 from tests.cluster import REQUIRED_VARIABLE
-from tests.integration.oracle import patch_pods
+from tests.integration.conftest import memcached
+from tests.integration.oracle import patch_pods, pods_of, wait, wait_condition
 from tests.kubectl_in_namespace import Kubectl
 
 _TIMEOUT_S = 10.0
+OFTEN = "--server-stats-interval-s=0.5"
+"""Of an operator that asks servers often."""
 
 
 class RealServer:
@@ -52,7 +56,17 @@ class RealServer:
     @property
     def version(self) -> str:
         """Its release."""
-        return self._ask("version").split()[1]
+        return self.ask("version")[0].split()[1]
+
+    def ask(self, command: str) -> list[str]:
+        """The lines of its answer; none where it gives none."""
+        with suppress(OSError), socket.create_connection((self.address, PORT), _TIMEOUT_S) as connection:
+            connection.sendall(f"{command}\r\n".encode())
+            with connection.makefile() as answer:
+                first = answer.readline()
+                more = takewhile(lambda line: line != "END\n", answer) if first.startswith("STAT") else ()
+                return [first, *more]
+        return []
 
     def freeze(self) -> None:
         """Have it take connections, as the kernel does that, and say nothing."""
@@ -79,21 +93,26 @@ class RealServer:
         self._connections.clear()
 
     def _says_version(self) -> bool:
-        return self._ask("version").startswith("VERSION")
+        return any(line.startswith("VERSION") for line in self.ask("version"))
 
     def _listens(self) -> bool:
         with suppress(OSError), socket.create_connection((self.address, PORT), _TIMEOUT_S):
             return True
         return False
 
-    def _ask(self, command: str) -> str:
-        with suppress(OSError), socket.create_connection((self.address, PORT), _TIMEOUT_S) as connection:
-            connection.sendall(f"{command}\r\n".encode())
-            return connection.recv(100).decode()
-        return ""
-
 
 def give(kubectl: Kubectl, pod: str, address: str) -> None:
     """This pod runs at that address, and is ready."""
     ready = [{"type": "Ready", "status": "True"}]
     patch_pods(kubectl, [pod], phase="Running", conditions=ready, podIP=address, podIPs=[{"ip": address}])
+
+
+def run_at(kubectl: Kubectl, *addresses: str, **spec: object) -> list[str]:
+    """A Memcached named shop of that specification whose servers are there; the names of its pods."""
+    kubectl.apply(memcached("shop", len(addresses), **spec))
+    wait(kubectl, "mc/shop", ".status.replicas", len(addresses))
+    pods = pods_of(kubectl, "shop")
+    for pod, address in zip(pods, addresses, strict=True):
+        give(kubectl, pod, address)
+    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
+    return pods

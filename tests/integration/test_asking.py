@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 
 from operator_runtime.testing.waiting import until
-from tests.integration.conftest import Operators, memcached
+from tests.integration.conftest import Operators
 from tests.integration.monitoring import METRICS, Scrape, program, prometheus, url_of
-from tests.integration.oracle import catch_up, condition, pods_of, wait, wait_condition, writes
-from tests.integration.real_servers import RealServer, give
+from tests.integration.oracle import catch_up, condition, wait_condition, writes
+from tests.integration.real_servers import OFTEN, RealServer, run_at
 from tests.integration.test_metrics import job
 from tests.kubectl_in_namespace import Kubectl
 
-OFTEN = "--server-stats-interval-s=0.5"
 STATUS = "memcacheds/status 200"
 
 
@@ -26,23 +25,12 @@ def start(operators: Operators, kubectl: Kubectl) -> str:
     return url_of(operator, "metrics")
 
 
-def run_at(kubectl: Kubectl, *addresses: str) -> list[str]:
-    """A Memcached whose servers are there; the names of its pods."""
-    kubectl.apply(memcached("shop", len(addresses), service={"type": "Disabled"}))
-    wait(kubectl, "mc/shop", ".status.replicas", len(addresses))
-    pods = pods_of(kubectl, "shop")
-    for pod, address in zip(pods, addresses, strict=True):
-        give(kubectl, pod, address)
-    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
-    return pods
-
-
 def test_the_status_says_whether_the_servers_answer_and_nothing_else_is_written_for_it(
     kubectl: Kubectl, operators: Operators
 ) -> None:
     operators.start("-n", kubectl.namespace, OFTEN).ready()
     with RealServer("-c", "64") as first, RealServer() as second:
-        _, pod = run_at(kubectl, first.address, second.address)
+        _, pod = run_at(kubectl, first.address, second.address, service={"type": "Disabled"})
         assert wait_condition(kubectl, "shop", "Serving", "Answering")["status"] == "True"
         assert kubectl.get("mc", "shop")["status"]["version"] == first.version
         since = kubectl.cluster.audit_mark()
@@ -70,7 +58,7 @@ def test_promtool_and_a_real_prometheus_read_what_real_servers_say(
 ) -> None:
     metrics = start(operators, kubectl)
     with RealServer("-m", "64", "-c", "100") as first, RealServer() as second:
-        pods = run_at(kubectl, first.address, second.address)
+        pods = run_at(kubectl, first.address, second.address, service={"type": "Disabled"})
         wait_condition(kubectl, "shop", "Serving", "Answering")
         url = f"{metrics}/servers"
         text = Scrape(url).text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,12 +14,11 @@ from tests.integration.accounts import account_with_role, operator_rules, rules_
 from tests.integration.conftest import MANIFESTS, Operators, memcached
 from tests.integration.monitoring import METRICS, Scrape, url_of
 from tests.integration.oracle import condition, pods_of, wait, wait_condition
-from tests.integration.real_servers import RealServer, give
+from tests.integration.real_servers import OFTEN, RealServer, give, run_at
 from tests.kubectl_in_namespace import Kubectl
 
 pytestmark = pytest.mark.cluster("simulator")
 
-OFTEN = "--server-stats-interval-s=0.5"
 CREDENTIALS = "--server-credentials"
 AUTHORITY = Authority()
 PASSWORDS = b"ann:secret\nbob:other\n"
@@ -43,17 +41,6 @@ def good(kubectl: Kubectl) -> Pair:
 def folder(good: Pair) -> Iterator[Path]:
     with mounted({**good.files, "password-file": PASSWORDS}) as files:
         yield files
-
-
-def run_at(kubectl: Kubectl, *addresses: str, **spec: Any) -> list[str]:
-    """A Memcached of that specification whose servers are there; the names of its pods."""
-    kubectl.apply(memcached("shop", len(addresses), **spec))
-    wait(kubectl, "mc/shop", ".status.replicas", len(addresses))
-    pods = pods_of(kubectl, "shop")
-    for pod, address in zip(pods, addresses, strict=True):
-        give(kubectl, pod, address)
-    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
-    return pods
 
 
 def permitted(kubectl: Kubectl, operators: Operators) -> None:

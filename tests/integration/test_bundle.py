@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests.cluster import Cluster, make_namespace
+from tests.integration.accounts import bind
 from tests.integration.conftest import Operators, memcached
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT
@@ -20,7 +21,6 @@ MANIFESTS = [yaml.safe_load(path.read_text()) for path in sorted((PROJECT / "bun
 [CSV] = [thing for thing in MANIFESTS if thing["kind"] == "ClusterServiceVersion"]
 INSTALL = CSV["spec"]["install"]["spec"]
 ACCOUNT = INSTALL["permissions"][0]["serviceAccountName"]
-RBAC = "rbac.authorization.k8s.io"
 
 
 def deployment(targets: str) -> dict[str, Any]:
@@ -52,18 +52,8 @@ def environment(made: dict[str, Any], namespace: str) -> dict[str, str]:
 def grant(kubectl: Kubectl, kind: str, account_namespace: str) -> str:
     """The CSV's permissions as a Role in kubectl's namespace, or as a ClusterRole; the binding's name."""
     name = f"olm-{uuid.uuid4().hex[:10]}"
-    metadata = {"name": name}
     [permissions] = INSTALL["permissions"]
-    kubectl.apply(
-        {"apiVersion": f"{RBAC}/v1", "kind": kind, "metadata": metadata, "rules": permissions["rules"]},
-        {
-            "apiVersion": f"{RBAC}/v1",
-            "kind": f"{kind}Binding",
-            "metadata": metadata,
-            "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name},
-            "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": account_namespace}],
-        },
-    )
+    bind(kubectl, kind, name, (account_namespace, ACCOUNT), permissions["rules"])
     return name
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from operator_runtime.testing.waiting import eventually, until
+from tests.integration.admission import webhook_for
 from tests.integration.conftest import memcached
 from tests.integration.oracle import condition, make_ready, pods_of, wait, wait_condition
 from tests.kubectl_in_namespace import Kubectl
@@ -27,7 +28,11 @@ class DownWebhook:
 
     def install(self) -> None:
         """From when this returns on, the API server fails to create and to change them."""
-        self._kubectl.apply(self._configuration())
+        nobody = {"url": "https://127.0.0.1:1/"}
+        namespace, operations = self._kubectl.namespace, ("CREATE", "UPDATE")
+        self._kubectl.apply(
+            webhook_for(namespace, "deployments", *operations, clientConfig=nobody, failurePolicy="Fail")
+        )
         until("the API server calls no webhook", lambda: not self._lets_pass())
 
     def remove(self) -> None:
@@ -38,26 +43,6 @@ class DownWebhook:
     def _lets_pass(self) -> bool:
         words = ("create", "deployment", "probe", "--image=none", "--dry-run=server")
         return self._kubectl.run(*words, check=False).returncode == 0
-
-    def _configuration(self) -> dict[str, Any]:
-        name = self._kubectl.namespace
-        operations = ["CREATE", "UPDATE"]
-        rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": operations, "resources": ["deployments"]}
-        webhook = {
-            "name": "down.example.com",
-            "admissionReviewVersions": ["v1"],
-            "sideEffects": "None",
-            "failurePolicy": "Fail",
-            "clientConfig": {"url": "https://127.0.0.1:1/"},
-            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}},
-            "rules": [rule],
-        }
-        return {
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": "ValidatingWebhookConfiguration",
-            "metadata": {"name": name},
-            "webhooks": [webhook],
-        }
 
 
 @pytest.fixture

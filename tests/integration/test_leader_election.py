@@ -16,6 +16,7 @@ from kubernetes_asyncio.client import CoordinationV1Api
 from kube_simulator.access.pki import Authority
 from lab.audit import Mark
 from operator_runtime.testing.waiting import eventually
+from tests.faults.proxy import FaultProxy
 from tests.integration.accounts import LOCK, account_with_role, operator_rules
 from tests.integration.admission import SlowAdmission
 from tests.integration.conftest import Operators, memcached
@@ -26,7 +27,6 @@ from tests.integration.replicas import LEADS, LEASE_S, LONG_LEASE, NOT_RENEWED, 
 from tests.integration.requests import READS, WATCHED, received_at, requests_of
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import logged_at
-from tests.relays import TlsFront
 
 pytestmark = pytest.mark.core
 
@@ -149,7 +149,7 @@ def test_a_leader_that_is_cut_off_stops_writing_before_the_other_may_begin(
     pair = authority.server("front", ["127.0.0.1"])
     folder = account_with_role(kubectl, operator_rules())
     (folder / "ca.crt").write_bytes(authority.certificate.read_bytes())
-    with TlsFront(int(cluster.server.rpartition(":")[2]), cluster.ca_path, pair.certificate, pair.key) as front:
+    with FaultProxy(int(cluster.server.rpartition(":")[2]), cluster.ca_path, pair) as front:
         first = replicas.start("first", account_dir=folder, KUBERNETES_SERVICE_PORT=str(front.port)).ready()
         first.wait_for_log(LEADS)
         second = replicas.start("second").ready()
@@ -157,11 +157,11 @@ def test_a_leader_that_is_cut_off_stops_writing_before_the_other_may_begin(
         with Load(kubectl):
             first.wait_for_log("created Deployment")
             mark = cluster.audit_mark()
-            front.stall()
-            assert first.wait() == 1
-            lost = first.wait_for_log(NOT_RENEWED)
-            led = second.wait_for_log(LEADS)
-            second.wait_for_log("created Deployment")
+            with front.losing():
+                assert first.wait() == 1
+                lost = first.wait_for_log(NOT_RENEWED)
+                led = second.wait_for_log(LEADS)
+                second.wait_for_log("created Deployment")
     assert logged_at(lost) < logged_at(led)
     began = received_at(replicas.writes("second", mark)[0])
     assert all(received_at(each) < began for each in replicas.writes("first", mark))

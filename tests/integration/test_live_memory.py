@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import random
-import shutil
-import socket
-import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
-from operator_runtime.testing.waiting import eventually, until
+from operator_runtime.testing.waiting import eventually
+from tests.integration.real_servers import RealServer
 from tests.integration.rolling import NOW, Rolling, rolling, template
 from tests.kubectl_in_namespace import Kubectl
 
@@ -22,10 +19,7 @@ pytestmark = [
     pytest.mark.usefixtures("operator"),
 ]
 
-PORT = 11211
 MIB = 1024 * 1024
-# A corner of 127.0.0.0/8 that nobody else listens in.
-CORNER = 32
 
 
 class Node:
@@ -34,7 +28,7 @@ class Node:
     def __init__(self, shop: Rolling, ends: ExitStack) -> None:
         self.shop = shop
         self._ends = ends
-        self._addresses: dict[str, str] = {}
+        self._servers: dict[str, RealServer] = {}
 
     def create(self, memory: str) -> None:
         """Two servers that run with so much memory."""
@@ -44,15 +38,9 @@ class Node:
 
     def run(self, name: str) -> None:
         """Start this pod's memcached as its container says; it is ready."""
-        command = self.shop.pods()[name]["spec"]["containers"][0]["command"]
-        address = self._addresses[name] = free_address()
-        process = subprocess.Popen(
-            [*command, "-l", address, "-u", "nobody"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        self._ends.callback(process.wait)
-        self._ends.callback(process.kill)
-        until("memcached does not listen", lambda: self._limit_or_none(name) is not None)
-        self.resized(name, podIP=address, podIPs=[{"ip": address}])
+        _, *arguments = self.shop.pods()[name]["spec"]["containers"][0]["command"]
+        server = self._servers[name] = self._ends.enter_context(RealServer(*arguments))
+        self.resized(name, podIP=server.address, podIPs=[{"ip": server.address}])
         self.shop.serve(name)
 
     def resized(self, name: str, **status: object) -> None:
@@ -76,40 +64,12 @@ class Node:
 
     def limit_mib(self, name: str) -> int:
         """What this pod's memcached says that it may use."""
-        found = self._limit_or_none(name)
-        assert found is not None
-        return found // MIB
-
-    def _limit_or_none(self, name: str) -> int | None:
-        try:
-            with closing(socket.create_connection((self._addresses[name], PORT), 5)) as connection:
-                connection.sendall(b"stats settings\r\n")
-                received = b""
-                while not received.endswith(b"END\r\n"):
-                    received += connection.recv(65536)
-        except ConnectionRefusedError:
-            return None
-        (line,) = [each for each in received.split(b"\r\n") if each.startswith(b"STAT maxbytes ")]
-        return int(line.split()[2])
-
-
-def free_address() -> str:
-    """A loopback address on whose port of memcached nobody listens."""
-    for _ in range(100):
-        address = f"127.{CORNER}.{random.randrange(1, 255)}.{random.randrange(1, 255)}"
-        with socket.socket() as candidate:
-            try:
-                candidate.bind((address, PORT))
-            except OSError:
-                continue
-        return address
-    raise AssertionError("no free address")
+        (line,) = [each for each in self._servers[name].ask("stats settings") if each.startswith("STAT maxbytes ")]
+        return int(line.split()[2]) // MIB
 
 
 @pytest.fixture
 def node(kubectl: Kubectl) -> Iterator[Node]:
-    if shutil.which("memcached") is None:
-        pytest.skip("there is no memcached on this machine")
     with ExitStack() as ends:
         (shop,) = ends.enter_context(rolling(kubectl, "shop"))
         yield Node(shop, ends)

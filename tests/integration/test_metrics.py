@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,13 +11,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from operator_runtime.testing.waiting import until
-from tests.integration.accounts import await_allowed, rules_of
+from tests.integration.accounts import await_allowed, bind, rules_of
 from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, MANIFESTS, Operators, memcached
 from tests.integration.monitoring import (
     METRICS,
     Scrape,
     fetch,
-    program,
     prometheus,
     url_of,
 )
@@ -41,18 +39,7 @@ def token(kubectl: Kubectl, account: str) -> str:
 
 def grant(kubectl: Kubectl, account: str, namespace: str, *rules: Mapping[str, Sequence[str]]) -> None:
     """Give an account permissions on the whole cluster, under names of this test's own."""
-    name = f"{kubectl.namespace}-{account}"
-    group = "rbac.authorization.k8s.io"
-    kubectl.apply(
-        {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": list(rules)},
-        {
-            "apiVersion": f"{group}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": name},
-            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
-            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
-        },
-    )
+    bind(kubectl, "ClusterRole", f"{kubectl.namespace}-{account}", (namespace, account), rules)
     for rule in rules:
         verb = rule["verbs"][0]
         if "nonResourceURLs" in rule:
@@ -118,19 +105,6 @@ def test_a_real_prometheus_sees_the_operator_plainly_and_by_tls_with_its_token(
             "process_resident_memory_bytes > bool 1e6",
         ):
             until(f"{expression} is {query(expression)}", lambda expression=expression: query(expression) == both)  # type: ignore[misc]
-
-
-@pytest.mark.cluster("simulator")
-def test_promtool_finds_no_fault(kubectl: Kubectl, operators: Operators) -> None:
-    kubectl.apply(memcached("cache", 1))
-    metrics = start(operators, kubectl, "--metrics-per-object")
-    wait(kubectl, "mc/cache", ".status.replicas", 1)
-    text = Scrape(metrics).text
-    assert "memcached_operator_memcached_desired_servers{" in text
-    finished = subprocess.run(
-        [program("promtool"), "check", "metrics"], input=text, capture_output=True, text=True, check=False
-    )
-    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "", "")
 
 
 def test_work_writes_and_repairs_are_counted_as_they_happen(kubectl: Kubectl, operators: Operators) -> None:

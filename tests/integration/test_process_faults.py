@@ -15,13 +15,13 @@ from kube_simulator.access.pki import Authority
 from lab.audit import Mark
 from operator_runtime.testing.waiting import DEADLINE_S, eventually
 from tests.cluster import Cluster, await_established
+from tests.faults.proxy import FaultProxy
 from tests.integration.accounts import ACCOUNT, LOCK, account_with_role, grant, operator_rules
 from tests.integration.conftest import CRD, Operators, memcached
 from tests.integration.oracle import catch_up, condition, wait, wait_condition
 from tests.integration.requests import requests_of, writes_of, written
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess, said_in_a_loop
-from tests.relays import TlsFront
 
 _POLL_S = 0.1
 REMEDY_CRD = "install it with `kubectl apply --server-side -f manifests/crd/cache.example.com_memcacheds.yaml`"
@@ -220,9 +220,9 @@ class TestRotation:
         folder = account_with_role(kubectl, operator_rules())
         (folder / "ca.crt").write_bytes(authorities[0].certificate.read_bytes())
         port = int(cluster.server.rpartition(":")[2])
-        with TlsFront(port, cluster.ca_path, pairs[0].certificate, pairs[0].key) as front:
+        with FaultProxy(port, cluster.ca_path, pairs[0]) as front:
             operator = operators.start(account_dir=folder, KUBERNETES_SERVICE_PORT=str(front.port)).ready()
-            front.show(pairs[1].certificate, pairs[1].key)
+            front.show(pairs[1])
             front.cut()
             operator.wait_for_log("cannot watch", "certificate is not trusted")
             (folder / "ca.crt").write_bytes(authorities[1].certificate.read_bytes())
