@@ -95,11 +95,8 @@ def test_the_size_follows_the_resource(sample: Kubectl) -> None:
         sample("patch", "myownshell", SAMPLE, "--type=merge", "-p", json.dumps({"spec": {"size": size}}))
         await_replicas(sample, size)
         eventually(lambda: sample.get(SHELL)["status"]["nodes"], lambda nodes, size=size: len(nodes) == size)  # type: ignore[misc]
-
-
-def test_nothing_but_a_size_of_0_is_ready_without_a_node(sample: Kubectl) -> None:
-    sample("patch", "myownshell", SAMPLE, "--type=merge", "-p", '{"spec":{"size":0}}')
-    assert await_condition(sample, "ShellsReady")["status"] == "True"
+        # There is no node to run one.
+        assert await_condition(sample, "ShellsNotReady" if size else "ShellsReady")["status"] == str(not size)
 
 
 def test_a_deployment_that_was_edited_by_hand_is_put_back(sample: Kubectl) -> None:

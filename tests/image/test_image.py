@@ -38,12 +38,6 @@ def test_its_entrypoint_is_the_operator(image: Image) -> None:
     assert (finished.stdout, finished.returncode) == (f"memcached-operator {__version__}\n", 0)
 
 
-def test_its_help_lists_the_settings(image: Image) -> None:
-    finished = image.run("--help")
-    assert "--leader-elect" in finished.stdout
-    assert finished.returncode == 0
-
-
 def test_it_prints_the_crd_of_this_checkout(image: Image) -> None:
     assert image.run("crd").stdout == memcached_crd_yaml()
 

@@ -111,13 +111,6 @@ def configuration(kubectl: Kubectl) -> dict[str, Any] | None:
     return settings if settings.get("scrape_configs") else None
 
 
-def rule_files(kubectl: Kubectl) -> dict[str, str]:
-    """The files of rules that prometheus-operator makes for the Prometheus."""
-    found = kubectl("get", "configmap", "prometheus-ours-rulefiles-0", "-o", "jsonpath={.data}", check=False)
-    files: dict[str, str] = yaml.safe_load(found) or {}
-    return files
-
-
 def local_configuration(
     settings: dict[str, Any], kubeconfig: Path, directory: Path, rules: dict[str, str]
 ) -> dict[str, Any]:

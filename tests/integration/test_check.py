@@ -17,7 +17,6 @@ import pytest
 import yaml
 
 from memcached_operator import cli
-from memcached_operator.memcached.crd import memcached_crd_yaml
 from operator_runtime.testing.waiting import DEADLINE_S, eventually
 from tests.cluster import Cluster, another
 from tests.definitions import forget
@@ -169,16 +168,6 @@ class TestPermissions:
             (None, "nodes", "get"),
         }
 
-    def test_a_user_who_may_not_ask_is_told_of_which_permissions_nothing_is_known(
-        self, kubectl: Kubectl, account: str
-    ) -> None:
-        kubeconfig = kubectl.cluster.user_kubeconfig("nobody-in-particular")
-        found = check_as(kubeconfig, f"--as-service-account={account}")
-        assert found.code == 1
-        for each in found.of("permission"):
-            assert each["verdict"] == "unknown"
-            assert f"in {kubectl.namespace}: 403 Forbidden" in each["text"]
-
     def test_the_permission_to_install_is_asked_of_the_user_who_asks(self, kubectl: Kubectl) -> None:
         arguments = (f"--as-service-account={kubectl.namespace}/not-there",)
         admin = check_as(kubectl.cluster.kubeconfig_path, *arguments)
@@ -243,20 +232,6 @@ class TestPermissions:
         writes = {each.resource for each in asked if each.verb not in ("get", "list", "watch")}
         assert writes == {"selfsubjectreviews", "selfsubjectaccessreviews", "subjectaccessreviews"}
 
-    def test_a_namespace_that_is_not_there_is_named(self, installed: Cluster) -> None:
-        found = check_as(installed.kubeconfig_path, "-n", "default", "-n", "nowhere")
-        assert found.code == 1
-        (missing,) = found.not_ok()
-        assert missing["check"] == "namespace"
-        assert missing["remedy"] == "kubectl create namespace nowhere"
-
-    def test_an_election_that_cannot_be_held_is_told_as_by_run(self, installed: Cluster) -> None:
-        found = check_as(installed.kubeconfig_path, "-n", "default", "--leader-elect")
-        assert "give --leader-elect-namespace" in found.one("election")["text"]
-        assert check_as(
-            installed.kubeconfig_path, "-n", "default", "--leader-elect", "--leader-elect-namespace=default"
-        ).code == 0  # fmt: skip
-
 
 class TestServer:
     def test_one_that_does_not_know_the_user_is_named_with_the_kubeconfig(
@@ -310,24 +285,6 @@ class TestCrd:
         after = soon(ask, lambda found: found.code == 0)
         assert "is established and equal to this release's" in after.one("crd")["text"]
 
-    def test_for_some_namespaces_an_administrator_of_the_cluster_is_led_to_all_that_those_of_namespaces_need(
-        self, fresh: Cluster
-    ) -> None:
-        forget(fresh)
-        arguments = ("-n", "default", "-n", "kube-public", "--as-service-account=default/memcached-operator")
-        found = eventually(
-            lambda: check_as(fresh.kubeconfig_path, *arguments), lambda found: found.one("crd")["verdict"] == "missing"
-        )
-        assert found.one("crd")["remedy"] == "kubectl apply --server-side -f manifests/install/crds.yaml"
-        assert "several-namespaces that has default, kube-public in the place of" in found.one("account")["remedy"]
-        asked = " ".join(each["text"] for each in found.of("install"))
-        assert "create, patch customresourcedefinitions.apiextensions.k8s.io" in asked
-        assert asked.count("clusterroles.rbac.authorization.k8s.io") == 1
-        fresh.kubectl("apply", "--server-side", "-f", str(INSTALL / "crds.yaml"))
-        eventually(
-            lambda: check_as(fresh.kubeconfig_path, *arguments), lambda found: found.one("crd")["verdict"] == "ok"
-        )
-
     def test_a_user_who_may_not_look_at_crds_still_learns_whether_it_is_there_and_what_differs(
         self, fresh: Cluster
     ) -> None:
@@ -342,24 +299,6 @@ class TestCrd:
         found = eventually(crd, lambda found: bool(found.get("details")))
         assert "spec.image is missing" in found["details"]
         fresh.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRD))
-        eventually(crd, lambda found: found["verdict"] == "ok")
-
-    def test_an_older_one_is_told_apart_field_by_field_and_the_remedy_mends_it(self, fresh: Cluster) -> None:
-        forget(fresh)
-        fresh.kubectl("apply", "-f", "-", input=json.dumps(older(smaller)))
-
-        def crd() -> Json:
-            return check_as(fresh.kubeconfig_path, "-A").one("crd")
-
-        found = eventually(crd, lambda found: bool(found.get("details")))
-        assert found["verdict"] == "wrong"
-        assert set(found["details"]) == {
-            "spec.image is missing",
-            "spec.size: maximum is 100, this release has none",
-            "column Image is missing",
-            'names.shortNames is missing, this release has ["mc"]',
-        }
-        fresh.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=memcached_crd_yaml())
         eventually(crd, lambda found: found["verdict"] == "ok")
 
 

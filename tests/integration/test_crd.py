@@ -381,7 +381,7 @@ class WidgetStatus(BaseModel):
     selector: str = Field(default="", description="Selector.")
 
 
-def widget_manifest(*, name_max_length: int | None) -> str:
+def widget_manifest() -> str:
     widget = CustomResource(
         group="toys.example.com",
         version="v1",
@@ -390,7 +390,6 @@ def widget_manifest(*, name_max_length: int | None) -> str:
         singular="widget",
         description="A widget.",
         spec=WidgetSpec,
-        name_max_length=name_max_length,
         scale=Scale(".spec.least", ".status.least", ".status.selector"),
         status=WidgetStatus,
     )
@@ -403,9 +402,9 @@ def widget(name: str = "w", **spec: Any) -> dict[str, Any]:
 
 @pytest.fixture(name="toys")
 def fixture_toys(cluster: Cluster, namespace: str) -> Iterator[Kubectl]:
-    """kubectl on a cluster that has widgets, whose names have no rule yet."""
+    """kubectl on a cluster that has widgets."""
     kubectl = kubectl_of(cluster, namespace)
-    install(cluster, widget_manifest(name_max_length=None), "widgets.toys.example.com")
+    install(cluster, widget_manifest(), "widgets.toys.example.com")
     created = until(succeeded, lambda: kubectl("create", "-f", "-", "--dry-run=server", body=widget()))
     assert succeeded(created), created.stderr
     yield kubectl
@@ -448,28 +447,3 @@ def test_the_api_server_accepts_and_enforces_every_form_that_the_generator_makes
         answer = toys("create", "-f", "-", body=widget("bad", **spec))
         assert answer.returncode == 1, spec
         assert message in answer.stderr, spec
-
-
-def test_objects_older_than_the_rule_of_the_name_can_still_be_changed_and_deleted(
-    toys: Kubectl, cluster: Cluster
-) -> None:
-    older = widget("older")
-    older["metadata"]["finalizers"] = ["toys.example.com/keep"]
-    toys("create", "-f", "-", body=older)
-    install(cluster, widget_manifest(name_max_length=3), "widgets.toys.example.com")
-    new = until(
-        lambda answer: not succeeded(answer),
-        lambda: toys("create", "-f", "-", "--dry-run=server", body=widget("newer")),
-    )
-    assert "metadata.name: Too long: may not be more than 3 bytes" in new.stderr
-
-    for change in (
-        ("patch", "widget/older", "--type=merge", "-p", '{"spec":{"least":2}}'),
-        ("patch", "widget/older", "--type=merge", "--subresource=status", "-p", '{"status":{"least":2}}'),
-        ("scale", "widget/older", "--replicas=3"),
-        ("delete", "widget/older", "--wait=false"),
-        ("patch", "widget/older", "--type=merge", "-p", '{"metadata":{"finalizers":null}}'),
-    ):
-        answer = toys(*change)
-        assert succeeded(answer), (change, answer.stderr)
-    assert "NotFound" in toys("get", "widget", "older").stderr

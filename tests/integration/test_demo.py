@@ -242,17 +242,6 @@ class TestOnTheLabsControlPlane:
         assert demo.lines[-1] == f"demo: {ALL_CAME_TRUE}"
         assert demo.left_nothing()
 
-    def test_killed_it_leaves_nothing_on_a_real_control_plane(self, demos: Demos, tmp_path: Path) -> None:
-        (tmp_path / "sitecustomize.py").write_text(_STAYS_AT_THE_FIRST_STEP)
-        demo = demos("--real", "--plain", module="lab")
-        demo.wait_for("demo: ok 1")
-        processes = demo.processes()
-        assert any("kube-apiserver" in line for line in processes.values())
-        demo.send(signal.SIGKILL)
-        assert demo.wait() == -signal.SIGKILL
-        await_ends(demo)
-        assert demo.left_nothing()
-
 
 def _memcached(name: str, size: int | None = None) -> str:
     spec = {} if size is None else {"spec": {"size": size}}

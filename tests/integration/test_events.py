@@ -16,7 +16,6 @@ from tests.integration.oracle import (
     catch_up,
     complete,
     create_memcached,
-    deployment,
     make_ready,
     pods_of,
     wait,
@@ -88,17 +87,6 @@ def test_an_event_tells_what_a_change_costs_as_render_told_it_before(
     assert [each.reason for each in events(kubectl, "shop") if each.reason.endswith("Change")] == ["RollingChange"]
     old.write_text(kubectl("get", "mc", "shop", "-o", "yaml"))
     assert cli.main(compare) == 0
-
-
-def test_a_strangers_deployment_is_a_warning(kubectl: Kubectl) -> None:
-    kubectl.apply(deployment("shop"), memcached("shop", 1), create=True)
-    warning = wait_event(kubectl, "shop", "NotControlled")
-    assert warning.type == "Warning"
-    assert "Warning NotControlled" in described(kubectl, "shop")
-    listed = kubectl("get", "events", "--field-selector=involvedObject.kind=Memcached,type=Warning", "--no-headers")
-    (line,) = listed.splitlines()
-    assert "memcached/shop" in line
-    assert "A Deployment named shop exists and has no owner: it is left alone." in line
 
 
 def test_the_ordinary_life_of_pods_makes_no_event_of_ours(kubectl: Kubectl) -> None:

@@ -19,17 +19,6 @@ pytestmark = pytest.mark.cluster("kubernetes")
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_a_service_account_folder_authenticates_as_that_account(cluster: Cluster, namespace: str) -> None:
-    directory = cluster.service_account_dir(namespace, "robot")
-    assert (directory / "namespace").read_text() == namespace
-    who = cluster.kubectl(
-        "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}",
-        f"--token={(directory / 'token').read_text()}", f"--server={cluster.server}",
-        f"--certificate-authority={directory / 'ca.crt'}", kubeconfig=Path(os.devnull),
-    )  # fmt: skip
-    assert who.stdout == f"system:serviceaccount:{namespace}:robot"
-
-
 def test_the_audit_log_has_a_user_s_requests_since_a_mark(cluster: Cluster, namespace: str) -> None:
     bob = cluster.user_kubeconfig("bob", ["system:masters"])
     cluster.kubectl("-n", namespace, "create", "configmap", "before", kubeconfig=bob)
@@ -40,27 +29,6 @@ def test_the_audit_log_has_a_user_s_requests_since_a_mark(cluster: Cluster, name
     made = [(each.verb, each.name, each.code) for each in events if each.resource == "configmaps"]
     assert made == [("create", "after", 201)]
     assert {each.user for each in events} == {"bob"}
-
-
-def test_the_api_server_comes_back_with_its_state_after_a_crash(cluster: Cluster, namespace: str) -> None:
-    cluster.kubectl("-n", namespace, "create", "configmap", "kept")
-    cluster.kill_apiserver()
-    refused = cluster.kubectl("-n", namespace, "get", "configmap", "kept", check=False)
-    cluster.start_apiserver()
-    assert "refused" in refused.stderr
-    cluster.kubectl("-n", namespace, "get", "configmap", "kept")
-
-
-def test_without_the_controller_manager_nothing_comes_of_a_deployment(cluster: Cluster, namespace: str) -> None:
-    cluster.stop_controller_manager()
-    try:
-        cluster.kubectl("-n", namespace, "create", "deployment", "web", "--image=web")
-        seen = "--for=jsonpath={.status.observedGeneration}=1"
-        waited = cluster.kubectl("-n", namespace, "wait", "deployment/web", seen, "--timeout=1s", check=False)
-        assert "timed out" in waited.stderr
-    finally:
-        cluster.start_controller_manager()
-    cluster.kubectl("-n", namespace, "wait", "deployment/web", "--for=jsonpath={.status.replicas}=1", "--timeout=60s")
 
 
 @pytest.fixture

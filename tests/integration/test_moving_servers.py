@@ -14,7 +14,6 @@ from tests.integration.named import (
     ready_when_there,
     replicas,
     status,
-    wait_list,
     written,
 )
 from tests.integration.oracle import complete, make_ready, patch_pods, pods_of, wait, wait_condition
@@ -107,27 +106,6 @@ def test_an_operator_that_starts_in_the_middle_of_a_move_goes_on_by_the_status(
     kubectl.wait("deployment/shop", "delete")
     wait_condition(kubectl, "shop", "Ready", "AllServersReady")
     assert status(kubectl)["serverList"] == names(kubectl, 0, 1)
-
-
-def test_an_operator_that_starts_in_the_middle_of_a_drain_goes_on_by_the_status(
-    kubectl: Kubectl, operators: Operators, of_namespace: OperatorProcess
-) -> None:
-    complete(kubectl, "shop", 3, workload="StatefulSet", drainSeconds=LONG_S)
-    kubectl("scale", "mc/shop", "--replicas=1")
-    wait_list(kubectl, 0)
-    before = status(kubectl)["draining"]
-    of_namespace.kill()
-    mark = kubectl.cluster.audit_mark()
-    second = start(kubectl, operators)
-    complete(kubectl, "later", 1)
-    assert status(kubectl)["draining"] == before
-    assert taken(written(kubectl, mark)) == set()
-    second.kill()
-    drain_soon(kubectl)
-    start(kubectl, operators)
-    wait(kubectl, "statefulset/shop", ".spec.replicas", 1)
-    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
-    assert taken(written(kubectl, mark)) == {"patch statefulsets 200"}
 
 
 def test_with_every_option_each_object_is_created_once_and_an_operator_that_starts_again_writes_nothing(

@@ -86,17 +86,6 @@ def test_a_server_that_goes_leaves_the_list_first_and_runs_on_for_the_drain_seco
     assert (found["serverList"], found.get("draining")) == (names(kubectl, 0), None)
 
 
-def test_a_stateful_set_that_is_scaled_by_hand_is_put_right(kubectl: Kubectl) -> None:
-    create(kubectl, 2)
-    mark = kubectl.cluster.audit_mark()
-    for by_hand in (5, 0):
-        kubectl("scale", "statefulset/shop", f"--replicas={by_hand}")
-        wait(kubectl, "statefulset/shop", ".spec.replicas", 2)
-    all_caught_up(kubectl)
-    assert taken(written(kubectl, mark)) == {"patch statefulsets 200"}
-    assert status(kubectl)["serverList"] == names(kubectl, 0, 1)
-
-
 def test_a_stateful_set_that_is_deleted_is_made_again_and_the_list_stays(kubectl: Kubectl) -> None:
     create(kubectl, 2)
     mark = kubectl.cluster.audit_mark()

@@ -38,22 +38,6 @@ def test_in_one_namespace_however_it_is_named_a_role_is_enough_and_no_request_le
         assert [event for event in requests if event.code == 403] == [], way
 
 
-def test_several_namespaces_are_joined_by_commas_and_each_needs_its_role(
-    kubectl: Kubectl, neighbour: Kubectl, operators: Operators
-) -> None:
-    account = account_with_role(kubectl, operator_rules())
-    account_with_role(neighbour, operator_rules(), subject_namespace=kubectl.namespace)
-    both = f"{kubectl.namespace},{neighbour.namespace}"
-    mark = kubectl.cluster.audit_mark()
-    operator = operators.start(account_dir=account, WATCH_NAMESPACE=both, OPERATOR_NAME=kubectl.namespace).ready()
-    for each in (kubectl, neighbour):
-        each.apply(memcached("twin", 1))
-        each.wait_field("mc/twin", ".status.replicas", 1)
-    assert f"watching {kubectl.namespace}, {neighbour.namespace}\n" in operator.lines[0]
-    requests = requests_of(kubectl.cluster, kubectl.namespace, since=mark)
-    assert {event.namespace for event in requests} == {kubectl.namespace, neighbour.namespace}
-
-
 def test_all_namespaces_however_it_is_said_take_one_watch_for_each_kind(
     kubectl: Kubectl, neighbour: Kubectl, operators: Operators
 ) -> None:

@@ -155,14 +155,3 @@ def test_a_size_is_the_number_that_kubectl_sends(kubectl: Kubectl, size: str) ->
     if created.returncode == 0:
         sent = json.loads(created.stdout)["spec"].get("size", 1)
         assert _by_kind(printed.stdout)["Deployment"]["spec"]["replicas"] == sent
-
-
-@pytest.mark.parametrize("called", ["Bad NS!", "a.b", "x" * 64])
-def test_a_namespace_that_none_can_be_called_is_refused_as_by_the_api_server(kubectl: Kubectl, called: str) -> None:
-    refused = kubectl.cluster.kubectl("create", "namespace", called, "--dry-run=server", check=False)
-    assert "metadata.name: Invalid value" in refused.stderr
-    written = memcached("placed", 1)
-    written["metadata"]["namespace"] = called
-    printed = render(json.dumps(written))
-    assert (printed.returncode, printed.stdout) == (1, "")
-    assert "standard input: metadata.namespace: must be at most 63" in printed.stderr

@@ -48,6 +48,7 @@ SERVICES = plain("v1", "Service", "services")
 EVENTS = plain("events.k8s.io/v1", "Event", "events")
 MONITORS = plain("monitoring.coreos.com/v1", "ServiceMonitor", "servicemonitors")
 # As far as the example goes, for a server that nobody has prometheus-operator's own definition for.
+ANY_SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 ANY_MONITOR: dict[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
@@ -56,14 +57,7 @@ ANY_MONITOR: dict[str, Any] = {
         "group": "monitoring.coreos.com",
         "names": {"kind": "ServiceMonitor", "plural": "servicemonitors"},
         "scope": "Namespaced",
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": ANY_SCHEMA}],
     },
 }
 

@@ -5,8 +5,6 @@ There is no kubelet: pods stay Pending until a test says how they fare.
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tests.integration.conftest import memcached
@@ -131,20 +129,6 @@ def test_what_a_quota_refuses_degrades_it_until_there_is_room(kubectl: Kubectl) 
     kubectl("scale", "mc/shop", "--replicas=3")
     wait(kubectl, "mc/shop", ".status.replicas", 3)
     assert wait_condition(kubectl, "shop", "Degraded", "AsExpected")["status"] == "False"
-
-
-def test_a_status_that_somebody_overwrote_is_put_right(kubectl: Kubectl) -> None:
-    complete(kubectl, "shop", 1)
-    right = kubectl.get("mc", "shop")["status"]
-    lies: list[object] = [{"nodes": ["lie"], "replicas": 7}, {"conditions": []}, None]
-    for lie in lies:
-        body = json.dumps({"status": lie})
-        kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", body)
-        wait_condition(kubectl, "shop", "Progressing", "Complete")
-        wait(kubectl, "mc/shop", ".status.replicas", 1)
-        healed = kubectl.get("mc", "shop")["status"]
-        assert healed["nodes"] == right["nodes"]
-        assert [each["type"] for each in healed["conditions"]] == [each["type"] for each in right["conditions"]]
 
 
 def test_a_whole_life_costs_one_create_of_each_object_and_no_write_at_rest(kubectl: Kubectl) -> None:

@@ -129,17 +129,3 @@ def test_a_deployment_that_a_stranger_creates_between_our_read_and_our_write_is_
     assert "ownerReferences" not in after["metadata"]
     assert not after["operator wrote"]
     assert set(deployment_writes(kubectl, "shop")) == {"deployments 409"}
-
-
-def test_a_deployment_that_another_controller_takes_over_is_given_up(kubectl: Kubectl) -> None:
-    complete(kubectl, "shop", 0)
-    kubectl("create", "configmap", "other")
-    uid, mark = kubectl.uid("configmap/other"), kubectl.cluster.audit_mark()
-    taker = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": uid, "controller": True}
-    patch = [{"op": "replace", "path": "/metadata/ownerReferences", "value": [taker]}]
-    kubectl("patch", "deployment/shop", "--type=json", "-p", json.dumps(patch))
-    degraded = wait_condition(kubectl, "shop", "Degraded", "NotControlled")
-    assert "belongs to ConfigMap other" in degraded["message"]
-    catch_up(kubectl)
-    assert taken(deployment_writes(kubectl, "shop", mark)) == set()
-    assert [owner["name"] for owner in kubectl.get("deployment", "shop")["metadata"]["ownerReferences"]] == ["other"]

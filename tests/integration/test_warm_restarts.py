@@ -85,24 +85,6 @@ def test_another_image_ends_no_pod_and_kubernetes_counts_each_as_updated(warm: W
     eventually(lambda: shop.get("statefulsets")["status"].get("updatedReplicas"), lambda found: found == 2, what="both")
 
 
-def test_an_image_that_does_not_start_stops_after_one_server_and_the_former_one_goes_back_into_its_pod(
-    warm: Warm,
-) -> None:
-    before, shop = warm.create(2), warm.shop
-    shop.change(image="memcached:wrong")
-    warm.begun("shop-1", "memcached:wrong")
-    shop.fail("shop-1", "ImagePullBackOff")
-    shop.tell("shop-1", conditions=[{"type": "Ready", "status": "False"}])
-    words = shop.await_condition("Degraded", "RolloutStuck")
-    assert "shop-1 is not ready after its change in place (ImagePullBackOff), so the other 1 are not changed" in words
-    shop.change(image=FORMER)
-    warm.begun("shop-1", FORMER)
-    warm.restart("shop-1")
-    shop.await_condition("Ready", "AllServersReady")
-    assert warm.uids() == before
-    assert shop.evicted() == []
-
-
 def test_a_restart_is_asked_for_by_an_annotation_which_reaches_the_pod(warm: Warm) -> None:
     before, shop = warm.create(1), warm.shop
     shop.kubectl("annotate", "mc/shop", f"{RESTART}=monday")
