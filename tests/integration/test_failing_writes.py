@@ -70,7 +70,7 @@ def test_a_webhook_for_deployments_that_is_down_is_told_and_keeps_nothing_else_f
     kubectl.wait("mc/shop", "jsonpath={.status.observedGeneration}=1")
     ready = told(kubectl, "shop")
     assert ready["status"] == "False"
-    assert 'failed calling webhook "down.example.com"' in ready["message"]
+    assert 'failed calling webhook "webhook.example.com"' in ready["message"]
     assert kubectl.names("services,deployments") == ["service/shop"]
     webhook.remove()
     kubectl.wait("deployment/shop", "jsonpath={.spec.replicas}=1")
