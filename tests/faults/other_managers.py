@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from types import TracebackType
-from typing import Self
 
 from lab.audit import AuditEvent
-from operator_runtime.testing.waiting import DEADLINE_S
-from tests.conformance.api import Api
+from tests.integration.load import Busy
 from tests.integration.requests import received_at
 from tests.kubectl_in_namespace import Kubectl
 
@@ -18,7 +14,7 @@ from tests.kubectl_in_namespace import Kubectl
 UNDER_WAY = 1
 
 
-class OtherManager:
+class OtherManager(Busy):
     """A thread that merges a new value into an object as fast as it is answered; a context manager."""
 
     def __init__(self, kubectl: Kubectl, path: str, manager: str, body: Callable[[int], object]) -> None:
@@ -30,36 +26,16 @@ class OtherManager:
             body: the patch, by the number of the write.
         """
         group, _, rest = path.partition(" ")
-        self._api = Api(kubectl.cluster, kubectl.cluster.kubeconfig_path)
+        super().__init__(kubectl, manager)
         self._path = f"/apis/{group}/namespaces/{kubectl.namespace}/{rest}"
         self._manager = manager
         self._body = body
-        self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=manager, daemon=True)
-        self._failure: BaseException | None = None
         self.writes = 0
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ending.set()
-        self._thread.join(DEADLINE_S)
-        self._api.close()
-        if self._failure is not None and error is None:
-            raise self._failure
-
-    def _run(self) -> None:
-        try:
-            while not self._ending.is_set():
-                self.writes += 1
-                body = self._body(self.writes)
-                self._api.merge(self._path, body, fieldManager=self._manager).expect(200)
-        except BaseException as failure:
-            self._failure = failure
+    def turn(self, number: int) -> None:
+        """Write once more."""
+        self.writes = number + 1
+        self._api.merge(self._path, self._body(self.writes), fieldManager=self._manager).expect(200)
 
 
 def writes_on(kubectl: Kubectl, name: str, operator_name: str, *, after: datetime) -> list[AuditEvent]:

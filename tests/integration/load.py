@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -21,24 +22,14 @@ _ALIVE = 6
 _RETRY_S = 0.1
 
 
-class Load:
-    """A thread that creates, resizes and deletes Memcacheds, each under a name of its own; a context manager.
+class Busy:
+    """A thread that calls `turn` with 0, 1, 2 ... until the end of the block, which raises what `turn` raised."""
 
-    `alive` has the sizes of those that must be there in the end, `gone` the names of the others. `steps` counts changes
-    that were made, `refusals` tries that came to nothing. Of a change whose answer is lost it is not known whether it
-    was made; it is made again, and that it had been is no error then.
-    """
-
-    def __init__(self, kubectl: Kubectl) -> None:
+    def __init__(self, kubectl: Kubectl, name: str) -> None:
         self._api = Api(kubectl.cluster, kubectl.cluster.kubeconfig_path)
-        self._path = f"/apis/cache.example.com/v1alpha1/namespaces/{kubectl.namespace}/memcacheds"
         self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="load", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._failure: BaseException | None = None
-        self.alive: dict[str, int] = {}
-        self.gone: list[str] = []
-        self.steps = 0
-        self.refusals = 0
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -57,6 +48,44 @@ class Load:
         self._end()
         self._raise()
 
+    def turn(self, number: int) -> None:
+        """Change something."""
+        raise NotImplementedError
+
+    def _end(self) -> None:
+        self._ending.set()
+        self._thread.join(DEADLINE_S)
+
+    def _raise(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _run(self) -> None:
+        try:
+            for number in itertools.count():
+                if self._ending.is_set():
+                    return
+                self.turn(number)
+        except BaseException as failure:
+            self._failure = failure
+
+
+class Load(Busy):
+    """A thread that creates, resizes and deletes Memcacheds, each under a name of its own; a context manager.
+
+    `alive` has the sizes of those that must be there in the end, `gone` the names of the others. `steps` counts changes
+    that were made, `refusals` tries that came to nothing. Of a change whose answer is lost it is not known whether it
+    was made; it is made again, and that it had been is no error then.
+    """
+
+    def __init__(self, kubectl: Kubectl) -> None:
+        super().__init__(kubectl, "load")
+        self._path = f"/apis/cache.example.com/v1alpha1/namespaces/{kubectl.namespace}/memcacheds"
+        self.alive: dict[str, int] = {}
+        self.gone: list[str] = []
+        self.steps = 0
+        self.refusals = 0
+
     def await_steps(self, more: int) -> None:
         """Wait until so many more changes were made."""
         aim = self.steps + more
@@ -72,24 +101,8 @@ class Load:
         before = self.refusals
         await_none(lambda: None if self.refusals > before else "the users have met no fault")
 
-    def _end(self) -> None:
-        self._ending.set()
-        self._thread.join(DEADLINE_S)
-
-    def _raise(self) -> None:
-        if self._failure is not None:
-            raise self._failure
-
-    def _run(self) -> None:
-        number = 0
-        try:
-            while not self._ending.is_set():
-                self._turn(number)
-                number += 1
-        except BaseException as failure:
-            self._failure = failure
-
-    def _turn(self, number: int) -> None:
+    def turn(self, number: int) -> None:
+        """A new one comes, is resized, and an older one goes."""
         name = f"load-{number}"
         self.alive[name] = 1
         self._until({201, 409}, lambda: self._api.post(self._path, memcached(name, 1)))
