@@ -25,6 +25,7 @@ from tests.examples.shells import (
     shell,
 )
 from tests.kubectl_in_namespace import Kubectl
+from tests.operator_process import OperatorProcess
 
 PROGRAM = Program("my-own-shell", "0.1.0")
 WITHOUT_FINALIZERS = '{"metadata":{"finalizers":null}}'
@@ -104,13 +105,19 @@ async def test_a_cleanup_that_gives_up_says_so_and_keeps_its_object(
         await asyncio.to_thread(kubectl, "wait", SHELL, "--for=delete", "--timeout=60s")
 
 
+def came_and_went(kubectl: Kubectl, start: Start) -> OperatorProcess:
+    """An operator that made what the sample asks for, and has ended."""
+    operator = start(f"--namespace={kubectl.namespace}").ready()
+    kubectl("apply", "-f", str(MANIFESTS / "sample.yaml"))
+    await_condition(kubectl, "ShellsNotReady")
+    assert operator.stop() == 0
+    return operator
+
+
 def test_a_deployment_under_deletion_whose_owner_is_gone_is_cleaned_up_when_the_operator_is_back(
     kubectl: Kubectl, start: Start
 ) -> None:
-    first = start(f"--namespace={kubectl.namespace}").ready()
-    kubectl("apply", "-f", str(MANIFESTS / "sample.yaml"))
-    await_condition(kubectl, "ShellsNotReady")
-    assert first.stop() == 0
+    first = came_and_went(kubectl, start)
     kubectl("delete", SHELL, "--wait=false")
     kubectl("patch", SHELL, "--type=merge", "-p", WITHOUT_FINALIZERS)
     kubectl.wait(SHELL, "delete")
@@ -124,10 +131,7 @@ def test_a_deployment_under_deletion_whose_owner_is_gone_is_cleaned_up_when_the_
 def test_what_was_deleted_while_the_operator_was_away_is_cleaned_up_when_it_is_back(
     kubectl: Kubectl, start: Start
 ) -> None:
-    first = start(f"--namespace={kubectl.namespace}").ready()
-    kubectl("apply", "-f", str(MANIFESTS / "sample.yaml"))
-    await_condition(kubectl, "ShellsNotReady")
-    assert first.stop() == 0
+    came_and_went(kubectl, start)
     kubectl("delete", SHELL, "--cascade=foreground", "--wait=false")
     eventually(lambda: kubectl("get", DEPLOYMENT, "-o", "yaml"), lambda found: "deletionTimestamp" in found)
     second = start(f"--namespace={kubectl.namespace}").ready()

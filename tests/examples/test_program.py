@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
-import urllib.request
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ import yaml
 from examples.my_own_shell import __version__, crd
 from tests.examples.conftest import Start
 from tests.examples.shells import MANIFESTS, SYSTEM, await_condition, shell
+from tests.integration.monitoring import METRICS, PROBES, Scrape, fetch, url_of
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT, OperatorProcess
 
@@ -37,23 +36,11 @@ def test_the_operator_s_pods_have_the_arguments_and_the_lock_of_the_guide() -> N
     assert container["image"] == f"localhost/my-first-operator:{__version__}"
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
-def answer(port: int, path: str) -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as response:
-        return str(response.read().decode())
-
-
 def test_it_runs_as_on_a_laptop_and_answers_probes_and_scrapes(kubectl: Kubectl) -> None:
-    probes, metrics = free_port(), free_port()
     operator = OperatorProcess(
         f"--kubeconfig={kubectl.cluster.kubeconfig_path}",
         f"--namespace={kubectl.namespace}",
-        f"--health-probe-bind-address=127.0.0.1:{probes}",
-        f"--metrics-bind-address=127.0.0.1:{metrics}",
+        *(PROBES, METRICS),
         environment={},
         module="examples.my_own_shell",
     )
@@ -61,8 +48,9 @@ def test_it_runs_as_on_a_laptop_and_answers_probes_and_scrapes(kubectl: Kubectl)
         operator.ready()
         kubectl.apply(shell(size=2))
         await_condition(kubectl, "ShellsNotReady")
-        assert answer(probes, "/healthz") == answer(probes, "/readyz") == "ok"
-        page = answer(metrics, "/metrics")
+        probes = url_of(operator, "probes")
+        assert fetch(f"{probes}/healthz") == fetch(f"{probes}/readyz") == (200, "ok")
+        page = Scrape(url_of(operator, "metrics")).text
         assert 'controller_runtime_reconcile_total{controller="myownshell",result="success"}' in page
         assert "memcached" not in page.replace("memcached_operator", "")
         assert "pydantic" not in Path(f"/proc/{operator.pid}/maps").read_text()
