@@ -119,22 +119,15 @@ def test_custom_resources_take_no_strategic_merge_patch(api: Api, wid: str) -> N
         assert taken in refused["message"]
 
 
-def test_a_patch_of_an_unknown_content_type_is_415(api: Api, one: str) -> None:
+def test_a_patch_that_cannot_be_taken_is_refused(api: Api, one: str, web: str, wid: str) -> None:
     for content_type in (JSON, "text/plain"):
-        answer = api.request("PATCH", one, {}, content_type=content_type)
-        answer.expect(415, "UnsupportedMediaType")
-
-
-def test_a_patch_that_cannot_be_read_is_400(api: Api, one: str) -> None:
+        api.request("PATCH", one, {}, content_type=content_type).expect(415, "UnsupportedMediaType")
     for content_type in (MERGE_PATCH, STRATEGIC_MERGE_PATCH):
         api.request("PATCH", one, b"{no json", content_type=content_type).expect(400, "BadRequest")
     api.json_patch(one, {"op": "twist", "path": "/data"}).expect(422, "Invalid")
-
-
-def test_a_patch_of_what_is_not_there_is_404(api: Api, namespace: str, widgets: None) -> None:
-    api.merge(path("configmaps", namespace, "absent"), {"data": {}}).expect(404, "NotFound")
-    api.merge(path("widgets", namespace, "absent", "status"), {"status": {}}).expect(404, "NotFound")
-    api.strategic(path("deployments", namespace, "absent"), {}).expect(404, "NotFound")
+    api.merge(f"{one}-absent", {"data": {}}).expect(404, "NotFound")
+    api.merge(f"{wid}-absent/status", {"status": {}}).expect(404, "NotFound")
+    api.strategic(f"{web}-absent", {}).expect(404, "NotFound")
 
 
 def test_a_patch_that_changes_nothing_keeps_the_resource_version(api: Api, one: str, wid: str) -> None:

@@ -76,15 +76,11 @@ def test_it_has_no_installer_compiler_or_shell(image: Image, program: str) -> No
     assert not [folder for folder in folders if (image.root / folder / program).exists()]
 
 
-def test_it_carries_no_simulator_no_demo_and_no_testing_kit(image: Image) -> None:
-    names = ["kube_simulator", "memcached_operator.demo", "operator_runtime.testing"]
+def test_it_carries_no_simulator_no_demo_no_testing_kit_and_no_pip(image: Image) -> None:
+    names = ["kube_simulator", "memcached_operator.demo", "operator_runtime.testing", "pip"]
     assert image.python(f"import importlib.util as u; print([n for n in {names} if u.find_spec(n)])") == "[]\n"
     finished = image.run("demo")
     assert (finished.returncode, "the demo is not available" in finished.stdout) == (2, True)
-
-
-def test_it_cannot_import_pip(image: Image) -> None:
-    assert image.python("import importlib.util; print(importlib.util.find_spec('pip'))") == "None\n"
 
 
 def test_no_file_gives_privileges_to_its_user_and_all_belong_to_root(image: Image) -> None:

@@ -133,17 +133,6 @@ def test_a_password_without_tls_is_taken_too_and_a_wrong_one_is_told(
         wait_condition(kubectl, "shop", "Serving", "Answering")
 
 
-def test_with_the_setting_and_without_the_right_all_but_the_asking_goes_on(
-    kubectl: Kubectl, operators: Operators, folder: Path
-) -> None:
-    operators.start("-n", kubectl.namespace, OFTEN, CREDENTIALS).ready()
-    with RealServer("-Y", f"{folder}/password-file") as server:
-        (pod,) = run_at(kubectl, server.address, auth={"secretName": "passwords"})
-        why = "(it requires a login, and the operator may not get Secret passwords)"
-        said = f"1 of 1 servers cannot be asked: {pod} {why}."
-        until("it is not said", lambda: condition(kubectl, "shop", "Serving")["message"] == said)
-
-
 def test_where_nothing_reloads_them_servers_with_another_certificate_than_the_secrets_are_replaced(
     kubectl: Kubectl, operators: Operators, good: Pair, folder: Path
 ) -> None:
