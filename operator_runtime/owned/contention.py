@@ -69,9 +69,9 @@ class _Bucket:
     tokens: int = REPAIRS
     full_s: float = 0.0
 
-    def is_drift(self, generation: int, wish: Wish | None) -> bool:
+    def is_drift(self, wanted: Hashable) -> bool:
         """Whether another client did what is put right: the same was wanted before. What is new is believed once."""
-        return wish is None or self.wish == (generation, wish())
+        return wanted is None or self.wish == wanted
 
     def left(self, now: float) -> int:
         return self.tokens if now < self.full_s else REPAIRS
@@ -170,7 +170,7 @@ class Contention:
     def is_last(self, key: ObjectKey, generation: int, of: Hashable, wish: Wish | None) -> bool:
         """Whether one more repair of that object, which `repaired` tells of, makes it contested."""
         bucket = (self._buckets.find(key) or {}).get(of)
-        return bucket is not None and bucket.left(self._clock()) == 1 and bucket.is_drift(generation, wish)
+        return bucket is not None and bucket.left(self._clock()) == 1 and bucket.is_drift(_wanted(generation, wish))
 
     def repaired(
         self,
@@ -196,8 +196,7 @@ class Contention:
         now, loop = self._clock(), self._loops.find(key)
         self._sweep(now)
         bucket = self._buckets.of(key).setdefault(of, _Bucket())
-        wanted = None if wish is None else (generation, wish())
-        if wanted is not None and bucket.wish != wanted:
+        if not bucket.is_drift(wanted := _wanted(generation, wish)):
             bucket.wish = wanted
             bucket.take(now, 0)
             if loop is not None and of is not None:
@@ -227,3 +226,7 @@ class Contention:
         for key, buckets in self._buckets.items():
             if all(now >= each.full_s for each in buckets.values()):
                 self._buckets.drop(key)
+
+
+def _wanted(generation: int, wish: Wish | None) -> Hashable:
+    return None if wish is None else (generation, wish())
