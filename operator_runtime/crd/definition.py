@@ -191,14 +191,17 @@ def _json_schema(model: Model) -> _Schema:
 
 
 def to_yaml(document: Mapping[str, object], comment: str) -> str:
-    """`document` as YAML below a line of `comment`: the same bytes for the same content, wherever it runs."""
+    """Return `document` as YAML below a line of `comment`: the same bytes for the same content, wherever it runs.
+
+    No `---` follows the comment: programs that read the first document alone, as OLM does, would read the comment.
+    """
     import yaml
 
     class Dumper(yaml.SafeDumper):
         def ignore_aliases(self, data: object) -> bool:
             return True
 
-    return f"# {comment}\n---\n" + yaml.dump(document, Dumper=Dumper, width=110, allow_unicode=True)
+    return f"# {comment}\n" + yaml.dump(document, Dumper=Dumper, width=110, allow_unicode=True)
 
 
 def _object_schema(resource: CustomResource) -> _Schema:
