@@ -587,10 +587,14 @@ def test_each_other_setting_is_taken_as_it_is() -> None:
     assert all(variable in operator["env"] for variable in variables)
 
 
-def test_a_chart_may_have_this_one_as_a_part(tmp_path: Path) -> None:
+def test_an_umbrella_chart_has_this_one_as_a_dependency_and_switches_it_on_and_off(tmp_path: Path) -> None:
     (tmp_path / "charts").mkdir()
     (tmp_path / "charts" / RELEASE).symlink_to(CHART)
-    (tmp_path / "Chart.yaml").write_text("apiVersion: v2\nname: shop\nversion: 1.0.0\n")
-    (tmp_path / "values.yaml").write_text("global: {team: cache}\nmemcached-operator: {workers: 4}\n")
+    dependency = {"name": RELEASE, "version": __version__, "condition": f"{RELEASE}.enabled"}
+    chart = {"apiVersion": "v2", "name": "shop", "version": "1.0.0", "dependencies": [dependency]}
+    (tmp_path / "Chart.yaml").write_text(json.dumps(chart))
+    values = {"global": {"team": "cache"}, RELEASE: {"enabled": True, "workers": 4}}
+    (tmp_path / "values.yaml").write_text(json.dumps(values))
     objects = documents(helm("template", "shop", str(tmp_path)).stdout)
     assert "--workers=4" in container(objects, "shop-memcached-operator")["args"]
+    assert documents(helm("template", "shop", str(tmp_path), "--set", f"{RELEASE}.enabled=false").stdout) == []

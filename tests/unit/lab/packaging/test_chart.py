@@ -67,7 +67,7 @@ def test_each_value_that_can_be_given_stands_in_the_values_and_is_explained() ->
         for name, part in schema.get("properties", {}).items()
         if part.get("type") != "object" or f"{path}.{name}".lstrip(".") in HANDED_ON
     }
-    assert known - set(keys(VALUES)) == {"global", "resources.claims"}
+    assert known - set(keys(VALUES)) == {"enabled", "global", "resources.claims"}
     assert set(keys(VALUES)) <= known
 
 
