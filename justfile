@@ -175,6 +175,12 @@ bundle-build *args:
 bundle-push *args:
     python -m lab.packaging.bundle push --image "$BUNDLE_IMG" "$@"
 
+# Write a file-based catalog of the committed bundle into a folder, for OLM (BUNDLE_IMG=IMAGE; FOLDER)
+[group('deploy')]
+[no-cd]
+catalog folder:
+    python -m lab.packaging.catalog --image "$BUNDLE_IMG" --folder "$1"
+
 # Copy into the Helm chart what it has of manifests/
 [group('write')]
 chart:

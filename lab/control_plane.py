@@ -25,7 +25,7 @@ from kube_simulator.access import kubeconfig, pki
 from lab import audit, kubectl
 from lab.kubectl import LabError
 from lab.process import Program
-from lab.programs import kubernetes
+from lab.programs import kubernetes, kubernetes_releases
 from lab.state import StateDir
 
 _HOST = "127.0.0.1"
@@ -75,7 +75,7 @@ class ControlPlane:
         Args:
             state: where everything of it lies, and ends with it; without one it makes its own.
         """
-        self._bin = kubernetes.build()
+        self._bin = kubernetes_releases.chosen()
         self._kubectl = kubernetes.kubectl()
         self._state = state or StateDir()
         self.directory = self._state.path

@@ -29,7 +29,7 @@ import pytest
 from lab.audit import START, AuditEvent, Mark
 from lab.cache import BuildError, NotBuiltError
 from lab.control_plane import ControlPlane, Options
-from lab.programs import kubernetes
+from lab.programs import kubernetes, kubernetes_releases
 from operator_runtime.testing.waiting import eventually
 from tests.conformance.api import Api
 
@@ -90,8 +90,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marks ``cluster`` and ``core``."""
+    """Declare the marks ``cluster``, ``since`` and ``core``."""
     config.addinivalue_line("markers", "cluster(name): runs on this Kubernetes API alone, simulator or kubernetes")
+    config.addinivalue_line("markers", "since(release, lacks): skipped on older Kubernetes, which lacks that")
     config.addinivalue_line("markers", "core: in the gate it runs on the real API server, and not on the simulator")
 
 
@@ -105,9 +106,26 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("cluster", selected or wanted, indirect=True, scope="session")
 
 
+def lacking(item: pytest.Item, release: str) -> str | None:
+    """What a release of Kubernetes, such as 1.30, does not have of what a test is about; None if it has everything."""
+    for mark in item.iter_markers("since"):
+        first, lacks = mark.args
+        if _number(release) < _number(first):
+            return f"Kubernetes {release} has no {lacks}: that came with {first}"
+    return None
+
+
+def _number(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.split("."))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what does not run on the chosen Kubernetes API."""
     chosen = config.option.cluster
+    release = os.environ.get(kubernetes_releases.VARIABLE)
+    for item in items if release else ():
+        if lacks := lacking(item, str(release)):
+            item.add_marker(pytest.mark.skip(reason=lacks))
     if chosen is None:
         return
     unfit = {item for item in items if chosen not in _clusters_of(item)}
@@ -131,7 +149,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             if session.config.option.cluster == "simulator":
                 kubernetes.kubectl_path()
             else:
-                kubernetes.build()
+                kubernetes_releases.chosen()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,9 +1,10 @@
 """Run the tiers of checks and tests, and end with one line that says what became of each.
 
 ``./dev test`` is this: it runs what Python alone can run, ``--gate`` also the core on a real API server, and ``--all``
-everything. Other arguments go to pytest; paths, which begin with ``tests/``, run the tiers that they lie in, all of
-them. What must be built is built before the first tier. A test that failed is asked again, alone, when all tiers have
-ended. The exit code is 1 when a tier failed, and under ``CI`` also when one was left out.
+everything. ``--kubernetes RELEASE`` runs the core on another release, and nothing else. Other arguments go to pytest;
+paths, which begin with ``tests/``, run the tiers that they lie in, all of them. What must be built is built before the
+first tier. A test that failed is asked again, alone, when all tiers have ended. The exit code is 1 when a tier failed,
+and under ``CI`` also when one was left out.
 """
 
 import os
@@ -19,6 +20,7 @@ from xml.etree import ElementTree
 
 from lab.cache import NO_BUILDS_VARIABLE, BuildError
 from lab.image.builders import ImageError
+from lab.programs.kubernetes_releases import RELEASES, VARIABLE as RELEASE_VARIABLE
 from tests.cluster import REQUIRED_VARIABLE
 from tests.tiers import SMALL_BUILDS, TIERS, Run, Tier
 
@@ -57,14 +59,25 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which run was asked for, and the arguments for pytest."""
+    """Which run was asked for, the one release of Kubernetes if it is about one, and the arguments for pytest."""
 
     run: Run
     arguments: tuple[str, ...] = ()
+    release: str = ""
 
     @classmethod
     def of(cls, arguments: Sequence[str]) -> "Plan":
-        """What the arguments of the command line say."""
+        """Read the arguments of the command line.
+
+        Raises:
+            ValueError: ``--kubernetes`` has no release behind it that there is.
+        """
+        if "--kubernetes" in arguments:
+            at = arguments.index("--kubernetes")
+            release = arguments[at + 1] if at + 1 < len(arguments) else ""
+            if release not in RELEASES:
+                raise ValueError(f"--kubernetes {release}: choose one of {', '.join(RELEASES)}")
+            return cls(Run.ALL, (*arguments[:at], *arguments[at + 2 :]), release)
         rest = tuple(argument for argument in arguments if argument not in ("--gate", "--all"))
         if "--all" in arguments or any(argument.startswith("tests/") for argument in rest):
             return cls(Run.ALL, rest)
@@ -131,7 +144,8 @@ def command_of(tier: Tier, plan: Plan) -> list[str] | Outcome:
         return Outcome(tier.name, Result.LEFT_OUT, _NONE_SELECTED)
     if tier.lacking is not None and (lacks := tier.lacking()) is not None:
         return Outcome(tier.name, Result.LEFT_OUT, lacks)
-    expression = " and ".join(filter(None, ("not slow", tier.shorter))) if plan.run < Run.ALL else ""
+    shorter = plan.run < Run.ALL or tier.release
+    expression = " and ".join(filter(None, ("not slow", tier.shorter))) if shorter else ""
     marked = ["-m", expression] if expression else []
     # Of a few tests, most of the time would be that of starting the workers.
     shared = tier.workers > 1 and not plan.arguments
@@ -146,6 +160,7 @@ def _pytest(tier: Tier) -> list[str]:
 
 def _run(tier: Tier, command: Sequence[str], environment: Mapping[str, str]) -> Outcome:
     print(f"\n=== {tier.name} ===", flush=True)
+    environment = _environment_of(tier, environment)
     _REPORT.unlink(missing_ok=True)
     started = time.monotonic()
     code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
@@ -156,6 +171,10 @@ def _run(tier: Tier, command: Sequence[str], environment: Mapping[str, str]) -> 
         return Outcome(tier.name, Result.LEFT_OUT, _NONE_SELECTED)
     failed = failed_tests(_REPORT) if tier.folders and code == _TESTS_FAILED else ()
     return Outcome(tier.name, Result.FAILED, f"exit code {code}", took_s, failed)
+
+
+def _environment_of(tier: Tier, environment: Mapping[str, str]) -> Mapping[str, str]:
+    return {**environment, RELEASE_VARIABLE: tier.release} if tier.release else environment
 
 
 def failed_tests(report: Path) -> tuple[str, ...]:
@@ -190,11 +209,14 @@ def ask_again(tier: Tier, outcome: Outcome, environment: Mapping[str, str]) -> O
 
 def _passes_alone(tier: Tier, test: str, environment: Mapping[str, str]) -> bool:
     print(f"\n=== again, alone: {test} ===", flush=True)
-    return subprocess.run([*_pytest(tier), test], cwd=ROOT, env=environment, check=False).returncode == 0
+    command, environment = [*_pytest(tier), test], _environment_of(tier, environment)
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0
 
 
 def run(tiers: Sequence[Tier], plan: Plan) -> list[Outcome]:
     """Run tiers as planned."""
+    if plan.release:
+        tiers = [tier for tier in tiers if tier.release == plan.release]
     commands = [(tier, command_of(tier, plan)) for tier in tiers]
     wrong = build(
         {
@@ -223,7 +245,12 @@ def main(arguments: Sequence[str]) -> int:
     """Run the tiers that the arguments ask for and return the exit code."""
     # What a shell starts in the background may ignore Ctrl-C and hand that down, and tests end processes by it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    outcomes = run(TIERS, Plan.of(arguments))
+    try:
+        plan = Plan.of(arguments)
+    except ValueError as error:
+        print(f"./dev test {error}", file=sys.stderr)
+        return 2
+    outcomes = run(TIERS, plan)
     print(f"\n{summary(outcomes)}", flush=True)
     return exit_code(outcomes, complete=bool(os.environ.get("CI")))
 

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import partial
 
 from benchmarks import operators
 from lab.image import builders, example, images
 from lab.kubectl import LabError
 from lab.node import config, dns, node
-from lab.programs import helm, kubernetes, prometheus, prometheus_operator
+from lab.programs import helm, kubernetes, kubernetes_releases, olm, prometheus, prometheus_operator
 from tests.e2e.node_cluster import BUSYBOX, EXAMPLE_BUSYBOX, MEMCACHED, PYMEMCACHE
 from tests.image import container
 
@@ -37,6 +38,7 @@ _MONITORING: Mapping[str, Callable[[], object]] = {
     "Prometheus": prometheus.build,
     "prometheus-operator": prometheus_operator.build,
 }
+_OLM: Mapping[str, Callable[[], object]] = {"opm and operator-verify": olm.validators, "OLM": olm.controllers}
 _PEERS: Mapping[str, Callable[[], object]] = {"what runs on kopf and controller-runtime": operators.greetings}
 _IMAGE: Mapping[str, Callable[[], object]] = {**_KUBERNETES, "the operator's image": images.operator_image}
 _NODE: Mapping[str, Callable[[], object]] = {
@@ -76,7 +78,8 @@ class Tier:
     ``since`` is the shortest run that has it. ``shorter`` is pytest's expression of marks for those of its tests that
     runs shorter than the longest take; slow tests they leave out everywhere. ``lacking`` says what keeps the tier from
     running on this machine, or None. ``needs`` is what must be built before: inside, deadlines would pass meanwhile.
-    ``cluster`` is which of the servers that its tests know they run on. ``workers`` is how many processes share its
+    ``cluster`` is which of the servers that its tests know they run on. ``release`` is which release of Kubernetes that
+    is, if it is not the lab's own; such a tier always has ``shorter``. ``workers`` is how many processes share its
     tests, each with a cluster of its own; ``distribution`` is how (pytest-xdist's ``--dist``).
 
     Tiers run one after the other, none with more test processes than the two processors that the runs are made for: a
@@ -89,6 +92,7 @@ class Tier:
     since: Run = Run.ALL
     shorter: str = ""
     cluster: str | None = None
+    release: str = ""
     needs: Mapping[str, Callable[[], object]] = field(default_factory=dict)
     lacking: Callable[[], str | None] | None = None
     workers: int = 1
@@ -99,7 +103,14 @@ TIERS = (
     Tier("lint", recipe=("lint",), since=Run.QUICK),
     Tier("docs", recipe=("docs",), since=Run.QUICK),
     Tier("demo", recipe=("demo", "--plain"), since=Run.QUICK),
-    Tier("unit", folders=("tests/unit",), since=Run.QUICK, needs=_KUBECTL, workers=2, distribution="worksteal"),
+    Tier(
+        "unit",
+        folders=("tests/unit",),
+        since=Run.QUICK,
+        needs={**_KUBECTL, "opm and operator-verify": olm.validators},
+        workers=2,
+        distribution="worksteal",
+    ),
     Tier(
         "conformance and examples on the simulator",
         folders=("tests/conformance", "tests/examples"),
@@ -126,6 +137,18 @@ TIERS = (
         needs={**_HELM, **_MONITORING, **_PEERS},
         workers=2,
     ),
+    *(
+        Tier(
+            f"core of the integration on Kubernetes {release}",
+            folders=("tests/integration",),
+            shorter="core",
+            cluster="kubernetes",
+            release=release,
+            needs={**_HELM, **_PEERS, f"Kubernetes {release}": partial(kubernetes_releases.build, release)},
+            workers=2,
+        )
+        for release in kubernetes_releases.RELEASES
+    ),
     Tier(
         "conformance and examples on kubernetes",
         folders=("tests/conformance", "tests/examples"),
@@ -135,7 +158,9 @@ TIERS = (
     ),
     Tier("kubectl and helm on both", folders=("tests/kubectl", "tests/helm"), needs=_HELM, workers=2),
     Tier("image", folders=("tests/image",), needs=_IMAGE, lacking=_no_image),
-    Tier("e2e on a real node", folders=("tests/e2e",), needs={**_NODE, **_HELM, **_MONITORING}, lacking=_no_node),
+    Tier(
+        "e2e on a real node", folders=("tests/e2e",), needs={**_NODE, **_HELM, **_MONITORING, **_OLM}, lacking=_no_node
+    ),
     Tier("faults on the simulator", folders=("tests/faults",), cluster="simulator", needs=_KUBECTL, workers=2),
     Tier(
         "faults on kubernetes",

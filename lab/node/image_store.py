@@ -39,6 +39,20 @@ def names(node: Namespaces) -> list[str]:
     return [name for name in found if not name.startswith("sha256:")]
 
 
+def name_by_digest(node: Namespaces, name: str) -> str:
+    """Give an image that is there its name by digest as well, and return it: a kubelet pulls no such image anew."""
+    [line] = node.run(*ctr("images", "list", f"name=={name}"), timeout_s=_TIMEOUT_S).stdout.splitlines()[1:]
+    [digest] = [word for word in line.split() if word.startswith("sha256:")]
+    named = f"{name.rpartition(':')[0]}@{digest}"
+    tag(node, name, named)
+    return named
+
+
+def tag(node: Namespaces, name: str, other: str) -> None:
+    """Give an image that is there another name as well."""
+    node.run(*ctr("images", "tag", "--force", name, other), timeout_s=_TIMEOUT_S)
+
+
 def runtime_answers(node: Namespaces) -> bool:
     """Whether the container runtime is there already."""
     return node.run(*ctr("version"), check=False, timeout_s=_TIMEOUT_S).returncode == 0

@@ -96,16 +96,17 @@ def read_sources() -> Sources:
     )
 
 
-def bundle(sources: Sources, *, image: str = IMAGE) -> dict[str, str]:
+def bundle(sources: Sources, *, image: str = IMAGE, version: str = __version__) -> dict[str, str]:
     """Every file of the bundle by its path in the repository.
 
     Args:
         image: the operator's, as a cluster pulls it.
+        version: the release that it is a bundle of.
 
     Raises:
         BundleError: the manifests are not as a bundle needs them.
     """
-    csv = cluster_service_version(sources, image)
+    csv = cluster_service_version(sources, image, version)
     crd = yaml.safe_load(sources.crd)
     plural, group = crd["metadata"]["name"].split(".", 1)
     files = {
@@ -121,7 +122,7 @@ def bundle(sources: Sources, *, image: str = IMAGE) -> dict[str, str]:
     return files
 
 
-def cluster_service_version(sources: Sources, image: str) -> Object:
+def cluster_service_version(sources: Sources, image: str, version: str) -> Object:
     """The bundle's description of one release, and of how it is installed.
 
     Raises:
@@ -132,19 +133,19 @@ def cluster_service_version(sources: Sources, image: str) -> Object:
     role = _only(sources.operator, "Role")
     account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
     annotations: dict[str, str] = csv["metadata"]["annotations"]
-    annotations["olm.skipRange"] = annotations["olm.skipRange"].format(version=__version__)
+    annotations["olm.skipRange"] = annotations["olm.skipRange"].format(version=version)
     annotations |= {
         "alm-examples": json.dumps(list(sources.samples), indent=2),
         "containerImage": image,
     }
     csv["metadata"] = {
-        "name": f"{PACKAGE}.v{__version__}",
+        "name": f"{PACKAGE}.v{version}",
         "namespace": "placeholder",  # OLM puts the namespace of the Subscription here
         "annotations": dict(sorted(annotations.items())),
         "labels": csv["metadata"]["labels"],
     }
     spec: Object = csv["spec"]
-    spec["version"] = __version__
+    spec["version"] = version
     spec["icon"] = [{"base64data": base64.b64encode(sources.icon).decode(), "mediatype": "image/svg+xml"}]
     _describe(spec["customresourcedefinitions"]["owned"], yaml.safe_load(sources.crd))
     spec["install"] = {

@@ -1,5 +1,6 @@
 """Go modules: what they require, and compiling their programs, by the machine's Go or by one that is fetched."""
 
+import json
 import os
 import re
 import shutil
@@ -52,6 +53,26 @@ def compile_module(
     )
     if finished.returncode != 0:
         raise BuildError(f"{go} build failed in {module} with exit code {finished.returncode}, see above")
+
+
+def source_of(module: Path, name: str) -> Path:
+    """The folder in which Go keeps the source of a module that another one requires; fetched if it is not there.
+
+    Raises:
+        BuildError: no Go toolchain could be had, or there is no such module.
+    """
+    go = find_go(go_version((module / "go.mod").read_text()))
+    finished = subprocess.run(
+        [go, "mod", "download", "-json", name],
+        cwd=module,
+        env=os.environ | {"GOTOOLCHAIN": "local", "GOWORK": "off"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if finished.returncode != 0:
+        raise BuildError(f"{go} mod download {name}: {finished.stderr.strip() or finished.stdout.strip()}")
+    return Path(json.loads(finished.stdout)["Dir"])
 
 
 def find_go(oldest: tuple[int, int]) -> str:

@@ -54,7 +54,7 @@ def build() -> Path:
     version = _version(target)
 
     def fill(folder: Path) -> None:
-        compile_module(MODULE_DIR, folder / "kubernetes", stamps=_stamps(version))
+        compile_module(MODULE_DIR, folder / "kubernetes", stamps=stamps(version))
         for name in PROGRAMS:
             (folder / name).symlink_to("kubernetes")
 
@@ -71,7 +71,7 @@ def kubectl() -> Path:
     version = _version(target)
 
     def fill(folder: Path) -> None:
-        compile_module(MODULE_DIR, folder / "kubectl", package="./kubectl", stamps=_stamps(version))
+        compile_module(MODULE_DIR, folder / "kubectl", package="./kubectl", stamps=stamps(version))
 
     return kept(target, f"kubectl {version}, about a minute on 2 cores", fill) / "kubectl"
 
@@ -104,7 +104,8 @@ def _version(folder: Path) -> str:
     return folder.name.split("-")[1]
 
 
-def _stamps(version: str) -> Mapping[str, str]:
+def stamps(version: str) -> Mapping[str, str]:
+    """What the linker puts into the programs of a version of Kubernetes, so that they say which one they are."""
     major, minor, _ = version.removeprefix("v").split(".", 2)
     return {
         "k8s.io/component-base/version.gitVersion": version,

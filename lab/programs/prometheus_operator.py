@@ -1,15 +1,12 @@
 """prometheus-operator, built from its Go module as the control plane is, and its CustomResourceDefinitions."""
 
-import json
-import os
 import shutil
-import subprocess
 from pathlib import Path
 
-from lab.cache import BuildError, cache_dir, digest_of, kept
+from lab.cache import cache_dir, digest_of, kept
 from lab.control_plane import ControlPlane
 from lab.process import Program
-from lab.programs.go import MODULES, compile_module, find_go, go_version, required_version
+from lab.programs.go import MODULES, compile_module, required_version, source_of
 
 _MODULE = "github.com/prometheus-operator/prometheus-operator"
 _FOLDER = MODULES / "prometheus_operator"
@@ -74,22 +71,6 @@ def _fill(folder: Path) -> None:
     go_mod = (_FOLDER / "go.mod").read_text()
     stamps = {"github.com/prometheus/common/version.Version": required_version(go_mod, _MODULE).removeprefix("v")}
     compile_module(_FOLDER, folder / "prometheus-operator", package=f"{_MODULE}/cmd/operator", stamps=stamps)
-    # The module's source is in Go's cache by now.
     (folder / "crds").mkdir()
-    for definition in (_source(find_go(go_version(go_mod))) / _CRDS).glob("*.yaml"):
+    for definition in (source_of(_FOLDER, _MODULE) / _CRDS).glob("*.yaml"):
         shutil.copyfile(definition, folder / "crds" / definition.name)
-
-
-def _source(go: str) -> Path:
-    """The folder in which Go keeps the module."""
-    finished = subprocess.run(
-        [go, "list", "-m", "-json", _MODULE],
-        cwd=_FOLDER,
-        env=os.environ | {"GOTOOLCHAIN": "local", "GOWORK": "off"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if finished.returncode != 0:
-        raise BuildError(f"{go} list -m {_MODULE}: {finished.stderr.strip()}")
-    return Path(json.loads(finished.stdout)["Dir"])

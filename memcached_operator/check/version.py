@@ -14,8 +14,8 @@ from operator_runtime.client.errors import UNDECODABLE
 # not know that field, and refuses a hook that is left empty so. The manifests are content with 1.27: the budget's
 # unhealthyPodEvictionPolicy and a spread's matchLabelKeys.
 OLDEST: Final = (1, 30)
-# What the tests run on.
-TRIED: Final = (1, 36)
+# What the tests run on: the lab's own, and those of which it has a module.
+TRIED: Final = ((1, 30), (1, 33), (1, 36), (1, 37))
 
 
 class _Version(msgspec.Struct, frozen=True):
@@ -46,13 +46,16 @@ def judge_version(answer: bytes) -> Finding:
             "version",
             Verdict.WRONG,
             f"Kubernetes {name} is too old: it lacks fields that the servers' pods use",
-            f"use Kubernetes {_dotted(OLDEST)} or later; the operator is tested on {_dotted(TRIED)}",
+            f"use Kubernetes {_dotted(OLDEST)} or later; the operator is tested on {_TRIED_IN_WORDS}",
         )
     tried = "a version that the operator is tested on"
-    if found != TRIED:
-        tried = f"{_dotted(OLDEST)} or later is supported; the operator is tested on {_dotted(TRIED)}"
+    if found not in TRIED:
+        tried = f"{_dotted(OLDEST)} or later is supported; the operator is tested on {_TRIED_IN_WORDS}"
     return Finding("version", Verdict.OK, f"Kubernetes {name}: {tried}")
 
 
 def _dotted(version: tuple[int, int]) -> str:
     return ".".join(map(str, version))
+
+
+_TRIED_IN_WORDS: Final = f"{', '.join(map(_dotted, TRIED[:-1]))} and {_dotted(TRIED[-1])}"

@@ -200,3 +200,10 @@ def test_the_simulator_s_page_has_an_example_that_works() -> None:
     names: dict[str, Any] = {}
     exec(compile(example, "docs/simulator.md", "exec"), names)
     asyncio.run(names["test_a_deployment_becomes_ready"]())
+
+
+def test_the_table_of_releases_has_the_features_that_tests_need_a_release_for() -> None:
+    rows = re.findall(r"^\| (1\.\d+) \| ([^|]+?) \|", section("docs/operations.md", "Releases of Kubernetes"), re.M)
+    marks = re.compile(r"mark\.since\(\s*\"([\d.]+)\",\s*\"([^\"]+)\"")
+    needed = {found for path in PROJECT.glob("tests/integration/*.py") for found in marks.findall(path.read_text())}
+    assert set(rows) == needed

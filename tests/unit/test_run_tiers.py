@@ -1,10 +1,11 @@
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
+from lab.programs.kubernetes_releases import VARIABLE
 from tests import run_tiers
 from tests.run_tiers import Outcome, Plan, Result, command_of, exit_code, run, split_arguments, summary
 from tests.tiers import TIERS, Run, Tier
@@ -88,11 +89,32 @@ def test_a_shorter_run_has_the_tiers_that_it_is_for(plan: Plan, run: set[str]) -
 
 
 def test_in_the_gate_each_test_of_the_integration_runs_on_one_server() -> None:
-    tiers = {tier.cluster: tier for tier in TIERS if tier.folders == ("tests/integration",)}
+    tiers = {tier.cluster: tier for tier in TIERS if tier.folders == ("tests/integration",) and not tier.release}
     marks = {cluster: command(tier, GATE)[-3:-1] for cluster, tier in tiers.items()}
     assert marks == {"simulator": ["-m", "not slow and not core"], "kubernetes": ["-m", "not slow and core"]}
     assert command(tiers["simulator"], QUICK)[-3:-1] == marks["simulator"]
     assert all("core" not in " ".join(command(tier, EVERYTHING)) for tier in tiers.values())
+
+
+def test_another_release_of_kubernetes_has_the_core_alone_in_a_run_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = Plan.of(["--kubernetes", "1.30", "-k", "scale"])
+    ran: dict[str, tuple[Sequence[str], str]] = {}
+
+    def record(tier: Tier, command: Sequence[str], environment: Mapping[str, str]) -> Outcome:
+        ran[tier.name] = (command, run_tiers._environment_of(tier, environment)[VARIABLE])
+        return PASSED
+
+    monkeypatch.setattr(run_tiers, "_run", record)
+    run([replace(tier, needs={}) for tier in TIERS], plan)
+    [(command, release)] = ran.values()
+    assert release == "1.30"
+    assert command[-5:] == ["-m", "not slow and core", "tests/integration", "-k", "scale"]
+
+
+@pytest.mark.parametrize("arguments", [["--kubernetes"], ["--kubernetes", "1.12"]])
+def test_a_release_that_there_is_no_module_of_is_refused_with_those_that_there_are(arguments: list[str]) -> None:
+    with pytest.raises(ValueError, match=r"choose one of 1\.30, "):
+        Plan.of(arguments)
 
 
 @pytest.mark.parametrize(
