@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -139,7 +139,7 @@ def test_a_subscription_installs_an_operator_that_works_in_each_install_mode(
             assert home.names("poddisruptionbudget") == [f"poddisruptionbudget.policy/{OPERATOR}"]
 
 
-def assert_configured(home: Kubectl, resources: dict[str, object]) -> None:
+def assert_configured(home: Kubectl, resources: Mapping[str, object]) -> None:
     """The operator's pods have what the Subscription's `spec.config` says, and may do all that they try."""
     for pod in operator_pods(home):
         [container] = home.get("pod", pod)["spec"]["containers"]
