@@ -187,6 +187,7 @@ class TestPermissions:
 
     @pytest.mark.core
     @pytest.mark.cluster("kubernetes")  # the simulator has neither the ClusterRole admin nor impersonation
+    @pytest.mark.since("1.33", "in-place resize of pods")  # nor its permission in the ClusterRole admin
     def test_an_administrator_of_a_namespace_is_led_to_an_install_that_they_can_make(self, kubectl: Kubectl) -> None:
         user = f"administrator-of-{kubectl.namespace}"
         kubectl("create", "rolebinding", "administrator", "--clusterrole=admin", f"--user={user}")

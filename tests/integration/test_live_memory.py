@@ -16,6 +16,7 @@ from tests.kubectl_in_namespace import Kubectl
 pytestmark = [
     pytest.mark.core,
     pytest.mark.cluster("kubernetes"),  # the simulator resizes no pods
+    pytest.mark.since("1.33", "in-place resize of pods"),
     pytest.mark.usefixtures("operator"),
 ]
 

@@ -72,13 +72,24 @@ ALIKE: dict[str, list[Use]] = {}
 for _use in USES:
     _server = "streaming lists" if _use.streaming else "lists"
     _kind = "a standby" if _use.before is not permissions.nothing else "a leader" if _use.flags else "alone"
-    ALIKE.setdefault(f"{_kind}, {_server}", []).append(_use)
+    _resize = ", resize" if _use.resource == "pods/resize" else ""
+    ALIKE.setdefault(f"{_kind}, {_server}{_resize}", []).append(_use)
 
 
 @pytest.mark.core
 @pytest.mark.cluster("kubernetes")  # quotas are the real one's
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize("uses", ALIKE.values(), ids=ALIKE)
+@pytest.mark.parametrize(
+    "uses",
+    [
+        pytest.param(
+            uses,
+            id=name,
+            marks=[pytest.mark.since("1.33", "in-place resize of pods")] if name.endswith("resize") else [],
+        )
+        for name, uses in ALIKE.items()
+    ],
+)
 def test_with_all_permissions_it_works_and_nothing_is_refused(
     uses: list[Use], request: pytest.FixtureRequest, ends: ExitStack
 ) -> None:
