@@ -51,6 +51,10 @@ _PLACE: Final = {name: place for place, name in enumerate((*FIGURES, *EXTSTORE))
 _BASIC: Final = tuple(name.encode() for name in FIGURES)
 _ALL: Final = tuple(name.encode() for name in (*FIGURES, *EXTSTORE))
 _NUMBER: Final = Struct("d")
+# As memcached writes them: whole ones of 64 bits, and seconds with a fraction. Python takes more for numbers, such as inf,
+# and raises ValueError for an integer of 4,301 digits.
+WHOLE: Final = re.compile(rb"[0-9]{1,20}")
+_FIGURE: Final = re.compile(rb"[0-9]{1,20}(\.[0-9]{1,9})?")
 # It goes into the status and becomes a label, and a server can say what it likes.
 _VERSION: Final = re.compile(rb"[0-9A-Za-z][0-9A-Za-z.+~_-]{0,63}")
 
@@ -89,12 +93,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
 
 def _number(text: bytes | None) -> float:
-    if text is None:
-        return nan
-    try:
-        return float(text)
-    except ValueError:
-        return nan
+    return float(text) if text is not None and _FIGURE.fullmatch(text) else nan
 
 
 _FAILURES: Final = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeVar
 
-from memcached_operator.memcached.asking.answers import Answer
+from memcached_operator.memcached.asking.answers import WHOLE, Answer
 from memcached_operator.memcached.asking.connection import (
     MAX_BYTES,
     SATURATED,
@@ -111,7 +111,7 @@ def _limit_of(received: bytes) -> int | Failure | None:
     if settings is None or isinstance(settings, Failure):
         return settings
     limit = settings.get(b"maxbytes", b"")
-    return int(limit) if limit.isdigit() else _STRANGE
+    return int(limit) if WHOLE.fullmatch(limit) else _STRANGE
 
 
 def _stats(received: bytes) -> Stats | Failure:

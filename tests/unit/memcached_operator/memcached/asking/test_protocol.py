@@ -86,6 +86,25 @@ def test_an_answer_keeps_each_figure_and_knows_which_are_missing() -> None:
     assert answer.version == "1.6.45"
 
 
+NUMBERS = [
+    ("0", 0.0),
+    ("18446744073709551615", 2.0**64),
+    ("0.012345", 0.012345),
+    *(
+        (said, None)
+        for said in ("9" * 21, "9" * 5_000, "1." + "9" * 5_000, "inf", "nan", "1e400", "-1", "1_000", "", "1 2")
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "number"), NUMBERS)
+def test_a_figure_is_what_memcached_writes_and_nothing_else_that_python_takes_for_a_number(
+    said: str, number: float | None
+) -> None:
+    found = Answer.of({b"curr_items": said.encode()}).number("curr_items")
+    assert isnan(found) if number is None else found == number
+
+
 @pytest.mark.parametrize(
     ("said", "shown"),
     [("1.6.18", "1.6.18"), ("1.7.0-rc1_3-gabc", "1.7.0-rc1_3-gabc"), ("", ""), ("1.6\x1b[31m", ""), ("9" * 65, "")],
@@ -166,6 +185,10 @@ LIMITS = [
     (b"ERROR Too many open connections\r\n", Trouble.SATURATED, "turns others away"),
     (b"x" * (MAX_LINE + 1), Trouble.STRANGE, "does not speak"),
     (b"OK\r\nSTAT maxbytes", Trouble.SILENT, "no answer"),
+    *(
+        (b"OK\r\n" + answer_of({"maxbytes": "9" * digits}), Trouble.STRANGE, "does not speak")
+        for digits in (21, MAX_LINE - 20, 5_000)
+    ),
     (b"O", Trouble.SILENT, "no answer"),
 ]
 
