@@ -383,6 +383,16 @@ def test_renewed_passwords_are_taken_over_and_bad_ones_are_not(pod: Pod) -> None
     before.close()
 
 
+@pytest.mark.parametrize(("longest", "users"), [(254, {"a", "b"}), (255, {"a"}), (256, set())])
+def test_memcached_loses_users_by_a_line_that_is_one_byte_longer_than_what_is_judged_good(
+    pod: Pod, longest: int, users: set[str]
+) -> None:
+    passwords = {"a": "x" * (longest - 2), "b": "y"}
+    pod.write("auth", {"password-file": "".join(f"{user}:{passwords[user]}\n" for user in passwords).encode()})
+    port = pod.serve(None, AUTH)
+    assert {user for user in passwords if logs_in(port, f"{user} {passwords[user]}".encode())} == users
+
+
 def served(port: int) -> x509.Certificate:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
