@@ -1,6 +1,7 @@
 """``python -m benchmarks.asking.fake_servers COUNT``: so many servers on loopback addresses, in this process.
 
-Each answers `stats` as a memcached 1.6 does. Says `ready` on a line when all listen, and ends with its standard input.
+Each answers `stats` and `stats items` as a memcached 1.6 does. Says `ready` on a line when all listen, and ends with
+its standard input.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ import asyncio
 import sys
 from ipaddress import IPv4Address
 
-from memcached_operator.memcached.asking.answers import FIGURES
+from memcached_operator.memcached.asking.answers import BY_CLASS, FIGURES
 from memcached_operator.memcached.labels import PORT
 
 _FIRST = int(IPv4Address("127.96.0.1"))
 # memcached gives some that nobody keeps.
 _OTHERS = 40
+# Its items are of so many sizes, of each of which it tells so much besides.
+_CLASSES, _OF_EACH = 20, 26
 
 
 def addresses(count: int) -> list[str]:
@@ -26,7 +29,20 @@ def answer() -> bytes:
     """What one says."""
     figures = {name: 10**7 + place for place, name in enumerate(FIGURES)}
     others = {f"slab_reassign_{number}": 0 for number in range(_OTHERS)}
-    lines = ["STAT version 1.6.45", *(f"STAT {name} {value}" for name, value in (figures | others).items()), "END", ""]
+    items = {
+        f"items:{number}:{name}": number
+        for number in range(1, _CLASSES + 1)
+        for name in (*BY_CLASS, *(f"other_{place}" for place in range(_OF_EACH)))
+    }
+    stats = [f"STAT {name} {value}" for name, value in (figures | others).items()]
+    lines = [
+        "STAT version 1.6.45",
+        *stats,
+        "END",
+        *(f"STAT {name} {value}" for name, value in items.items()),
+        "END",
+        "",
+    ]
     return "\r\n".join(lines).encode()
 
 

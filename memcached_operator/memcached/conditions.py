@@ -17,8 +17,9 @@ from memcached_operator.memcached.changing.rollout import DONE
 from memcached_operator.memcached.labels import selector_text
 from memcached_operator.memcached.observation import Observation
 from memcached_operator.memcached.plan import Servers, drained_at
-from memcached_operator.memcached.refusals import refusal_reason
-from memcached_operator.memcached.state import DISCOURAGED, SERVING, Drain, Reason, Status
+from memcached_operator.memcached.refusals import pods_refused
+from memcached_operator.memcached.state import DISCOURAGED, SERVING, Drain, Problem, Reason, Status, first_of
+from memcached_operator.memcached.workloads.pods import AUTHORITY_REMOVED
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import Condition, rfc3339, set_conditions
 
@@ -140,7 +141,7 @@ def _available(observed: Observation) -> Condition:
 
 def _commonest_problem(observed: Observation) -> str:
     if observed.workload and observed.workload.create_failure:
-        return observed.workload.create_failure
+        return _pods_refused(observed.workload).message
     problems = Counter(pod.problem for pod in observed.serving if pod.problem and not pod.ready)
     if not problems:
         if observed.problem and observed.problem.blocking:
@@ -149,6 +150,10 @@ def _commonest_problem(observed: Observation) -> str:
     # By count, then by name: equal counts must not make the message flap.
     reason, count = min(problems.items(), key=lambda item: (-item[1], item[0]))
     return f"{count} with {reason}" if len(problems) > 1 or count < len(observed.serving) else reason
+
+
+def _pods_refused(workload: WorkloadRecord) -> Problem:
+    return pods_refused(workload.create_failure, sidecar=workload.sidecar)
 
 
 def _missing_pods(observed: Observation) -> str:
@@ -235,17 +240,24 @@ def _replacing(observed: Observation, workload: WorkloadRecord) -> Condition:
     done = "changed" if in_place else "replaced"
     left = f"{stale} of {observed.size} servers have not been {done} yet"
     if observed.paused:
-        message = f"{left}; spec.rollout.paused is true."
+        message = f"{left}; spec.rollout.paused is true.{_trusting(observed)}"
         return Condition("Progressing", "False", Reason.ROLLOUT_PAUSED, message)
     if workload.kind == "Deployment":
         message = "Pods of the previous template are being replaced."
     else:
         how = "Servers restart in their pods and keep their items" if in_place else "Servers are replaced"
         message = f"{left}. {how}, one at a time, once all have been ready for {observed.pause_s} s."
+    message += _trusting(observed)
     unready = [pod for pod in observed.target if pod.problem and not pod.ready]
     if (waits_for := min(unready, key=lambda pod: pod.name, default=None)) is not None:
         message += f" {waits_for.name} is not ready: {waits_for.problem}."
     return Condition("Progressing", "True", Reason.UPDATING, message)
+
+
+def _trusting(observed: Observation) -> str:
+    """Which servers trust a CA that was taken out of their Secret, in a sentence after a space."""
+    names = sorted(pod.name for pod in observed.target if pod.outdated.startswith(AUTHORITY_REMOVED))
+    return f" A CA that is no longer in ca.crt is still accepted by {first_of(names)}." if names else ""
 
 
 def _migrating(observed: Observation, workload: WorkloadRecord, ready: int, size: int, until: str) -> str:
@@ -264,8 +276,8 @@ def _degraded(observed: Observation) -> Condition:
         return Condition("Degraded", "True", observed.problem.reason, observed.problem.message)
     workload = observed.workload
     if workload is not None and workload.create_failure:
-        reason = refusal_reason(workload.create_failure)
-        return Condition("Degraded", "True", reason, workload.create_failure)
+        refused = _pods_refused(workload)
+        return Condition("Degraded", "True", refused.reason, refused.message)
     # Not True: most failures of that sort are over at the next try.
     message = (
         "Requests to the API server are failing; see the condition Ready."

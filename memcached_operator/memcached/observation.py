@@ -15,7 +15,7 @@ from memcached_operator.memcached.outcome import Outcome
 from memcached_operator.memcached.plan import OTHER, Plan, Servers, as_ending, as_published
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.state import Problem, Reason, Status, joined
+from memcached_operator.memcached.state import Problem, Reason, Status, first_of, joined
 from memcached_operator.memcached.wanted.service import is_load_balanced
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
@@ -129,7 +129,7 @@ def observed(
         pods,
         plan.servers,
         outcome.service,
-        joined([*_of_pods(pods), *outcome.problems]),
+        joined([*_of_pods(pods), *_of_reloads(pods), *outcome.problems]),
         " ".join(waiting),
         unwritten=bool(outcome.unwritten),
         leaving=other.kind if other is not None else None,
@@ -159,6 +159,16 @@ def _of_pods(pods: Sequence[PodRecord]) -> Iterator[Problem]:
         reason, _, message = problem.partition(": ")
         ending = "Running servers continue; new ones start once this is corrected."
         yield Problem(Reason(reason), f"{message.rstrip('.')}. {ending}", blocking=False)
+
+
+def _of_reloads(pods: Sequence[PodRecord]) -> Iterator[Problem]:
+    """Servers that run and could not be told to take up what their Secrets hold now."""
+    failed = [pod for pod in pods if pod.outdated.startswith(Reason.RELOAD_FAILED)]
+    if failed:
+        names = first_of(sorted(pod.name for pod in failed))
+        message = failed[0].outdated.partition(": ")[2]
+        ending = "Correct spec.podTemplate, which replaces the servers, or replace them with `kubectl rollout restart`."
+        yield Problem(Reason.RELOAD_FAILED, f"{names}: {message}. {ending}", blocking=False)
 
 
 def unplanned(

@@ -14,6 +14,7 @@ last one was.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -30,6 +31,7 @@ from operator_runtime import ObjectKey, rfc3339
 
 OTHER: Final[Mapping[Workload, Workload]] = {"Deployment": "StatefulSet", "StatefulSet": "Deployment"}
 """The workload that a Memcached moves from, by the one that it moves to."""
+_ORDINAL: Final = re.compile(r"[0-9]{1,10}")  # others may write the status, too
 
 
 class Servers(NamedTuple):
@@ -179,7 +181,7 @@ def _listed_ordinals(last: Status) -> set[int]:
     if last.workload != "StatefulSet":
         return set()
     numbers = (each.partition(".")[0].rpartition("-")[2] for each in last.serverList or ())
-    return {int(each) for each in numbers if each.isascii() and each.isdigit()}
+    return {int(each) for each in numbers if _ORDINAL.fullmatch(each)}
 
 
 def _of_stateful_set(last: Status) -> list[Drain]:

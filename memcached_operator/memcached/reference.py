@@ -136,6 +136,11 @@ REASONS: Final[Mapping[Reason, Told]] = {
         "New servers are not started, because their memcached is older than 1.6.40 and would keep a certificate "
         "until it has expired.",
     ),
+    Reason.RELOAD_FAILED: Told(
+        _DEGRADES,
+        "Servers keep the former content of a changed Secret, because their sidecar may not signal them; the message "
+        "names them.",
+    ),
     Reason.ROLLOUT_PAUSED: Told(
         (_STOPPED, _NOT_READY), "Servers have not been replaced yet, and `spec.rollout.paused` is true."
     ),

@@ -8,9 +8,11 @@ the pods that it cannot make.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
-from memcached_operator.memcached.state import Reason
+from memcached_operator.api.names import CONTAINER, RELOADER
+from memcached_operator.memcached.state import Problem, Reason, sentence
 from operator_runtime import Forbidden, Invalid, Refused, Reverted, Unwatched
 
 # The first that is found decides; anything else is a permission. Each names what says so, of k8s.io/kubernetes 1.36.
@@ -36,6 +38,16 @@ _WORDS: Final = (
     ),
 )
 _REASONS: Final = tuple((reason, re.compile(words)) for reason, words in _WORDS)
+# What a ResourceQuota misses, as `limits.cpu for: memcached,reloader; requests.cpu for: …`; of older releases `cpu`.
+_UNSAID: Final = re.compile(r"\bmust specify (.*)")
+_OF_CONTAINERS: Final = re.compile(r"(?:(limits|requests)\.)?([\w./-]+) for: ([\w,-]+)")
+# What a LimitRange finds.
+_OUT_OF_RANGE: Final = re.compile(
+    r"\b(?:minimum|maximum) (\S+) usage per Container is [^,]*?(?:, but |No )(limit|request) is "
+)
+_OUT_OF_RATIO: Final = re.compile(r"\b(\S+) max limit to request ratio per Container is ")
+_RESOURCES: Final = "spec.resources"
+_OF_SIDECAR: Final = f"spec.podTemplate.spec.initContainers[{RELOADER}].resources"
 
 
 def refusal_reason(message: str) -> Reason:
@@ -57,3 +69,30 @@ def refused(kind: str, error: Forbidden | Invalid | Refused) -> tuple[Reason, st
     reason, message = refusal_reason(error.message), error.message or str(error)
     # A webhook's words do not say what was refused.
     return reason, f"A policy denied the {kind}: {message}" if reason is Reason.DENIED_BY_POLICY else message
+
+
+def pods_refused(message: str, *, sidecar: bool) -> Problem:
+    """What keeps a workload's controller from making pods, with the fields that mend it where its words tell them.
+
+    Args:
+        message: in the API server's words.
+        sidecar: the pods have the operator's own beside memcached.
+    """
+    fields = list(dict.fromkeys(_fields_in(message, sidecar=sidecar)))
+    remedy = f" Set {', '.join(fields)}." if fields else ""
+    return Problem(refusal_reason(message), f"{sentence(message)}{remedy}" if remedy else message, blocking=False)
+
+
+def _fields_in(message: str, *, sidecar: bool) -> Iterator[str]:
+    if unsaid := _UNSAID.search(message):
+        for kind, resource, containers in _OF_CONTAINERS.findall(unsaid[1]):
+            for name in containers.split(","):
+                # What bounds memcached bounds the sidecar.
+                ours = name in (CONTAINER, RELOADER)
+                whose = _RESOURCES if ours else f"spec.podTemplate.spec.containers[{name}].resources"
+                yield f"{whose}.{kind or 'requests'}.{resource}"
+    # It does not say which container it is about.
+    ranges = [(f"{kind}s", resource) for resource, kind in _OUT_OF_RANGE.findall(message)]
+    ratios = [(kind, resource) for resource in _OUT_OF_RATIO.findall(message) for kind in ("limits", "requests")]
+    for kind, resource in (*ranges, *ratios):
+        yield from (f"{whose}.{kind}.{resource}" for whose in (_RESOURCES, *([_OF_SIDECAR] if sidecar else [])))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from memcached_operator.api import names
 from memcached_operator.memcached.records import MemcachedRecord
 from operator_runtime import UNDECODABLE, Condition, condition_of, decode_nested
+
+_NAMED: Final = 3
 
 
 class Reason(StrEnum):
@@ -45,6 +47,7 @@ class Reason(StrEnum):
     CERTIFICATE_INVALID = "CertificateInvalid"
     PASSWORDS_INVALID = "PasswordsInvalid"
     RELOAD_UNSUPPORTED = "ReloadUnsupported"
+    RELOAD_FAILED = "ReloadFailed"
     ANSWERING = "Answering"
     NOT_ANSWERING = "NotAnswering"
     CONNECTIONS_EXHAUSTED = "ConnectionsExhausted"
@@ -92,6 +95,13 @@ def joined(problems: Sequence[Problem]) -> Problem | None:
 def sentence(message: str) -> str:
     """A message with a full stop: the API server's words have none."""
     return message if message.endswith(".") else f"{message}."
+
+
+def first_of(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    if len(names) <= _NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
 
 
 class Status(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -316,6 +316,82 @@ def test_a_renewed_secret_that_is_wrong_leaves_the_servers_as_they_are(scene: Sc
     kubectl.apply(secret(TLS_SECRET, scene.serves.files))
 
 
+def test_a_ca_that_is_taken_out_lets_no_client_in_once_its_server_is_replaced(scene: Scene) -> None:
+    name, kubectl = "rotated", scene.kubectl
+    server = f"{name}-0.{name}.{NAMESPACE}.svc"
+    serves, former, latter = scene.authority.issue(server), Authority("former"), Authority("latter")
+
+    def trust(authorities: bytes) -> None:
+        kubectl.apply(secret("rotated-tls", {**serves.files, "ca.crt": authorities}))
+
+    def lets_in(authority: Authority) -> bool:
+        _sync(kubectl)
+        try:
+            with secured(
+                pod_address(kubectl, f"{name}-0"), context(scene.authority.pem, authority.issue("a")), server
+            ) as it:
+                return answer(it, b"version\r\n").startswith(b"VERSION ")
+        except OSError:
+            return False
+
+    def uid() -> str:
+        return str(kubectl.get("pod", f"{name}-0")["metadata"]["uid"])
+
+    trust(former.pem)
+    tls = {"secretName": "rotated-tls", "clientAuth": "Require"}
+    kubectl.apply(memcached(name, 1, workload="StatefulSet", tls=tls, rollout={"pauseSeconds": 0}))
+    kubectl.wait(f"mc/{name}", "condition=Ready")
+    assert (lets_in(former), lets_in(latter)) == (True, False)
+    before = uid()
+    trust(former.pem + latter.pem)
+    eventually(lambda: lets_in(latter), bool, deadline_s=SYNCED_WITHIN_S)
+    assert (uid(), lets_in(former)) == (before, True)
+    trust(latter.pem)
+    eventually(lambda: lets_in(former), lambda said: not said and uid() != before, deadline_s=SYNCED_WITHIN_S)
+    kubectl.wait(f"mc/{name}", "condition=Ready")
+    assert (lets_in(former), lets_in(latter)) == (False, True)
+    assert "that trusts no CA but those in ca.crt" in kubectl("events", f"--for=memcached/{name}")
+
+
+def test_a_server_of_another_user_takes_its_renewed_passwords_and_one_that_may_not_be_told_is_named(
+    scene: Scene,
+) -> None:
+    name, kubectl = "owned", scene.kubectl
+
+    def give(login: Login) -> None:
+        kubectl.apply(secret("owned-passwords", {"password-file": f"{login.line}\n".encode()}))
+
+    def run(server: int, sidecar: int | None = None) -> str:
+        users = {"memcached": ("containers", server), "reloader": ("initContainers", sidecar)}
+        lists = {
+            field: [{"name": container, "securityContext": {"runAsUser": user}}]
+            for container, (field, user) in users.items()
+            if user is not None
+        }
+        auth = {"secretName": "owned-passwords"}
+        kubectl.apply(memcached(name, 1, auth=auth, rollout={"pauseSeconds": 0}, podTemplate={"spec": lists}))
+        _condition(kubectl, name, "Progressing", lambda each: each["reason"] == "Complete")
+        kubectl.wait(f"mc/{name}", "condition=Ready")
+        (found,) = _pods(kubectl, name)
+        return str(found["status"]["podIP"])
+
+    def logs_in(address: str, login: Login) -> bool:
+        _sync(kubectl)
+        with plain(address) as connection:
+            return answer(connection, login.command) == b"STORED\r\n"
+
+    give(OLD)
+    address = run(1000)
+    give(NEW)
+    eventually(lambda: logs_in(address, NEW), bool, deadline_s=SYNCED_WITHIN_S)
+    assert not logs_in(address, OLD)
+    address = run(1000, 1001)
+    give(OLD)
+    found = _condition(kubectl, name, "Degraded", lambda each: each["reason"] == "ReloadFailed", sync=True)
+    assert found["message"].startswith(f"{name}-")
+    assert logs_in(address, NEW), "which is what is told"
+
+
 def _sockets(pid: int, kind: str) -> list[tuple[int, str]]:
     """The local port and the state of each socket in the network of a process."""
     rows = [line.split() for line in Path(f"/proc/{pid}/net/{kind}").read_text().splitlines()[1:]]

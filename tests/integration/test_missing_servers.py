@@ -50,6 +50,35 @@ def test_a_quota_that_a_stateful_set_meets_is_told_in_its_events_words_until_the
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
 
 
+TLS = {"workload": "StatefulSet", "tls": {"secretName": "shop-tls"}}
+
+
+def test_a_quota_that_asks_for_a_limit_is_met_by_the_field_that_the_message_names(kubectl: Kubectl) -> None:
+    quota(kubectl, pods="9", **{"limits.cpu": "9"})
+    kubectl.apply(memcached("shop", 1, **TLS), create=True)
+    told = wait_condition(kubectl, "shop", "Degraded", "QuotaExceeded")["message"]
+    assert re.search(r"must specify limits\.cpu for: memcached,reloader\. Set spec\.resources\.limits\.cpu\.$", told), (
+        told
+    )
+    kubectl.apply(memcached("shop", 1, **TLS, resources={"limits": {"cpu": "1"}}))
+    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    wait_condition(kubectl, "shop", "Degraded", "AsExpected")
+
+
+def test_a_limit_range_that_the_sidecar_meets_is_told_by_its_field(kubectl: Kubectl) -> None:
+    limit = {"type": "Container", "min": {"cpu": "20m"}}
+    kubectl.apply(
+        {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "least"}, "spec": {"limits": [limit]}}
+    )
+    kubectl.apply(memcached("shop", 1, **TLS), create=True)
+    told = wait_condition(kubectl, "shop", "Degraded", "DeniedByPolicy")["message"]
+    assert "spec.podTemplate.spec.initContainers[reloader].resources.requests.cpu." in told, told
+    sidecar = {"name": "reloader", "resources": {"requests": {"cpu": "20m"}}}
+    kubectl.apply(memcached("shop", 1, **TLS, podTemplate={"spec": {"initContainers": [sidecar]}}))
+    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    wait_condition(kubectl, "shop", "Degraded", "AsExpected")
+
+
 def test_a_limit_range_that_a_stateful_set_meets_is_told(kubectl: Kubectl) -> None:
     limit = {"type": "Container", "max": {"memory": "100Mi"}}
     document = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}, "spec": {"limits": [limit]}}

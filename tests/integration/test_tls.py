@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from memcached_operator.memcached.wanted.secrets import script
+from tests.integration.conftest import memcached
 from tests.integration.oracle import (
     catch_up,
     complete,
@@ -86,6 +87,20 @@ def test_a_secret_that_is_missing_is_told_with_its_key_and_over_when_servers_sta
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
     wait_condition(kubectl, "shop", "Ready", "AllServersReady")
     assert taken(deployment_writes(kubectl, "shop")) == {"deployments 201"}
+
+
+@pytest.mark.core
+@pytest.mark.cluster("kubernetes")  # whose defaults stand in the volumes
+def test_without_a_sidecar_the_kubelet_waits_for_secrets_and_with_one_again_it_does_not(kubectl: Kubectl) -> None:
+    complete(kubectl, "shop", 1, workload="StatefulSet", **TLS, **AUTH)
+    restart = {"tls": TLS["tls"] | {"reload": "Restart"}}
+    for fields, optional in ((restart, {None}), (TLS, {True})):
+        kubectl.apply(memcached("shop", 1, workload="StatefulSet", **fields, **AUTH))
+        wait_condition(kubectl, "shop", "Progressing", "Updating")
+        catch_up(kubectl)
+        pod = kubectl.get("statefulset", "shop")["spec"]["template"]["spec"]
+        assert {each["secret"].get("optional") for each in pod["volumes"]} == optional
+        assert pod.get("shareProcessNamespace") is (True if optional == {True} else None)
 
 
 def events(kubectl: Kubectl) -> list[Any]:

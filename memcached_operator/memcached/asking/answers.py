@@ -9,7 +9,7 @@ in a row, and has connections again after two answers. A container that was star
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
 from math import nan
 from struct import Struct, pack
@@ -47,10 +47,22 @@ EXTSTORE: Final = tuple(
 )
 """Names that a server with storage on disk adds."""
 
+BY_CLASS: Final = ("evicted", "outofmemory")
+"""Names as `stats items` has them of each size class."""
+
 _PLACE: Final = {name: place for place, name in enumerate((*FIGURES, *EXTSTORE))}
 _BASIC: Final = tuple(name.encode() for name in FIGURES)
 _ALL: Final = tuple(name.encode() for name in (*FIGURES, *EXTSTORE))
 _NUMBER: Final = Struct("d")
+_CLASS: Final = Struct(f"<B{len(BY_CLASS)}d")
+# memcached has at most so many (MAX_NUMBER_OF_SLAB_CLASSES).
+_CLASSES: Final = tuple(
+    (number, tuple(f"items:{number}:{name}".encode() for name in BY_CLASS)) for number in range(1, 64)
+)
+# As memcached writes them: whole ones of 64 bits, and seconds with a fraction. Python takes more for numbers, such as
+# inf, and raises ValueError for an integer of 4,301 digits.
+WHOLE: Final = re.compile(rb"[0-9]{1,20}")
+_FIGURE: Final = re.compile(rb"[0-9]{1,20}(\.[0-9]{1,9})?")
 # It goes into the status and becomes a label, and a server can say what it likes.
 _VERSION: Final = re.compile(rb"[0-9A-Za-z][0-9A-Za-z.+~_-]{0,63}")
 
@@ -61,18 +73,25 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         version: its release, "" where it says none that can be shown.
         packed: the figures, see `number`.
+        classes: the figures of each size class that has had an item, see `by_class`.
     """
 
     version: str
     packed: bytes
+    classes: bytes = b""
 
     @classmethod
-    def of(cls, stats: Mapping[bytes, bytes]) -> Self:
-        """From the lines of `stats`."""
+    def of(cls, stats: Mapping[bytes, bytes], items: Mapping[bytes, bytes] | None = None) -> Self:
+        """From the lines of `stats`, and of `stats items` where there are some."""
         version = stats.get(b"version", b"")
         text = shared(version.decode("ascii")) if _VERSION.fullmatch(version) else ""
         names = _ALL if b"extstore_limit_maxbytes" in stats else _BASIC
-        return cls(text, pack(f"{len(names)}d", *[_number(stats.get(name)) for name in names]))
+        figures = pack(f"{len(names)}d", *[_number(stats.get(name)) for name in names])
+        held = items or {}
+        classes = [
+            _CLASS.pack(slab, *map(_number, map(held.get, names))) for slab, names in _CLASSES if names[0] in held
+        ]
+        return cls(text, figures, b"".join(classes))
 
     @property
     def has_extstore(self) -> bool:
@@ -87,14 +106,19 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
         value: float = _NUMBER.unpack_from(self.packed, place)[0]
         return value
 
+    def by_class(self, name: str) -> Iterator[tuple[int, float]]:
+        """The figure of that name of `BY_CLASS` of each size class."""
+        place = BY_CLASS.index(name) + 1
+        return ((each[0], each[place]) for each in _CLASS.iter_unpack(self.classes))
+
+    @property
+    def class_count(self) -> int:
+        """Of how many size classes there are figures."""
+        return len(self.classes) // _CLASS.size
+
 
 def _number(text: bytes | None) -> float:
-    if text is None:
-        return nan
-    try:
-        return float(text)
-    except ValueError:
-        return nan
+    return float(text) if text is not None and _FIGURE.fullmatch(text) else nan
 
 
 _FAILURES: Final = 2

@@ -1,7 +1,8 @@
 """The answers of servers as metrics, under the names of prometheus/memcached_exporter (pkg/exporter/exporter.go).
 
 Dashboards and alerts that were made for it work, with the labels of a pod in the place of an exporter's target. What it
-asks `stats slabs`, `stats items` and `stats settings` for is left out, but for the limit of connections.
+asks `stats slabs`, `stats items` and `stats settings` for is left out, but for the limit of connections, and for what
+alerts look at of each size class: there are up to 63 of them.
 
 Two types differ: OpenMetrics knows no counter whose name does not end with `_total`, so that `memcached_uptime_seconds`
 and `memcached_extstore_bytes_used` are gauges.
@@ -101,6 +102,13 @@ _EXTSTORE: Final = tuple(
         ("io_queue_depth", "gauge", "Items waiting for the disk.", "io_queue"),
     )
 )
+_SLABS: Final = tuple(
+    Figure(f"slab_items_{name}_total", "counter", help, stat)
+    for name, help, stat in (
+        ("evicted", "Unexpired items evicted for new ones, by size class.", "evicted"),
+        ("outofmemory", "Items refused for lack of memory, by size class.", "outofmemory"),
+    )
+)
 _COMMANDS: Final = ("get", "delete", "incr", "decr", "cas", "touch")
 _Labels = dict[str, str]
 _Row = tuple[_Labels, Answer]
@@ -149,6 +157,22 @@ class _Samples:
         return sum(not isnan(value(answer)) for _, value in self._values for _, answer in self._rows)
 
 
+class _SamplesByClass:
+    """The same of a figure that each size class has."""
+
+    def __init__(self, figure: Figure, rows: Sequence[_Row]) -> None:
+        self._figure, self._rows = figure, rows
+
+    def __iter__(self) -> Iterator[Sample]:
+        for labels, answer in self._rows:
+            for slab, number in answer.by_class(self._figure.stat):
+                if not isnan(number):
+                    yield Sample(f"{_PREFIX}{self._figure.name}", {**labels, "slab": str(slab)}, number)
+
+    def __len__(self) -> int:
+        return sum(answer.class_count for _, answer in self._rows)
+
+
 def server_families(pods: Iterable[PodRecord], server_of: Callable[[PodRecord], Server | None]) -> Iterator[Metric]:
     """What the servers said last, of those that were asked; of one that gave no answer only that.
 
@@ -190,9 +214,11 @@ def server_families(pods: Iterable[PodRecord], server_of: Callable[[PodRecord], 
         for each in figures:
             samples = _Samples(f"{_PREFIX}{each.name}", there, [({}, _stat(each.stat))])
             yield _family(each.name, each.type, each.help, samples)
+    for each in _SLABS:
+        yield _family(each.name, each.type, each.help, _SamplesByClass(each, rows))
 
 
-def _family(name: str, type_: str, help: str, samples: Sequence[Sample] | _Samples) -> Metric:
+def _family(name: str, type_: str, help: str, samples: Sequence[Sample] | _Samples | _SamplesByClass) -> Metric:
     # prometheus-client puts the suffix back.
     family = Metric(f"{_PREFIX}{name.removesuffix('_total') if type_ == 'counter' else name}", help, type_)
     family.samples = samples  # type: ignore[assignment] # it only reads them

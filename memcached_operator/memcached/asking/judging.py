@@ -14,7 +14,7 @@ from memcached_operator.memcached.asking.certificates import (
     newest,
     stale_from_s,
 )
-from memcached_operator.memcached.state import SERVING, Reason
+from memcached_operator.memcached.state import SERVING, Reason, first_of
 from operator_runtime import Condition
 
 _REASONS: Final = (
@@ -25,7 +25,6 @@ _REASONS: Final = (
     Reason.CERTIFICATE_STALE,
     Reason.NOT_ASKED,
 )
-_NAMED: Final = 3
 _VERSIONS: Final = 8
 _OFF = "Servers are not asked, because --server-stats-interval-s is 0."
 _NONE = "No server is ready."
@@ -59,7 +58,7 @@ def judge(
     if failing:
         told.append(f"{len(failing)} of {len(servers)} ready servers do not answer: {_named(failing)}.")
     if exhausted:
-        names = _listed([each.pod for each in exhausted])
+        names = first_of([each.pod for each in exhausted])
         told.append(
             f"{len(exhausted)} of {len(servers)} servers have reached spec.maxConnections and turn connections away: "
             f"{names}."
@@ -98,7 +97,7 @@ def _bad_certificate(
         return None
     having = [(each.pod, each.shown) for each in servers if each.shown is not None]
     if expired := [(pod, one) for pod, one in having if has_expired(one, now_s)]:
-        words = _listed([f"{pod} (on {day_of(one.certificate.not_after)})" for pod, one in expired])
+        words = first_of([f"{pod} (on {day_of(one.certificate.not_after)})" for pod, one in expired])
         message = f"The certificates of {len(expired)} of {len(servers)} servers have expired: {words}."
         return Condition(SERVING, "False", Reason.CERTIFICATE_EXPIRED, message)
     stale = (
@@ -110,7 +109,7 @@ def _bad_certificate(
         return None
     best = newest(shown)
     until = f". The others' expires on {day_of(best.not_after)}" if best is not None else ""
-    words = _listed([f"{pod} (expires on {day_of(one.certificate.not_after)})" for pod, one in stale])
+    words = first_of([f"{pod} (expires on {day_of(one.certificate.not_after)})" for pod, one in stale])
     message = (
         f"{len(stale)} of {len(servers)} servers have served an older certificate than the others for ten minutes: "
         f"{words}{until}."
@@ -142,7 +141,7 @@ def _lacking(servers: Sequence[Heard], names: Sequence[str]) -> str:
         seen.add(each.shown.certificate.fingerprint)
         if missing := missing_names(each.shown.certificate, names):
             return (
-                f" The certificate of {each.pod} lacks names that clients use: {_listed(missing)}. Clients that "
+                f" The certificate of {each.pod} lacks names that clients use: {first_of(missing)}. Clients that "
                 "verify it refuse connections by these names; add them to its dnsNames."
             )
     return ""
@@ -158,11 +157,4 @@ def versions(servers: Sequence[Heard] | None, last: str | None) -> str | None:
 
 
 def _named(servers: Sequence[Heard]) -> str:
-    return _listed([f"{each.pod} ({each.why})" for each in servers])
-
-
-def _listed(words: Sequence[str]) -> str:
-    """A few of them, and how many more there are."""
-    if len(words) <= _NAMED:
-        return ", ".join(words)
-    return f"{', '.join(words[:_NAMED])} and {len(words) - _NAMED} more"
+    return first_of([f"{each.pod} ({each.why})" for each in servers])

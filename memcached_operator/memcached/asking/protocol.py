@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeVar
 
-from memcached_operator.memcached.asking.answers import Answer
+from memcached_operator.memcached.asking.answers import WHOLE, Answer
 from memcached_operator.memcached.asking.connection import (
     MAX_BYTES,
     SATURATED,
@@ -45,9 +45,8 @@ _STRANGE = Failure(Trouble.STRANGE, "the port does not speak memcached's text pr
 
 
 async def ask(way: Way, timeout_s: float) -> Said:
-    """What a server says of itself by `stats`."""
-    said, certificate = await _logged_in(way, b"stats\r\n", stats_of, timeout_s)
-    return Said(said if isinstance(said, Failure) else Answer.of(said), certificate)
+    """What a server says of itself by `stats` and `stats items`."""
+    return Said(*await _logged_in(way, b"stats\r\nstats items\r\n", answer_of, timeout_s))
 
 
 async def memlimit(way: Way, mib: int, timeout_s: float) -> Failure | None:
@@ -88,6 +87,26 @@ async def _logged_in(
     return await exchange(way, b"set login 0 0 %d\r\n%b\r\n%b" % (len(login), login, asked), after_login, timeout_s)
 
 
+def answer_of(received: bytes) -> Answer | Failure | None:
+    """What the answers to `stats` and to `stats items` say; None while they are not whole.
+
+    One that does not give its items by size class gives none.
+    """
+    end = received.find(b"\r\n" + _END) + 2 if not received.startswith(_END) else 0
+    if end == 1:  # there is none
+        found = stats_of(received)
+        return found if isinstance(found, Failure) else None
+    stats, rest = stats_of(received[: end + len(_END)]), received[end + len(_END) :]
+    if stats is None or isinstance(stats, Failure):
+        return stats
+    items = stats_of(rest)
+    if isinstance(items, Failure):
+        return Answer.of(stats) if items.trouble is Trouble.REFUSED else items
+    if items is None:
+        return _STRANGE if len(received) > MAX_BYTES else None
+    return Answer.of(stats, items)
+
+
 def stats_of(received: bytes) -> Stats | Failure | None:
     """The lines of `stats` or of `stats settings`; None while they are not whole."""
     if received.endswith(_END) and received.startswith((b"STAT ", _END)):
@@ -111,7 +130,7 @@ def _limit_of(received: bytes) -> int | Failure | None:
     if settings is None or isinstance(settings, Failure):
         return settings
     limit = settings.get(b"maxbytes", b"")
-    return int(limit) if limit.isdigit() else _STRANGE
+    return int(limit) if WHOLE.fullmatch(limit) else _STRANGE
 
 
 def _stats(received: bytes) -> Stats | Failure:

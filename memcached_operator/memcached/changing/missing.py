@@ -16,7 +16,7 @@ from memcached_operator.memcached.changing.rollout import missing
 from memcached_operator.memcached.kinds import Caches
 from memcached_operator.memcached.labels import selector_labels, selector_text
 from memcached_operator.memcached.records import MemcachedRecord
-from memcached_operator.memcached.refusals import refusal_reason
+from memcached_operator.memcached.refusals import pods_refused
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.state import Problem, Reason
 from memcached_operator.memcached.workloads.creations import CREATIONS, Creation, about, why_not_made
@@ -151,7 +151,7 @@ class Missing:
         """Why the pods of these ordinals are not made, None where it is not known."""
         try:
             if refusal := why_not_made(await self._events(workload), workload.name, unmade):
-                return Problem(refusal_reason(refusal), refusal, blocking=False)
+                return pods_refused(refusal, sidecar=workload.sidecar)
             pod = await self._client.get(_ANY_POD, ObjectKey(workload.namespace, f"{workload.name}-{unmade[0]}"))
         except (NotFound, Forbidden):
             return None

@@ -73,7 +73,7 @@ def rollout(
         now: the time, with its zone.
         missing_s: for how long servers have been missing, in seconds, as far as that was seen; see `missing`.
         underway: a rollout was on its way by the last status, of which the last server may be yet to get ready.
-        late: uids of those that show another certificate than a new pod would.
+        late: uids of those that show another certificate than a new pod would, or trust another CA.
         known: why servers are missing is said beside.
     """
     if workload is None or workload.deleting:

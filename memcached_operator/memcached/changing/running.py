@@ -30,7 +30,7 @@ from memcached_operator.memcached.wanted.pod_template import noted
 from memcached_operator.memcached.wanted.workload import SHAPE
 from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
 from memcached_operator.memcached.wording import announced
-from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.workloads.pods import AUTHORITY_REMOVED, PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from memcached_operator.memcached.workloads.terminating import overdue
 from operator_runtime import Client, Forbidden, Keeper, Memory, ObjectKey, ServerError, TooManyRequests
@@ -39,6 +39,10 @@ logger = logging.getLogger(__name__)
 
 # No event says that a disruption budget allows an eviction again.
 BUDGET_RETRY_S: Final = 10.0
+
+# What is told of a server that is replaced for the sake of a Secret.
+_RENEWED: Final = "with the renewed certificate"
+_DISTRUSTING: Final = "that trusts no CA but those in ca.crt"
 
 Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]
 Wanted = Callable[[Workload, MemcachedRecord, int, Spec, bool, str], WorkloadManifest]
@@ -223,7 +227,8 @@ class Running:
         workload = outcome.workload
         absence = await self._missing.look(memcached, spec, workload, pods, now)
         underway = _is_updating(last)
-        late = self._answers.late(pods) if self._answers is not None else frozenset[str]()
+        late = dict.fromkeys(self._answers.late(pods) if self._answers is not None else (), _RENEWED)
+        late |= {pod.uid: _DISTRUSTING for pod in pods if pod.outdated.startswith(AUTHORITY_REMOVED)}
         found = rollout(
             spec,
             workload,
@@ -260,7 +265,7 @@ class Running:
             return
         unchanged = await self._restarts.go_on(memcached, found, workload, wanted, now, outcome)
         if (evict := found.evict or unchanged) is not None:
-            what = "with the renewed certificate" if evict.uid in late else "with the current template"
+            what = late.get(evict.uid, "with the current template")
             await self._evict(memcached, evict, found.stale, what, outcome)
 
     def _judge_leaving(self, key: ObjectKey, other: WorkloadRecord | None, now: datetime, outcome: Outcome) -> None:

@@ -71,7 +71,7 @@ def of_options(made: Mapping[str, Any], plain: Mapping[str, Any] | None, path: s
     for field, value in made.items():
         here, other = _inner(path, field, of), (plain or {}).get(field)
         shared = of not in MERGE_KEYS and field in (*MERGE_KEYS, *NAMED_BY_PEOPLE)
-        if other is None and not shared and (plain is not None or of in MERGE_KEYS):
+        if other is None and not shared and (plain is not None or of in (*MERGE_KEYS, *NAMED_BY_PEOPLE)):
             yield here
         if isinstance(value, Mapping):
             inner = {} if other is None and shared and plain is not None else other

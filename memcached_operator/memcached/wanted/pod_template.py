@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -16,7 +17,12 @@ from memcached_operator.memcached.wanted.applied_options import Part
 from memcached_operator.memcached.wanted.common import ObjectMeta, as_json
 from memcached_operator.memcached.wanted.merging import of_options, parts
 from memcached_operator.memcached.wanted.resources import resources_of
-from memcached_operator.memcached.wanted.secrets import options, speech, with_secrets
+from memcached_operator.memcached.wanted.secrets import (
+    options,
+    speech,
+    with_agreeing_sidecar,
+    with_secrets,
+)
 from memcached_operator.memcached.wanted.warm_restart import with_warm_restart
 from memcached_operator.memcached.wanted.workload_types import (
     Capabilities,
@@ -119,7 +125,7 @@ def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, 
         user_id = None  # the user's own affair, or the cluster's
     common = _common(image, user_id, spec) if spec.resources == _NO_RESOURCES else _of(_settings(image, user_id, spec))
     made = PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=common.annotations), common.spec)
-    passed = tuple(parts(keyed(given), keyed(as_json(made)), _TEMPLATE)) if given else ()
+    passed = tuple(parts(_of_all(given, made), keyed(as_json(made)), _TEMPLATE)) if given else ()
     if not (passed or restart):
         return Pods(made, (), common.options)
     annotations = common.annotations | {
@@ -131,6 +137,12 @@ def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, 
         annotations[labels.WARM_ANNOTATION] = _digest([common.fixed, passed])
     made = PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=annotations), common.spec)
     return Pods(made, passed, common.options)
+
+
+def _of_all(given: Mapping[str, Any], made: PodTemplate) -> Mapping[str, Any]:
+    """What is given of all containers of a template that the operator makes, `keyed`."""
+    sidecars = made.spec is not None and made.spec.initContainers
+    return with_agreeing_sidecar(keyed(given)) if sidecars else keyed(given)
 
 
 def noted(made: PodTemplate | None) -> tuple[str, str]:

@@ -3,15 +3,17 @@
 #   sh -c SCRIPT reloader TLS AUTH OPTION...
 #
 # TLS, AUTH: the names of the Secrets, "" for none. OPTION: memcached's own, by which the server uses them.
-# memcached is the judge: one is started for a moment, which listens on a socket in a file. While they are bad, this
-# ends once for each different problem, for the pod's status to tell it, and waits then: no crash loop.
-# For any POSIX shell; besides that readlink, sleep, mkdir, rm and cat, which busybox and Debian have.
+# memcached is the judge: one is started for a moment, which listens on a socket in a file. What the pod's status is to
+# tell, this ends with, once for each different problem, and goes on then: no crash loop.
+# For any POSIX shell; besides that readlink, sleep, mkdir, rm, cat and wc, which busybox and Debian have.
 set -u
+LC_ALL=C # lengths are of bytes
 mounted=/etc/memcached
 state=/dev/shm/reloader # the pod's: it outlasts a container that ends, and is gone with the pod
 processes=/proc
 told=/dev/termination-log
 every_s=5
+carriage=$(printf '\r')
 
 tls=$1 auth=$2
 shift 2
@@ -63,24 +65,37 @@ spec.tls.reload: Restart"
     return 1
 }
 
-# memcached ignores the ninth line and what follows, and takes a user that nobody can give.
+# What memcached takes without a word, and by which users are lost (authfile.c): it reads eight lines, 255 bytes at a time
+# and with the line's end, ends a password at a carriage return, and the file at a NUL.
 passwords() {
-    number=0 carriage=$(printf '\r')
-    while IFS= read -r line || [ -n "$line" ]; do
-        number=$((number + 1))
+    number=0 bytes=0 wrong=
+    while
+        ends=1
+        IFS= read -r line || { ends=0 && [ -n "$line" ]; }
+    do
+        number=$((number + 1)) bytes=$((bytes + ${#line} + ends)) length=${#line}
         line=${line%"$carriage"}
         user=${line%%:*}
-        case $line in
-            [!:]*:?*) [ "$user" = "${user#* }" ] && [ "$number" -le 8 ] && continue ;;
-        esac
         if [ "$number" -gt 8 ]; then
             wrong="there is a line $number: memcached takes at most 8"
+        elif [ "$length" -gt 254 ]; then
+            wrong="line $number has $length bytes: memcached takes at most 254"
+        elif [ "$line" != "${line#*"$carriage"}" ]; then
+            wrong="line $number has a carriage return in it, at which memcached ends the password"
         else
+            case $line in [!:]*:?*) [ "$user" != "${user#* }" ] || continue ;; esac
             wrong="line $number must be user:password, without a space in the user"
         fi
-        echo "PasswordsInvalid: key password-file of the Secret $auth: $wrong"
-        return 1
+        break
     done
+    # A shell leaves NULs out of what it reads.
+    size=$(wc -c <"$mounted/auth/password-file" 2>/dev/null)
+    if [ -z "$wrong" ] && [ "$bytes" -ne "${size:-$bytes}" ]; then
+        wrong="there is a NUL byte in it, at which memcached ends the file"
+    fi
+    [ -z "$wrong" ] && return
+    echo "PasswordsInvalid: key password-file of the Secret $auth: $wrong"
+    return 1
 }
 
 try() {
@@ -123,37 +138,101 @@ servers() {
     done 2>/dev/null
 }
 
+# Has each of these servers take up what the Secrets hold; fails where one cannot be told to, and lives on.
+hang_up() {
+    for server in $1; do
+        kill -HUP "$server" 2>/dev/null || [ ! -e "$processes/$server" ] || return 1
+    done
+}
+
+# Each certificate of ca.crt, as one word.
+authorities() {
+    one=
+    while IFS= read -r line || [ -n "$line" ]; do
+        line=${line%"$carriage"}
+        case $line in
+            -----BEGIN*) one= ;;
+            -----END*) printf '%s ' "$one" ;;
+            *) one=$one$line ;;
+        esac
+    done <"$mounted/tls/ca.crt"
+}
+
+# Whether these words have this one.
+has() {
+    case " $1 " in *" $2 "*) return 0 ;; esac
+    return 1
+}
+
+# Ends this container for the pod's status to have these words; "" where what was told is over.
+tell() {
+    [ "$1" = "$former" ] && return
+    echo "$1" >"$state/told"
+    echo "$1" >"$told"
+    echo "${1:-What was told is over.}"
+    exit 1
+}
+
 mkdir -p "$state"
+# What the container before this one ended with.
+former=$(cat "$state/told" 2>/dev/null)
+rm -f "$state/told"
 # Where a server runs, only this container was started again: its pod is to stay ready.
-[ -n "$(servers)" ] || rm -f "$state/ready"
-seen=
+[ -n "$(servers)" ] || rm -f "$state/ready" "$state/running" "$state/trusted"
+seen=- listed= # no write is called so
+case " $* " in *ssl_ca_cert=*) asks=1 ;; *) asks= ;; esac
 if [ ! -e "$state/ready" ]; then
     while
         seen=$(written)
         problem=$(judge "$@")
         [ -n "$problem" ]
     do
-        if [ "$problem" != "$(cat "$state/told" 2>/dev/null)" ]; then
-            echo "$problem" >"$state/told"
-            echo "$problem" >"$told"
-            echo "$problem"
-            exit 1
-        fi
+        tell "$problem"
         sleep "$every_s"
     done
-    rm -f "$state/told"
+    listed=$([ -z "$asks" ] || authorities)
+    case $former in AuthorityRemoved* | ReloadFailed*) ;; *) former= ;; esac # what servers wait for is over by this
     echo "The Secrets are good: memcached may start."
     : >"$state/ready"
 fi
+# memcached adds to the authorities that it trusts when it reloads, and never takes one away: of each server all that
+# were there since its start are kept in mind.
+running=$(cat "$state/running" 2>/dev/null)
+trusted=$(cat "$state/trusted" 2>/dev/null)
+due=
 while sleep "$every_s"; do
+    now=$(servers)
+    if [ "$now" != "$running" ]; then
+        running=$now trusted=$listed
+    fi
     now=$(written)
-    [ "$now" = "$seen" ] && continue
-    seen=$now
-    problem=$(judge "$@")
-    if [ -n "$problem" ]; then
-        echo "The Secrets changed, and memcached keeps what it has: $problem"
-    else
-        for server in $(servers); do kill -HUP "$server"; done
+    if [ "$now" != "$seen" ]; then
+        seen=$now
+        problem=$(judge "$@")
+        if [ -n "$problem" ]; then
+            echo "The Secrets changed, and memcached keeps what it has: $problem"
+        else
+            due=1 listed=$([ -z "$asks" ] || authorities)
+            for one in $listed; do
+                has "$trusted" "$one" || trusted="$trusted $one"
+            done
+        fi
+    fi
+    [ -z "$problem" ] || continue
+    if [ -n "$due" ] && [ -n "$running" ]; then
+        if ! hang_up "$running"; then
+            tell "ReloadFailed: memcached keeps what the Secrets had before, as the container reloader may not signal \
+it: both must run as the same user"
+            continue
+        fi
+        due=
         echo "The Secrets changed: memcached reloads them."
     fi
+    echo "$running" >"$state/running"
+    echo "$trusted" >"$state/trusted"
+    removed=
+    for one in $trusted; do
+        has "$listed" "$one" || removed=1
+    done
+    tell "${removed:+AuthorityRemoved: memcached trusts a CA that is no longer in ca.crt of the Secret $tls}"
 done

@@ -7,13 +7,16 @@ up. It has no volume of its own: `kubectl drain` keeps a pod with an `emptyDir`,
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from memcached_operator.api.names import MOUNTED, RELOADER
+from memcached_operator.api.names import CONTAINER, MOUNTED, RELOADER
+from memcached_operator.api.pod_template import find
+from memcached_operator.api.quantities import value
 from memcached_operator.memcached.spec import Auth, Tls
 from memcached_operator.memcached.wanted.workload_types import (
     Container,
@@ -33,8 +36,11 @@ _VERIFY: Final = {"Request": "1", "Require": "2"}
 _READY: Final = "/dev/shm/reloader/ready"
 # A server waits for its Secrets as long as it takes: that the probe fails is no reason to start the container again.
 _STARTED: Final = Probe(exec=Exec(("test", "-e", _READY)), periodSeconds=1, failureThreshold=2**31 - 1)
-# Measured: the shell takes 1 MiB, and the memcached by which it judges 6 for a moment.
-_RESOURCES: Final = Resources(limits={"memory": "32Mi"}, requests={"cpu": "5m", "memory": "32Mi"})
+# Measured: the shell takes 1 MiB, and the memcached by which it judges 6 for a moment, and some 10 ms of a processor.
+# Nothing is written but a log, which the kubelet cuts.
+_ASKED: Final = {"cpu": "5m", "memory": "32Mi", "ephemeral-storage": "16Mi"}
+_MOST: Final = {"cpu": "100m", "ephemeral-storage": "64Mi"}
+_AS_SERVER: Final = ("imagePullPolicy", "securityContext")
 COMMENT: Final = re.compile(r"^\s*#.*\n|^\n|\s# .*$", re.MULTILINE)
 
 
@@ -111,12 +117,46 @@ def _reloader(memcached: Container, mounts: tuple[Mount, ...], tls: Tls | None, 
         image=memcached.image,
         command=("sh", "-c", script(), RELOADER),
         args=(*names, *options(tls, auth)),
-        resources=_RESOURCES,
+        resources=_resources(memcached.resources or Resources()),
         restartPolicy="Always",
         startupProbe=_STARTED,
         securityContext=memcached.securityContext,
         volumeMounts=mounts,
     )
+
+
+def _resources(server: Resources) -> Resources:
+    """What the sidecar takes: bounded in what its server is bounded in, so that what admits the one admits the other.
+
+    A pod of the class Guaranteed stays one.
+    """
+    asked, most = server.requests or {}, server.limits or {}
+    limits = {name: min(ours, most[name], key=value) for name, ours in _MOST.items() if name in most}
+    bounded = {name: limit for name, limit in limits.items() if asked.get(name) == most[name]}
+    # Its memory is its own: the server's may change while it runs.
+    needed = {name: ours for name, ours in _ASKED.items() if name == "memory" or name in asked}
+    requests = {name: min(ours, limits.get(name, ours), key=value) for name, ours in needed.items()} | bounded
+    return Resources(limits={"memory": _ASKED["memory"]} | limits, requests=requests)
+
+
+def with_agreeing_sidecar(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A `spec.podTemplate` in which the sidecar is run as memcached is: else it may not signal it, or not start.
+
+    What it says of the sidecar itself goes before that.
+
+    Args:
+        given: it, `keyed`.
+    """
+    server, own = (find(given, f"spec.{path}") for path in (f"containers[{CONTAINER}]", f"initContainers[{RELOADER}]"))
+    alike = {field: server[field] for field in _AS_SERVER if isinstance(server, Mapping) and field in server}
+    if not alike:
+        return given
+    reloader = {"name": RELOADER, **alike, **(own or {})}
+    contexts = [each["securityContext"] for each in (alike, own or {}) if "securityContext" in each]
+    if len(contexts) > 1 and all(isinstance(each, Mapping) for each in contexts):
+        reloader["securityContext"] = contexts[0] | contexts[1]
+    others = find(given, "spec.initContainers") or {}
+    return {**given, "spec": {**given["spec"], "initContainers": {**others, RELOADER: reloader}}}
 
 
 @lru_cache(maxsize=1)

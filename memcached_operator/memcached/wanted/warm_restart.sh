@@ -10,9 +10,9 @@
 items=$1 asked=$2
 shift 2
 every_s=5
-server=
+server= stopped=
 # The kubelet's SIGTERM. A shell that is process 1 gets no signal that it does not trap.
-trap '[ -n "$server" ] || exit 0; kill -USR1 "$server"' TERM
+trap 'stopped=1 caught=1; [ -z "$server" ] || kill -USR1 "$server" 2>/dev/null' TERM
 if [ -e "$items.meta" ]; then
     while IFS= read -r line; do :; done <"$items.meta"
     if [ -s "$items.meta" ] && [ -z "$line" ]; then
@@ -24,12 +24,14 @@ if [ -e "$items.meta" ]; then
 elif [ -e "$items" ]; then
     echo "The items are lost: the former memcached ended before it could write them out." >&2
 fi
+[ -z "$stopped" ] || exit 0
 "$@" &
 server=$!
+[ -z "$stopped" ] || kill -USR1 "$server" # it came between the two
 (
     was=
     IFS= read -r was <"$asked"
-    while sleep "$every_s"; do
+    while sleep "$every_s" && kill -0 "$server"; do
         now=
         IFS= read -r now <"$asked"
         [ "$now" = "$was" ] || kill -USR1 "$server"
@@ -37,14 +39,18 @@ server=$!
     done
 ) 2>/dev/null &
 watcher=$!
-# A signal ends the wait, and not what is waited for.
+# A signal ends the wait with a status of its own. Where the server has ended by then a shell may have noticed that or not,
+# and bash may have lost its status, and would wait for ever.
 while
+    caught=
     wait "$server"
     ended=$?
-    kill -0 "$server" 2>/dev/null
+    [ -n "$caught" ] && kill -0 "$server" 2>/dev/null
 do :; done
 kill "$watcher" 2>/dev/null
-if [ "$ended" -gt 128 ] && [ -e "$items.meta" ]; then
+if [ -n "$stopped" ]; then
+    [ "$ended" -ne 143 ] || [ ! -e "$items.meta" ] || ended=0 # the signal's
+elif [ "$ended" -gt 128 ] && [ "$ended" -ne 138 ] && [ -e "$items.meta" ]; then # 138: it did not take SIGUSR1 yet
     echo "memcached could not read $items.meta: the next one begins without items." >&2
     rm -f "$items.meta"
 fi

@@ -87,6 +87,8 @@ class Container(Fields, frozen=True, omit_defaults=True):  # `containers[]` or `
 
 
 class SecretSource(Fields, frozen=True, omit_defaults=True):  # `secret` of a volume
+    absent: ClassVar[tuple[str, ...]] = ("optional",)  # with it the kubelet does not wait for a missing Secret
+
     secretName: str = ""
     optional: bool | None = None
 

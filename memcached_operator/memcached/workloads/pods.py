@@ -23,6 +23,9 @@ from memcached_operator.memcached.wanted.secrets import PLAIN, Speech, speech_of
 from operator_runtime import ObjectKey, shared
 
 NO_ORDINAL: Final = -1
+AUTHORITY_REMOVED, RELOAD_FAILED = "AuthorityRemoved", "ReloadFailed"
+"""The reasons of what a sidecar says of a memcached that runs, as `reloader.sh` has them: it trusts a CA that was taken
+out of its Secret, or could not be told to reload."""
 
 
 class Termination(msgspec.Struct, frozen=True, gc=False):
@@ -52,6 +55,8 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         problem: why it is not ready, "" when nothing is known: a reason, or a reason and a message.
         down: its memcached does not run and has no keys to lose: it has no node, waits for its Secrets, cannot start,
             or has ended.
+        outdated: what its memcached has of its Secrets' former content although they changed, a reason and a message
+            in its sidecar's words; "" for nothing.
         ordinal: its place in a StatefulSet, NO_ORDINAL of a Deployment's.
         address: its IP address, "" before it has one.
         since_s: since when it is ready, or not ready on its node, in seconds since 1970; since when it is there where
@@ -84,6 +89,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     warm: str = ""
     in_place: str = ""
     down: bool = False
+    outdated: str = ""
     termination: Termination | None = None
 
     @property
@@ -245,6 +251,7 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         warm=shared(meta.annotations.warm),
         in_place=meta.annotations.in_place,
         down=_is_down(status, placed),
+        outdated=shared(next(filter(None, map(_outdated, _reloaders(status))), "")),
         termination=_termination(pod),
     )
 
@@ -273,14 +280,19 @@ def _ordinal(pod: str, stateful_set: str) -> int:
 
 def _is_down(status: _PodStatus, placed: _Condition) -> bool:
     own = next((each for each in status.containerStatuses or () if each.name == CONTAINER), None)
-    waits = any(each.name == RELOADER and _said(each) for each in status.initContainerStatuses or ())
-    return bool(own and own.halt) or waits or placed.status == "False"
+    return bool(own and own.halt) or any(map(_waits_for, _reloaders(status))) or placed.status == "False"
+
+
+def _reloaders(status: _PodStatus) -> list[_ContainerStatus]:
+    """The operator's own sidecar, where there is one."""
+    return [each for each in status.initContainerStatuses or () if each.name == RELOADER]
 
 
 def _problem(status: _PodStatus) -> str:
-    ours = [each for each in status.initContainerStatuses or () if each.name == RELOADER]
+    # One that ended to tell something of a memcached that runs is about to be started again.
+    ours = [each for each in _reloaders(status) if not _outdated(each)]
     for container in (*ours, *(status.containerStatuses or ())):
-        if container.name == RELOADER and (said := _said(container)):
+        if container.name == RELOADER and (said := _waits_for(container)):
             return shared(said)
         if container.name == CONTAINER and _has_no_shell(container):
             return _NO_SHELL
@@ -301,6 +313,16 @@ def _has_no_shell(container: _ContainerStatus) -> bool:
 
 
 def _said(reloader: _ContainerStatus) -> str:
-    """Why the sidecar does not let memcached start, "" where it does or has not said."""
+    """What the sidecar ended with last, "" where it has not ended."""
     ended = reloader.state.terminated or reloader.lastState.terminated
-    return "" if reloader.started or ended is None else ended.message[:_SAID_CHARS].strip()
+    return ended.message[:_SAID_CHARS].strip() if ended is not None else ""
+
+
+def _waits_for(reloader: _ContainerStatus) -> str:
+    """Why the sidecar does not let memcached start, "" where it does or has not said."""
+    return "" if reloader.started or _outdated(reloader) else _said(reloader)
+
+
+def _outdated(reloader: _ContainerStatus) -> str:
+    said = _said(reloader)
+    return said if said.startswith((AUTHORITY_REMOVED, RELOAD_FAILED)) else ""

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from memcached_operator.api.names import Workload
+from memcached_operator.api.names import RELOADER, Workload
 from memcached_operator.api.pod_template import find, keyed
 from memcached_operator.memcached.labels import (
     CONTAINER,
@@ -56,6 +56,7 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
         restart: what the Memcached asked for a restart with, "" before.
         warm: digest of what a container that starts again in its pod does not take on, "" where that loses its items.
         begun: its controller has made a first revision of it.
+        sidecar: its pods have the operator's own beside memcached.
         revision: which pods of a StatefulSet are of its present template, "" until its controller has said so.
     """
 
@@ -75,6 +76,7 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
     warm: str = ""
     begun: bool = True
     revision: str = ""
+    sidecar: bool = False
 
 
 class _Status(msgspec.Struct):
@@ -136,6 +138,7 @@ def _ours(meta: ObjectMeta, raw: msgspec.Raw, name: str, made_for_uid: str) -> d
         "restarted": shared(noted.get(RESTARTED_ANNOTATION, "")),
         "restart": shared(noted.get(RESTART_ANNOTATION, "")),
         "warm": shared(noted.get(WARM_ANNOTATION, "")),
+        "sidecar": _has_sidecar(spec),
     }
     # Else what is no name, or no uid, would be taken for one: any client may write either there.
     if name not in (CONTAINER, *found.values()) and uids_in(found["form"]) == uids_in(alike[0]):
@@ -188,6 +191,11 @@ def _image(spec: WorkloadSpec) -> str:
     pod = spec.template.spec if spec.template else None
     containers = (pod.containers if pod else None) or ()
     return next((each.image or "" for each in containers if each.name == CONTAINER), "")
+
+
+def _has_sidecar(spec: WorkloadSpec) -> bool:
+    pod = spec.template.spec if spec.template else None
+    return any(each.name == RELOADER for each in (pod.initContainers if pod else None) or ())
 
 
 def _owned(ours: ObjectMeta, spec: WorkloadSpec, raw: msgspec.Raw) -> WorkloadManifest:

@@ -57,6 +57,14 @@ def named(size: int, **changes: Any) -> Spec:
     return Spec(size=size, workload="StatefulSet", **changes)
 
 
+@pytest.mark.parametrize("number", ["9" * 5_000, "²", "x", ""])
+def test_what_is_no_ordinal_in_a_list_that_somebody_wrote_is_none_of_ours(number: str) -> None:
+    last = Status(workload="StatefulSet", serverList=(name_of(0), name_of(1).replace("-1.", f"-{number}.")))
+    found = look(named(3), last=last, sets=3).servers
+    assert found is not None
+    assert found.listed == names(0)
+
+
 def of_names(*ordinals: int, draining: Sequence[Drain] = ()) -> Status:
     """A status whose list has these servers of the StatefulSet."""
     return Status(workload="StatefulSet", serverList=names(*ordinals), draining=tuple(draining) or None)

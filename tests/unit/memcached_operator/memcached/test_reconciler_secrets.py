@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.fake_server import Json
+from tests.unit.memcached_operator.memcached.running_servers import EVICT, PAUSE_S, get_ready, pod, reasons, sent
 from tests.unit.memcached_operator.memcached.world import World
 
 MISSING = "SecretNotFound: there is no Secret cache-tls with the key tls.crt"
@@ -27,9 +28,9 @@ def pods(world: World) -> list[Json]:
 
 async def told(world: World, *messages: str) -> None:
     """Have the first pods say that."""
-    for pod, message in zip(pods(world), messages, strict=False):
-        say(pod, message)
-        world.api.put(pod)
+    for each, message in zip(pods(world), messages, strict=False):
+        say(each, message)
+        world.api.put(each)
     await world.writes()
 
 
@@ -85,3 +86,75 @@ async def test_passwords_in_the_clear_are_told_once_and_are_a_condition_until_th
         discouraged.append(types.get("Discouraged"))
     assert counts == [1, 1, 1, 2]
     assert discouraged == ["PasswordsInTheClear", "PasswordsInTheClear", None, "PasswordsInTheClear"]
+
+
+REMOVED = "AuthorityRemoved: memcached trusts a CA that is no longer in ca.crt of the Secret cache-tls"
+FAILED = "ReloadFailed: memcached keeps what the Secrets had before, as the container reloader may not signal it"
+
+
+def say_of_running(world: World, ordinal: int, message: str, **now: object) -> None:
+    """The sidecar of a server that runs ended with these words, and was started again."""
+    last = {"terminated": {"exitCode": 1, "reason": "Error", "message": f"{message}\n"}}
+    sidecar = {"name": "reloader", "started": True, "state": {"running": {}}, "lastState": last}
+    pod(world, ordinal)["status"]["initContainerStatuses"] = [sidecar | now]
+    world.api.put(pod(world, ordinal))
+
+
+async def test_servers_that_trust_a_ca_which_was_taken_out_are_replaced_at_the_pace_of_a_rollout(named: World) -> None:
+    named.clock.advance(PAUSE_S)
+    for ordinal in range(3):
+        say_of_running(named, ordinal, REMOVED)
+    assert await sent(named) == [EVICT]
+    assert named.condition("Progressing") == ("True", "Updating")
+    trusting = "A CA that is no longer in ca.crt is still accepted by sessions-0, sessions-1."
+    assert named.message("Progressing").endswith(f" once all have been ready for 60 s. {trusting}")
+    for left in (1, 0):
+        named.clock.advance(PAUSE_S)
+        assert await sent(named) == [EVICT], left
+    assert named.condition("Progressing") == ("False", "Complete")
+    notes = [each.note for each in named.recorder.events if each.reason == "Replacing"]
+    assert notes[0] == "Replacing the server sessions-2 by one that trusts no CA but those in ca.crt, 2 more to follow"
+    assert len(notes) == 3
+    named.clock.advance(PAUSE_S)
+    assert await sent(named) == []
+
+
+async def test_one_whose_sidecar_says_that_it_is_over_stays(named: World) -> None:
+    named.clock.advance(PAUSE_S)
+    say_of_running(named, 0, REMOVED)
+    named.memcached(size=3, workload="StatefulSet", rollout={"paused": True})
+    assert await sent(named) == []
+    assert "still accepted by sessions-0" in named.message("Progressing")
+    assert named.condition("Progressing") == ("False", "RolloutPaused")
+    say_of_running(named, 0, "")
+    named.memcached(size=3, workload="StatefulSet")
+    assert await sent(named) == []
+    assert named.condition("Progressing") == ("False", "Complete")
+
+
+async def test_a_sidecar_that_is_about_to_start_again_makes_no_server_one_without_keys(named: World) -> None:
+    """It ended for its words to be seen: until it has started its pod is not ready, and memcached serves."""
+    named.clock.advance(PAUSE_S)
+    for ordinal in range(3):
+        get_ready(named, ordinal, ready=False)
+        ended = {"terminated": {"exitCode": 1, "reason": "Error", "message": REMOVED}}
+        say_of_running(named, ordinal, "", started=False, state=ended)
+    assert await sent(named) == []
+    assert "Error" not in named.message("Available")
+
+
+async def test_servers_that_could_not_be_told_to_reload_are_named_and_not_replaced(named: World) -> None:
+    named.clock.advance(PAUSE_S)
+    say_of_running(named, 1, FAILED)
+    say_of_running(named, 2, FAILED)
+    assert await sent(named) == []
+    assert named.condition("Degraded") == ("True", "ReloadFailed")
+    assert named.message("Degraded") == (
+        f"sessions-1, sessions-2: {FAILED.partition(': ')[2]}. "
+        "Correct spec.podTemplate, which replaces the servers, or replace them with `kubectl rollout restart`."
+    )
+    assert reasons(named).count("ReloadFailed") == 1
+    for ordinal in (1, 2):
+        say_of_running(named, ordinal, "")
+    await sent(named)
+    assert named.condition("Degraded") == ("False", "AsExpected")

@@ -53,6 +53,7 @@ BESIDE = [
     for reason in (
         *(Reason.CONFLICTING_DISRUPTION_BUDGET, Reason.ROLLOUT_STUCK, Reason.SECRET_NOT_FOUND),
         *(Reason.CERTIFICATE_INVALID, Reason.PASSWORDS_INVALID, Reason.RELOAD_UNSUPPORTED),
+        Reason.RELOAD_FAILED,
     )
 ]
 # A stalled deletion is a problem of what is being deleted alone.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memcached_operator.memcached.refusals import refusal_reason, refused
+from memcached_operator.memcached.refusals import pods_refused, refusal_reason, refused
 from memcached_operator.memcached.state import Reason
 from operator_runtime import Forbidden, Invalid, Refused, Reverted, Unwatched
 
@@ -63,3 +63,43 @@ def test_each_refusal_has_the_reason_that_says_whose_move_it_is(
 ) -> None:
     denied = 'A policy denied the Service: admission webhook "x" denied the request: no'
     assert refused("Service", error) == (reason, denied if message is None else message)
+
+
+SIDECAR = "spec.podTemplate.spec.initContainers[reloader].resources"
+FIELDS = [
+    ("failed quota: q: must specify limits.cpu for: memcached,reloader", "spec.resources.limits.cpu"),
+    ("failed quota: q: must specify limits.cpu for: reloader", "spec.resources.limits.cpu"),
+    (
+        "failed quota: q: must specify limits.cpu for: exporter,memcached; requests.cpu for: exporter",
+        "spec.podTemplate.spec.containers[exporter].resources.limits.cpu, spec.resources.limits.cpu, "
+        "spec.podTemplate.spec.containers[exporter].resources.requests.cpu",
+    ),
+    ("failed quota: q: must specify cpu for: memcached", "spec.resources.requests.cpu"),
+    (
+        "minimum cpu usage per Container is 100m, but request is 50m",
+        f"spec.resources.requests.cpu, {SIDECAR}.requests.cpu",
+    ),
+    (
+        "[maximum memory usage per Container is 1Gi, but limit is 2Gi, "
+        "maximum cpu usage per Container is 1.  No limit is specified]",
+        f"spec.resources.limits.memory, {SIDECAR}.limits.memory, spec.resources.limits.cpu, {SIDECAR}.limits.cpu",
+    ),
+    (
+        "cpu max limit to request ratio per Container is 2, but provided ratio is 20.000000",
+        f"spec.resources.limits.cpu, {SIDECAR}.limits.cpu, spec.resources.requests.cpu, {SIDECAR}.requests.cpu",
+    ),
+]
+
+
+@pytest.mark.parametrize(("message", "fields"), FIELDS)
+def test_what_pods_lack_is_told_by_the_fields_that_give_it(message: str, fields: str) -> None:
+    found = pods_refused(f"{POD}{message}", sidecar=True)
+    assert found.message == f"{POD}{message}. Set {fields}."
+    assert found.reason is refusal_reason(found.message)
+    alone = pods_refused(f"{POD}{message}", sidecar=False).message
+    assert alone.endswith(f" Set {', '.join(each for each in fields.split(', ') if not each.startswith(SIDECAR))}.")
+
+
+@pytest.mark.parametrize("message", [TOLD[Reason.QUOTA_EXCEEDED][0], *TOLD[Reason.INVALID_SPEC]])
+def test_other_refusals_of_pods_are_told_in_the_api_servers_words_alone(message: str) -> None:
+    assert pods_refused(message, sidecar=True) == (refusal_reason(message), message, False)

@@ -36,7 +36,7 @@ def address() -> str:
 
 
 def answer_of(stats: Mapping[str, object]) -> bytes:
-    """What memcached writes of `stats`."""
+    """What memcached writes of one kind of statistics."""
     return b"".join(f"STAT {name} {value}\r\n".encode() for name, value in stats.items()) + b"END\r\n"
 
 

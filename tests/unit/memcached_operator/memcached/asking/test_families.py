@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
@@ -11,14 +13,15 @@ from memcached_operator.memcached.asking.answers import EXTSTORE, Answer, Answer
 from memcached_operator.memcached.asking.certificates import Certificate
 from memcached_operator.memcached.asking.connection import SATURATED, Failure, Trouble
 from memcached_operator.memcached.asking.families import PATH, server_families
+from memcached_operator.memcached.labels import PORT
 from memcached_operator.memcached.workloads.pods import PodRecord
 from operator_runtime.serving.http_messages import HttpRequest
 from operator_runtime.serving.scrape import Scrapes
 from operator_runtime.telemetry.metrics import Metrics
 from tests.unit.memcached_operator.memcached.asking.support import TIMEOUT_S, answer, running, said_by, server_pod
 
-# Name and type of what prometheus/memcached_exporter 0.16.0 makes of `stats` (pkg/exporter/exporter.go), and of the
-# limit of connections, which it takes from `stats settings`.
+# Name and type of what prometheus/memcached_exporter 0.16.0 makes of `stats` (pkg/exporter/exporter.go), of the limit
+# of connections, which it takes from `stats settings`, and of what its alerts look at of `stats items`.
 EXPORTER = {
     **dict.fromkeys(
         (
@@ -36,6 +39,7 @@ EXPORTER = {
             *("direct_reclaims_total", "lru_crawler_starts_total", "lru_crawler_reclaimed_total"),
             *("lru_crawler_items_checked_total", "lru_crawler_moves_to_cold_total"),
             *("lru_crawler_moves_to_warm_total", "lru_crawler_moves_within_lru_total"),
+            *("slab_items_evicted_total", "slab_items_outofmemory_total"),
         ),
         "counter",
     ),
@@ -83,11 +87,36 @@ async def scraped(pods: list[PodRecord], answers: Answers, accept: str = "") -> 
 @pytest.mark.parametrize("accept", ["", OPENMETRICS])
 async def test_a_real_server_is_shown_under_the_exporters_names_and_types(accept: str) -> None:
     async with running() as where:
+        await store(where, items=1)
         said = await said_by(where, TIMEOUT_S)
     pod = server_pod()
     found = await scraped([pod], heard((pod, said)), accept)
     types = {name.removeprefix("memcached_"): type_ for name, (type_, _) in found.items()}
     assert types == {name: "gauge" if name in NO_COUNTERS else type_ for name, type_ in EXPORTER.items()}
+
+
+async def store(where: str, *, items: int, size: int = 5) -> bytes:
+    """Store so many items; the last answer."""
+    reader, writer = await asyncio.open_connection(where, PORT)
+    said = b""
+    for each in range(items):
+        writer.write(b"set key%d 0 0 %d\r\n%b\r\n" % (each, size, b"x" * size))
+        said = await reader.readline()
+    writer.close()
+    return said
+
+
+async def test_what_each_size_class_evicts_is_shown_and_what_it_refuses() -> None:
+    async with running("-m", "8", "-t", "1") as where:
+        await store(where, items=100, size=200_000)
+        said = await said_by(where, TIMEOUT_S)
+    assert isinstance(said, Answer)
+    pod = server_pod()
+    found = await scraped([pod], heard((pod, said)))
+    evicted, refused = (found[f"memcached_slab_items_{what}_total"][1] for what in ("evicted", "outofmemory"))
+    assert evicted.keys() == refused.keys()
+    assert sum(evicted.values()) == said.number("evictions") > 0
+    assert all(labels[:3] == ("cache", "shop", "cache-0") and labels[3].isdigit() for labels in evicted)
 
 
 async def test_a_server_with_storage_on_disk_is_shown_with_that() -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import socket
 from contextlib import ExitStack
-from math import isnan
+from math import isnan, nan
 
 import pytest
 from hypothesis import given, strategies as st
 
 from memcached_operator.memcached.asking.answers import EXTSTORE, FIGURES, Answer
 from memcached_operator.memcached.asking.connection import MAX_BYTES, Failure, Trouble, Way
-from memcached_operator.memcached.asking.protocol import MAX_LINE, memlimit, stats_of
+from memcached_operator.memcached.asking.protocol import MAX_LINE, answer_of as read_answer, memlimit, stats_of
 from memcached_operator.memcached.labels import PORT
 from operator_runtime.testing.waiting import async_until
 from tests.unit.memcached_operator.memcached.asking.support import (
@@ -41,6 +41,39 @@ def test_the_lines_of_an_answer_become_values_once_all_are_there(received: bytes
     assert stats_of(received) == stats
     for length in range(len(received)):
         assert stats_of(received[:length]) is None
+
+
+ITEMS = answer_of({"items:1:evicted": 5, "items:1:outofmemory": 6, "items:63:evicted": 7, "items:64:evicted": 8})
+ANSWERS = [
+    (answer_of({"uptime": 7}) + ITEMS, [(1, 5, 6), (63, 7, nan)]),
+    (answer_of({"uptime": 7, "domain": "xEND"}) + answer_of({}), []),
+    (answer_of({"uptime": 7}) + b"ERROR\r\n", []),
+    (b"END\r\nEND\r\n", []),
+]
+
+
+@pytest.mark.parametrize(("received", "classes"), ANSWERS)
+def test_an_answer_is_whole_with_its_size_classes(received: bytes, classes: list[tuple[float, ...]]) -> None:
+    found = read_answer(received)
+    assert isinstance(found, Answer)
+    by_class = zip(found.by_class("evicted"), found.by_class("outofmemory"), strict=True)
+    assert str([(slab, evicted, refused) for (slab, evicted), (_, refused) in by_class]) == str(
+        [(slab, *map(float, figures)) for slab, *figures in classes]
+    )
+    assert all(read_answer(received[:length]) is None for length in range(len(received)))
+
+
+@pytest.mark.parametrize(
+    "received",
+    [
+        b"STAT a 1\r\n" * (MAX_BYTES // 10 + 1),
+        answer_of({"a": 1}) + b"HTTP/1.1 400\r\n",
+        answer_of({"a": 1}) + b"STAT b 1\r\n" * (MAX_BYTES // 10),
+        answer_of({"a": 1}) + b"x" * (MAX_LINE + 1),
+    ],
+)
+def test_what_is_no_pair_of_answers_is_strange(received: bytes) -> None:
+    failed(read_answer(received), Trouble.STRANGE)
 
 
 OTHERS = [
@@ -84,6 +117,25 @@ def test_an_answer_keeps_each_figure_and_knows_which_are_missing() -> None:
     with_disk = Answer.of({name.encode(): str(place).encode() for place, name in enumerate(EXTSTORE)})
     assert [with_disk.number(name) for name in EXTSTORE] == [*range(len(EXTSTORE))]
     assert answer.version == "1.6.45"
+
+
+NUMBERS = [
+    ("0", 0.0),
+    ("18446744073709551615", 2.0**64),
+    ("0.012345", 0.012345),
+    *(
+        (said, None)
+        for said in ("9" * 21, "9" * 5_000, "1." + "9" * 5_000, "inf", "nan", "1e400", "-1", "1_000", "", "1 2")
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "number"), NUMBERS)
+def test_a_figure_is_what_memcached_writes_and_nothing_else_that_python_takes_for_a_number(
+    said: str, number: float | None
+) -> None:
+    found = Answer.of({b"curr_items": said.encode()}).number("curr_items")
+    assert isnan(found) if number is None else found == number
 
 
 @pytest.mark.parametrize(
@@ -166,6 +218,10 @@ LIMITS = [
     (b"ERROR Too many open connections\r\n", Trouble.SATURATED, "turns others away"),
     (b"x" * (MAX_LINE + 1), Trouble.STRANGE, "does not speak"),
     (b"OK\r\nSTAT maxbytes", Trouble.SILENT, "no answer"),
+    *(
+        (b"OK\r\n" + answer_of({"maxbytes": "9" * digits}), Trouble.STRANGE, "does not speak")
+        for digits in (21, MAX_LINE - 20, 5_000)
+    ),
     (b"O", Trouble.SILENT, "no answer"),
 ]
 
@@ -178,7 +234,7 @@ async def test_a_limit_that_cannot_be_read_back_is_a_failure(said: bytes, troubl
 
 
 async def test_an_address_of_version_6_is_asked_as_well() -> None:
-    async with talking(saying(answer_of({"uptime": 7}))) as where:
+    async with talking(saying(answer_of({"uptime": 7}) + answer_of({}))) as where:
         assert isinstance(await said_by(f"::ffff:{where}", TIMEOUT_S), Answer)
 
 

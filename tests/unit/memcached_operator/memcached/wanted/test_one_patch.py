@@ -35,6 +35,7 @@ def sidecar(*variables: Json) -> Json:
     return {"podTemplate": {"spec": {"containers": [exporter, server | {"env": [*variables[:1]]}]}}}
 
 
+ANOTHER_USER = {"name": "memcached", "imagePullPolicy": "Never", "securityContext": {"runAsUser": 1000}}
 ASKED: dict[str, Json] = {
     "the defaults": {},
     "pods of the user's": {"podTemplate": full_spec()["podTemplate"]},
@@ -58,6 +59,10 @@ ASKED: dict[str, Json] = {
     "TLS": {"tls": {"secretName": "tls"}},
     "passwords": {"auth": {"secretName": "auth"}},
     "TLS and passwords": {"tls": {"secretName": "other"}, "auth": {"secretName": "auth"}},
+    "TLS by new pods": {"tls": {"secretName": "tls", "reload": "Restart"}, "auth": {"secretName": "auth"}},
+    "a warm restart": {"workload": "StatefulSet", "warmRestart": True},
+    "TLS with bounds": {"tls": {"secretName": "tls"}, "resources": {"limits": {"cpu": 2, "ephemeral-storage": "1Gi"}}},
+    "TLS by another user": {"tls": {"secretName": "tls"}, "podTemplate": {"spec": {"containers": [ANOTHER_USER]}}},
     "other resources": {"resources": {"requests": {"ephemeral-storage": "1Gi"}, "limits": {"cpu": 1}}},
 }
 THEIRS: Json = {

@@ -65,7 +65,7 @@ class Pod:
         says = f'[ "$1" = --version ] && echo "memcached {version}" && exit\n' if version else ""
         program.write_text(f'#!/bin/sh\n{says}exec {MEMCACHED} "$@"\n')
         program.chmod(0o755)
-        self.environment = os.environ | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+        self.environment = os.environ | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
 
     def write(self, name: str, files: Files) -> None:
         """A Secret as the kubelet writes it into a volume: a folder of its own, then one link that changes.
@@ -87,8 +87,12 @@ class Pod:
             if link.name not in files:
                 link.unlink()
 
-    def start(self, tls: Tls | None, auth: Auth | None) -> subprocess.Popen[bytes]:
-        """Start the sidecar's container, as the kubelet does also when it ended."""
+    def start(self, tls: Tls | None, auth: Auth | None, user: int | None = None) -> subprocess.Popen[bytes]:
+        """Start the sidecar's container, as the kubelet does also when it ended.
+
+        Args:
+            user: as whom it runs, None for whoever runs the tests.
+        """
         here = script()
         for ours, theirs in (
             ("/etc/memcached", f"{self._folder}/etc"),
@@ -102,15 +106,17 @@ class Pod:
         (self._folder / "told").write_text("")
         names = [part.secretName if part else "" for part in (tls, auth)]
         words = [*self._shell, "-c", here, "reloader", *names, *self._options(tls, auth)]
-        process = subprocess.Popen(words, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            words, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, user=user
+        )
         self._processes.append(process)
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), False)
         return process
 
-    def ends(self, tls: Tls | None, auth: Auth | None) -> str:
+    def ends(self, tls: Tls | None, auth: Auth | None, user: int | None = None) -> str:
         """What a sidecar says that ends."""
-        process = self.start(tls, auth)
+        process = self.start(tls, auth, user)
         assert process.wait(60) == 1
         return self.told
 
@@ -128,12 +134,28 @@ class Pod:
         self._show(server.pid, "memcached")
         return int(said.read_text().split()[-1])
 
-    def runs(self, name: str) -> subprocess.Popen[bytes]:
-        """A process that a sidecar sees in its pod, and that a hangup ends."""
-        process = subprocess.Popen(["sleep", "3600"], preexec_fn=_take_hangups)  # noqa: PLW1509
+    def runs(self, name: str, *, ends: bool = True) -> subprocess.Popen[bytes]:
+        """A process that a sidecar sees in its pod.
+
+        Args:
+            ends: a hangup ends it.
+        """
+        take = _take_hangups if ends else _ignore_hangups
+        process = subprocess.Popen(["sleep", "3600"], preexec_fn=take)  # noqa: PLW1509
         self._processes.append(process)
         self._show(process.pid, name)
         return process
+
+    def gone(self, process: subprocess.Popen[bytes]) -> None:
+        """That process has ended."""
+        shutil.rmtree(self._folder / "proc" / str(process.pid))
+
+    def opened_to_all(self) -> None:
+        """Its folders may be used by a sidecar of any user."""
+        for each in (self._folder, self._folder / "bin"):
+            each.chmod(0o777)
+        (self._folder / "told").write_text("")
+        (self._folder / "told").chmod(0o666)
 
     def _show(self, pid: int, name: str) -> None:
         (self._folder / "proc" / str(pid)).mkdir()
@@ -164,6 +186,10 @@ class Pod:
 def _take_hangups() -> None:
     """As under nohup they are ignored, which a program inherits."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def _ignore_hangups() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 @pytest.fixture(params=SHELLS)
@@ -248,6 +274,7 @@ def test_the_authority_of_clients_is_wanted_where_they_show_certificates(pod: Po
     until("it is not ready without", lambda: pod.ready)
 
 
+LONG = "line %d has %d bytes: memcached takes at most 254"
 LINE = "must be user:password, without a space in the user"
 PASSWORD_FILES: list[tuple[bytes, str]] = [
     (b"a:b", ""),
@@ -259,6 +286,20 @@ PASSWORD_FILES: list[tuple[bytes, str]] = [
     (b"a:\n", f"line 1 {LINE}"),
     (b"a:\r\n", f"line 1 {LINE}"),
     (b"a b:c\n", f"line 1 {LINE}"),
+    (b"a:b\nc\nd:e\n", f"line 2 {LINE}"),
+    # memcached cuts a line after 255 bytes, its end included, and takes the rest for another one.
+    (b"a:%b\nb:y\n" % (b"x" * 252), ""),
+    (b"a:%b\r\nb:y\n" % (b"x" * 251), ""),
+    (b"a:%s\nb:y\n" % ("ü" * 126).encode(), ""),
+    (b"a:%b\nb:y\n" % (b"x" * 253), LONG % (1, 255)),
+    (b"a:b\na:%b" % (b"x" * 253), LONG % (2, 255)),
+    (b"a:%b\r\nb:y\n" % (b"x" * 252), LONG % (1, 255)),
+    (b"a:%s\nb:y\n" % ("ü" * 127).encode(), LONG % (1, 256)),
+    (b"%b:b\n" % (b"u" * 300), LONG % (1, 302)),
+    (b"a:b\rc:d\n", "line 1 has a carriage return in it, at which memcached ends the password"),
+    (b"a:b\r\r\nc:d\n", "line 1 has a carriage return in it, at which memcached ends the password"),
+    (b"a:b\0c\nd:e\n", "there is a NUL byte in it, at which memcached ends the file"),
+    (b"a:b\nd:e\n\0", "there is a NUL byte in it, at which memcached ends the file"),
 ]
 
 
@@ -342,6 +383,16 @@ def test_renewed_passwords_are_taken_over_and_bad_ones_are_not(pod: Pod) -> None
     before.close()
 
 
+@pytest.mark.parametrize(("longest", "users"), [(254, {"a", "b"}), (255, {"a"}), (256, set())])
+def test_memcached_loses_users_by_a_line_that_is_one_byte_longer_than_what_is_judged_good(
+    pod: Pod, longest: int, users: set[str]
+) -> None:
+    passwords = {"a": "x" * (longest - 2), "b": "y"}
+    pod.write("auth", {"password-file": "".join(f"{user}:{passwords[user]}\n" for user in passwords).encode()})
+    port = pod.serve(None, AUTH)
+    assert {user for user in passwords if logs_in(port, f"{user} {passwords[user]}".encode())} == users
+
+
 def served(port: int) -> x509.Certificate:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -408,3 +459,96 @@ def test_where_no_server_runs_any_more_it_judges_anew_before_one_is_started(pod:
     pod.write("auth", {})
     assert pod.ends(None, AUTH).startswith("SecretNotFound")
     assert not pod.ready
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can run two processes of which one may not signal the other")
+def test_a_server_that_may_not_be_signalled_is_told_once_and_again_when_that_is_over(pod: Pod) -> None:
+    nobody = 65534
+    pod.opened_to_all()
+    pod.write("auth", PASSWORDS)
+    first = pod.start(None, AUTH, nobody)
+    until("it is not ready", lambda: pod.ready)
+    server = pod.runs("memcached")
+    pod.write("auth", PASSWORDS)
+    assert first.wait(60) == 1
+    assert pod.told == (
+        "ReloadFailed: memcached keeps what the Secrets had before, as the container reloader may not signal it: both "
+        "must run as the same user\n"
+    )
+    second = pod.start(None, AUTH, nobody)
+    with pytest.raises(subprocess.TimeoutExpired):
+        second.wait(0.5)
+    assert pod.ready
+    server.kill()
+    server.wait()
+    pod.gone(server)
+    assert second.wait(60) == 1, "what was told is over"
+    assert pod.told.strip() == ""
+
+
+VERIFYING = Tls("cache-tls", clientAuth="Require")
+REMOVED = "AuthorityRemoved: memcached trusts a CA that is no longer in ca.crt of the Secret cache-tls\n"
+
+
+def test_a_ca_that_was_taken_out_is_told_for_as_long_as_the_server_trusts_it(pod: Pod) -> None:
+    one, both, other = (
+        ONE | {"ca.crt": each} for each in (ONE["ca.crt"], ONE["ca.crt"] + OTHER["ca.crt"], OTHER["ca.crt"])
+    )
+    pod.write("tls", one)
+    sidecar = pod.start(VERIFYING, None)
+    until("it is not ready", lambda: pod.ready)
+    server = pod.runs("memcached", ends=False)
+    pod.write("tls", both)
+    heard(sidecar, "The Secrets changed: memcached reloads them.")
+    pod.write("tls", other | {"ca.crt": b"junk"})
+    heard(sidecar, "memcached keeps what it has: CertificateInvalid: key ca.crt")
+    pod.write("tls", other)
+    assert sidecar.wait(60) == 1
+    assert pod.told == REMOVED
+    again = pod.start(VERIFYING, None)
+    heard(again, "The Secrets changed: memcached reloads them.")
+    pod.write("tls", other)
+    heard(again, "The Secrets changed: memcached reloads them.")
+    assert again.poll() is None, "it is told once"
+    pod.write("tls", both)
+    assert again.wait(60) == 1, "it is put back"
+    assert pod.told.strip() == ""
+    pod.write("tls", other)
+    assert pod.ends(VERIFYING, None) == REMOVED
+    last = pod.start(VERIFYING, None)
+    heard(last, "The Secrets changed: memcached reloads them.")
+    pod.runs("memcached", ends=False)
+    server.kill()
+    server.wait()
+    pod.gone(server)
+    assert last.wait(60) == 1, "a server that starts trusts what is there alone"
+    assert pod.told.strip() == ""
+
+
+def test_no_authority_is_looked_at_where_clients_show_no_certificate(pod: Pod) -> None:
+    pod.write("tls", ONE)
+    sidecar = pod.start(TLS, None)
+    until("it is not ready", lambda: pod.ready)
+    pod.runs("memcached", ends=False)
+    pod.write("tls", OTHER)
+    heard(sidecar, "The Secrets changed: memcached reloads them.")
+    pod.write("tls", {each: OTHER[each] for each in ("tls.crt", "tls.key")})
+    heard(sidecar, "The Secrets changed: memcached reloads them.")
+    assert sidecar.poll() is None
+
+
+def test_a_sidecar_that_was_killed_knows_what_the_server_trusted_and_tells_again(pod: Pod) -> None:
+    pod.write("tls", ONE)
+    first = pod.start(VERIFYING, None)
+    until("it is not ready", lambda: pod.ready)
+    pod.runs("memcached", ends=False)
+    pod.write("tls", ONE)
+    heard(first, "The Secrets changed: memcached reloads them.")
+    first.kill()
+    pod.write("tls", ONE | {"ca.crt": OTHER["ca.crt"]})
+    assert pod.ends(VERIFYING, None) == REMOVED
+    second = pod.start(VERIFYING, None)
+    heard(second, "The Secrets changed: memcached reloads them.")
+    second.kill()
+    second.wait()
+    assert pod.ends(VERIFYING, None) == REMOVED, "the status has what the last container said"

@@ -11,9 +11,10 @@ import pytest
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.wanted.pod_template import noted, template
 from memcached_operator.memcached.wanted.secrets import Speech, script
+from memcached_operator.memcached.wanted.workload import workload
 from memcached_operator.memcached.wanted.workload_types import PodTemplate
 from memcached_operator.memcached.workloads.pods import pod_record
-from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, live_pod
+from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, OWNER, live_pod
 
 TLS = "/etc/memcached/tls"
 PLAIN_COMMAND = ["memcached", "-m", "64", "-c", "1024", "-t", "4", "-I", "1m", "-o", "modern", "-v"]
@@ -61,6 +62,98 @@ def test_a_native_sidecar_of_the_same_image_and_rights_lets_the_server_start_onl
     looks = {"exec": {"command": ["test", "-e", "/dev/shm/reloader/ready"]}}
     assert reloader["startupProbe"] == looks | {"periodSeconds": 1, "failureThreshold": 2147483647}
     assert reloader["resources"] == {"requests": {"cpu": "5m", "memory": "32Mi"}, "limits": {"memory": "32Mi"}}
+
+
+RESOURCES: list[tuple[Any, Any]] = [
+    ({}, {"requests": {"cpu": "5m", "memory": "32Mi"}, "limits": {"memory": "32Mi"}}),
+    (
+        {"limits": {"cpu": 2, "nvidia.com/gpu": 1}},
+        {"requests": {"cpu": "5m", "memory": "32Mi"}, "limits": {"memory": "32Mi", "cpu": "100m"}},
+    ),
+    (
+        {"limits": {"cpu": "3m"}},
+        {"requests": {"cpu": "3m", "memory": "32Mi"}, "limits": {"memory": "32Mi", "cpu": "3m"}},
+    ),
+    (
+        {"requests": {"cpu": 1}, "limits": {"cpu": 1}},
+        {"requests": {"cpu": "100m", "memory": "32Mi"}, "limits": {"memory": "32Mi", "cpu": "100m"}},
+    ),
+    (
+        {"requests": {"ephemeral-storage": "1Gi"}, "limits": {"ephemeral-storage": "2Gi"}},
+        {
+            "requests": {"cpu": "5m", "memory": "32Mi", "ephemeral-storage": "16Mi"},
+            "limits": {"memory": "32Mi", "ephemeral-storage": "64Mi"},
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "resources"), RESOURCES)
+def test_the_sidecar_is_bounded_in_what_memcached_is_bounded_in(given: Any, resources: Any) -> None:
+    pod = pod_of({"auth": {"secretName": "a"}, "resources": given})
+    assert pod["initContainers"][0]["resources"] == resources
+
+
+def test_the_sidecar_s_bounds_follow_no_memory_that_a_running_server_is_given() -> None:
+    one, other = (made({"auth": {"secretName": "a"}, "memory": memory}) for memory in ("64Mi", "128Mi"))
+    assert noted(one)[0] == noted(other)[0]
+    assert one.spec is not None
+    assert other.spec is not None
+    assert one.spec.initContainers == other.spec.initContainers
+
+
+def run_by(server: Any, sidecar: Any = None, **others: Any) -> tuple[Any, Any]:
+    """memcached and its sidecar, as such a podTemplate has them run."""
+    inits = [{"name": "reloader", **sidecar}] if sidecar is not None else []
+    template = {"spec": {"containers": [{"name": "memcached", **server}], "initContainers": inits, **others}}
+    spec = read_spec(json.dumps({"auth": {"secretName": "a"}, "podTemplate": template}).encode())
+    pod = workload("Deployment", OWNER, 1, IMAGE, 11211, spec).body()["spec"]["template"]["spec"]
+    named = {each["name"]: each for each in (*pod["containers"], *pod["initContainers"])}
+    return named["memcached"], named["reloader"]
+
+
+SELINUX = {"seLinuxOptions": {"level": "s0:c1"}, "appArmorProfile": {"type": "Unconfined"}}
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        {"securityContext": {"runAsUser": 1000}},
+        {"securityContext": {"runAsUser": 1000, "runAsGroup": 1000, "runAsNonRoot": True}},
+        {"securityContext": SELINUX},
+        {"securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}},
+        {"imagePullPolicy": "Never"},
+        {"env": [{"name": "A", "value": "1"}]},
+    ],
+)
+def test_the_sidecar_is_run_as_memcached_is(server: Any) -> None:
+    memcached, reloader = run_by(server)
+    for field in ("securityContext", "imagePullPolicy"):
+        assert memcached.get(field) == reloader.get(field)
+    assert "env" not in reloader
+
+
+def test_what_is_said_of_the_sidecar_itself_goes_before_that() -> None:
+    _, reloader = run_by(
+        {"securityContext": {"runAsUser": 1000, "runAsGroup": 1000}, "imagePullPolicy": "Never"},
+        {"securityContext": {"runAsGroup": 7}, "resources": {"limits": {"cpu": "1"}}, "imagePullPolicy": "Always"},
+    )
+    assert (reloader["securityContext"]["runAsUser"], reloader["securityContext"]["runAsGroup"]) == (1000, 7)
+    assert reloader["imagePullPolicy"] == "Always"
+    assert reloader["resources"]["limits"] == {"memory": "32Mi", "cpu": "1"}
+
+
+@pytest.mark.parametrize("wrong", ["no object", ["no object"], 3])
+def test_what_is_no_security_context_is_left_for_the_api_server_to_refuse(wrong: Any) -> None:
+    memcached, reloader = run_by({"securityContext": wrong}, {"securityContext": {"runAsUser": 3}})
+    assert memcached["securityContext"] == wrong
+    assert reloader["securityContext"]["runAsUser"] == 3
+
+
+def test_without_a_sidecar_none_is_made_up() -> None:
+    fields = {"podTemplate": {"spec": {"containers": [{"name": "memcached", "securityContext": {"runAsUser": 1000}}]}}}
+    body = workload("Deployment", OWNER, 1, IMAGE, 11211, read_spec(json.dumps(fields).encode())).body()
+    assert "initContainers" not in body["spec"]["template"]["spec"]
 
 
 @pytest.mark.parametrize(

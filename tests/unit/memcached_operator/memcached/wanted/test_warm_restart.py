@@ -25,7 +25,7 @@ from operator_runtime.testing.waiting import until
 
 MEMCACHED = shutil.which("memcached")
 needs_memcached = pytest.mark.skipif(MEMCACHED is None, reason="no memcached on the PATH")
-SHELLS = [each for each in ("dash", "busybox") if shutil.which(each)]
+SHELLS = [each for each in ("dash", "busybox", "bash") if shutil.which(each)]
 KEEPS_ROOT = ("-u", "root") if os.getuid() == 0 else ()
 WARM = Spec(workload="StatefulSet", warmRestart=True)
 
@@ -50,15 +50,26 @@ class Server:
 
     def start(self, *options: str) -> None:
         assert MEMCACHED is not None
+        self._socket.unlink(missing_ok=True)
+        memory = ("-m", "64", *options, *KEEPS_ROOT, "-e", str(self.items))
+        self.start_command(MEMCACHED, "-s", str(self._socket), *memory)
+
+    def start_command(self, *command: str) -> None:
+        """Start another program in the place of memcached."""
         here = script()
         assert "every_s=5" in here
         here = here.replace("every_s=5", "every_s=0.1")
-        command = [MEMCACHED, "-s", str(self._socket), "-m", "64", *options, *KEEPS_ROOT, "-e", str(self.items)]
-        self._socket.unlink(missing_ok=True)
         with self._log.open("w") as log:
-            self.process = subprocess.Popen(
-                [*self._shell, "-uc", here, "memcached", str(self.items), str(self.asked), *command], stderr=log
-            )
+            words = [*self._shell, "-uc", here, "memcached", str(self.items), str(self.asked), *command]
+            self.process = subprocess.Popen(words, stderr=log)
+
+    def start_fake(self, commands: str) -> tuple[int, int]:
+        """The same with a shell that runs these once it runs; the container's process and its own."""
+        up = self.items.with_name("items.up")
+        self.start_command("sh", "-c", commands, "memcached", str(self.items))
+        assert self.process is not None
+        until("it does not run", lambda: up.is_file() and up.read_text().endswith("\n"))
+        return self.process.pid, int(up.read_text())
 
     def serves(self) -> None:
         until("memcached does not listen", lambda: self._ask(b"version") is not None)
@@ -76,6 +87,13 @@ class Server:
     def ended(self) -> int:
         assert self.process is not None
         return self.process.wait(60)
+
+    def close(self) -> None:
+        """End all of it at once."""
+        assert self.process is not None
+        for each in (*self._children(self.process.pid), self.process.pid):
+            os.kill(each, signal.SIGKILL)
+        self.process.wait()
 
     def memcached(self) -> int:
         assert self.process is not None
@@ -112,13 +130,16 @@ def _name(pid: int) -> str:
     return Path(f"/proc/{pid}/comm").read_text().strip()
 
 
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
 @pytest.fixture(params=SHELLS)
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
     server = Server(tmp_path, request.param)
     yield server
     if server.process is not None and server.process.poll() is None:
-        os.kill(server.memcached(), signal.SIGKILL)
-        server.process.wait()
+        server.close()
 
 
 @needs_memcached
@@ -180,6 +201,44 @@ def test_a_start_that_fails_for_another_reason_costs_no_item(server: Server) -> 
     assert 0 < server.ended() < 128
     server.begin()
     assert server.hits() == 100
+
+
+ENDS_IN_ORDER = """trap 'echo whole >"$1.meta"; exit 0' USR1; echo $$ >"$1.up"; while :; do sleep 0.01; done"""
+TAKES_NO_SIGNAL_YET = """echo $$ >"$1.up"; exec sleep 60"""
+
+
+@pytest.mark.parametrize("first", ["server", "shell"])
+def test_a_server_that_is_just_ending_as_the_container_is_stopped_keeps_its_items(server: Server, first: str) -> None:
+    """The shell has both to see at once: that its child has ended, and the kubelet's signal."""
+    shell, child = server.start_fake(ENDS_IN_ORDER)
+    os.kill(shell, signal.SIGSTOP)
+    if first == "shell":
+        os.kill(shell, signal.SIGTERM)
+    os.kill(child, signal.SIGUSR1)
+    until("it does not end", lambda: _state(child) == "Z")
+    os.kill(shell, signal.SIGTERM)
+    os.kill(shell, signal.SIGCONT)
+    assert server.ended() == 0
+    assert server.meta.read_text() == "whole\n"
+    assert "begins without items" not in server.said
+
+
+@pytest.mark.parametrize("by", ["the kubelet", "what asks for a restart"])
+def test_one_that_is_stopped_before_it_could_take_the_signal_keeps_its_items(server: Server, by: str) -> None:
+    server.meta.write_text("whole\n")
+    server.items.write_text("")
+    shell, _ = server.start_fake(TAKES_NO_SIGNAL_YET)
+    if by == "the kubelet":
+        os.kill(shell, signal.SIGTERM)
+    else:
+        server.asked.write_text("monday")
+    server.ended()
+    assert server.meta.read_text() == "whole\n"
+
+
+def test_the_end_of_a_server_that_cannot_be_started_is_told_as_it_is(server: Server) -> None:
+    server.start_command("/no/such/program")
+    assert server.ended() == 127
 
 
 def test_the_script_has_nothing_that_kubernetes_would_replace_in_a_command() -> None:
