@@ -245,6 +245,11 @@ def _replacing(observed: Observation, workload: WorkloadRecord) -> Condition:
     unready = [pod for pod in observed.target if pod.problem and not pod.ready]
     if (waits_for := min(unready, key=lambda pod: pod.name, default=None)) is not None:
         message += f" {waits_for.name} is not ready: {waits_for.problem}."
+    if observed.ahead:
+        message += (
+            f" The clock of the node of {observed.ahead[0]} is ahead of the operator's, or the operator's is behind: "
+            "pauses count from when the operator saw the servers' state. Synchronize the clocks."
+        )
     return Condition("Progressing", "True", Reason.UPDATING, message)
 
 
