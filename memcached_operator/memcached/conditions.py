@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
@@ -21,6 +22,9 @@ from memcached_operator.memcached.refusals import refusal_reason
 from memcached_operator.memcached.state import DISCOURAGED, SERVING, Drain, Reason, Status
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import Condition, rfc3339, set_conditions
+
+_GOES_ON: Final = (Reason.DEPLOYING, Reason.SCALING, Reason.UPDATING)
+"""What began as one of these ends as that; all else is over with what it told of."""
 
 
 def status_of(observed: Observation, last: Status, now: str) -> Status:
@@ -209,7 +213,7 @@ def _progressing(observed: Observation, last: Status, until: str) -> Condition:
     draining = observed.servers is not None and bool(observed.servers.draining)
     if draining:
         reason = Reason.SCALING
-    elif before is not None and before.status == "True" and before.reason != Reason.MIGRATING:
+    elif before is not None and before.status == "True" and before.reason in _GOES_ON:
         reason = Reason(before.reason)
     elif observed.unwritten:
         reason = Reason.UPDATING if workload.replicas == size else Reason.SCALING
