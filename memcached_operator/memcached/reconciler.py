@@ -85,21 +85,19 @@ class MemcachedReconciler:
         last = decode_status(memcached.status)
         now = self._utc_now()
         ours, seen = self._caches.workloads_of(memcached), self._look_at_pods(memcached, now)
-        pods = [pod for pod in seen.pods if pod.active]
         try:
             spec = read_spec(memcached.spec)  # read the spec
         except InvalidSpec as error:
             self._objects.release(key)
-            found = unplanned(memcached, last, ours, pods, Problem(Reason.INVALID_SPEC, str(error)))
+            found = unplanned(memcached, last, ours, seen.active, Problem(Reason.INVALID_SPEC, str(error)))
             return (await self._status.report(memcached, last, found))[1]
-        plan = plan_servers(key, spec, last, ours, pods, now)  # plan
+        plan = plan_servers(key, spec, last, ours, seen.active, now)  # plan
         outcome = await self._objects.keep(memcached, spec, plan, last, seen.pods, now)  # act
         outcome.of_finalizer(aside)
         if self._owners.contention.is_spent(key):
             return Result()
-        found = observed(memcached, spec, plan, outcome, ours, pods, seen.ahead)  # report
-        outcome.look_again(plan.next_s)
-        outcome.look_again(seen.next_s)
+        found = observed(memcached, spec, plan, outcome, ours, seen.active, seen.ahead)  # report
+        outcome.look_again(plan.next_s, seen.next_s)
         status, result = await self._status.report(memcached, last, found, next_s=outcome.next_s)
         follows = status.serverList not in (last.serverList, outcome.published)
         if follows and not await self._objects.publish(memcached, spec, status):

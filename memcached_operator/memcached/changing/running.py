@@ -243,9 +243,7 @@ class Running:
             known=absence.cause is not None,
         )
         outcome.rollout = found
-        outcome.look_again(resizing.next_s)
-        outcome.look_again(found.next_s)
-        outcome.look_again(absence.next_s)
+        outcome.look_again(resizing.next_s, found.next_s, absence.next_s)
         if resizing.pending:
             outcome.waiting.append(_not_resized(resizing))
             outcome.failure = resizing.failure or outcome.failure

@@ -44,6 +44,11 @@ class Sighted(NamedTuple):
     seen: Seen
     next_s: float | None
 
+    @property
+    def active(self) -> Sequence[PodRecord]:
+        """Those that are neither terminating nor finished."""
+        return [pod for pod in self.pods if pod.active]
+
 
 def sighted(pods: Sequence[PodRecord], seen: Seen, now_s: float, clock_s: float) -> Sighted:
     """What is to be believed of pods.
