@@ -17,6 +17,7 @@ from memcached_operator.memcached.apply import Config, Objects
 from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.changing.live_memory import SetLimit
 from memcached_operator.memcached.changing.sightings import UNSEEN, Sighted, sighted
+from memcached_operator.memcached.changing.unmounted import Unmounted
 from memcached_operator.memcached.deletion import Deletion
 from memcached_operator.memcached.events import recorded_by
 from memcached_operator.memcached.kinds import MEMCACHEDS, Caches
@@ -50,6 +51,7 @@ class MemcachedReconciler:
         self._clock = clock
         self._owners = operator.owners(MEMCACHEDS)
         self._seen = self._owners.memory.slot(lambda: UNSEEN)
+        self._unmounted = Unmounted(operator.client, self._owners.memory, clock=clock)
         say = recorded_by(operator.events)
         self._status = StatusWriter(
             operator.client,
@@ -84,7 +86,7 @@ class MemcachedReconciler:
         await self._objects.hand_over(memcached)
         last = decode_status(memcached.status)
         now = self._utc_now()
-        ours, seen = self._caches.workloads_of(memcached), self._look_at_pods(memcached, now)
+        ours, seen = self._caches.workloads_of(memcached), await self._look_at_pods(memcached, now)
         try:
             spec = read_spec(memcached.spec)  # read the spec
         except InvalidSpec as error:
@@ -106,15 +108,15 @@ class MemcachedReconciler:
             raise outcome.failure
         return result
 
-    def _look_at_pods(self, memcached: MemcachedRecord, now: datetime) -> Sighted:
-        """The pods of a Memcached's workloads, with times as far as they are to be believed."""
+    async def _look_at_pods(self, memcached: MemcachedRecord, now: datetime) -> Sighted:
+        """The pods of a Memcached's workloads: their times as far as they are believed, and why they do not start."""
         key, pods = memcached.key, self._caches.own_pods_of(memcached)
         found = sighted(pods, self._seen.of(key), now.timestamp(), self._clock())
         if found.seen:
             self._seen.set(key, found.seen)
         else:
             self._seen.drop(key)
-        return found
+        return await self._unmounted.explained(key, found, now.timestamp())
 
     def awaited(self, key: ObjectKey) -> int | None:
         """How many pods a Memcached is to have before an event of its servers is worth a look; None for any event."""

@@ -1,7 +1,7 @@
 """Pure: why a pod is not ready, and whether its memcached ever ran, as far as its status tells.
 
 That a volume cannot be mounted, as where its Secret is missing, is told by events alone, which are not watched: of such
-a pod it is known what it waits for, and not why.
+a pod its status says what it waits for, and not why; see `changing.unmounted`.
 """
 
 from __future__ import annotations
@@ -112,6 +112,11 @@ def reason_of(problem: str) -> str:
 def may_pass(problem: str) -> bool:
     """Whether it is what often ends by itself, such as the wait for a node, for volumes or for an image."""
     return reason_of(problem) in ("Unschedulable", _CREATING, _INITIALIZING)
+
+
+def may_be_unmounted(wait: str) -> bool:
+    """Whether what a pod waits for may be its volumes."""
+    return wait in (_UNMOUNTED, _UNTOLD)
 
 
 def problem_of(status: PodStatus) -> str:
