@@ -61,7 +61,7 @@ class FakeServer(ApiClient):
         self.sent: list[Sent] = []
         self.refusals: dict[str, list[KubeError]] = {}
         self.pages = 0
-        self.core = ("pods", "pods/resize")
+        self.core: tuple[str, ...] = ("pods", "pods/resize")
         self.version = 100
         self.admission: Callable[[Json], object] | None = None
 
