@@ -208,8 +208,8 @@ def _check_parser() -> Parser:
     return parser
 
 
-# The settings that say what a Memcached becomes.
-_RENDERED = frozenset({"memcached_image", "memcached_user_id"})
+# The settings that say what a Memcached becomes, and what a change of it costs.
+_RENDERED = frozenset({"memcached_image", "memcached_user_id", "server_credentials"})
 
 
 def _render(flags: Flags) -> int:
@@ -225,7 +225,9 @@ def _render(flags: Flags) -> int:
     (namespace,) = flags.get("namespace", ("default",))
     if not is_label(namespace):
         raise UsageError(f"--namespace: {namespace!r} is not allowed, it must be {LABEL_IN_WORDS}")
-    options = RenderOptions(files, namespace, settings.memcached_image, settings.memcached_user_id)
+    options = RenderOptions(
+        files, namespace, settings.memcached_image, settings.memcached_user_id, settings.server_credentials
+    )
     if "diff" not in flags:
         return render_command.run(options)
     (old,) = flags["diff"]

@@ -82,6 +82,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
         operator_namespace=operator.own_namespace,
         status_delay_s=settings.status_interval_ms / 1000,
         finalizer=settings.finalizer,
+        credentials=settings.server_credentials,
     )
     woken: Channel[ObjectKey] = Channel()
     answers = Answers() if settings.server_stats_interval_s > 0 else None

@@ -152,7 +152,8 @@ WATCHED: Final = (
         "",
         "events",
         ("list",),
-        "Degraded does not say why a StatefulSet creates no pods, such as a quota; everything else continues",
+        "no condition says why a StatefulSet creates no pods, such as a quota, or why a volume cannot be mounted; "
+        "everything else continues",
     ),
 )
 """In each watched namespace, or in all."""

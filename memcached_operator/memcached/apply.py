@@ -60,6 +60,7 @@ class Config:
         operator_namespace: where the operator's own pods are, "" where it runs in no pod.
         status_delay_s: how long a status that is still changing may be held back.
         finalizer: put the finalizer on each Memcached.
+        credentials: the Secrets that servers ask for may be read.
     """
 
     image: str
@@ -67,6 +68,7 @@ class Config:
     status_delay_s: float
     operator_namespace: str = ""
     finalizer: bool = False
+    credentials: bool = False
 
     def workload(
         self, kind: Workload, memcached: MemcachedRecord, replicas: int, spec: Spec, paused: bool, restart: str
@@ -108,7 +110,15 @@ class Objects:
         remembered = operator.owners(MEMCACHEDS).memory
         self._unmet = remembered.slot(lambda: (0, frozenset[str]()))
         self._restoring = Restoring(operator.client, caches, remembered, say)
-        memory = LiveMemory(operator.client, remembered, set_limit, say, clock=clock)
+        memory = LiveMemory(
+            operator.client,
+            remembered,
+            set_limit,
+            say,
+            credentials=config.credentials,
+            answers=answers,
+            clock=clock,
+        )
         self._running = Running(
             operator.client, caches, workloads, config.workload, memory, remembered, say, wake, answers
         )
@@ -123,7 +133,12 @@ class Objects:
     async def keep(
         self, memcached: MemcachedRecord, spec: Spec, plan: Plan, last: Status, pods: Sequence[PodRecord], now: datetime
     ) -> Outcome:
-        """Make, put right and remove what the plan and the specification say, and bring the servers to it."""
+        """Make, put right and remove what the plan and the specification say, and bring the servers to it.
+
+        Args:
+            pods: all of its workloads', also those that are ending.
+            now: the time, with its zone.
+        """
         outcome = Outcome(self._unmet_of(memcached, last))
         await self._running.keep(memcached, spec, plan, last, pods, now, outcome)
         # A list that servers leave is published before the time begins after which they are gone: the operator may end

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
@@ -19,9 +20,12 @@ from memcached_operator.memcached.observation import Observation
 from memcached_operator.memcached.plan import Servers, drained_at
 from memcached_operator.memcached.refusals import pods_refused
 from memcached_operator.memcached.state import DISCOURAGED, SERVING, Drain, Problem, Reason, Status, first_of
-from memcached_operator.memcached.workloads.pods import AUTHORITY_REMOVED
+from memcached_operator.memcached.workloads.pod_status import AUTHORITY_REMOVED
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import Condition, rfc3339, set_conditions
+
+_GOES_ON: Final = (Reason.DEPLOYING, Reason.SCALING, Reason.UPDATING)
+"""What began as one of these ends as that; all else is over with what it told of."""
 
 
 def status_of(observed: Observation, last: Status, now: str) -> Status:
@@ -214,7 +218,7 @@ def _progressing(observed: Observation, last: Status, until: str) -> Condition:
     draining = observed.servers is not None and bool(observed.servers.draining)
     if draining:
         reason = Reason.SCALING
-    elif before is not None and before.status == "True" and before.reason != Reason.MIGRATING:
+    elif before is not None and before.status == "True" and before.reason in _GOES_ON:
         reason = Reason(before.reason)
     elif observed.unwritten:
         reason = Reason.UPDATING if workload.replicas == size else Reason.SCALING
@@ -251,6 +255,11 @@ def _replacing(observed: Observation, workload: WorkloadRecord) -> Condition:
     unready = [pod for pod in observed.target if pod.problem and not pod.ready]
     if (waits_for := min(unready, key=lambda pod: pod.name, default=None)) is not None:
         message += f" {waits_for.name} is not ready: {waits_for.problem}."
+    if observed.ahead:
+        message += (
+            f" The clock of the node of {observed.ahead[0]} is ahead of the operator's, or the operator's is behind: "
+            "pauses count from when the operator saw the servers' state. Synchronize the clocks."
+        )
     return Condition("Progressing", "True", Reason.UPDATING, message)
 
 

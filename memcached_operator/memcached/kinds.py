@@ -63,9 +63,13 @@ class Caches:
         return {each.kind: each for each in self.workloads(memcached.key) if is_ours(each, memcached.uid)}
 
     def servers_of(self, memcached: MemcachedRecord) -> list[PodRecord]:
-        """The active pods of a Memcached's workloads. Those of a stranger's workload of its name are left out."""
+        """The active pods of a Memcached's workloads."""
+        return [pod for pod in self.own_pods_of(memcached) if pod.active]
+
+    def own_pods_of(self, memcached: MemcachedRecord) -> list[PodRecord]:
+        """The pods of a Memcached's workloads. Those of a stranger's workload of its name are left out."""
         strange = {each.kind for each in self.workloads(memcached.key) if not is_ours(each, memcached.uid)}
-        return [pod for pod in self.pods_of(memcached.key) if pod.active and pod.workload not in strange]
+        return [pod for pod in self.pods_of(memcached.key) if pod.workload not in strange]
 
     def others_budgets(self, namespace: str) -> Mapping[str, bytes]:
         """The selectors of the disruption budgets of a namespace that are no Memcached's, by name."""

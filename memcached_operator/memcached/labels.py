@@ -29,6 +29,9 @@ SPEECH_ANNOTATION: Final = "cache.example.com/speech"
 WARM_ANNOTATION: Final = "cache.example.com/warm-restart"
 """Of a pod template whose servers keep their items over a restart: the digest of all in it that a container which
 starts again in its pod does not take on, so of all but the image and what asks for a restart."""
+IMAGE_ANNOTATION: Final = "cache.example.com/image"
+"""Of such a template: the image of its servers. A pod that has another one was given it when it was created, as by a
+webhook that names a mirror."""
 RESTART_ANNOTATION: Final = "cache.example.com/restart"
 """Of a Memcached, and of its pod template: asks for a restart of each server, whenever its text changes."""
 IN_PLACE_ANNOTATION: Final = "cache.example.com/in-place"

@@ -57,6 +57,7 @@ class Observation(msgspec.Struct, frozen=True):
         queued: the servers are yet to come to the operator's own defaults.
         heard: what its ready servers said when they were asked, in the order of their names; None where none is asked.
         names: DNS names by which clients know the servers, for what their certificates are to be for.
+        ahead: names of pods with times that are yet to come by the operator's clock.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Observation(msgspec.Struct, frozen=True):
     queued: bool = False
     heard: Sequence[Heard] | None = None
     names: Sequence[str] = ()
+    ahead: Sequence[str] = ()
 
     @property
     def target(self) -> Sequence[PodRecord]:
@@ -110,8 +112,14 @@ def observed(
     outcome: Outcome,
     ours: Mapping[Workload, WorkloadRecord],
     pods: Sequence[PodRecord],
+    ahead: Sequence[str] = (),
 ) -> Observation:
-    """After a reconcile."""
+    """After a reconcile.
+
+    Args:
+        pods: the active ones.
+        ahead: names of those with times that are yet to come.
+    """
     other = ours.get(OTHER[plan.target])
     waiting = list(outcome.waiting)
     # Under a workload that is not ours, pods with our labels are not ours either.
@@ -140,6 +148,7 @@ def observed(
         paused=spec.rollout.paused,
         pause_s=spec.rollout.pauseSeconds,
         queued=outcome.queued,
+        ahead=ahead,
     )
 
 

@@ -57,10 +57,9 @@ class Outcome:
     next_s: float | None = None
     failure: ServerError | TooManyRequests | None = None
 
-    def look_again(self, after_s: float | None) -> None:
-        """More is to be done after so many seconds, if not before; None for never."""
-        if after_s is not None:
-            self.next_s = after_s if self.next_s is None else min(self.next_s, after_s)
+    def look_again(self, *after_s: float | None) -> None:
+        """More is to be done after so many seconds each, if not before; None for never."""
+        self.next_s = min((each for each in (self.next_s, *after_s) if each is not None), default=None)
 
     async def attempt(
         self, kind: str, doing: Awaitable[Kept[R]], *, newer: bool = False, blocking: bool = False

@@ -16,12 +16,15 @@ from memcached_operator.api.names import InvalidSpec
 from memcached_operator.memcached.apply import Config, Objects
 from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.changing.live_memory import SetLimit
+from memcached_operator.memcached.changing.sightings import UNSEEN, Sighted, sighted
+from memcached_operator.memcached.changing.unmounted import Unmounted
 from memcached_operator.memcached.deletion import Deletion
 from memcached_operator.memcached.events import recorded_by
 from memcached_operator.memcached.kinds import MEMCACHEDS, Caches
 from memcached_operator.memcached.metrics import contested_family
 from memcached_operator.memcached.observation import observed, unplanned
 from memcached_operator.memcached.plan import plan as plan_servers
+from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.state import Problem, Reason, decode_status
 from memcached_operator.memcached.status_writer import StatusWriter
@@ -45,7 +48,10 @@ class MemcachedReconciler:
     ) -> None:
         self._caches = caches
         self._utc_now = utc_now
+        self._clock = clock
         self._owners = operator.owners(MEMCACHEDS)
+        self._seen = self._owners.memory.slot(lambda: UNSEEN)
+        self._unmounted = Unmounted(operator.client, self._owners.memory, clock=clock)
         say = recorded_by(operator.events)
         self._status = StatusWriter(
             operator.client,
@@ -79,21 +85,21 @@ class MemcachedReconciler:
         memcached, aside = await self._deletion.add_finalizer(memcached)
         await self._objects.hand_over(memcached)
         last = decode_status(memcached.status)
-        ours, pods = self._caches.workloads_of(memcached), self._caches.servers_of(memcached)
+        now = self._utc_now()
+        ours, seen = self._caches.workloads_of(memcached), await self._look_at_pods(memcached, now)
         try:
             spec = read_spec(memcached.spec)  # read the spec
         except InvalidSpec as error:
             self._objects.release(key)
-            seen = unplanned(memcached, last, ours, pods, Problem(Reason.INVALID_SPEC, str(error)))
-            return (await self._status.report(memcached, last, seen))[1]
-        now = self._utc_now()
-        plan = plan_servers(key, spec, last, ours, pods, now)  # plan
-        outcome = await self._objects.keep(memcached, spec, plan, last, pods, now)  # act
+            found = unplanned(memcached, last, ours, seen.active, Problem(Reason.INVALID_SPEC, str(error)))
+            return (await self._status.report(memcached, last, found))[1]
+        plan = plan_servers(key, spec, last, ours, seen.active, now)  # plan
+        outcome = await self._objects.keep(memcached, spec, plan, last, seen.pods, now)  # act
         outcome.of_finalizer(aside)
         if self._owners.contention.is_spent(key):
             return Result()
-        found = observed(memcached, spec, plan, outcome, ours, pods)  # report
-        outcome.look_again(plan.next_s)
+        found = observed(memcached, spec, plan, outcome, ours, seen.active, seen.ahead)  # report
+        outcome.look_again(plan.next_s, seen.next_s)
         status, result = await self._status.report(memcached, last, found, next_s=outcome.next_s)
         follows = status.serverList not in (last.serverList, outcome.published)
         if follows and not await self._objects.publish(memcached, spec, status):
@@ -101,6 +107,16 @@ class MemcachedReconciler:
         if outcome.failure is not None:
             raise outcome.failure
         return result
+
+    async def _look_at_pods(self, memcached: MemcachedRecord, now: datetime) -> Sighted:
+        """The pods of a Memcached's workloads: their times as far as they are believed, and why they do not start."""
+        key, pods = memcached.key, self._caches.own_pods_of(memcached)
+        found = sighted(pods, self._seen.of(key), now.timestamp(), self._clock())
+        if found.seen:
+            self._seen.set(key, found.seen)
+        else:
+            self._seen.drop(key)
+        return await self._unmounted.explained(key, found, now.timestamp())
 
     def awaited(self, key: ObjectKey) -> int | None:
         """How many pods a Memcached is to have before an event of its servers is worth a look; None for any event."""

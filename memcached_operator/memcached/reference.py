@@ -164,8 +164,14 @@ REASONS: Final[Mapping[Reason, Told]] = {
     ),
     Reason.NOT_ASKED: Told(
         (Bearing("Serving", "Unknown"),),
-        "Servers are not asked, none is ready, they require credentials that the operator lacks, or none can be "
-        "connected to from the operator; the message says which.",
+        "Servers are not asked, none is ready, or some have not answered yet; the message says which.",
+    ),
+    Reason.UNREACHABLE: Told(
+        (Bearing("Serving", "Unknown"),), "The operator cannot connect to any server; the message says why."
+    ),
+    Reason.CREDENTIALS_MISSING: Told(
+        (Bearing("Serving", "Unknown"),),
+        "Servers require credentials that the operator lacks; the message names them.",
     ),
     Reason.LOAD_BALANCED_SERVERS: Told(
         _DISCOURAGED, "`spec.service.type: ClusterIP` with more than one server: a client finds a key only by chance."

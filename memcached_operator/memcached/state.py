@@ -54,6 +54,8 @@ class Reason(StrEnum):
     CERTIFICATE_EXPIRED = "CertificateExpired"
     CERTIFICATE_STALE = "CertificateStale"
     NOT_ASKED = "NotAsked"
+    UNREACHABLE = "Unreachable"
+    CREDENTIALS_MISSING = "CredentialsMissing"
     LOAD_BALANCED_SERVERS = "LoadBalancedServers"
     PASSWORDS_IN_THE_CLEAR = "PasswordsInTheClear"
 

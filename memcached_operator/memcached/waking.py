@@ -69,9 +69,14 @@ class Waking:
 
 
 def _as_placed(before: PodRecord, after: PodRecord) -> PodRecord:
-    """A pod with what it gets on its way: a node, and an address, which is listed once it is ready."""
+    """A pod with what it gets on its way: a node, an address, which is listed once it is ready, and containers."""
     return msgspec.structs.replace(
-        before, resource_version=after.resource_version, address=after.address, since_s=after.since_s
+        before,
+        resource_version=after.resource_version,
+        address=after.address,
+        since_s=after.since_s,
+        waits=after.waits,
+        down=after.down,
     )
 
 

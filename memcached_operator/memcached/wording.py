@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from memcached_operator.memcached.changing.costs import in_place, live as live_memory, rolling
+from memcached_operator.memcached.changing.costs import (
+    in_place,
+    instead_of_live,
+    live as live_memory,
+    of_mirrored,
+    rolling,
+)
+from memcached_operator.memcached.changing.in_place import needs_admission
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.wanted.pod_template import noted
@@ -13,6 +21,7 @@ from memcached_operator.memcached.wanted.template_differences import differing
 from memcached_operator.memcached.wanted.warm_restart import are_alike
 from memcached_operator.memcached.wanted.workload import NOTED, REPLICAS, SHAPE
 from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
+from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import Change, ObjectKey
 
@@ -35,25 +44,39 @@ class Words(NamedTuple):
 
 
 def announced(
-    spec: Spec, wanted: WorkloadManifest, live: WorkloadRecord, *, rolls: bool, asked: bool, after: ObjectKey | None
+    spec: Spec,
+    wanted: WorkloadManifest,
+    live: WorkloadRecord,
+    pods: Sequence[PodRecord],
+    *,
+    rolls: bool,
+    why_not: str,
+    asked: bool,
+    after: ObjectKey | None,
 ) -> Words:
     """The announcement of a change before servers are replaced or get it live; a note alone where there are some.
 
     Args:
+        pods: of the servers.
         rolls: only a new pod takes it on.
+        why_not: they cannot be given it while they run; "" where they can, as far as is known.
         asked: by the specification, and not by the operator's own defaults.
         after: whose servers come first, None for none.
     """
     held = SHAPE.held(live)
     found = differing(wanted, held)
     servers, paths = min(live.replicas, spec.size), [each.path for each in found]
-    cost, reason = ("rolling", "RollingChange") if rolls else ("live", "LiveChange")
     until = f"after the servers of {after}" if after is not None else ""
-    if rolls and are_alike(wanted.template, held.template):
-        cost, reason, words = "in-place", "InPlaceChange", in_place(spec, servers, until)
-    elif rolls:
-        words = rolling(spec, servers, until)
+    mirrored = sum(needs_admission(pod, wanted.image) for pod in pods)
+    if rolls and are_alike(wanted.template, held.template) and mirrored < max(len(pods), 1):
+        cost, reason = "in-place", "InPlaceChange"
+        words = in_place(spec, servers, until) + (of_mirrored(mirrored) if mirrored else "")
+    elif rolls or why_not:
+        cost, reason = "rolling", "RollingChange"
+        words = rolling(spec, servers, until) + (instead_of_live(why_not) if why_not else "")
+        words += of_mirrored(mirrored) if mirrored and are_alike(wanted.template, held.template) else ""
     else:
+        cost, reason = "live", "LiveChange"
         words = live_memory(noted(held.template)[1], noted(wanted.template)[1], servers)
     named = ", ".join(paths) or "the pods' template"
     whose = "" if asked else "the operator's own defaults have changed: "

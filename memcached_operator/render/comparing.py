@@ -6,32 +6,30 @@ import difflib
 from collections.abc import Iterator
 from typing import Any
 
-from memcached_operator.memcached.changing.changes import changes
+from memcached_operator.memcached.changing.changes import Basis, changes
 from memcached_operator.render.rendering import Rendered, manifest_yaml
 from operator_runtime.process.logs import escape
 
 _NOWHERE = "/dev/null"
 
 
-def in_words(
-    old: Rendered | None, new: Rendered, old_place: str, new_place: str, image: str, user_id: int | None
-) -> str:
+def in_words(old: Rendered | None, new: Rendered, old_place: str, new_place: str, basis: Basis) -> str:
     """The differences, as lines of comment and a unified diff of the objects as YAML; "" for none.
 
     Args:
         old: None for a Memcached that is new.
     """
-    costs = list(_costs(old, new, image, user_id))
+    costs = list(_costs(old, new, basis))
     lines = [f"Memcached {new.name} ({new_place})", *costs] if costs else []
     return "".join(f"# {escape(line)}\n" for line in lines) + "".join(_objects(old, new, old_place, new_place))
 
 
-def _costs(old: Rendered | None, new: Rendered, image: str, user_id: int | None) -> Iterator[str]:
+def _costs(old: Rendered | None, new: Rendered, basis: Basis) -> Iterator[str]:
     if old is None:
         servers = "1 server is" if new.spec.size == 1 else f"{new.spec.size} servers are"
         yield f"new: {servers} created by a {new.spec.workload}"
         return
-    for change in changes(old.spec, new.spec, image, user_id):
+    for change in changes(old.spec, new.spec, basis):
         yield f"{change.cost.value}: {change.words}"
         yield from (f"  {field}" for field in change.fields)
 

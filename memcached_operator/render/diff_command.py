@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memcached_operator.api.names import InvalidSpec
+from memcached_operator.memcached.changing.changes import Basis
+from memcached_operator.memcached.changing.live_means import Means
 from memcached_operator.render.comparing import in_words
 from memcached_operator.render.documents import Document
 from memcached_operator.render.rendering import RenderOptions, name_of, render, uid_of
@@ -21,7 +23,7 @@ def run(old: str, options: RenderOptions) -> int:
     Args:
         old: path of a file with the Memcacheds as they were, `-` for standard input.
     """
-    olds = Sources()
+    olds, basis = Sources(), Basis(options.image, options.user_id, Means(options.credentials))
     before = _before(old, options, olds)
     if olds.failed:
         return FAILED
@@ -45,7 +47,7 @@ def run(old: str, options: RenderOptions) -> int:
         for warning in rendered.warnings:
             say(f"{document.place}: warning: {warning}")
         place = was.document.place if was is not None else ""
-        found = in_words(compared, rendered, place, document.place, options.image, options.user_id)
+        found = in_words(compared, rendered, place, document.place, basis)
         different |= bool(found)
         write(found)
     if left:

@@ -46,12 +46,14 @@ class RenderOptions:
         namespace: of a Memcached that names none.
         image: of a Memcached that names none.
         user_id: of the servers; None names none.
+        credentials: the operator may read the Secrets that servers ask for.
     """
 
     files: Sequence[str]
     namespace: str
     image: str
     user_id: int | None
+    credentials: bool = False
 
 
 @dataclass(frozen=True, slots=True)

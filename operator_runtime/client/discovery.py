@@ -1,4 +1,4 @@
-"""Pure: what the API server says that a group has, beside what was asked for in vain."""
+"""Pure: what the API server says that a group has: of what was asked for in vain, and before something is tried."""
 
 from __future__ import annotations
 
@@ -20,6 +20,16 @@ class _ResourceList(msgspec.Struct):
     """The answer at /apis/GROUP/VERSION: https://kubernetes.io/docs/reference/using-api/api-concepts/#discovery-api."""
 
     resources: list[_Served] | None = None
+
+
+def has_subresource(resource: Resource, subresource: str, answer: bytes) -> bool:
+    """Whether a kind has a subresource, such as `resize`; `answer` is the body at the path of its group and version.
+
+    Raises:
+        ValueError: the answer is none.
+    """
+    served = msgspec.json.decode(answer, type=_ResourceList).resources or []
+    return any(each.name == f"{resource.plural}/{subresource}" for each in served)
 
 
 def misnamed(resource: Resource, answer: bytes) -> tuple[str, bool]:

@@ -14,6 +14,7 @@ from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.api_client import ApiClient, Propagation
 from operator_runtime.client.asked import AskedList
+from operator_runtime.client.discovery import has_subresource
 from operator_runtime.client.errors import AnswerTooLong, Conflict, Expired, NotFound
 from operator_runtime.client.frames import MAX_LIST_BYTES, MAX_PAGE_BYTES, PAGE_SIZE, object_of, page_of, smaller_page
 from operator_runtime.client.resources import Resource
@@ -109,6 +110,15 @@ class Client:
         except Expired:
             # The pages took longer than the server keeps a version: all at once.
             return await _pages(self._api, kind, namespace, selector, 0)
+
+    async def serves(self, kind: Kind[Any], subresource: str) -> bool:
+        """Whether the API server has a subresource of a kind, such as `resize` of pods, which Kubernetes 1.33 brought.
+
+        Raises:
+            ValueError: its answer cannot be read.
+        """
+        answer = await self._api.request("GET", kind.resource.group_path, gzip=True)
+        return has_subresource(kind.resource, subresource, answer)
 
     async def create(self, kind: Kind[R], body: Mapping[str, object]) -> R:
         """A new object.

@@ -16,6 +16,7 @@ from operator_runtime.testing.waiting import eventually
 from tests.e2e.node_cluster import nodes_of, pod_address, stores
 from tests.e2e.watching import Object, Watch
 from tests.integration.conftest import memcached
+from tests.integration.oracle import condition
 from tests.kubectl_in_namespace import Kubectl
 
 NAME = "cache"
@@ -65,6 +66,48 @@ def test_the_status_follows_a_server_that_is_killed_and_comes_back(cache: Kubect
     cache.wait_field(f"mc/{NAME}", ".status.readyReplicas", SIZE)
     assert victim in nodes_of(cache, NAME)
     assert stores(pod_address(cache, victim), "back")
+
+
+NO_SECRET = 'secret "nope" not found'
+FAULTS = {
+    "an init container": (
+        {"initContainers": [{"name": "fetch", "image": "missing.example.com/none:1"}]},
+        "ImagePullBackOff of the container fetch",
+    ),
+    "a volume": (
+        {
+            "volumes": [{"name": "config", "secret": {"secretName": "nope"}}],
+            "containers": [{"name": "memcached", "volumeMounts": [{"name": "config", "mountPath": "/nope"}]}],
+        },
+        f'FailedMount: MountVolume.SetUp failed for volume "config" : {NO_SECRET}',
+    ),
+    "a variable": (
+        {
+            "containers": [
+                {
+                    "name": "memcached",
+                    "env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "nope", "key": "a"}}}],
+                }
+            ]
+        },
+        f"CreateContainerConfigError: {NO_SECRET}",
+    ),
+}
+
+
+@pytest.mark.parametrize(("fault", "words"), FAULTS.values(), ids=FAULTS)
+@pytest.mark.usefixtures("system")
+def test_what_keeps_a_memcached_from_starting_is_named_and_what_corrects_it_is_taken_at_once(
+    kubectl: Kubectl, fault: Object, words: str
+) -> None:
+    kubectl.apply(memcached(NAME, 1, workload="StatefulSet", podTemplate={"spec": fault}))
+    eventually(
+        lambda: condition(kubectl, NAME, "Available")["message"],
+        lambda message: words in message,
+        what=f"{words} in Available",
+    )
+    kubectl.apply(memcached(NAME, 1, workload="StatefulSet"))
+    kubectl.wait_field(f"mc/{NAME}", ".status.readyReplicas", 1)
 
 
 def test_the_status_follows_a_pod_that_is_deleted_and_replaced(cache: Kubectl) -> None:

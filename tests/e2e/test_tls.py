@@ -269,7 +269,7 @@ def test_the_operator_sees_the_certificates_from_outside_and_has_no_right_to_sec
     account = f"--as=system:serviceaccount:{SYSTEM}:{OPERATOR}"
     for verb in ("get", "list", "watch"):
         assert scene.node.kubectl("auth", "can-i", verb, "secrets", "-A", account, check=False).stdout.strip() == "no"
-    found = _condition(scene.kubectl, NAME, "Serving", lambda each: each["reason"] == "NotAsked")
+    found = _condition(scene.kubectl, NAME, "Serving", lambda each: each["reason"] == "CredentialsMissing")
     assert "--server-credentials" in found["message"]
 
 

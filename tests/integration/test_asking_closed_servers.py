@@ -93,7 +93,7 @@ def test_without_the_setting_servers_that_want_credentials_run_and_it_is_said_wh
         until("it is not said", lambda: "2 of 2 servers" in condition(kubectl, "shop", "Serving")["message"])
         found = condition(kubectl, "shop", "Serving")
         why = "(it asks for a client certificate, and --server-credentials is off)"
-        assert (found["status"], found["reason"]) == ("Unknown", "NotAsked")
+        assert (found["status"], found["reason"]) == ("Unknown", "CredentialsMissing")
         assert found["message"] == f"2 of 2 servers cannot be asked: {pods[0]} {why}, {pods[1]} {why}."
         expires_s = good.certificate.not_valid_after_utc.timestamp()
         url = f"{url_of(operator, 'metrics')}/servers"

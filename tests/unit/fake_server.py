@@ -49,6 +49,7 @@ class FakeServer(ApiClient):
     Attributes:
         sent: requests in their order.
         refusals: what the next requests of a method are answered with instead, as long as there are any.
+        core: what discovery says that the core group has.
         pages: objects in one page, 0 for all in one.
         admission: changes what a strategic merge patch sends, as a mutating policy does.
     """
@@ -60,6 +61,7 @@ class FakeServer(ApiClient):
         self.sent: list[Sent] = []
         self.refusals: dict[str, list[KubeError]] = {}
         self.pages = 0
+        self.core: tuple[str, ...] = ("pods", "pods/resize")
         self.version = 100
         self.admission: Callable[[Json], object] | None = None
 
@@ -106,6 +108,8 @@ class FakeServer(ApiClient):
     def _answer(self, sent: Sent) -> Json:
         path, subresource = sent.of
         match sent.method:
+            case "GET" if sent.path == "/api/v1":
+                return {"resources": [{"name": each, "kind": "", "namespaced": True} for each in self.core]}
             case "GET" if path in self.by_path:
                 return self.by_path[path]
             case "GET" if sent.of_collection:

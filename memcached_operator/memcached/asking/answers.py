@@ -281,6 +281,11 @@ class Answers:
                 found.append(Heard(pod.name, server.verdict, server.why, server.version, server.shown))
         return found
 
+    def out_of_reach(self, pod: PodRecord) -> str:
+        """Why this process cannot connect to a pod's server, nor to any other; "" where it can, or is yet to try."""
+        server = self.of(pod)
+        return server.why if server and server.verdict is Verdict.OUT_OF_REACH and not self.reached else ""
+
     def late(self, pods: Iterable[PodRecord]) -> frozenset[str]:
         """The uids of those that only a new server in their place would bring to the certificate of their Secret."""
         return frozenset(pod.uid for pod in pods if (server := self.of(pod)) is not None and server.late)

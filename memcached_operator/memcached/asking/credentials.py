@@ -30,6 +30,7 @@ from memcached_operator.memcached.asking.connection import (
 from memcached_operator.memcached.kinds import Caches
 from memcached_operator.memcached.spec import Auth, Tls, read_spec
 from memcached_operator.memcached.wanted.common import Identity
+from memcached_operator.memcached.wanted.secrets import NO_CREDENTIALS
 from memcached_operator.memcached.workloads.pods import PodRecord
 from operator_runtime import Client, Forbidden, Kind, KubeError, NotFound, ObjectKey, resource_of, shared
 from operator_runtime.serving.serving_tls import as_file
@@ -39,7 +40,6 @@ READ_TIMEOUT_S: Final = 2.0
 PASSWORDS, CERTIFICATE, KEY = "password-file", "tls.crt", "tls.key"
 _SECRETS_KEPT: Final = 1_000
 _CONTEXTS_KEPT: Final = 256
-_OFF: Final = "--server-credentials is off"
 _NO_SPEC: Final = "its Memcached no longer names the Secret"
 
 
@@ -141,7 +141,7 @@ class Ways:
         way, lacks = Way(pod.address, without_certificate() if speech.tls else None), ""
         wanted = speech.client_certificate or speech.passwords
         if self._secrets is None:
-            return Approach(way, _OFF if wanted else "")
+            return Approach(way, NO_CREDENTIALS if wanted else "")
         tls, auth = self._named(pod)
         restarts = tls is not None and tls.reload == "Restart"
         if not wanted and not restarts:

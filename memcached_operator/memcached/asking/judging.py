@@ -17,18 +17,20 @@ from memcached_operator.memcached.asking.certificates import (
 from memcached_operator.memcached.state import SERVING, Reason, first_of
 from operator_runtime import Condition
 
-_REASONS: Final = (
+# That servers are not asked is no news of them, and over as soon as they are.
+_NEWS: Final = (
     Reason.ANSWERING,
     Reason.NOT_ANSWERING,
     Reason.CONNECTIONS_EXHAUSTED,
     Reason.CERTIFICATE_EXPIRED,
     Reason.CERTIFICATE_STALE,
-    Reason.NOT_ASKED,
+    Reason.UNREACHABLE,
+    Reason.CREDENTIALS_MISSING,
 )
 _VERSIONS: Final = 8
 _OFF = "Servers are not asked, because --server-stats-interval-s is 0."
 _NONE = "No server is ready."
-_NOT_YET = "Some servers have not been asked yet."
+_NOT_YET = "Some ready servers have not answered yet."
 _ANSWERING = "All ready servers answer."
 
 
@@ -42,7 +44,7 @@ def judge(
 ) -> Condition:
     """The condition Serving.
 
-    It stays as it was told last until as much is known again: an operator that begins, or new servers, make no noise.
+    What was told of servers stays until as much is known again: an operator that begins, or new servers, make no noise.
 
     Args:
         servers: those that are ready, in the order of their names; None where none is ever asked.
@@ -73,12 +75,12 @@ def judge(
             f"No server can be connected to from the operator ({out_of_reach[0].why}): the operator runs outside the "
             "pods' network, or a NetworkPolicy blocks it."
         )
-        return Condition(SERVING, "Unknown", Reason.NOT_ASKED, message)
+        return Condition(SERVING, "Unknown", Reason.UNREACHABLE, message)
     if denied := by_verdict[Verdict.DENIED]:
         message = f"{len(denied)} of {len(servers)} servers cannot be asked: {_named(denied)}."
-        return Condition(SERVING, "Unknown", Reason.NOT_ASKED, message + _lacking(servers, names))
+        return Condition(SERVING, "Unknown", Reason.CREDENTIALS_MISSING, message + _lacking(servers, names))
     if by_verdict[Verdict.UNKNOWN]:
-        if last is not None and last.reason in _REASONS:
+        if last is not None and last.reason in _NEWS:
             return Condition(SERVING, last.status, last.reason, last.message)
         return Condition(SERVING, "Unknown", Reason.NOT_ASKED, _NOT_YET)
     return Condition(SERVING, "True", Reason.ANSWERING, _ANSWERING + _lacking(servers, names))

@@ -12,9 +12,20 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memcached_operator.memcached.changing.costs import BESIDE, in_place, live, moving, rolling, scaling
+from memcached_operator.memcached.changing.costs import (
+    BEFORE_RESIZE,
+    BESIDE,
+    in_place,
+    instead_of_live,
+    live,
+    moving,
+    rolling,
+    scaling,
+)
+from memcached_operator.memcached.changing.live_means import Means, why_not_live
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.wanted.pod_template import USER_ID, noted, template
+from memcached_operator.memcached.wanted.secrets import speech
 from memcached_operator.memcached.wanted.warm_restart import are_alike
 from memcached_operator.memcached.wanted.workload_types import PodTemplate
 from operator_runtime import Difference
@@ -67,35 +78,47 @@ class _Field(NamedTuple):
 _ABSENT = object()
 
 
-def changes(old: Spec, new: Spec, image: str, user_id: int | None = USER_ID) -> tuple[Change, ...]:
-    """What costs what when a Memcached of that specification is given another one, the dearest first.
+class Basis(NamedTuple):
+    """What decides beside the specification: the operator's settings and its cluster.
 
-    Args:
+    Attributes:
         image: of a specification that names none.
         user_id: of the servers; None names none.
+        means: to change memory while servers run.
     """
+
+    image: str
+    user_id: int | None = USER_ID
+    means: Means = Means()
+
+    def template(self, spec: Spec) -> PodTemplate:
+        return template("", spec.image or self.image, self.user_id, spec).template
+
+    def why_not_live(self, spec: Spec) -> str:
+        return why_not_live(speech(spec.tls, spec.auth), self.means)
+
+
+def changes(old: Spec, new: Spec, basis: Basis) -> tuple[Change, ...]:
+    """What costs what when a Memcached of that specification is given another one, the dearest first."""
     found: dict[Cost, list[Difference]] = {}
-    total, before = _effect(old, new, image, user_id), old
+    total, before = _effect(old, new, basis), old
     for field, was in _differing(old, new):
         after = _with(before, field.names, field.value)
-        cost = Cost.MOVING if field.names == ("workload",) else _effect(before, after, image, user_id)
+        cost = Cost.MOVING if field.names == ("workload",) else _effect(before, after, basis)
         wanted, live_ = (None if each is _ABSENT else each for each in (field.value, was))
         found.setdefault(_in_all(cost, total, old, new), []).append(Difference((field.path,), wanted, live_))
         before = after
-    return tuple(
-        Change(cost, tuple(found[cost]), _in_words(cost, old, new, image, user_id)) for cost in Cost if cost in found
-    )
+    return tuple(Change(cost, tuple(found[cost]), _in_words(cost, old, new, basis)) for cost in Cost if cost in found)
 
 
-def _effect(old: Spec, new: Spec, image: str, user_id: int | None) -> Cost:
+def _effect(old: Spec, new: Spec, basis: Basis) -> Cost:
     """What one specification after the other does to servers of the newer one's kind."""
-    (old_rolls, old_memory), (rolls, memory) = (_noted(each, image, user_id) for each in (old, new))
-    if rolls != old_rolls and are_alike(*(_template(each, image, user_id) for each in (old, new))):
-        return Cost.IN_PLACE
-    if rolls != old_rolls or (memory != old_memory and new.workload == "Deployment"):
-        return Cost.ROLLING
+    was, is_ = basis.template(old), basis.template(new)
+    (old_rolls, old_memory), (rolls, memory) = noted(was), noted(is_)
+    if rolls != old_rolls:
+        return Cost.IN_PLACE if are_alike(was, is_) else Cost.ROLLING
     if memory != old_memory:
-        return Cost.LIVE
+        return Cost.ROLLING if new.workload == "Deployment" or basis.why_not_live(new) else Cost.LIVE
     return Cost.SCALING if old.size != new.size else Cost.BESIDE
 
 
@@ -109,28 +132,22 @@ def _in_all(cost: Cost, total: Cost, old: Spec, new: Spec) -> Cost:
     return total if total in paced else Cost.BESIDE
 
 
-def _noted(spec: Spec, image: str, user_id: int | None) -> tuple[str, str]:
-    return noted(_template(spec, image, user_id))
-
-
-def _template(spec: Spec, image: str, user_id: int | None) -> PodTemplate:
-    return template("", spec.image or image, user_id, spec).template
-
-
-def _in_words(cost: Cost, old: Spec, new: Spec, image: str, user_id: int | None) -> str:
+def _in_words(cost: Cost, old: Spec, new: Spec, basis: Basis) -> str:
     servers = min(old.size, new.size)
+    (rolled, before), (rolls, after) = (noted(basis.template(each)) for each in (old, new))
     match cost:
         case Cost.MOVING:
             return moving(old, new)
         case Cost.ROLLING:
-            return rolling(new, servers)
+            why = basis.why_not_live(new) if rolls == rolled and new.workload == "StatefulSet" else ""
+            return rolling(new, servers) + (instead_of_live(why) if why else "")
         case Cost.SCALING:
             return scaling(old, new)
         case Cost.IN_PLACE:
             return in_place(new, servers)
         case Cost.LIVE:
-            (_, before), (_, after) = (_noted(each, image, user_id) for each in (old, new))
-            return live(before, after, servers)
+            known = basis.means.resizes is not None or not servers
+            return live(before, after, servers) + ("" if known else BEFORE_RESIZE)
         case Cost.BESIDE:
             return BESIDE
 

@@ -14,6 +14,8 @@ SERVER_S: Final = 2 * SLEEP_S
 """What a server takes to end and the next one to be ready, in seconds: it sleeps before it ends, and the first probe of
 the new one comes as late."""
 BESIDE: Final = "no server is affected"
+BEFORE_RESIZE: Final = ", as on Kubernetes before 1.33"
+"""After the words of `live`, where it is not known what the cluster can do."""
 _ONE_BY_ONE: Final = "servers are replaced one at a time, and lose their keys"
 
 
@@ -47,6 +49,20 @@ def _in_turn(spec: Spec, servers: int, until: str, done: str, keys: str) -> str:
     pauses = f" ({pause_s} s pause and a few seconds each)" if rounds > 1 and pause_s else ""
     took = _about((rounds - 1) * pause_s + rounds * SERVER_S)
     return f"{_are(servers)} {done}{pace}{order}{until}; {keys}; {took}{pauses}"
+
+
+def of_mirrored(servers: int) -> str:
+    """Why so many servers cannot be changed in place, after the words of `in_place` or `rolling`."""
+    made = "was replaced when its pod was" if servers == 1 else "was replaced when their pods were"
+    return (
+        f"; the image of {servers} {made} created, as by an admission webhook, which cannot be repeated in place: "
+        f"{_are(servers)} replaced, and {'loses its keys' if servers == 1 else 'lose their keys'}"
+    )
+
+
+def instead_of_live(why: str) -> str:
+    """Why servers are replaced for a change that they could be given while they run, after the words of `rolling`."""
+    return f"; their memory cannot be changed while they run, as {why}"
 
 
 def live(before: str, after: str, servers: int) -> str:

@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from memcached_operator.memcached.labels import (
+    IMAGE_ANNOTATION,
     IN_PLACE_ANNOTATION,
     RESTART_ANNOTATION,
     REVISION_LABEL,
     TEMPLATE_ANNOTATION,
 )
 from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
+from memcached_operator.memcached.workloads.pod_status import reason_of
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 
@@ -58,13 +60,23 @@ def asked(pod: PodRecord) -> Asked | None:
 def is_possible(pod: PodRecord, workload: WorkloadRecord) -> bool:
     """Whether a server can come to the present template in its pod.
 
-    One that has never run has nothing to lose: it is replaced.
+    One that has never run has nothing to lose: it is replaced. So is one whose image admission decides on.
     """
     if not pod.warm or pod.warm != workload.warm or pod.restarted != workload.restarted:
+        return False
+    if needs_admission(pod, workload.image):
         return False
     ran = not pod.down or pod.restarts > 0 or bool(pod.in_place)
     # A template that differs in nothing of ours was changed by another client, who waits for new pods.
     return ran and (bool(pod.in_place) or pod.rolls != workload.rolls)
+
+
+def needs_admission(pod: PodRecord, image: str) -> bool:
+    """Whether only a new pod would get that image as it is to be: admission changed the one that this pod has.
+
+    Webhooks that name a mirror mostly do so as pods are created, and not when they are changed.
+    """
+    return pod.rewritten and pod.image != image
 
 
 def is_begun(pod: PodRecord, workload: WorkloadRecord) -> bool:
@@ -76,7 +88,7 @@ def is_begun(pod: PodRecord, workload: WorkloadRecord) -> bool:
 def is_restarting(pod: PodRecord, now_s: float) -> bool:
     """Whether its node is about to start the container again, as far as can be seen."""
     noted = asked(pod)
-    failed = pod.down and pod.problem not in _BETWEEN
+    failed = pod.down and bool(pod.problem) and reason_of(pod.problem) not in _BETWEEN
     return noted is not None and pod.restarts <= noted.restarts and not failed and left_s(pod, now_s) > 0.0
 
 
@@ -91,6 +103,15 @@ def has_arrived(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
     return pod.restarts > noted.restarts or (pod.rolls == workload.rolls and not left_s(pod, now_s))
 
 
+def is_lost(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
+    """Whether a server that was given back what it ran before has not come to run that again, in its time.
+
+    Any that is changed to something new stops the rollout; this one is what people come back to.
+    """
+    back = is_begun(pod, workload) and pod.rolls == workload.rolls
+    return back and pod.down and not pod.ready and not left_s(pod, now_s)
+
+
 def left_s(pod: PodRecord, now_s: float) -> float:
     """Seconds until a container that has not started again is late."""
     noted = asked(pod)
@@ -100,6 +121,8 @@ def left_s(pod: PodRecord, now_s: float) -> float:
 def change(pod: PodRecord, workload: WorkloadRecord, wanted: WorkloadManifest, now_s: float) -> dict[str, object]:
     """Strategic merge patch that has its node start its container again, by the image or by what asks for a restart.
 
+    Where the image is the same, the pod's own stays as it is, whoever gave it that.
+
     Args:
         wanted: the workload, whose pods have the containers.
     """
@@ -107,6 +130,9 @@ def change(pod: PodRecord, workload: WorkloadRecord, wanted: WorkloadManifest, n
     noted = {IN_PLACE_ANNOTATION: str(Asked(workload.rolls, pod.restarts, int(now_s)))}
     if restart := annotations.get(RESTART_ANNOTATION):
         noted[RESTART_ANNOTATION] = restart
+    if pod.image == wanted.image:
+        return _of(pod, {"annotations": noted})
+    noted[IMAGE_ANNOTATION] = wanted.image
     lists = {"containers": made and made.containers, "initContainers": made and made.initContainers}
     images = {
         field: [{"name": each.name, "image": each.image} for each in containers]

@@ -11,9 +11,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
+from memcached_operator.memcached.asking.answers import Answers
 from memcached_operator.memcached.asking.connection import Failure, Trouble
 from memcached_operator.memcached.asking.credentials import Ways
 from memcached_operator.memcached.asking.protocol import memlimit
+from memcached_operator.memcached.changing.live_means import NO_RESIZE, Means, why_not_live
 from memcached_operator.memcached.events import Say
 from memcached_operator.memcached.kinds import RESIZABLE_PODS
 from memcached_operator.memcached.records import MemcachedRecord
@@ -128,7 +130,15 @@ class LiveMemory:
     """Changes the memory of servers of one Memcached at a time; see `resize`."""
 
     def __init__(
-        self, client: Client, remembered: Remembered, set_limit: SetLimit, say: Say, *, clock: Callable[[], float]
+        self,
+        client: Client,
+        remembered: Remembered,
+        set_limit: SetLimit,
+        say: Say,
+        *,
+        credentials: bool,
+        answers: Answers | None,
+        clock: Callable[[], float],
     ) -> None:
         """
         Args:
@@ -136,13 +146,39 @@ class LiveMemory:
             remembered: what is known of each Memcached; a successor asks once more.
             set_limit: has a memcached use other memory.
             say: records an event.
+            credentials: the operator may read the Secrets that servers ask for.
+            answers: what servers say that are asked; None where none is.
             clock: monotonic seconds.
         """
         self._client = client
         self._servers = remembered.slot(_Servers)
         self._set_limit = set_limit
         self._say = say
+        self._credentials = credentials
+        self._answers = answers
         self._clock = clock
+        self._resizes: bool | None = None
+
+    async def why_not(self, pods: Sequence[PodRecord]) -> str:
+        """Why these servers cannot be given other memory while they run, by what is known; "" where nothing is.
+
+        What is announced of a change: `resize` has the same reason for each of them.
+        """
+        means = await self._means() if pods else Means()
+        return next(filter(None, (self._why_not(each, means) for each in pods)), "")
+
+    def _why_not(self, pod: PodRecord, means: Means) -> str:
+        unreachable = self._answers.out_of_reach(pod) if self._answers is not None else ""
+        return why_not_live(pod.speech, means, unreachable)
+
+    async def _means(self) -> Means:
+        """What it takes; a cluster that cannot resize is asked again, as it may have been upgraded."""
+        if not self._resizes:
+            try:
+                self._resizes = await self._client.serves(RESIZABLE_PODS, "resize")
+            except (KubeError, ValueError) as error:
+                logger.debug("whether pods can be resized is not known: %s", error)
+        return Means(self._credentials, self._resizes)
 
     async def resize(
         self,
@@ -178,16 +214,17 @@ class LiveMemory:
                 self._servers.drop(memcached.key)
             return NOTHING
         servers = self._servers.of(memcached.key)
-        for each in others:
-            server = servers.get(each.uid)
-            if server is None or (server.wanted, server.restarts) != (wanted, each.restarts):
-                news = server is not None or workload.memory != wanted
-                servers[each.uid] = _Server(wanted, each.restarts, self._clock(), news)
-        undone = [each for each in others if not servers[each.uid].done and not servers[each.uid].why]
+        begun = [each for each in others if not _is_known(servers.get(each.uid), wanted, each)]
+        means = await self._means() if begun else Means()
+        for each in begun:
+            news = each.uid in servers or workload.memory != wanted
+            why = self._why_not(each, means) if news else ""
+            servers[each.uid] = _Server(wanted, each.restarts, self._clock(), news, why=why)
+        undone = [each for each in others if not _is_over(servers[each.uid])]
         failures = await asyncio.gather(*(self._go_on(each, memory, servers[each.uid]) for each in undone))
         done = [each for each in undone if servers[each.uid].done and servers[each.uid].news]
         self._say_what_came(memcached, memory, done)
-        for each in undone:
+        for each in [*undone, *(each for each in begun if each not in undone)]:
             if why := servers[each.uid].why:
                 note = f"{each.name} is replaced to get its memory of {memory.mib} MiB: {why}"
                 logger.warning("%s", note)
@@ -243,7 +280,7 @@ class LiveMemory:
         except NotFound as error:
             # Else the pod is gone.
             if live is not None and f'"{pod.name}" not found' not in error.message:
-                server.why = "this cluster cannot resize pods in place (Kubernetes 1.33 and newer can)"
+                server.why = NO_RESIZE
         except Forbidden as error:
             message = error.message or str(error)
             if live is None and not server.news:
@@ -272,6 +309,11 @@ class LiveMemory:
             )
             note = f"Changed the memory of {names} to {memory.mib} MiB without a restart"
             self._say(memcached, "Normal", "Resized", "Resize", note)
+
+
+def _is_known(server: _Server | None, wanted: str, pod: PodRecord) -> bool:
+    """Whether it was begun with a server, as it is now."""
+    return server is not None and (server.wanted, server.restarts) == (wanted, pod.restarts)
 
 
 def _look_again_s(server: _Server) -> float:

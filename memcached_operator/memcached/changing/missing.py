@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from memcached_operator.memcached.changing.rollout import missing
-from memcached_operator.memcached.kinds import Caches
 from memcached_operator.memcached.labels import selector_labels, selector_text
 from memcached_operator.memcached.records import MemcachedRecord
 from memcached_operator.memcached.refusals import pods_refused
@@ -84,15 +83,13 @@ def _nothing() -> _Seen:
 class Missing:
     """Looks why servers of one Memcached at a time are missing; see `look`."""
 
-    def __init__(self, client: Client, caches: Caches, remembered: Memory) -> None:
+    def __init__(self, client: Client, remembered: Memory) -> None:
         """
         Args:
             client: reads what no cache has.
-            caches: of all kinds.
             remembered: what is known of each Memcached; a successor gives missing servers their time anew.
         """
         self._client = client
-        self._caches = caches
         self._seen = remembered.slot(_nothing)
         self._told = False  # that events may not be read
         self._free_s = 0.0  # from when on any Memcached may ask
@@ -103,6 +100,7 @@ class Missing:
         spec: Spec,
         workload: WorkloadRecord | None,
         pods: Sequence[PodRecord],
+        ending: Sequence[PodRecord],
         now: datetime,
     ) -> Absence:
         """Why servers are missing, as far as that is known by now.
@@ -110,6 +108,7 @@ class Missing:
         Args:
             workload: what runs the servers.
             pods: the active ones.
+            ending: the others.
             now: the time, with its zone.
         """
         key, now_s = memcached.key, now.timestamp()
@@ -126,16 +125,12 @@ class Missing:
             return absence
         there = {pod.ordinal for pod in pods if pod.workload == workload.kind}
         gone = [ordinal for ordinal in range(spec.size) if ordinal not in there]
-        ending = {
-            pod.ordinal: pod
-            for pod in self._caches.pods_of(key)
-            if not pod.active and pod.workload == workload.kind and pod.ordinal in gone
-        }
-        late, next_s = overdue(ending.values(), now_s)
+        left = {pod.ordinal: pod for pod in ending if pod.workload == workload.kind and pod.ordinal in gone}
+        late, next_s = overdue(left.values(), now_s)
         if late:
             seen.cause = None
             return absence._replace(cause=Problem(Reason.TERMINATION_STALLED, late, blocking=False), next_s=next_s)
-        if not (unmade := [ordinal for ordinal in gone if ordinal not in ending]):
+        if not (unmade := [ordinal for ordinal in gone if ordinal not in left]):
             return absence._replace(next_s=next_s)
         if seen.about not in unmade:
             seen.cause = None  # that server is there again

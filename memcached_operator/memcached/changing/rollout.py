@@ -15,16 +15,13 @@ from typing import Final, NamedTuple
 
 from memcached_operator.memcached.changing import in_place
 from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.workloads.pod_status import may_pass
 from memcached_operator.memcached.workloads.pods import NO_ORDINAL, PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 
 STUCK_AFTER_S: Final = 120.0
 """After so many seconds a server that does not get ready is thought to never do so. memcached starts in less than one;
 the rest is for an image that must be pulled."""
-
-
-# As of a pod's condition PodScheduled.
-_UNPLACED: Final = "Unschedulable"
 
 
 class Rollout(NamedTuple):
@@ -87,9 +84,11 @@ def rollout(
         return Rollout(len(stale))
     if not (stale or underway):
         return DONE
-    begun = [pod for pod in stale if in_place.is_begun(pod, workload)]
-    so_far = Rollout(len(stale), in_place=sum(in_place.is_possible(pod, workload) for pod in stale))
     now_s = now.timestamp()
+    lost_in_place = [pod for pod in stale if in_place.is_lost(pod, workload, now_s)]
+    begun = [pod for pod in stale if pod not in lost_in_place and in_place.is_begun(pod, workload)]
+    possible = [pod for pod in stale if pod not in lost_in_place and in_place.is_possible(pod, workload)]
+    so_far = Rollout(len(stale), in_place=len(possible))
     if workload.settled and (arrived := [pod for pod in begun if in_place.has_arrived(pod, workload, now_s)]):
         return so_far._replace(settle=arrived[0])
     if spec.rollout.paused or not workload.settled:
@@ -97,7 +96,7 @@ def rollout(
     due = [pod for pod in stale if pod not in begun]
     restarting = [pod for pod in stale if in_place.is_restarting(pod, now_s)]
     if lost := [pod for pod in due if pod.down and pod not in restarting]:
-        return _turn_of(_highest(lost), workload, so_far)
+        return _turn_of(_highest(lost), possible, so_far)
     if gone := missing(spec, workload, pods):
         if missing_s < STUCK_AFTER_S:
             return so_far._replace(next_s=STUCK_AFTER_S - missing_s)  # the StatefulSet's controller is making one
@@ -117,11 +116,11 @@ def rollout(
         return DONE
     # One that is not ready may have keys, as where its node cannot be reached: it takes its turn.
     next_s = max((_left_s(pod, spec.rollout.pauseSeconds, now_s) for pod in servers if pod.ready), default=0.0)
-    return so_far._replace(next_s=next_s) if next_s else _turn_of(_highest(idle or due), workload, so_far)
+    return so_far._replace(next_s=next_s) if next_s else _turn_of(_highest(idle or due), possible, so_far)
 
 
-def _turn_of(pod: PodRecord, workload: WorkloadRecord, so_far: Rollout) -> Rollout:
-    if in_place.is_possible(pod, workload):
+def _turn_of(pod: PodRecord, possible: Container[PodRecord], so_far: Rollout) -> Rollout:
+    if pod in possible:
         return so_far._replace(change=pod)
     return so_far._replace(evict=pod)
 
@@ -157,8 +156,8 @@ def _is_idle(pod: PodRecord, now_s: float) -> bool:
 
 
 def _may_yet_start(pod: PodRecord, now_s: float) -> bool:
-    """Whether a new server waits for what often comes by itself, such as a node."""
-    return pod.problem.startswith(_UNPLACED) and _left_s(pod, STUCK_AFTER_S, now_s) > 0.0
+    """Whether a new server waits for what often comes by itself."""
+    return may_pass(pod.problem) and _left_s(pod, STUCK_AFTER_S, now_s) > 0.0
 
 
 def _left_s(pod: PodRecord, enough_s: float, now_s: float) -> float:

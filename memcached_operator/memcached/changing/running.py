@@ -30,7 +30,8 @@ from memcached_operator.memcached.wanted.pod_template import noted
 from memcached_operator.memcached.wanted.workload import SHAPE
 from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
 from memcached_operator.memcached.wording import announced
-from memcached_operator.memcached.workloads.pods import AUTHORITY_REMOVED, PodRecord
+from memcached_operator.memcached.workloads.pod_status import AUTHORITY_REMOVED
+from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from memcached_operator.memcached.workloads.terminating import overdue
 from operator_runtime import Client, Forbidden, Keeper, Memory, ObjectKey, ServerError, TooManyRequests
@@ -97,7 +98,7 @@ class Running:
         self._wanted = wanted
         self._memory = memory
         self._announced = remembered.slot(_nothing)
-        self._missing = Missing(client, caches, remembered)
+        self._missing = Missing(client, remembered)
         self._restarts = ContainerRestarts(client, remembered, say, answers)
         self._say = say
         self._turns = Turns(self._underway, wake)
@@ -115,7 +116,7 @@ class Running:
         """Make, put right and remove workloads as the plan says, and take the next step of a rollout.
 
         Args:
-            pods: the active ones.
+            pods: all of its workloads', also those that are ending.
             now: the time, with its zone.
             outcome: gets the result.
 
@@ -123,6 +124,7 @@ class Running:
             KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
         """
         key, ours = memcached.key, self._caches.workloads_of(memcached)
+        pods, ending = [pod for pod in pods if pod.active], [pod for pod in pods if not pod.active]
         resizing, target = NOTHING, None
         for kind, replicas in plan.replicas.items():
             live = ours.get(kind)
@@ -137,7 +139,7 @@ class Running:
             named = newer or (live is not None and restart != live.restart)
             queued = live is not None and change.rolls and not named and not self._may_begin(key, spec)
             if kind == plan.target:
-                self._announce(memcached, spec, wanted, live, change, asked=named, queued=queued)
+                await self._announce(memcached, spec, wanted, live, pods, change, asked=named, queued=queued)
             if live is not None and kind == plan.target == "StatefulSet" and not change.rolls:
                 resizing = await self._resize(memcached, spec, live, wanted, pods)
                 if change.memory and resizing.pending:
@@ -157,8 +159,8 @@ class Running:
         if plan.removed is not None:
             removal = self._keepers[plan.removed].remove(memcached, key, propagation="Foreground")
             await outcome.attempt(plan.removed, removal)
-        self._judge_leaving(key, ours.get(OTHER[plan.target]), now, outcome)
-        await self._replace(memcached, spec, target, last, pods, resizing, now, outcome)
+        _judge_leaving(ours.get(OTHER[plan.target]), ending, now, outcome)
+        await self._replace(memcached, spec, target, last, pods, ending, resizing, now, outcome)
 
     def release(self, key: ObjectKey) -> None:
         """Nothing is done for the Memcached of that key any more: others wait for it no longer."""
@@ -178,12 +180,13 @@ class Running:
             )
         return True
 
-    def _announce(
+    async def _announce(
         self,
         memcached: MemcachedRecord,
         spec: Spec,
         wanted: WorkloadManifest,
         live: WorkloadRecord | None,
+        pods: Sequence[PodRecord],
         change: _Change,
         *,
         asked: bool,
@@ -196,7 +199,11 @@ class Running:
         elif self._announced.find(key) != is_:
             self._announced.set(key, is_)
             after = self._turns.holder if queued else None
-            words = announced(spec, wanted, live, rolls=change.rolls, asked=asked, after=after)
+            servers = _servers_of(live, spec, pods)
+            why_not = "" if change.rolls else await self._memory.why_not([each for each in servers if each.ready])
+            words = announced(
+                spec, wanted, live, servers, rolls=change.rolls, why_not=why_not, asked=asked, after=after
+            )
             if words.note:
                 logger.info("%s", words.line, extra={"fields": words.fields})
                 self._say(memcached, "Normal", words.reason, words.action, words.note)
@@ -209,8 +216,8 @@ class Running:
         wanted: WorkloadManifest,
         pods: Sequence[PodRecord],
     ) -> Resizing:
-        servers = [each for each in pods if each.workload == live.kind and each.ordinal < spec.size]
-        return await self._memory.resize(memcached, live, noted(wanted.spec.template)[1], servers)
+        memory = noted(wanted.spec.template)[1]
+        return await self._memory.resize(memcached, live, memory, _servers_of(live, spec, pods))
 
     async def _replace(
         self,
@@ -219,13 +226,14 @@ class Running:
         wanted: WorkloadManifest | None,
         last: Status,
         pods: Sequence[PodRecord],
+        ending: Sequence[PodRecord],
         resizing: Resizing,
         now: datetime,
         outcome: Outcome,
     ) -> None:
         """Replace the server whose turn it is, if there is one."""
         workload = outcome.workload
-        absence = await self._missing.look(memcached, spec, workload, pods, now)
+        absence = await self._missing.look(memcached, spec, workload, pods, ending, now)
         underway = _is_updating(last)
         late = dict.fromkeys(self._answers.late(pods) if self._answers is not None else (), _RENEWED)
         late |= {pod.uid: _DISTRUSTING for pod in pods if pod.outdated.startswith(AUTHORITY_REMOVED)}
@@ -241,9 +249,7 @@ class Running:
             known=absence.cause is not None,
         )
         outcome.rollout = found
-        outcome.look_again(resizing.next_s)
-        outcome.look_again(found.next_s)
-        outcome.look_again(absence.next_s)
+        outcome.look_again(resizing.next_s, found.next_s, absence.next_s)
         if resizing.pending:
             outcome.waiting.append(_not_resized(resizing))
             outcome.failure = resizing.failure or outcome.failure
@@ -267,16 +273,6 @@ class Running:
         if (evict := found.evict or unchanged) is not None:
             what = late.get(evict.uid, "with the current template")
             await self._evict(memcached, evict, found.stale, what, outcome)
-
-    def _judge_leaving(self, key: ObjectKey, other: WorkloadRecord | None, now: datetime, outcome: Outcome) -> None:
-        """Report pods that do not end, and so keep the workload that the servers have moved from."""
-        if other is None or not other.deleting:
-            return
-        pods = [pod for pod in self._caches.pods_of(key) if pod.workload == other.kind]
-        late, next_s = overdue(pods, now.timestamp())
-        if late:
-            outcome.problems.append(Problem(Reason.TERMINATION_STALLED, late, blocking=False))
-        outcome.look_again(next_s)
 
     async def _evict(self, memcached: MemcachedRecord, pod: PodRecord, stale: int, what: str, outcome: Outcome) -> None:
         try:
@@ -314,11 +310,26 @@ class Running:
         return None
 
 
+def _judge_leaving(other: WorkloadRecord | None, ending: Sequence[PodRecord], now: datetime, outcome: Outcome) -> None:
+    """Report pods that do not end, and so keep the workload that the servers have moved from."""
+    if other is None or not other.deleting:
+        return
+    late, next_s = overdue([pod for pod in ending if pod.workload == other.kind], now.timestamp())
+    if late:
+        outcome.problems.append(Problem(Reason.TERMINATION_STALLED, late, blocking=False))
+    outcome.look_again(next_s)
+
+
 def _has_own_image(memcached: MemcachedRecord) -> bool:
     try:
         return read_spec(memcached.spec).image is not None
     except InvalidSpec:
         return True
+
+
+def _servers_of(workload: WorkloadRecord, spec: Spec, pods: Sequence[PodRecord]) -> Sequence[PodRecord]:
+    """The pods of a workload that are to stay."""
+    return [each for each in pods if each.workload == workload.kind and each.ordinal < spec.size]
 
 
 def _is_updating(status: Status) -> bool:

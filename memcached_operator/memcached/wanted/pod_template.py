@@ -233,7 +233,7 @@ def _of(settings: _Settings) -> _Common:
     memory = ",".join((canonical(f"{settings.memory}Mi"), *room))
     says = {labels.TEMPLATE_ANNOTATION: rolls, labels.MEMORY_ANNOTATION: memory}
     if fixed:
-        says[labels.WARM_ANNOTATION] = fixed
+        says |= {labels.WARM_ANNOTATION: fixed, labels.IMAGE_ANNOTATION: settings.image}
     if spoken := str(speech(settings.tls, settings.auth)):
         says[labels.SPEECH_ANNOTATION] = spoken
     made = _pod_spec(settings)

@@ -62,6 +62,8 @@ class Speech(msgspec.Struct, frozen=True):
 
 
 PLAIN: Final = Speech()
+NO_CREDENTIALS: Final = "--server-credentials is off"
+"""Why the operator lacks what such a server asks for, where nobody wants it to have that."""
 
 
 def speech(tls: Tls | None, auth: Auth | None) -> Speech:

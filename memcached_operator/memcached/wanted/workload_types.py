@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from memcached_operator.memcached.labels import CONTAINER
 from memcached_operator.memcached.wanted.applied_options import Part
 from memcached_operator.memcached.wanted.common import Manifest, ObjectMeta, as_json
 from memcached_operator.memcached.wanted.merging import merged
@@ -180,6 +181,12 @@ class WorkloadManifest(Manifest, frozen=True, omit_defaults=True):
     def template(self) -> PodTemplate:
         """The pods as the operator makes them."""
         return self.spec.template or PodTemplate()
+
+    @property
+    def image(self) -> str:
+        """What memcached runs from."""
+        containers = (self.template.spec and self.template.spec.containers) or ()
+        return next((each.image or "" for each in containers if each.name == CONTAINER), "")
 
     def body(self) -> dict[str, Any]:
         """As a manifest has it, with what is passed through in its places."""

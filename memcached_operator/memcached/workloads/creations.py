@@ -1,4 +1,4 @@
-"""Pure: what the events of a StatefulSet say of pods that it cannot make, which its status does not."""
+"""Pure: what events say that no status does: why a StatefulSet cannot make pods, and a node cannot mount volumes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from memcached_operator.memcached.wanted.common import Identity
 from memcached_operator.memcached.workloads.pods import seconds_of
 from operator_runtime import Kind, resource_of
 
+# As kubelet and kube-controller-manager write them of a volume.
+_UNMOUNTED: Final = ("FailedMount", "FailedAttachVolume")
+_MOUNTED: Final = ("Pulling", "Pulled", "Created", "Started")
+_NEXT_LINE: Final = "\n"
+_CHARS: Final = 300
 _FAILED, _MADE = "FailedCreate", "SuccessfulCreate"
 
 
@@ -66,6 +71,18 @@ CREATIONS: Final = Kind(resource_of("v1", "Event", "events"), creation)
 def about(uid: str) -> str:
     """The field selector of the events about an object."""
     return f"involvedObject.uid={uid}"
+
+
+def why_not_mounted(events: Iterable[Creation]) -> str:
+    """Why a pod's volumes are not mounted, as its node said last, "" where that is something else.
+
+    What others say of it, such as the scheduler, has the times of other clocks.
+    """
+    of_node = (each for each in events if each.reason in (*_UNMOUNTED, *_MOUNTED))
+    newest = max(of_node, key=lambda each: (each.at_s, each.reason in _MOUNTED), default=None)
+    if newest is None or newest.reason not in _UNMOUNTED:
+        return ""
+    return f"{newest.reason}: {newest.message.partition(_NEXT_LINE)[0]}"[:_CHARS]
 
 
 def why_not_made(events: Iterable[Creation], stateful_set: str, ordinals: Iterable[int]) -> str:

@@ -10,6 +10,7 @@ import msgspec
 from memcached_operator.api.names import RELOADER, Workload
 from memcached_operator.memcached.labels import (
     CONTAINER,
+    IMAGE_ANNOTATION,
     IN_PLACE_ANNOTATION,
     MEMORY_ANNOTATION,
     RESTARTED_ANNOTATION,
@@ -18,14 +19,14 @@ from memcached_operator.memcached.labels import (
     TEMPLATE_ANNOTATION,
     WARM_ANNOTATION,
 )
-from memcached_operator.memcached.wanted.common import Identity, OwnerRef, SeenCondition, controller_of
+from memcached_operator.memcached.wanted.common import Identity, OwnerRef, controller_of
 from memcached_operator.memcached.wanted.secrets import PLAIN, Speech, speech_of
+from memcached_operator.memcached.workloads.pod_status import PodStatus, is_down, outdated_of, problem_of, wait_of
 from operator_runtime import ObjectKey, shared
 
 NO_ORDINAL: Final = -1
-AUTHORITY_REMOVED, RELOAD_FAILED = "AuthorityRemoved", "ReloadFailed"
-"""The reasons of what a sidecar says of a memcached that runs, as `reloader.sh` has them: it trusts a CA that was taken
-out of its Secret, or could not be told to reload."""
+# Containers that the operator makes, which run the same image.
+_OURS: Final = (CONTAINER, RELOADER)
 
 
 class Termination(msgspec.Struct, frozen=True, gc=False):
@@ -53,8 +54,9 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         active: neither terminating nor finished.
         ready: its Ready condition is True.
         problem: why it is not ready, "" when nothing is known: a reason, or a reason and a message.
-        down: its memcached does not run and has no keys to lose: it has no node, waits for its Secrets, cannot start,
-            or has ended.
+        waits: what its memcached waits for in the ordinary course of starting, "" for nothing that is known; a problem
+            once it takes long, see `sightings`.
+        down: its memcached does not run and has no keys to lose: it has no node, never ran, cannot start, or has ended.
         outdated: what its memcached has of its Secrets' former content although they changed, a reason and a message
             in its sidecar's words; "" for nothing.
         ordinal: its place in a StatefulSet, NO_ORDINAL of a Deployment's.
@@ -65,6 +67,8 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         memory: `spec.memory` when it was made, "" for a stranger's template.
         restarted: what `kubectl rollout restart` wrote into its template, "" before.
         warm: digest of what a container that starts again in it does not take on, "" where that loses its items.
+        image: of its template, or to which it was changed in place since; "" where it does not keep its items.
+        rewritten: it runs other images than that: admission gave it these when it was created.
         in_place: how it is being changed in place, "" where it is not; see `changing.in_place`.
         termination: how it is being deleted, None where it is not.
     """
@@ -87,7 +91,10 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     restarted: str = ""
     speech: Speech = PLAIN
     warm: str = ""
+    image: str = ""
+    rewritten: bool = False
     in_place: str = ""
+    waits: str = ""
     down: bool = False
     outdated: str = ""
     termination: Termination | None = None
@@ -125,6 +132,7 @@ class _PodAnnotations(
         "restarted": RESTARTED_ANNOTATION,
         "speech": SPEECH_ANNOTATION,
         "warm": WARM_ANNOTATION,
+        "image": IMAGE_ANNOTATION,
         "in_place": IN_PLACE_ANNOTATION,
     },
 ):
@@ -133,6 +141,7 @@ class _PodAnnotations(
     restarted: str = ""
     speech: str = ""
     warm: str = ""
+    image: str = ""
     in_place: str = ""
 
 
@@ -146,69 +155,24 @@ class _PodMeta(Identity):
     ownerReferences: tuple[OwnerRef, ...] | None = None
 
 
-class _Condition(SeenCondition):
-    lastTransitionTime: str | None = None
-
-
-class _Waiting(msgspec.Struct):
-    reason: str = ""
-    message: str = ""
-
-
-class _ContainerState(msgspec.Struct):
-    waiting: _Waiting | None = None
-    terminated: _Waiting | None = None
-
-
-class _ContainerStatus(msgspec.Struct):
+class _Container(msgspec.Struct):
     name: str = ""
-    restartCount: int = 0
-    started: bool | None = None
-    state: _ContainerState = msgspec.field(default_factory=_ContainerState)
-    lastState: _ContainerState = msgspec.field(default_factory=_ContainerState)
-
-    @property
-    def halt(self) -> str:
-        """Why it does not run, "" where it does or is about to."""
-        state = self.state.waiting or self.state.terminated
-        return state.reason if state is not None and state.reason not in _ORDINARY_WAITS else ""
-
-
-class _PodStatus(msgspec.Struct):
-    phase: str = ""
-    podIP: str = ""
-    conditions: list[_Condition] | None = None
-    containerStatuses: list[_ContainerStatus] | None = None
-    initContainerStatuses: list[_ContainerStatus] | None = None
+    image: str = ""
 
 
 class _PodSpec(msgspec.Struct):
     nodeName: str = ""
+    containers: list[_Container] | None = None
+    initContainers: list[_Container] | None = None
 
 
 class _PodObject(msgspec.Struct):
     metadata: _PodMeta
     spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
-    status: _PodStatus = msgspec.field(default_factory=_PodStatus)
+    status: PodStatus = msgspec.field(default_factory=PodStatus)
 
 
-_NEVER = _Condition()
 _decode_pod = msgspec.json.Decoder(_PodObject).decode
-# A scheduler's message lists what was wrong with each kind of node; its beginning is what a person reads.
-_PROBLEM_CHARS = 160
-# What the sidecar says has two names and memcached's words in it.
-_SAID_CHARS = 512
-# Then it tells of preemption.
-_NEXT_SENTENCE = ". "
-# What a container waits for in the ordinary course of starting is no problem.
-_ORDINARY_WAITS = ("", "ContainerCreating", "PodInitializing")
-# Of a container that needs one.
-_NO_SHELL: Final = (
-    "InvalidSpec: spec.warmRestart: must be false with an image that contains no sh, as memcached is run by it; use "
-    "another image, or set the field to false"
-)
-# The kubelet goes to and fro between the two, with each try: one name for both, or each turn would be a status write.
-_ONE_NAME = {"ErrImagePull": "ImagePullBackOff"}
 
 
 def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
@@ -225,9 +189,9 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
     # A StatefulSet takes over what one of its name left behind.
     left_behind = owner is None and labels.pod_name == meta.name
     of_stateful_set = owner is not None and owner.kind == "StatefulSet" and owner.name == labels.memcached_cr
-    readiness = next((each for each in status.conditions or () if each.type == "Ready"), _NEVER)
     # One that has waited for a node begins to start when it has one.
-    placed = next((each for each in status.conditions or () if each.type == "PodScheduled"), _NEVER)
+    readiness, placed = status.condition("Ready"), status.condition("PodScheduled")
+    own = status.memcached
     ordinal = _ordinal(meta.name, labels.memcached_cr) if of_stateful_set or left_behind else NO_ORDINAL
     return PodRecord(
         namespace=shared(meta.namespace),
@@ -238,22 +202,30 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         template_hash=shared(labels.template_hash if of_deployment else labels.revision_hash),
         active=meta.deletionTimestamp is None and status.phase not in ("Succeeded", "Failed"),
         ready=readiness.status == "True",
-        problem=_problem(status),
+        problem=problem_of(status),
         ordinal=ordinal,
         address=status.podIP,
         since_s=max(seconds_of(each.lastTransitionTime) for each in (readiness, placed))
         or seconds_of(meta.creationTimestamp),
-        restarts=next((each.restartCount for each in status.containerStatuses or () if each.name == CONTAINER), 0),
+        restarts=own.restartCount if own is not None else 0,
         rolls=shared(meta.annotations.rolls),
         memory=shared(meta.annotations.memory),
         restarted=shared(meta.annotations.restarted),
         speech=speech_of(meta.annotations.speech),
         warm=shared(meta.annotations.warm),
+        image=shared(meta.annotations.image),
+        rewritten=_is_rewritten(pod.spec, meta.annotations.image),
         in_place=meta.annotations.in_place,
-        down=_is_down(status, placed),
-        outdated=shared(next(filter(None, map(_outdated, _reloaders(status))), "")),
+        down=is_down(status),
+        waits="" if readiness.status == "True" else wait_of(status),
+        outdated=outdated_of(status),
         termination=_termination(pod),
     )
+
+
+def _is_rewritten(spec: _PodSpec, image: str) -> bool:
+    ours = (each for each in (*(spec.containers or ()), *(spec.initContainers or ())) if each.name in _OURS)
+    return bool(image) and any(each.image != image for each in ours)
 
 
 def _termination(pod: _PodObject) -> Termination | None:
@@ -276,53 +248,3 @@ def seconds_of(time: str | None) -> int:
 def _ordinal(pod: str, stateful_set: str) -> int:
     number = pod.removeprefix(f"{stateful_set}-")
     return int(number) if number.isascii() and number.isdigit() else NO_ORDINAL
-
-
-def _is_down(status: _PodStatus, placed: _Condition) -> bool:
-    own = next((each for each in status.containerStatuses or () if each.name == CONTAINER), None)
-    return bool(own and own.halt) or any(map(_waits_for, _reloaders(status))) or placed.status == "False"
-
-
-def _reloaders(status: _PodStatus) -> list[_ContainerStatus]:
-    """The operator's own sidecar, where there is one."""
-    return [each for each in status.initContainerStatuses or () if each.name == RELOADER]
-
-
-def _problem(status: _PodStatus) -> str:
-    # One that ended to tell something of a memcached that runs is about to be started again.
-    ours = [each for each in _reloaders(status) if not _outdated(each)]
-    for container in (*ours, *(status.containerStatuses or ())):
-        if container.name == RELOADER and (said := _waits_for(container)):
-            return shared(said)
-        if container.name == CONTAINER and _has_no_shell(container):
-            return _NO_SHELL
-        if halt := container.halt:
-            return shared(_ONE_NAME.get(halt, halt))
-    for condition in status.conditions or ():
-        if condition.type == "PodScheduled" and condition.status == "False":
-            message = condition.message.partition(_NEXT_SENTENCE)[0]
-            return shared(f"{condition.reason}: {message}"[:_PROBLEM_CHARS].rstrip(": "))
-    return ""
-
-
-def _has_no_shell(container: _ContainerStatus) -> bool:
-    """Whether its node could not start it for that, as its runtime says. Of one that runs, the last state is over."""
-    waits = container.state.waiting is not None
-    ended = (container.lastState.terminated if waits else container.state.terminated) or _Waiting()
-    return ended.reason == "StartError" and '"sh"' in ended.message
-
-
-def _said(reloader: _ContainerStatus) -> str:
-    """What the sidecar ended with last, "" where it has not ended."""
-    ended = reloader.state.terminated or reloader.lastState.terminated
-    return ended.message[:_SAID_CHARS].strip() if ended is not None else ""
-
-
-def _waits_for(reloader: _ContainerStatus) -> str:
-    """Why the sidecar does not let memcached start, "" where it does or has not said."""
-    return "" if reloader.started or _outdated(reloader) else _said(reloader)
-
-
-def _outdated(reloader: _ContainerStatus) -> str:
-    said = _said(reloader)
-    return said if said.startswith((AUTHORITY_REMOVED, RELOAD_FAILED)) else ""

@@ -11,6 +11,7 @@ from memcached_operator.api.names import RELOADER, Workload
 from memcached_operator.api.pod_template import find, keyed
 from memcached_operator.memcached.labels import (
     CONTAINER,
+    IMAGE_ANNOTATION,
     MEMORY_ANNOTATION,
     RESTART_ANNOTATION,
     RESTARTED_ANNOTATION,
@@ -101,7 +102,10 @@ _decode_spec = msgspec.json.Decoder(WorkloadSpec).decode
 # The Deployment's controller counts templates here.
 _REVISION_ANNOTATION = "deployment.kubernetes.io/revision"
 _FIRST_REVISION = "1"
-_OURS = (TEMPLATE_ANNOTATION, MEMORY_ANNOTATION, SPEECH_ANNOTATION, WARM_ANNOTATION, RESTART_ANNOTATION)
+_OURS = (
+    *(TEMPLATE_ANNOTATION, MEMORY_ANNOTATION, SPEECH_ANNOTATION, WARM_ANNOTATION),
+    *(IMAGE_ANNOTATION, RESTART_ANNOTATION),
+)
 
 
 def deployment_record(raw: msgspec.Raw | bytes) -> WorkloadRecord:

@@ -57,6 +57,7 @@ class FakeApi(FakeServer):
 
     Attributes:
         calls: requests in their order.
+        unserved: what discovery is answered with instead.
         refusals_of: for each verb and kind the answers that the next requests get instead.
     """
 
@@ -65,6 +66,7 @@ class FakeApi(FakeServer):
         self.objects = _ByKind(self.by_path)
         self.calls: list[Call] = []
         self.refusals_of: dict[tuple[str, str], list[KubeError]] = {}
+        self.unserved: KubeError | None = None
 
     def put(self, object_: Json) -> Json:
         """Store an object as another client would."""
@@ -80,6 +82,8 @@ class FakeApi(FakeServer):
     def refusal(self, sent: Sent) -> KubeError | None:
         """Note the request, and how it is to be refused."""
         path, subresource = sent.of
+        if path == "/api/v1":
+            return self.unserved
         plural = next(part for part in reversed(path.split("/")) if part in _KINDS)
         verb = _PATCHES[sent.content_type] if sent.method == "PATCH" else _VERBS[sent.method]
         if verb == "get" and sent.of_collection:

@@ -9,6 +9,7 @@ from memcached_operator.memcached.changing.rollout import Rollout
 from memcached_operator.memcached.state import Problem, Reason, Status
 from memcached_operator.memcached.workloads.pods import PodRecord
 from memcached_operator.memcached.workloads.records import WorkloadRecord
+from operator_runtime import Condition
 from tests.unit.memcached_operator.memcached.status_support import (
     DEPLOYING,
     EXCEEDED,
@@ -232,3 +233,11 @@ POLICY = 'pods "sessions-1" is forbidden: violates PodSecurity "restricted:lates
 )
 def test_it_is_degraded_by_what_is_in_the_way(status: Status, reason: str, message: str) -> None:
     assert said(status, "Degraded") == ("True", reason, message)
+
+
+@pytest.mark.parametrize(("was", "now"), [("Updating", "Updating"), ("Terminating", "Deploying"), ("Odd", "Deploying")])
+def test_a_reason_goes_on_where_it_is_one_of_a_rollout_and_not_where_another_client_wrote_it(
+    was: str, now: str
+) -> None:
+    last = Status(conditions=(Condition("Progressing", "True", was, "Somebody wrote this."),))
+    assert reported(look(3, pods(2), DEPLOYING, last=last), "Progressing") == ("True", now)

@@ -7,6 +7,7 @@ from contextlib import suppress
 import pytest
 
 from memcached_operator.memcached.asking.answers import Answer
+from memcached_operator.memcached.changing.in_place import LATE_AFTER_S
 from operator_runtime.client.errors import Forbidden, ServerError
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.running_servers import (
@@ -20,7 +21,7 @@ from tests.unit.memcached_operator.memcached.running_servers import (
     sent,
     stateful_set,
 )
-from tests.unit.memcached_operator.memcached.support import IMAGE, NAME
+from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE
 from tests.unit.memcached_operator.memcached.world import DELAY_S, World
 
 WRITE, CHANGE, SETTLE = "strategic_merge_patch StatefulSet", "strategic_merge_patch Pod", "merge_patch Pod"
@@ -87,6 +88,75 @@ async def test_containers_start_again_one_at_a_time_and_no_pod_ends() -> None:
     assert world.condition("Ready") == ("True", "AllServersReady")
     assert world.status["image"] == "memcached:2"
     assert [each for each in reasons(world) if each in ("Restarting", "Restarted")] == ["Restarting", "Restarted"] * 3
+
+
+MIRROR = "mirror.example.com/memcached:1"
+
+
+def mirror(world: World, *ordinals: int) -> None:
+    """Let these pods have another image than their template's, as where a webhook gave it to them."""
+    for ordinal in ordinals:
+        pod(world, ordinal)["spec"]["containers"][0]["image"] = MIRROR
+        world.api.put(pod(world, ordinal))
+
+
+async def test_a_pod_to_which_admission_gave_its_image_is_replaced_and_the_event_said_so() -> None:
+    world = await warm()
+    mirror(world, 0, 1, 2)
+    change(world, image="memcached:2")
+    assert await sent(world) == [WRITE, EVICT]
+    ((reason, note),) = costs(world)
+    assert reason == "RollingChange"
+    assert note.startswith(
+        "spec.image: 3 servers are replaced, one at a time, from the highest ordinal; each loses its"
+    )
+    assert "; the image of 3 was replaced when their pods were created, as by an admission webhook, " in note
+    assert "caches are kept" not in note
+    assert "Servers are replaced, one at a time" in world.message("Progressing")
+
+
+async def test_of_servers_of_which_some_have_the_image_of_their_template_these_keep_their_items() -> None:
+    world = await warm()
+    mirror(world, 1)
+    change(world, image="memcached:2")
+    assert await sent(world) == [WRITE, CHANGE]
+    ((reason, note),) = costs(world)
+    assert reason == "InPlaceChange"
+    assert "caches are kept" in note
+    assert "cannot be repeated in place: 1 server is replaced, and loses its keys. spec.image was" in note
+    restart(world, 2)
+    await sent(world)
+    world.clock.advance(PAUSE_S)
+    assert await sent(world) == [EVICT]
+
+
+async def test_a_restart_alone_leaves_each_image_as_it_is() -> None:
+    world = await warm()
+    mirror(world, 0, 1, 2)
+    memcached = world.api.objects["Memcached", NAMESPACE, NAME]
+    memcached["metadata"]["annotations"] = {"cache.example.com/restart": "monday"}
+    world.api.put(memcached)
+    assert await sent(world) == [WRITE, CHANGE]
+    assert [image(world, each) for each in range(3)] == [MIRROR] * 3
+    assert [reason for reason, _ in costs(world)] == ["InPlaceChange"]
+    restart(world, 2)
+    assert await sent(world) == [SETTLE]
+
+
+async def test_a_server_that_cannot_run_in_its_pod_after_going_back_is_replaced() -> None:
+    world = await warm()
+    change(world, image="memcached:wrong")
+    await sent(world)
+    (status,) = pod(world, 2)["status"]["containerStatuses"]
+    status["state"] = {"waiting": {"reason": "ImagePullBackOff", "message": "it is so"}}
+    get_ready(world, 2, ready=False)
+    await sent(world)
+    change(world)
+    assert await sent(world) == [WRITE, CHANGE]
+    assert image(world, 2) == IMAGE
+    world.clock.advance(LATE_AFTER_S)
+    assert await sent(world) == [EVICT]
+    assert world.condition("Ready") == ("True", "AllServersReady")
 
 
 async def test_a_new_leader_goes_on_where_the_former_one_was() -> None:

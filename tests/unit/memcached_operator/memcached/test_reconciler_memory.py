@@ -234,6 +234,62 @@ async def test_a_new_leader_that_reaches_no_server_or_may_not_read_pods_replaces
     assert len(named.told) == 3
 
 
+async def running(fields: dict[str, Any]) -> World:
+    """Three servers of that specification that have run for long, of an operator that asks servers."""
+    world = World(asked=True)
+    world.memcached(size=3, workload="StatefulSet", **fields)
+    await world.look()
+    control(world)
+    await world.settle()
+    world.clock.advance(3600)
+    await world.settle()
+    return world
+
+
+TLS = {"secretName": "a", "reload": "Restart"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"auth": {"secretName": "a"}, "tls": TLS}, "the servers require a password, and --server-credentials is off"),
+        (
+            {"tls": TLS | {"clientAuth": "Require"}},
+            "the servers require a client certificate, and --server-cred",
+        ),
+        ({}, "this cluster cannot resize pods in place (Kubernetes 1.33 and newer can)"),
+        ({}, "the operator cannot connect to the servers (no connection within 1 s)"),
+    ],
+)
+async def test_what_is_known_to_be_missing_is_announced_and_waited_for_by_nobody(
+    fields: dict[str, Any], why: str
+) -> None:
+    world = await running(fields)
+    assert world.answers is not None
+    if "resize" in why:
+        world.api.core = ("pods",)
+    elif "connect" in why:
+        for each in [*world.caches.pods.values()] * 2:
+            world.answers.hear(each, UNREACHABLE)
+    world.memcached(size=3, workload="StatefulSet", memory="128Mi", **fields)
+    assert await sent(world) == [WRITE, EVICT], "at the pace of a rollout, and without a try"
+    ((reason, note),) = costs(world)
+    assert reason == "RollingChange"
+    assert note.startswith("spec.memory: 3 servers are replaced, one at a time, from the highest ordinal; each loses")
+    assert f"; their memory cannot be changed while they run, as {why}" in note
+    assert "no key is lost" not in note
+    notes = [each.note for each in world.recorder.events if each.reason == "NotResized"]
+    assert [why in each for each in notes] == [True] * 3
+    assert world.told == []
+
+
+async def test_a_cluster_that_does_not_say_what_it_serves_is_tried(named: World) -> None:
+    named.api.unserved = Forbidden(403, "Forbidden", "no discovery")
+    more(named)
+    assert await sent(named) == [*RESIZES, WRITE]
+    assert [reason for reason, _ in costs(named)] == ["LiveChange"]
+
+
 async def test_memory_that_servers_are_told_of_is_announced_once_however_long_it_takes(named: World) -> None:
     named.untold = UNREACHABLE
     more(named)

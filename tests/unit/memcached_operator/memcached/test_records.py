@@ -343,7 +343,7 @@ def reloader(state: dict[str, Any], last: dict[str, Any] | None = None, *, start
     def edit(live: dict[str, Any]) -> None:
         waiting("PodInitializing")(live)
         status = {"name": "reloader", "state": state, "lastState": last or {}, "started": started}
-        live["status"]["initContainerStatuses"] = [{"name": "injected", "state": ended("no matter")}, status]
+        live["status"]["initContainerStatuses"] = [{"name": "injected", "state": COMPLETED}, status]
 
     return edit
 
@@ -353,6 +353,7 @@ def ended(message: str) -> dict[str, Any]:
 
 
 RUNNING: dict[str, Any] = {"running": {}}
+COMPLETED: dict[str, Any] = {"terminated": {"exitCode": 0, "reason": "Completed"}}
 BACK_OFF: dict[str, Any] = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}}
 SAID = "SecretNotFound: there is no Secret a with the key tls.crt"
 
@@ -387,9 +388,10 @@ PODS: list[tuple[Edit, Fields]] = [
     # A container that cannot start or has ended is a problem, and one that is starting is none.
     *((waiting(each), {"problem": each, "down": True}) for each in ("ImagePullBackOff", "CrashLoopBackOff")),
     (waiting("ErrImagePull"), {"problem": "ImagePullBackOff"}),
-    *((waiting(each), WELL) for each in ("ContainerCreating", "PodInitializing", "")),
+    # It has no keys, as it has never run.
+    *((waiting(each), {"problem": "", "down": True}) for each in ("ContainerCreating", "PodInitializing", "")),
     (in_state(terminated={"exitCode": 137, "reason": "OOMKilled"}), {"problem": "OOMKilled", "down": True}),
-    (proxy, {"problem": "ImagePullBackOff", "down": False}),
+    (proxy, {"problem": "ImagePullBackOff of the container proxy", "down": True}),
     # No node can take it.
     (unscheduled(NO_ROOM), {"problem": f"Unschedulable: {NO_ROOM}", "down": True}),
     (unscheduled(NO_ROOM + MORE), {"problem": f"Unschedulable: {NO_ROOM}".removesuffix(".")}),
@@ -401,8 +403,8 @@ PODS: list[tuple[Edit, Fields]] = [
     (reloader(ended("Other"), ended(SAID)), {"problem": "Other"}),
     (reloader(RUNNING, ended(SAID), started=True), {"problem": ""}),
     (reloader(RUNNING), {"problem": ""}),
-    (reloader(BACK_OFF, ended("")), {"problem": "CrashLoopBackOff"}),
-    (reloader({"waiting": {"reason": "ErrImagePull"}}), {"problem": "ImagePullBackOff"}),
+    (reloader(BACK_OFF, ended("")), {"problem": "CrashLoopBackOff of the container reloader"}),
+    (reloader({"waiting": {"reason": "ErrImagePull"}}), {"problem": "ImagePullBackOff of the container reloader"}),
 ]
 
 

@@ -90,6 +90,13 @@ async def test_an_object_is_read_live_and_typed(at: Fixture) -> None:
         await at.client.get(SHELLS, ObjectKey("ns", "b"))
 
 
+async def test_what_a_cluster_serves_of_a_kind_can_be_asked_before_it_is_tried(at: Fixture) -> None:
+    pods = plain("v1", "Pod", "pods")
+    assert await at.client.serves(pods, "resize")
+    at.server.core = ("pods", "pods/status")
+    assert not await at.client.serves(pods, "resize")
+
+
 async def test_an_object_of_a_cluster_scoped_kind_has_no_namespace_in_its_path(at: Fixture) -> None:
     at.server.store("/apis/example.com/v1/farms/f", {"metadata": {"name": "f"}})
     assert (await at.client.get(FARMS, ObjectKey("", "f"))).key == ObjectKey("", "f")

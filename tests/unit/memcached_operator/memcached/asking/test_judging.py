@@ -14,6 +14,9 @@ A, F, E, O, U = Verdict.ANSWERING, Verdict.FAILING, Verdict.EXHAUSTED, Verdict.O
 D = Verdict.DENIED
 WAS_GOOD = Condition("Serving", "True", "Answering", "All answer.")
 WAS_BAD = Condition("Serving", "False", "NotAnswering", "One does not.")
+UNREACHABLE = Condition("Serving", "Unknown", "Unreachable", "It is so.")
+LACKING = Condition("Serving", "Unknown", "CredentialsMissing", "It is so.")
+OVER = (judge(None, None), judge([], None))
 STRANGERS = Condition("Serving", "True", "Somebodys", "Somebody wrote this.")
 
 
@@ -29,13 +32,19 @@ JUDGED = [
     (servers(F, F, F, F, F), None, "False", "NotAnswering", "c-2 (no answer) and 2 more."),
     (servers(A, E), None, "False", "ConnectionsExhausted", "1 of 2 servers have reached spec.max"),
     (servers(F, E), None, "False", "NotAnswering", "turn connections away: c-1."),
-    (servers(O, O, U), WAS_GOOD, "Unknown", "NotAsked", "(no answer): the operator runs outside the pods' network"),
+    (servers(O, O, U), WAS_GOOD, "Unknown", "Unreachable", "(no answer): the operator runs outside the pods' network"),
     (servers(O, F), None, "False", "NotAnswering", "c-1"),
     # As long as not all is known, nothing new is said.
-    (servers(A, U), None, "Unknown", "NotAsked", "have not been asked yet"),
+    (servers(A, U), None, "Unknown", "NotAsked", "have not answered yet"),
     (servers(A, U), WAS_GOOD, "True", "Answering", "All answer."),
     (servers(A, U), WAS_BAD, "False", "NotAnswering", "One does not."),
-    (servers(A, U), STRANGERS, "Unknown", "NotAsked", "have not been asked yet"),
+    (servers(A, U), STRANGERS, "Unknown", "NotAsked", "have not answered yet"),
+    # Nor is taken back what keeps the operator from asking, and what no server tells of is over.
+    *((servers(U, U), each, "Unknown", each.reason, "It is so.") for each in (UNREACHABLE, LACKING)),
+    *(
+        (servers(A, U), each, "Unknown", "NotAsked", "have not answered yet")
+        for each in (judge(None, None), judge([], None))
+    ),
 ]
 
 
@@ -78,6 +87,7 @@ NEWER = Certificate("newer", NOW_S - DAY_S, NOW_S + 89 * DAY_S, NAMES)
 EXPIRED = Certificate("expired", NOW_S - 90 * DAY_S, NOW_S - DAY_S, NAMES)
 FOR_ONE = Certificate("for one", NOW_S - DAY_S, NOW_S + DAY_S, ("cache.shop.svc",))
 FOR_NONE = Certificate("for none", NOW_S - DAY_S, NOW_S + DAY_S)
+LACKS = "CredentialsMissing"
 WAS_STALE = Condition("Serving", "False", "CertificateStale", "One is late.")
 
 
@@ -102,9 +112,21 @@ WITH_CERTIFICATES = [
     (having((OLD, 9), (NEWER, 9)), WAS_STALE, "False", "CertificateStale", "c-0"),
     (having((NEWER, 9), (NEWER, 9)), WAS_STALE, "True", "Answering", "All"),
     (having((EXPIRED, 9e9), (OLD, 9e9), (NEWER, 900)), None, "False", "CertificateExpired", "c-0"),
-    (having((OLD, 9), verdict=D, why="it requires a login"), None, "Unknown", "NotAsked", "c-0 (it requires a login)."),
+    (
+        having((OLD, 9), verdict=D, why="it requires a login"),
+        None,
+        "Unknown",
+        "CredentialsMissing",
+        "c-0 (it requires a login).",
+    ),
     (having((FOR_ONE, 9)), None, "True", "Answering", "of c-0 lacks names that clients use: cache-0.cache.shop.svc."),
-    (having((FOR_NONE, 9), verdict=D), None, "Unknown", "NotAsked", "use: cache.shop.svc, cache-0.cache.shop.svc."),
+    (
+        having((FOR_NONE, 9), verdict=D),
+        None,
+        "Unknown",
+        "CredentialsMissing",
+        "use: cache.shop.svc, cache-0.cache.shop.svc.",
+    ),
 ]
 
 

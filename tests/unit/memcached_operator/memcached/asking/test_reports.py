@@ -60,6 +60,25 @@ async def test_good_answers_take_one_write_and_their_repetition_none(running: Wo
         assert await written(running) == []
 
 
+async def test_that_no_server_is_ready_is_over_when_some_are_whatever_their_first_answer(running: World) -> None:
+    running.pods(0, 2)
+    running.show()
+    await written(running)
+    assert running.message("Serving") == "No server is ready."
+    running.pods(2)
+    for (kind, *_), pod in [*running.api.objects.items()]:
+        if kind == "Pod":
+            pod["status"]["podIP"] = "127.64.0.1"
+            running.api.put(pod)
+    running.show()
+    hear(running, SILENT, 0, 1)
+    await written(running)
+    assert running.message("Serving") == "Some ready servers have not answered yet."
+    hear(running, answer(), 0, 1)
+    await written(running)
+    assert running.condition("Serving") == ("True", "Answering")
+
+
 async def test_a_server_that_does_not_answer_is_told_once_and_that_it_does_once(running: World) -> None:
     hear(running, answer(), 0, 1)
     await written(running)

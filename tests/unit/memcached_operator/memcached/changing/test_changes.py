@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from memcached_operator.api.names import InvalidSpec, Workload
-from memcached_operator.memcached.changing.changes import Change, Cost, changes
+from memcached_operator.memcached.changing.changes import Basis, Change, Cost, changes
+from memcached_operator.memcached.changing.live_means import Means
 from memcached_operator.memcached.spec import Spec, read_spec
 from memcached_operator.memcached.wanted import workload as desired
 from memcached_operator.memcached.wanted.beside import beside
@@ -24,8 +25,11 @@ def spec(fields: dict[str, Any]) -> Spec:
     return read_spec(json.dumps(fields).encode())
 
 
-def found(old: dict[str, Any], new: dict[str, Any]) -> tuple[Change, ...]:
-    return changes(spec(old), spec(new), IMAGE)
+BASIS = Basis(IMAGE)
+
+
+def found(old: dict[str, Any], new: dict[str, Any], basis: Basis = BASIS) -> tuple[Change, ...]:
+    return changes(spec(old), spec(new), basis)
 
 
 def costs(old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
@@ -242,9 +246,45 @@ def wanted(of: Spec) -> tuple[object, ...]:
     return (workload, *beside(OWNER, of, ()))
 
 
+CLOSED = {"tls": {"secretName": "a", "clientAuth": "Require"}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "means", "cost", "words"),
+    [
+        ({}, Means(credentials=False), "live", "and lose their keys, as on Kubernetes before 1.33"),
+        ({}, Means(credentials=False, resizes=True), "live", "and lose their keys"),
+        (
+            {},
+            Means(resizes=False),
+            "rolling",
+            "as this cluster cannot resize pods in place (Kubernetes 1.33 and",
+        ),
+        ({"auth": {"secretName": "a"}}, Means(credentials=True, resizes=True), "live", "no key is lost"),
+        (
+            {"auth": {"secretName": "a"}},
+            Means(credentials=False),
+            "rolling",
+            "; their memory cannot be changed while they run, as the servers require a password, and "
+            "--server-credentials is off",
+        ),
+        (CLOSED, Means(credentials=False), "rolling", "as the servers require a client certificate, and --server-cred"),
+        ({"tls": {"secretName": "a"}}, Means(credentials=False, resizes=True), "live", "no key is lost"),
+    ],
+)
+def test_memory_costs_a_rollout_where_what_it_takes_to_change_it_live_is_missing(
+    fields: dict[str, Any], means: Means, cost: str, words: str
+) -> None:
+    (change,) = found(STATEFUL_SET | fields, STATEFUL_SET | fields | {"memory": "128Mi"}, Basis(IMAGE, means=means))
+    assert change.cost.value == cost
+    assert words in change.words
+    (other,) = found(STATEFUL_SET | fields, STATEFUL_SET | fields | {"threads": 8}, Basis(IMAGE, means=means))
+    assert "memory" not in other.words, "what rolls anyway says nothing of it"
+
+
 @given(specs(), specs())
 def test_what_is_said_is_what_the_wanted_objects_say(old: Spec, new: Spec) -> None:
-    told = {change.cost for change in changes(old, new, IMAGE)}
+    told = {change.cost for change in changes(old, new, BASIS)}
     (rolls, memory), (rolled, tells) = (
         noted(desired.workload(each.workload, OWNER, 1, each.image or IMAGE, spec=each).spec.template)
         for each in (old, new)

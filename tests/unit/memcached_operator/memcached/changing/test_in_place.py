@@ -16,7 +16,7 @@ from tests.unit.memcached_operator.memcached.server_model import START
 from tests.unit.memcached_operator.memcached.support import NAME, OWNER
 
 NOW_S = int(START.timestamp())
-WARM = stateful_set(warm="fixed")
+WARM = stateful_set(warm="fixed", image="memcached:1")
 
 
 def warm(
@@ -32,6 +32,16 @@ def warm(
     noted = str(Asked(to, 3, int(NOW_S - since_s))) if to else ""
     found = server(ordinal, revision, **more)  # type: ignore[arg-type]
     return msgspec.structs.replace(found, warm="fixed", in_place=noted, restarts=3 + restarted)
+
+
+def mirrored(ordinal: int, *, image: str = "memcached:0") -> PodRecord:
+    """A server whose pod was made of that image, and got another one."""
+    return msgspec.structs.replace(warm(ordinal), image=image, rewritten=True)
+
+
+def back(revision: str = "b", *, since_s: float, problem: str = "ImagePullBackOff") -> PodRecord:
+    """The last server, which is to come to the present template, and is not ready since it was told so."""
+    return warm(2, revision, to="new", since_s=since_s, ready=False, for_s=5, problem=problem)
 
 
 def asked(*pods: PodRecord, spec: Spec = SPEC, workload: WorkloadRecord = WARM) -> Rollout:
@@ -82,6 +92,16 @@ EVICTS_2 = (f"{NAME}-2", None, None)
         # What is not in place.
         ([warm(0), warm(1), msgspec.structs.replace(warm(2), warm="other")], EVICTS_2),
         ([server(0), server(1), server(2)], EVICTS_2),
+        # Admission gave it another image as it was created, and would not as it is changed.
+        ([warm(0), warm(1), mirrored(2)], EVICTS_2),
+        ([warm(0), warm(1), mirrored(2, image="memcached:1")], CHANGES_2),
+        # It was given back what it ran before, and cannot run that in its pod: its time for it is over.
+        ([warm(0, "b"), warm(1, "b"), back(since_s=LATE_AFTER_S - 1)], NOTHING),
+        ([warm(0, "b"), warm(1, "b"), back(since_s=LATE_AFTER_S)], EVICTS_2),
+        ([warm(0, "b"), warm(1, "b"), back(since_s=LATE_AFTER_S, problem="CrashLoopBackOff")], EVICTS_2),
+        # Not ready, it may have its items; what is new to it stops the rollout.
+        ([warm(0, "b"), warm(1, "b"), back(since_s=LATE_AFTER_S, problem="")], NOTHING),
+        ([warm(0), warm(1), back("a", since_s=LATE_AFTER_S)], NOTHING),
     ],
 )
 def test_one_server_at_a_time_is_changed_in_place(pods: list[PodRecord], what: tuple[str | None, ...]) -> None:
@@ -137,13 +157,26 @@ def test_a_server_that_is_to_start_again_is_looked_at_when_it_is_late(other: Pod
 def test_a_pod_gets_the_image_of_the_template_in_all_containers_that_run_it() -> None:
     spec = Spec(workload="StatefulSet", warmRestart=True, tls=Tls("cache-tls"))
     wanted = wanted_workload("StatefulSet", OWNER, 3, "memcached:2", None, spec, restart="monday")
-    annotations = {"cache.example.com/in-place": f"new 3 {NOW_S}", "cache.example.com/restart": "monday"}
+    annotations = {
+        "cache.example.com/in-place": f"new 3 {NOW_S}",
+        "cache.example.com/restart": "monday",
+        "cache.example.com/image": "memcached:2",
+    }
     assert change(warm(2), WARM, wanted, NOW_S + 0.5) == {
         "metadata": {"resourceVersion": "1", "annotations": annotations},
         "spec": {
             "containers": [{"name": "memcached", "image": "memcached:2"}],
             "initContainers": [{"name": "reloader", "image": "memcached:2"}],
         },
+    }
+
+
+def test_a_restart_alone_touches_no_image() -> None:
+    spec = Spec(workload="StatefulSet", warmRestart=True, tls=Tls("cache-tls"))
+    wanted = wanted_workload("StatefulSet", OWNER, 3, "memcached:1", None, spec, restart="monday")
+    annotations = {"cache.example.com/in-place": f"new 3 {NOW_S}", "cache.example.com/restart": "monday"}
+    assert change(mirrored(2, image="memcached:1"), WARM, wanted, NOW_S) == {
+        "metadata": {"resourceVersion": "1", "annotations": annotations}
     }
 
 

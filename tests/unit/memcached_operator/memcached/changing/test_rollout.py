@@ -139,6 +139,13 @@ def test_what_never_got_ready_is_replaced_first_and_waits_for_nobody() -> None:
     assert evicted(ask(server(0), server(1), pending)) == f"{NAME}-2"
 
 
+def test_one_whose_memcached_never_ran_has_no_keys_whatever_keeps_it_from_that() -> None:
+    back = stateful_set(revision="a", rolls="old")
+    for problem in ("ImagePullBackOff of the container fetch", "", "ContainerCreating: its volumes"):
+        bad = msgspec.structs.replace(server(2, "bad", ready=False, for_s=1, problem=problem), down=True)
+        assert evicted(ask(server(0, for_s=1), server(1), bad, workload=back)) == f"{NAME}-2"
+
+
 def test_a_stale_server_that_was_ready_a_moment_ago_is_waited_for() -> None:
     assert evicted(ask(server(0), server(1), server(2, ready=False, for_s=10))) is None
     assert evicted(ask(server(0), server(1), server(2, ready=False, for_s=STUCK_AFTER_S))) == f"{NAME}-2"

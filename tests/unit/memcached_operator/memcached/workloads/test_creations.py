@@ -1,4 +1,4 @@
-"""What the events of a StatefulSet say of pods that are not made."""
+"""What events say of pods that are not made, or do not start."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from memcached_operator.memcached.workloads.creations import Creation, creation, why_not_made
+from memcached_operator.memcached.workloads.creations import Creation, creation, why_not_made, why_not_mounted
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
 
 TIMES = [
@@ -42,6 +42,27 @@ def test_the_newest_event_of_the_first_server_of_which_one_tells_counts() -> Non
 def test_older_releases_write_it_in_lower_case() -> None:
     event = told(2, verb="create")
     assert why_not_made([event], NAME, [2]) == event.message
+
+
+@pytest.mark.parametrize(
+    ("reasons", "why"),
+    [
+        ([], ""),
+        (["FailedMount"], "FailedMount: it is so"),
+        (["FailedAttachVolume"], "FailedAttachVolume: it is so"),
+        (["FailedMount", "Pulling"], ""),
+        (["Pulled", "FailedMount"], "FailedMount: it is so"),
+        # The scheduler has another clock.
+        (["FailedMount", "Scheduled"], "FailedMount: it is so"),
+        (["Scheduled"], ""),
+    ],
+)
+def test_why_volumes_are_not_mounted_is_what_the_node_said_last(reasons: list[str], why: str) -> None:
+    events = [
+        Creation(NAMESPACE, "a", "u", "1", reason, "it is so\nand more", at_s) for at_s, reason in enumerate(reasons)
+    ]
+    assert why_not_mounted(events) == why
+    assert len(why_not_mounted([Creation(NAMESPACE, "a", "u", "1", "FailedMount", "x" * 9999, 1)])) == 300
 
 
 def test_of_a_server_that_was_made_since_nothing_is_told() -> None:

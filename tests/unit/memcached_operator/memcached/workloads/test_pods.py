@@ -82,6 +82,25 @@ def test_an_image_without_the_shell_that_runs_memcached_is_named_by_the_field_th
     assert pod.down
 
 
+@pytest.mark.parametrize(
+    ("images", "rewritten"),
+    [
+        ({"memcached": "memcached:1", "reloader": "memcached:1", "exporter": "exporter"}, False),
+        ({"memcached": "mirror/memcached:1", "reloader": "memcached:1"}, True),
+        ({"memcached": "memcached:1", "reloader": "mirror/memcached:1"}, True),
+    ],
+)
+def test_a_pod_to_which_admission_gave_another_image_is_known_by_what_its_template_noted(
+    images: dict[str, str], *, rewritten: bool
+) -> None:
+    def made(live: dict[str, Any]) -> None:
+        containers = [{"name": name, "image": image} for name, image in images.items()]
+        live["spec"] = {"containers": containers[:1] + containers[2:], "initContainers": containers[1:2]}
+        live["metadata"]["annotations"]["cache.example.com/image"] = "memcached:1"
+
+    assert (named(0, made).image, named(0, made).rewritten) == ("memcached:1", rewritten)
+
+
 def test_a_server_that_runs_with_another_image_since_has_no_such_problem() -> None:
     container = {"name": "memcached", "state": {"running": {}}, "lastState": ENDED}
     assert named(0, lambda live: live["status"].update(containerStatuses=[container])).problem == ""

@@ -1,0 +1,113 @@
+"""What nodes say of servers that are not ready, and by which clock, through the reconciler."""
+
+from __future__ import annotations
+
+import pytest
+
+from memcached_operator.memcached.changing.missing import LOOK_AFTER_S
+from memcached_operator.memcached.changing.rollout import STUCK_AFTER_S
+from memcached_operator.memcached.changing.sightings import WAIT_S
+from operator_runtime.client.errors import Forbidden
+from tests.unit.memcached_operator.memcached.running_servers import EVICT, PAUSE_S, get_ready, pod, rfc3339, sent
+from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
+from tests.unit.memcached_operator.memcached.world import World
+
+AHEAD_S = 900
+
+
+async def test_nodes_whose_clocks_are_ahead_hold_no_rollout_and_are_told(named: World) -> None:
+    for ordinal in range(3):
+        pod(named, ordinal)["status"]["conditions"][0]["lastTransitionTime"] = rfc3339(named, in_s=AHEAD_S)
+        named.api.put(pod(named, ordinal))
+    named.memcached(size=3, workload="StatefulSet", image="memcached:2")
+    assert EVICT not in await sent(named), "they may have been ready for no longer than that was seen"
+    words = f"The clock of the node of {NAME}-0 is ahead of the operator's"
+    assert words in named.message("Progressing")
+    assert words in named.message("Ready")
+    named.clock.advance(PAUSE_S)
+    assert EVICT in await sent(named)
+    named.clock.advance(AHEAD_S)
+    await sent(named)
+    assert words not in named.message("Progressing")
+
+
+@pytest.mark.parametrize("reason", ["ImagePullBackOff", "CrashLoopBackOff"])
+async def test_an_init_container_that_fails_is_named_and_the_corrected_specification_is_taken_at_once(
+    named: World, reason: str
+) -> None:
+    inits = {"spec": {"initContainers": [{"name": "fetch", "image": "wrong"}]}}
+    named.memcached(size=3, workload="StatefulSet", podTemplate=inits)
+    assert EVICT in await sent(named)
+    status = pod(named, 2)["status"]
+    status["containerStatuses"][0]["state"] = {"waiting": {"reason": "PodInitializing"}}
+    status["initContainerStatuses"] = [{"name": "fetch", "state": {"waiting": {"reason": reason}}}]
+    get_ready(named, 2, ready=False)
+    assert EVICT not in await sent(named)
+    told = f"{reason} of the container fetch"
+    assert named.message("Available") == f"2 of 3 servers are ready: 1 with {told}"
+    assert named.condition("Degraded") == ("True", "RolloutStuck")
+    assert f"The new server {NAME}-2 is not ready ({told}), so the other 2" in named.message("Degraded")
+    named.memcached(size=3, workload="StatefulSet")
+    assert EVICT in await sent(named)
+    assert named.condition("Degraded") == ("False", "AsExpected")
+
+
+async def unmounted(world: World) -> None:
+    """A new server is made whose volumes are not mounted."""
+    world.memcached(size=3, workload="StatefulSet", podTemplate={"spec": {"dnsPolicy": "Default"}})
+    await sent(world)
+    get_ready(world, 2, ready=False)
+    status = pod(world, 2)["status"]
+    status["containerStatuses"][0]["state"] = {"waiting": {"reason": "ContainerCreating"}}
+    status["conditions"].append({"type": "PodScheduled", "status": "True"})
+    status["conditions"].append({"type": "PodReadyToStartContainers", "status": "False"})
+    world.api.put(pod(world, 2))
+    await sent(world)
+    assert world.message("Available") == "2 of 3 servers are ready."
+
+
+NO_SECRET = 'MountVolume.SetUp failed for volume "config" : secret "nope" not found'
+
+
+async def test_why_a_volume_cannot_be_mounted_is_told_in_the_words_of_the_pods_event(named: World) -> None:
+    await unmounted(named)
+    event = {
+        "kind": "Event",
+        "metadata": {"name": "mount", "namespace": NAMESPACE},
+        "involvedObject": {"kind": "Pod", "uid": pod(named, 2)["metadata"]["uid"]},
+        "reason": "FailedMount",
+        "message": NO_SECRET,
+        "lastTimestamp": rfc3339(named),
+    }
+    named.api.put(event)
+    named.show()
+    result = await named.reconcile()
+    assert result.requeue_after_s == pytest.approx(LOOK_AFTER_S, abs=2), "without an event"
+    assert "list Event" not in named.api.verbs()
+    await named.reconcile(after_s=LOOK_AFTER_S)
+    assert "list Event" in named.api.verbs()
+    await sent(named)
+    assert named.message("Available") == f"2 of 3 servers are ready: 1 with FailedMount: {NO_SECRET}"
+    assert named.condition("Degraded") == ("True", "RolloutStuck")
+    assert NO_SECRET in named.message("Degraded")
+    assert "list Event" not in named.api.verbs(), "once in a while"
+    named.memcached(size=3, workload="StatefulSet")
+    assert EVICT in await sent(named)
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_a_volume_that_cannot_be_mounted_is_told_once_it_takes_long(named: World, *, allowed: bool) -> None:
+    if not allowed:
+        named.api.refuse("list", "Event", *[Forbidden(403, "Forbidden", "no right")] * 9)
+    await unmounted(named)
+    named.clock.advance(WAIT_S)
+    await sent(named)
+    words = "ContainerCreating: its volumes or its network are not ready, as where a volume's Secret or ConfigMap does "
+    assert words in named.message("Available")
+    assert named.condition("Degraded") == ("False", "AsExpected")
+    named.clock.advance(STUCK_AFTER_S - WAIT_S)
+    await sent(named)
+    assert named.condition("Degraded") == ("True", "RolloutStuck")
+    assert words in named.message("Degraded")
+    named.memcached(size=3, workload="StatefulSet")
+    assert EVICT in await sent(named)
