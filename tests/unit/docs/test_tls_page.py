@@ -54,6 +54,6 @@ def test_the_client_of_the_page_logs_in_with_each_connection_and_another_one_is_
 
 
 def test_the_login_by_hand_says_how_long_it_is() -> None:
-    found = re.search(r"set login 0 0 (\d+)\n +(.*)\n +STORED", PAGE)
+    found = re.search(r"set login 0 0 (\d+)\n(.*)\nSTORED", PAGE)
     assert found is not None
     assert int(found[1]) == len(found[2])
