@@ -356,12 +356,12 @@ def test_a_ca_that_is_taken_out_lets_no_client_in_once_its_server_is_replaced(sc
 def test_a_server_of_another_user_takes_its_renewed_passwords_and_one_that_may_not_be_told_is_named(
     scene: Scene,
 ) -> None:
-    name, kubectl = "owned", scene.kubectl
+    kubectl = scene.kubectl
 
     def give(login: Login) -> None:
         kubectl.apply(secret("owned-passwords", {"password-file": f"{login.line}\n".encode()}))
 
-    def run(server: int, sidecar: int | None = None) -> str:
+    def run(name: str, server: int, sidecar: int | None = None) -> str:
         users = {"memcached": ("containers", server), "reloader": ("initContainers", sidecar)}
         lists = {
             field: [{"name": container, "securityContext": {"runAsUser": user}}]
@@ -370,7 +370,6 @@ def test_a_server_of_another_user_takes_its_renewed_passwords_and_one_that_may_n
         }
         auth = {"secretName": "owned-passwords"}
         kubectl.apply(memcached(name, 1, auth=auth, rollout={"pauseSeconds": 0}, podTemplate={"spec": lists}))
-        _condition(kubectl, name, "Progressing", lambda each: each["reason"] == "Complete")
         kubectl.wait(f"mc/{name}", "condition=Ready")
         (found,) = _pods(kubectl, name)
         return str(found["status"]["podIP"])
@@ -381,14 +380,14 @@ def test_a_server_of_another_user_takes_its_renewed_passwords_and_one_that_may_n
             return answer(connection, login.command) == b"STORED\r\n"
 
     give(OLD)
-    address = run(1000)
+    address = run("owned", 1000)
     give(NEW)
     eventually(lambda: logs_in(address, NEW), bool, deadline_s=SYNCED_WITHIN_S)
     assert not logs_in(address, OLD)
-    address = run(1000, 1001)
+    address = run("apart", 1000, 1001)
     give(OLD)
-    found = _condition(kubectl, name, "Degraded", lambda each: each["reason"] == "ReloadFailed", sync=True)
-    assert found["message"].startswith(f"{name}-")
+    found = _condition(kubectl, "apart", "Degraded", lambda each: each["reason"] == "ReloadFailed", sync=True)
+    assert found["message"].startswith("apart-")
     assert logs_in(address, NEW), "which is what is told"
 
 
