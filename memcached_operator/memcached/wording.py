@@ -67,17 +67,16 @@ def announced(
     found = differing(wanted, held)
     servers, paths = min(live.replicas, spec.size), [each.path for each in found]
     until = f"after the servers of {after}" if after is not None else ""
-    mirrored = sum(needs_admission(pod, wanted.image) for pod in pods)
-    if rolls and are_alike(wanted.template, held.template) and mirrored < max(len(pods), 1):
-        cost, reason = "in-place", "InPlaceChange"
-        words = in_place(spec, servers, until) + (of_mirrored(mirrored) if mirrored else "")
+    alike = are_alike(wanted.template, held.template)
+    mirrored = sum(needs_admission(pod, wanted.image) for pod in pods) if alike else 0
+    if rolls and alike and not (mirrored and mirrored == len(pods)):
+        cost, reason, words = "in-place", "InPlaceChange", in_place(spec, servers, until)
     elif rolls or why_not:
-        cost, reason = "rolling", "RollingChange"
-        words = rolling(spec, servers, until) + (instead_of_live(why_not) if why_not else "")
-        words += of_mirrored(mirrored) if mirrored and are_alike(wanted.template, held.template) else ""
+        cost, reason, words = "rolling", "RollingChange", rolling(spec, servers, until)
     else:
         cost, reason = "live", "LiveChange"
         words = live_memory(noted(held.template)[1], noted(wanted.template)[1], servers)
+    words += (instead_of_live(why_not) if why_not else "") + (of_mirrored(mirrored) if mirrored else "")
     named = ", ".join(paths) or "the pods' template"
     whose = "" if asked else "the operator's own defaults have changed: "
     line = f"{whose}{named}: {words}"
