@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
@@ -21,6 +22,9 @@ from memcached_operator.memcached.refusals import refusal_reason
 from memcached_operator.memcached.state import DISCOURAGED, SERVING, Drain, Reason, Status
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import Condition, rfc3339, set_conditions
+
+# Of a rollout, whose reason stays until its end. Any client may have written another.
+_UNDER_WAY: Final = (Reason.DEPLOYING, Reason.SCALING, Reason.UPDATING)
 
 
 def status_of(observed: Observation, last: Status, now: str) -> Status:
@@ -209,7 +213,7 @@ def _progressing(observed: Observation, last: Status, until: str) -> Condition:
     draining = observed.servers is not None and bool(observed.servers.draining)
     if draining:
         reason = Reason.SCALING
-    elif before is not None and before.status == "True" and before.reason != Reason.MIGRATING:
+    elif before is not None and before.status == "True" and before.reason in _UNDER_WAY:
         reason = Reason(before.reason)
     elif observed.unwritten:
         reason = Reason.UPDATING if workload.replicas == size else Reason.SCALING

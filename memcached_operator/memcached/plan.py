@@ -15,7 +15,7 @@ last one was.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 import msgspec
@@ -30,6 +30,8 @@ from operator_runtime import ObjectKey, rfc3339
 
 OTHER: Final[Mapping[Workload, Workload]] = {"Deployment": "StatefulSet", "StatefulSet": "Deployment"}
 """The workload that a Memcached moves from, by the one that it moves to."""
+# Of any ordinal: another client may have written the list.
+_MOST_DIGITS: Final = 10
 
 
 class Servers(NamedTuple):
@@ -179,7 +181,7 @@ def _listed_ordinals(last: Status) -> set[int]:
     if last.workload != "StatefulSet":
         return set()
     numbers = (each.partition(".")[0].rpartition("-")[2] for each in last.serverList or ())
-    return {int(each) for each in numbers if each.isascii() and each.isdigit()}
+    return {int(each) for each in numbers if each.isascii() and each.isdigit() and len(each) <= _MOST_DIGITS}
 
 
 def _of_stateful_set(last: Status) -> list[Drain]:
@@ -242,9 +244,9 @@ def drained_at(drain: Drain, drain_s: int) -> datetime | None:
     """When these servers have drained; None where another client wrote since when they do, and not as a time."""
     try:
         since = datetime.fromisoformat(drain.startTime)
-    except ValueError:
+        return since.astimezone(UTC) + timedelta(seconds=drain_s) if since.tzinfo is not None else None
+    except (ValueError, OverflowError):
         return None
-    return since + timedelta(seconds=drain_s) if since.tzinfo is not None else None
 
 
 def _left_s(drain: Drain, spec: Spec, now: datetime) -> float:

@@ -271,9 +271,7 @@ class Keeper(Generic[O, W, P]):
             plainly = plain(resource.api_version, resource.kind, resource.plural, namespaced=resource.namespaced)
             body = (await self._client.get(plainly, key_of(live))).body
         write = self._client.strategic_patch if is_strategic(resource) else self._client.patch
-        # Where a new entry of a list is to stand follows from the whole.
-        whole = self._rules.body(wanted) if any(each.live is None for each in found) else None
-        sent = patch_of(found, resource, body, whole)
+        sent = patch_of(found, resource, body, self._rules.body(wanted))
         return await write(self._kind, live, sent, strict=True)
 
     async def _delete(

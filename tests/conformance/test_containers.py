@@ -130,6 +130,4 @@ def test_a_volume_has_one_source(api: Api) -> None:
     volumes = [{"name": "a", "emptyDir": {}, "configMap": {"name": "c"}}]
     answer = create(api, {}, volumes=volumes).expect(422, "Invalid")
     causes = [(each["message"], each["field"]) for each in answer["details"]["causes"]]
-    assert causes == [
-        ("Forbidden: may not specify more than 1 volume type", "spec.template.spec.volumes[0].configMap")
-    ]
+    assert causes == [("Forbidden: may not specify more than 1 volume type", "spec.template.spec.volumes[0].configMap")]

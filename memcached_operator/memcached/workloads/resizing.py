@@ -14,6 +14,10 @@ from memcached_operator.memcached.wanted.workload_types import Resources
 from operator_runtime import shared
 
 
+# More than any server has: what is larger another client wrote.
+_MOST_MIB: Final = 2**40
+
+
 class Memory(NamedTuple):
     """What `labels.MEMORY_ANNOTATION` says.
 
@@ -31,9 +35,10 @@ def memory_of(annotation: str) -> Memory | None:
     """What such an annotation says, None where it is none of ours."""
     try:
         items, request, limit = annotation.split(",")
-        return Memory(mebibytes(items), request, limit)
+        mib = mebibytes(items)
     except ValueError:
         return None
+    return Memory(mib, request, limit) if mib <= _MOST_MIB else None
 
 
 class Step(Enum):
