@@ -29,8 +29,8 @@ _OF_A_TYPE: Final = {
     **dict.fromkeys(("strategy", "updateStrategy"), ("RollingUpdate", "rollingUpdate")),
     **dict.fromkeys(("appArmorProfile", "seccompProfile"), ("Localhost", "localhostProfile")),
 }
-# What the API server fills in by another field; k8s.io/kubernetes/pkg/apis/*/*/defaults.go and conversion.go. An account
-# has two names, of which the older one counts where the other is missing.
+# What the API server fills in by another field; k8s.io/kubernetes/pkg/apis/*/*/defaults.go and conversion.go. An
+# account has two names, of which the older one counts where the other is missing.
 _FILLED_IN: Final = {
     **{(each, "image"): "imagePullPolicy" for each in ("containers", "initContainers", "ephemeralContainers")},
     ("spec", "egress"): "policyTypes",

@@ -1,7 +1,7 @@
 """Pure: which objects another client writes against us in a loop, and how rarely their owner is looked at then.
 
-Drift is put right at once. Of a loop, that would make a write for each write of the other client, for ever. So an object
-that needs its `REPAIRS`th repair within `WINDOW_S` is contested, until it is left alone for `WINDOW_S`.
+Drift is put right at once. Of a loop, that would make a write for each write of the other client, for ever. So an
+object that needs its `REPAIRS`th repair within `WINDOW_S` is contested, until it is left alone for `WINDOW_S`.
 
 The owner of a contested object is looked at once in `LOOK_S`. Such a look makes one write at most, a repair of an owned
 object or of the owner's status, and two looks in a row never both repair an owned object, so that neither keeps the
@@ -166,7 +166,7 @@ class Contention:
         return False
 
     def wrote(self, key: ObjectKey) -> None:
-        """This look made a write that is no repair, such as an object in place of one that was deleted to be replaced."""
+        """This look made a write that is no repair, such as an object in place of one that was replaced."""
         if (loop := self._loops.find(key)) is not None:
             loop.wrote = True
 

@@ -38,7 +38,7 @@ def is_strategic(resource: Resource) -> bool:
 
 
 def needs_live(found: Iterable[Difference], resource: Resource) -> bool:
-    """Whether the patch has something as a whole that others may add to, so that `patch_of` must be given the object."""
+    """Whether the patch has something as a whole that others may add to, so that `patch_of` is to have the object."""
     return any(_whole(each.steps, resource) is not None for each in found)
 
 
@@ -70,8 +70,8 @@ def patch_of(
     if strategic:
         for each in sent:
             _put_beside(patch, each, wanted or {})
-        for each in sent if wanted is not None else ():
-            _order(patch, each, wanted)
+        for each in sent:
+            _order(patch, each, wanted or {})
     for steps, inside in wholes.items():
         body = copy.deepcopy(dict(live or {}))
         for each in inside:

@@ -14,10 +14,6 @@ from memcached_operator.memcached.wanted.workload_types import Resources
 from operator_runtime import shared
 
 
-# More than any server has: what is larger another client wrote.
-_MOST_MIB: Final = 2**40
-
-
 class Memory(NamedTuple):
     """What `labels.MEMORY_ANNOTATION` says.
 
@@ -128,6 +124,8 @@ class _Pod(msgspec.Struct):
 
 _decode = msgspec.json.Decoder(_Pod).decode
 _NONE: Final = Resources()
+# More than any server has: what is larger another client wrote.
+_MOST_MIB: Final = 2**40
 
 
 def resizable(raw: msgspec.Raw | bytes) -> Resizable:

@@ -1,7 +1,7 @@
-"""A model of what an API server makes of a strategic merge patch of one of its own kinds, of its defaults and refusals.
+"""A model of what an API server makes of a strategic merge patch of its own kinds, of its defaults and refusals.
 
-It is written after Kubernetes' Go types and code (`patchStrategy` and `patchMergeKey` in k8s.io/api, k8s.io/apimachinery
-`strategicpatch`, `defaults.go` and `validation.go` of each group), and shares nothing with the runtime or the simulator.
+It is written after Kubernetes' Go types and code (`patchStrategy` and `patchMergeKey` in k8s.io/api, `strategicpatch`
+in k8s.io/apimachinery, `defaults.go` and `validation.go` of each group), and shares nothing with runtime or simulator.
 """
 
 from __future__ import annotations

@@ -40,8 +40,13 @@ def some(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
 
 def listed(key: str, keys: str, *fields: st.SearchStrategy[Json]) -> st.SearchStrategy[list[Json]]:
     """A list of none, some or all of the entries with these keys."""
-    entries = [st.one_of(*fields).map(lambda each, name=name: {key: name, **each}) for name in keys]
-    return st.tuples(*(st.none() | each for each in entries)).map(lambda some_: [each for each in some_ if each])
+    entries = [st.none() | st.one_of(*fields).map(lambda each, at=at: {key: at, **each}) for at in keys]  # type: ignore[misc]
+    return st.tuples(*entries).map(lambda found: [each for each in found if each])
+
+
+def both(one: st.SearchStrategy[Json], other: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
+    """An object with the fields of both."""
+    return st.tuples(one, other).map(lambda each: each[0] | each[1])
 
 
 def just(**value: Any) -> st.SearchStrategy[Json]:
@@ -50,9 +55,7 @@ def just(**value: Any) -> st.SearchStrategy[Json]:
 
 TEXTS = st.dictionaries(st.sampled_from("ab"), st.sampled_from("12"))
 HANDLERS = (just(exec={"command": ["a"]}), just(httpGet={"port": 80}), just(tcpSocket={"port": 80}))
-PROBES = st.tuples(st.one_of(*HANDLERS, just(grpc={"port": 1})), some(periodSeconds=st.sampled_from([5, 10]))).map(
-    lambda both: both[0] | both[1]
-)
+PROBES = both(st.one_of(*HANDLERS, just(grpc={"port": 1})), some(periodSeconds=st.sampled_from([5, 10])))
 VARIABLES = listed(
     "name",
     "AB",
@@ -116,7 +119,7 @@ SPECS: dict[str, st.SearchStrategy[Any]] = {
         },
         optional={"replicas": st.integers(0, 3), "strategy": STRATEGIES},
     ),
-    "PodDisruptionBudget": st.tuples(
+    "PodDisruptionBudget": both(
         some(
             selector=st.sampled_from(
                 [
@@ -127,8 +130,8 @@ SPECS: dict[str, st.SearchStrategy[Any]] = {
                 ]
             )
         ),
-        st.sampled_from([{}, {"maxUnavailable": 1}, {"minAvailable": 1}, {"maxUnavailable": "25%"}]),
-    ).map(lambda both: both[0] | both[1]),
+        st.one_of(just(), just(maxUnavailable=1), just(minAvailable=1), just(maxUnavailable="25%")),
+    ),
     "NetworkPolicy": some(
         podSelector=st.just(SELECTED),
         egress=st.sampled_from([[{"to": []}], [{}]]),
