@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -116,6 +116,10 @@ class Owners(Generic[O]):
         """`delay_s`, and after it `wait_s`: seconds for which a controller leaves a key alone."""
         return lambda key: delay_s(key) or self.wait_s(key)
 
+    def may_repair(self, owner: O, kind: Kind[Any], at: ObjectKey) -> bool:
+        """Whether an object that needs it may be put right in this look; see `Contention.may_repair`."""
+        return self.contention.may_repair(key_of(owner), _object(kind, at))
+
     @asynccontextmanager
     async def repair(
         self,
@@ -141,7 +145,7 @@ class Owners(Generic[O]):
                 wrote it meanwhile.
         """
         key, name, who = key_of(owner), kind.resource.kind, _ANOTHER
-        of = None if status else (name, at)
+        of = None if status else _object(kind, at)
         # Once this is written, the managedFields name no other client.
         if fields and self.contention.is_last(key, owner.generation, of, wish):
             who = await self._other_manager(kind, at, fields)
@@ -217,3 +221,8 @@ class Owners(Generic[O]):
             return f'{_ANOTHER} that calls itself "{ours}" (does a second operator run?)'
         latest = next((each.manager for each in writers.latest(fields[0]) if each.manager != ours), None)
         return f'{_ANOTHER} (the last one to write the object is "{latest}")' if latest else _ANOTHER
+
+
+def _object(kind: Kind[Any], at: ObjectKey) -> Hashable:
+    """By what an object is known among those of one owner."""
+    return kind.resource.kind, at
