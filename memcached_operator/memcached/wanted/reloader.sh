@@ -219,6 +219,9 @@ while sleep "$every_s"; do
         fi
     fi
     [ -z "$problem" ] || continue
+    # Before a server is told: whichever container comes after this one knows what it trusts, and never only half of it.
+    echo "$trusted" >"$state/trusted.new" && mv "$state/trusted.new" "$state/trusted"
+    echo "$running" >"$state/running"
     if [ -n "$due" ] && [ -n "$running" ]; then
         if ! hang_up "$running"; then
             tell "ReloadFailed: memcached keeps what the Secrets had before, as the container reloader may not signal \
@@ -228,8 +231,6 @@ it: both must run as the same user"
         due=
         echo "The Secrets changed: memcached reloads them."
     fi
-    echo "$running" >"$state/running"
-    echo "$trusted" >"$state/trusted"
     removed=
     for one in $trusted; do
         has "$listed" "$one" || removed=1

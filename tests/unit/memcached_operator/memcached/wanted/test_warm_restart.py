@@ -212,6 +212,7 @@ def test_a_server_that_is_just_ending_as_the_container_is_stopped_keeps_its_item
     """The shell has both to see at once: that its child has ended, and the kubelet's signal."""
     shell, child = server.start_fake(ENDS_IN_ORDER)
     os.kill(shell, signal.SIGSTOP)
+    until("it does not stop", lambda: _state(shell) == "T")
     if first == "shell":
         os.kill(shell, signal.SIGTERM)
     os.kill(child, signal.SIGUSR1)
