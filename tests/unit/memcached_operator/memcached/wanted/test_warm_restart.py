@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import msgspec
@@ -91,9 +91,13 @@ class Server:
     def close(self) -> None:
         """End all of it at once."""
         assert self.process is not None
-        for each in (*self._children(self.process.pid), self.process.pid):
-            os.kill(each, signal.SIGKILL)
-        self.process.wait()
+        try:
+            for each in self._children(self.process.pid):
+                with suppress(ProcessLookupError):  # it may be ending as the shell's child
+                    os.kill(each, signal.SIGKILL)
+        finally:
+            self.process.kill()
+            self.process.wait()
 
     def memcached(self) -> int:
         assert self.process is not None
