@@ -132,7 +132,7 @@ def demo_parser() -> Parser:
 
 
 def _crd(_flags: Flags) -> int:
-    from memcached_operator.memcached.crd import memcached_crd_yaml
+    from memcached_operator.api.crd import memcached_crd_yaml
 
     return printed(memcached_crd_yaml())
 
@@ -284,7 +284,7 @@ def _version(_flags: Flags) -> int:
 
 
 def _api_reference(_flags: Flags) -> int:
-    from memcached_operator.memcached.reference import api_reference
+    from memcached_operator.api.api_reference import api_reference
 
     return printed(api_reference())
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memcached_operator.about import PROGRAM
-from memcached_operator.memcached.apply import Config
-from memcached_operator.memcached.asking.answers import Answers
-from memcached_operator.memcached.asking.credentials import Secrets, Ways
-from memcached_operator.memcached.asking.families import PATH, server_families
-from memcached_operator.memcached.asking.poll import Poller
-from memcached_operator.memcached.changing.live_memory import limit_setter
-from memcached_operator.memcached.kinds import (
+from memcached_operator.memcached.desired.budget import BudgetRecord
+from memcached_operator.memcached.desired.codec import OwnedRecord
+from memcached_operator.memcached.desired.server_list import publisher
+from memcached_operator.memcached.labels import POD_SELECTOR
+from memcached_operator.memcached.metrics import condition_family, memcached_families
+from memcached_operator.memcached.objects import Config
+from memcached_operator.memcached.observed.caches import (
     BUDGETS,
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -22,14 +22,14 @@ from memcached_operator.memcached.kinds import (
     STATEFUL_SETS,
     Caches,
 )
-from memcached_operator.memcached.labels import POD_SELECTOR
-from memcached_operator.memcached.metrics import condition_family, memcached_families
+from memcached_operator.memcached.observed.memcacheds import is_overdue
 from memcached_operator.memcached.reconciler import MemcachedReconciler
-from memcached_operator.memcached.state import is_overdue
-from memcached_operator.memcached.waking import Waking
-from memcached_operator.memcached.wanted.budget import BudgetRecord
-from memcached_operator.memcached.wanted.server_list import publisher
-from memcached_operator.memcached.wanted.shape import OwnedRecord
+from memcached_operator.memcached.rollout.live_memory import limit_setter
+from memcached_operator.memcached.server_stats.endpoints import Secrets, Ways
+from memcached_operator.memcached.server_stats.metric_families import PATH, server_families
+from memcached_operator.memcached.server_stats.polling import Poller
+from memcached_operator.memcached.server_stats.stats_cache import Answers
+from memcached_operator.memcached.status.event_predicates import Waking
 from memcached_operator.settings import Settings
 from operator_runtime import Channel, ObjectKey, Operator, serve
 

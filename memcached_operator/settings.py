@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from memcached_operator.about import PROGRAM
-from memcached_operator.memcached.wanted.pod_template import USER_ID
+from memcached_operator.memcached.desired.pod_template import USER_ID
 from operator_runtime.settings.runtime_settings import RuntimeSettings, schema_of
 from operator_runtime.settings.setting import Setting
 
@@ -121,7 +121,7 @@ SCHEMA: Final = schema_of(Settings, PROGRAM)
 
 def settings_reference() -> str:
     """docs/settings.md."""
-    from operator_runtime.settings.reference import reference
+    from operator_runtime.settings.settings_reference import reference
 
     return reference(
         SCHEMA,

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from operator_runtime.cache.packing import (
+    from operator_runtime.cache.compaction import (
         Packing as Packing,
     )
     from operator_runtime.cache.sharing import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         ServerError as ServerError,
         TooManyRequests as TooManyRequests,
     )
-    from operator_runtime.client.nesting import (
+    from operator_runtime.client.json_depth import (
         decode_nested as decode_nested,
         shallow as shallow,
     )
@@ -59,15 +59,15 @@ if TYPE_CHECKING:
         labels_changed as labels_changed,
         none_of as none_of,
     )
+    from operator_runtime.crd.crd_reference import (
+        crd_reference as crd_reference,
+    )
     from operator_runtime.crd.definition import (
         CustomResource as CustomResource,
         PrinterColumn as PrinterColumn,
         Scale as Scale,
         custom_resource_definition as custom_resource_definition,
         to_yaml as to_yaml,
-    )
-    from operator_runtime.crd.reference import (
-        crd_reference as crd_reference,
     )
     from operator_runtime.diagnostics.failure_log import (
         TerminalError as TerminalError,
@@ -123,11 +123,11 @@ if TYPE_CHECKING:
     from operator_runtime.owned.keeper import (
         Keeper as Keeper,
     )
-    from operator_runtime.owned.memory import (
+    from operator_runtime.owned.owners import Owners as Owners
+    from operator_runtime.owned.per_key_state import (
         Memory as Memory,
         Slot as Slot,
     )
-    from operator_runtime.owned.owners import Owners as Owners
     from operator_runtime.owned.refusals import Refused as Refused
     from operator_runtime.owned.rules import (
         Change as Change,
@@ -155,7 +155,7 @@ if TYPE_CHECKING:
 
 # Where each name stands, below this package.
 _PLACES = {
-    "cache.packing": ("Packing",),
+    "cache.compaction": ("Packing",),
     "cache.sharing": ("shared",),
     "cache.store": ("ObjectKey", "Store"),
     "client.errors": (
@@ -168,7 +168,7 @@ _PLACES = {
         "TooManyRequests",
         "UNDECODABLE",
     ),
-    "client.nesting": ("decode_nested", "shallow"),
+    "client.json_depth": ("decode_nested", "shallow"),
     "controller.builder": ("ControllerBuilder",),
     "controller.channel": ("Channel",),
     "controller.client": ("Client",),
@@ -185,7 +185,7 @@ _PLACES = {
         "none_of",
     ),
     "crd.definition": ("CustomResource", "PrinterColumn", "Scale", "custom_resource_definition", "to_yaml"),
-    "crd.reference": ("crd_reference",),
+    "crd.crd_reference": ("crd_reference",),
     "diagnostics.failure_log": ("TerminalError",),
     "events.recorder": ("EventRecorder",),
     "identity": ("Program",),
@@ -219,7 +219,7 @@ _PLACES = {
     ),
     "owned.finalizer": ("Finalized", "Finalizer", "Stage", "Waiting"),
     "owned.keeper": ("Keeper",),
-    "owned.memory": ("Memory", "Slot"),
+    "owned.per_key_state": ("Memory", "Slot"),
     "owned.owners": ("Owners",),
     "owned.refusals": ("Refused",),
     "owned.rules": ("Change", "Kept", "NotOwned", "Reverted", "Rules", "Unwatched"),

@@ -17,12 +17,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from benchmarks.asking.fake_servers import addresses
-from memcached_operator.memcached.asking.answers import Answers, Verdict
-from memcached_operator.memcached.asking.families import PATH, server_families
-from memcached_operator.memcached.asking.poll import Poller
-from memcached_operator.memcached.kinds import Caches
-from memcached_operator.memcached.records import MemcachedRecord
-from memcached_operator.memcached.workloads.pods import PodRecord
+from memcached_operator.memcached.observed.caches import Caches
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.server_stats.metric_families import PATH, server_families
+from memcached_operator.memcached.server_stats.polling import Poller
+from memcached_operator.memcached.server_stats.stats_cache import Answers, Verdict
 from operator_runtime import Channel, Metrics, ObjectKey, Store
 from operator_runtime.serving.http_messages import HttpRequest
 from operator_runtime.serving.scrape import Scrapes

@@ -15,7 +15,7 @@ import orjson
 from benchmarks.endpoint import MEMCACHEDS, NAMESPACE, Endpoint, memcached
 from benchmarks.process import OperatorProcess
 from kube_simulator import Options, Simulator
-from memcached_operator.memcached.crd import memcached_crd
+from memcached_operator.api.crd import memcached_crd
 from operator_runtime.client.resources import DEPLOYMENTS, PODS, Resource
 
 NAME = "qqcaptured"

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from memcached_operator.api.complaints import explained
 from memcached_operator.api.names import (
     DRAIN_SECONDS,
     DRAIN_SECONDS_MAX,
@@ -46,6 +45,7 @@ from memcached_operator.api.names import (
     Workload,
 )
 from memcached_operator.api.schema_rules import RULES
+from memcached_operator.api.validation_errors import explained
 
 SINGULAR: Final = "memcached"
 SHORT_NAMES: Final = ("mc",)

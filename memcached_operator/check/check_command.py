@@ -17,6 +17,7 @@ import orjson
 
 from memcached_operator import __version__
 from memcached_operator.about import PROGRAM
+from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.names import GROUP, VERSION
 from memcached_operator.check import definition, installing
 from memcached_operator.check.findings import Finding, Verdict, all_ok, as_json, as_text
@@ -28,7 +29,6 @@ from memcached_operator.check.required_permissions import (
 )
 from memcached_operator.check.reviews import Reviews, account_name, lacking_of, own_name
 from memcached_operator.check.version import judge_version
-from memcached_operator.memcached.crd import memcached_crd
 from memcached_operator.settings import Settings
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.access.auth import ClusterAccess, NoClusterAccess

@@ -16,19 +16,19 @@ from dataclasses import dataclass
 import msgspec
 
 from memcached_operator.api.names import FINALIZER, InvalidSpec
+from memcached_operator.api.status import Problem, Reason, Status, decode_status
+from memcached_operator.memcached.desired.codec import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
+from memcached_operator.memcached.desired.server_list import PUBLICATION, publication, publication_name
 from memcached_operator.memcached.events import Say
-from memcached_operator.memcached.kinds import CONFIG_MAPS, MEMCACHEDS, WORKLOADS, Caches
-from memcached_operator.memcached.observation import unplanned
-from memcached_operator.memcached.records import MemcachedRecord
-from memcached_operator.memcached.refusals import refusal_reason
+from memcached_operator.memcached.observed.caches import CONFIG_MAPS, MEMCACHEDS, WORKLOADS, Caches
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.observed.pod_termination import why_not_ended
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.observed.workloads import WorkloadRecord
+from memcached_operator.memcached.refusal_reasons import refusal_reason
 from memcached_operator.memcached.spec import Spec, read_spec
-from memcached_operator.memcached.state import Problem, Reason, Status, decode_status
-from memcached_operator.memcached.status_writer import CONFLICT_PAUSE_S, SLOW_RETRY_S, StatusWriter
-from memcached_operator.memcached.wanted.server_list import PUBLICATION, publication, publication_name
-from memcached_operator.memcached.wanted.shape import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
-from memcached_operator.memcached.workloads.pods import PodRecord
-from memcached_operator.memcached.workloads.records import WorkloadRecord
-from memcached_operator.memcached.workloads.terminating import why_not_ended
+from memcached_operator.memcached.status.observation import unplanned
+from memcached_operator.memcached.status.status_writer import CONFLICT_PAUSE_S, SLOW_RETRY_S, StatusWriter
 from operator_runtime import (
     Client,
     Conflict,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
-from memcached_operator.memcached.kinds import MEMCACHEDS
-from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.observed.caches import MEMCACHEDS
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from operator_runtime import EventRecorder, reference
 
 Say: TypeAlias = Callable[[MemcachedRecord, Literal["Normal", "Warning"], str, str, str], None]

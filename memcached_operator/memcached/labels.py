@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from memcached_operator.api import names
-from memcached_operator.api.names import API_VERSION, KIND
-from memcached_operator.memcached.wanted.common import ObjectMeta, OwnerRef
 
 CONTAINER: Final = names.CONTAINER
 PORT: Final = names.PORT
@@ -72,30 +70,6 @@ def labels(name: str) -> dict[str, str]:
         "app.kubernetes.io/managed-by": "memcached-operator",
         "app.kubernetes.io/name": "memcached",
     }
-
-
-def metadata(
-    owner: Owner,
-    *,
-    name: str | None = None,
-    more_labels: dict[str, str] | None = None,
-    annotations: dict[str, str] | None = None,
-) -> ObjectMeta:
-    """The metadata of an object that a Memcached owns.
-
-    Args:
-        name: the object's, None for the Memcached's.
-        more_labels: what the user wants beside ours, which stay.
-        annotations: likewise.
-    """
-    reference = OwnerRef(API_VERSION, KIND, owner.name, owner.uid, controller=True, blockOwnerDeletion=True)
-    return ObjectMeta(
-        name=name or owner.name,
-        namespace=owner.namespace,
-        labels=(more_labels or {}) | labels(owner.name),
-        annotations=(annotations or {}) | {OWNER_UID_ANNOTATION: owner.uid},
-        ownerReferences=(reference,),
-    )
 
 
 def server(name: str, namespace: str, ordinal: int) -> str:

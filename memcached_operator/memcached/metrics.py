@@ -10,14 +10,14 @@ from prometheus_client import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
 from memcached_operator.api.names import InvalidSpec
-from memcached_operator.memcached.kinds import Caches
+from memcached_operator.api.status import DISCOURAGED, OUR_CONDITIONS, Reason
+from memcached_operator.memcached.desired import workload as desired
+from memcached_operator.memcached.desired.auxiliary import beside
+from memcached_operator.memcached.desired.object_types import Manifest, without_names
 from memcached_operator.memcached.labels import Owner
-from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.observed.caches import Caches
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.spec import NetworkPolicy, Spec, read_spec
-from memcached_operator.memcached.state import DISCOURAGED, OUR_CONDITIONS, Reason
-from memcached_operator.memcached.wanted import workload as desired
-from memcached_operator.memcached.wanted.beside import beside
-from memcached_operator.memcached.wanted.common import Manifest, without_names
 from operator_runtime import UNDECODABLE, decode_nested, field_name, field_names
 
 OTHER_FIELDS = "other"

@@ -22,11 +22,11 @@ from typing import Final, NamedTuple
 import msgspec
 
 from memcached_operator.api.names import Workload
+from memcached_operator.api.status import Drain, Status
 from memcached_operator.memcached.labels import PORT, server
+from memcached_operator.memcached.observed.pods import NO_ORDINAL, PodRecord
+from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.state import Drain, Status
-from memcached_operator.memcached.workloads.pods import NO_ORDINAL, PodRecord
-from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import ObjectKey, rfc3339
 
 OTHER: Final[Mapping[Workload, Workload]] = {"Deployment": "StatefulSet", "StatefulSet": "Deployment"}

@@ -13,21 +13,21 @@ from datetime import UTC, datetime
 from prometheus_client import Metric
 
 from memcached_operator.api.names import InvalidSpec
-from memcached_operator.memcached.apply import Config, Objects
-from memcached_operator.memcached.asking.answers import Answers
-from memcached_operator.memcached.changing.live_memory import SetLimit
-from memcached_operator.memcached.changing.sightings import UNSEEN, Sighted, sighted
-from memcached_operator.memcached.changing.unmounted import Unmounted
+from memcached_operator.api.status import Problem, Reason, decode_status
 from memcached_operator.memcached.deletion import Deletion
 from memcached_operator.memcached.events import recorded_by
-from memcached_operator.memcached.kinds import MEMCACHEDS, Caches
 from memcached_operator.memcached.metrics import contested_family
-from memcached_operator.memcached.observation import observed, unplanned
+from memcached_operator.memcached.objects import Config, Objects
+from memcached_operator.memcached.observed.caches import MEMCACHEDS, Caches
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.plan import plan as plan_servers
-from memcached_operator.memcached.records import MemcachedRecord
+from memcached_operator.memcached.rollout.live_memory import SetLimit
+from memcached_operator.memcached.rollout.mount_failures import Unmounted
+from memcached_operator.memcached.rollout.observed_times import UNSEEN, Sighted, sighted
+from memcached_operator.memcached.server_stats.stats_cache import Answers
 from memcached_operator.memcached.spec import read_spec
-from memcached_operator.memcached.state import Problem, Reason, decode_status
-from memcached_operator.memcached.status_writer import StatusWriter
+from memcached_operator.memcached.status.observation import observed, unplanned
+from memcached_operator.memcached.status.status_writer import StatusWriter
 from operator_runtime import ObjectKey, Operator, Result
 
 

@@ -51,8 +51,8 @@ from memcached_operator.api.names import (
     shown,
     told,
 )
-from memcached_operator.api.pod_template import of_pod_template
 from memcached_operator.api.quantities import canonical, kibibytes, mebibytes, value
+from memcached_operator.api.reserved_pod_fields import of_pod_template
 from memcached_operator.api.sizing import memory_needed_mib
 from operator_runtime import UNDECODABLE, shallow
 

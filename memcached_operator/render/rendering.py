@@ -11,14 +11,14 @@ from typing import Any, Final
 
 import yaml
 
+from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.names import API_VERSION, KIND, InvalidSpec
 from memcached_operator.api.v1alpha1 import NAME_MAX_LENGTH, NAME_PATTERN
-from memcached_operator.memcached.crd import memcached_crd
+from memcached_operator.memcached.desired import workload as desired
+from memcached_operator.memcached.desired.auxiliary import beside
+from memcached_operator.memcached.desired.warm_restart import restart_of
 from memcached_operator.memcached.labels import RESTART_ANNOTATION, Owner, server
 from memcached_operator.memcached.spec import Spec, read_spec
-from memcached_operator.memcached.wanted import workload as desired
-from memcached_operator.memcached.wanted.beside import beside
-from memcached_operator.memcached.wanted.warm_restart import restart_of
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 from operator_runtime.process.logs import escape
 

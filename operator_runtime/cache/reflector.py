@@ -15,7 +15,6 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from operator_runtime.cache.store import ObjectKey, Store, key_of
-from operator_runtime.client.asked import Asked, AskedList
 from operator_runtime.client.discovery import misnamed
 from operator_runtime.client.errors import (
     ApiError,
@@ -31,6 +30,7 @@ from operator_runtime.client.errors import (
 from operator_runtime.client.frames import MAX_PAGE_BYTES
 from operator_runtime.client.lines import LineSplitter
 from operator_runtime.client.resources import Resource
+from operator_runtime.client.response_identity import Asked, AskedList
 from operator_runtime.client.watch import SILENCE_LIMIT_S, Cause, Pause, Record, Watch
 
 logger = logging.getLogger(__name__)

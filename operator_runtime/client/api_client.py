@@ -15,13 +15,12 @@ from typing import Literal
 
 import orjson
 
-from operator_runtime.client.access.late_trust import aiohttp  # before all that imports it
+from operator_runtime.client.access.lazy_ca_bundle import aiohttp  # before all that imports it
 
 # isort: split
 from operator_runtime.client.access.auth import ClusterAccess
-from operator_runtime.client.answers import MAX_OBJECT_BYTES, read_beginning, read_whole
-from operator_runtime.client.asked import Asked, AskedObject
-from operator_runtime.client.connections import Connections, describe
+from operator_runtime.client.bounded_bodies import MAX_OBJECT_BYTES, read_beginning, read_whole
+from operator_runtime.client.connection_pools import Connections, describe
 from operator_runtime.client.errors import (
     KubeError,
     MalformedAnswer,
@@ -32,6 +31,7 @@ from operator_runtime.client.errors import (
 )
 from operator_runtime.client.exchange import Answer, header_lines, target_of
 from operator_runtime.client.resources import SCALES, Resource
+from operator_runtime.client.response_identity import Asked, AskedObject
 from operator_runtime.client.retry import parse_retry_after
 from operator_runtime.client.wire import ConnectionCut
 from operator_runtime.client.write_fence import READS, WriteFence

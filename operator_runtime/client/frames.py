@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from operator_runtime.client.errors import UNDECODABLE, KubeError, MalformedAnswer, classify_event
-from operator_runtime.client.nesting import decode_nested
+from operator_runtime.client.json_depth import decode_nested
 
 # 500 objects, the usual page, of 128 KiB each; where they are larger, pages of fewer are asked for.
 MAX_PAGE_BYTES = 64 * 1024 * 1024

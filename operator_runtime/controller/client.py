@@ -13,11 +13,11 @@ from typing import Any, TypeVar, overload
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.api_client import ApiClient, Propagation
-from operator_runtime.client.asked import AskedList
 from operator_runtime.client.discovery import has_subresource
 from operator_runtime.client.errors import AnswerTooLong, Conflict, Expired, NotFound
 from operator_runtime.client.frames import MAX_LIST_BYTES, MAX_PAGE_BYTES, PAGE_SIZE, object_of, page_of, smaller_page
 from operator_runtime.client.resources import Resource
+from operator_runtime.client.response_identity import AskedList
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.controller import current_reconcile
 from operator_runtime.objects.api_objects import parts_of

@@ -20,9 +20,9 @@ import msgspec
 import orjson
 
 from operator_runtime.cache.store import ObjectKey
-from operator_runtime.client.asked import Asked, AskedObject
 from operator_runtime.client.errors import Conflict, Forbidden, KubeError, NotFound, WriteRefused
 from operator_runtime.client.resources import CONFIG_MAPS, NODES, PODS, Resource
+from operator_runtime.client.response_identity import Asked, AskedObject
 from operator_runtime.client.retry import Backoff
 
 logger = logging.getLogger(__name__)

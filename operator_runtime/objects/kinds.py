@@ -18,7 +18,7 @@ import msgspec
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.errors import KubeError
 from operator_runtime.client.frames import metadata_of
-from operator_runtime.client.nesting import shallow
+from operator_runtime.client.json_depth import shallow
 from operator_runtime.client.resources import Resource
 from operator_runtime.client.watch import Record
 from operator_runtime.events.event_bodies import ObjectReference

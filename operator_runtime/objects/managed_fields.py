@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from operator_runtime.client.errors import UNDECODABLE
-from operator_runtime.client.nesting import decode_nested
+from operator_runtime.client.json_depth import decode_nested
 
 # `spec.containers[memcached].image`: names, and keys of list-maps and maps in brackets.
 _STEPS = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.diagnostics.reminder import Reminder
-from operator_runtime.owned.memory import Memory
+from operator_runtime.owned.per_key_state import Memory
 
 # A person who tries to edit a field gives up before; a loop is here within a second.
 REPAIRS = 5

@@ -33,9 +33,9 @@ from operator_runtime.controller.controller import StaleCache
 from operator_runtime.objects.kinds import Kind, PlainObject, plain
 from operator_runtime.owned.compare import Difference
 from operator_runtime.owned.contention import Verb, Wish
-from operator_runtime.owned.memory import Slot
 from operator_runtime.owned.owners import Owner, Owners
 from operator_runtime.owned.patching import is_strategic, needs_live, patch_of
+from operator_runtime.owned.per_key_state import Slot
 from operator_runtime.owned.refusals import REFUSED_S, Refused
 from operator_runtime.owned.rules import Change, Kept, NotOwned, Ownable, Reverted, Rules, Unwatched
 

@@ -20,7 +20,7 @@ from operator_runtime.controller.controller import Result
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.kinds import Kind, reference
 from operator_runtime.owned.contention import Contention, Undone, Verb, Wish
-from operator_runtime.owned.memory import Memory
+from operator_runtime.owned.per_key_state import Memory
 from operator_runtime.owned.refusals import Refusals
 
 logger = logging.getLogger(__name__)

@@ -16,8 +16,8 @@ import msgspec
 
 from operator_runtime.client.resources import Resource
 from operator_runtime.objects.bodies import merge_diff
-from operator_runtime.owned.companions import companions, retained
 from operator_runtime.owned.compare import REPLACED, Difference, Entry, Steps, is_merged, outermost, value_at, value_of
+from operator_runtime.owned.dependent_fields import companions, retained
 
 # Whose kinds take strategic merge patches. Kinds that are not built in may be of a group that ends in k8s.io, too.
 _BUILT_IN: Final = frozenset(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.errors import Forbidden, Invalid, KubeError
 from operator_runtime.objects.kinds import Kind
-from operator_runtime.owned.memory import Memory
+from operator_runtime.owned.per_key_state import Memory
 
 # No watch tells of a right that was granted, or of a quota that was raised.
 REFUSED_S = 30.0

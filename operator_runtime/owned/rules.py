@@ -15,7 +15,7 @@ import msgspec
 from operator_runtime.cache.store import ObjectKey, key_of
 from operator_runtime.client.api_client import Propagation
 from operator_runtime.client.errors import UNDECODABLE
-from operator_runtime.client.nesting import decode_nested
+from operator_runtime.client.json_depth import decode_nested
 from operator_runtime.client.resources import Resource
 from operator_runtime.client.watch import Record
 from operator_runtime.events.recorder import EventRecorder

@@ -17,8 +17,8 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from operator_runtime.client.asked import Asked, AskedReview
 from operator_runtime.client.errors import Forbidden, KubeError
+from operator_runtime.client.response_identity import Asked, AskedReview
 from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
 from operator_runtime.serving.scrape import PATH
 

@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from operator_runtime.settings.mistakes import mistakes_of, wrong_defaults
+from operator_runtime.settings.schema_errors import mistakes_of, wrong_defaults
 from operator_runtime.settings.setting import NotAllowedError, Option, fields_of, in_words, option_of
 
 S = TypeVar("S", bound=msgspec.Struct)

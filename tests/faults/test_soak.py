@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from operator_runtime.client.connections import IDLE_CONNECTION_S
+from operator_runtime.client.connection_pools import IDLE_CONNECTION_S
 from operator_runtime.testing.waiting import DEADLINE_S, eventually
 from tests.integration.conftest import Operators
 from tests.integration.load import Load

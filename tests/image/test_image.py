@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 from lab.image import images
 from memcached_operator import __version__
-from memcached_operator.memcached.crd import memcached_crd_yaml
+from memcached_operator.api.crd import memcached_crd_yaml
 from operator_runtime.testing.waiting import DEADLINE_S, eventually
 from tests.image.container import Image, contents
 from tests.integration.conftest import ACCOUNT, ACCOUNT_NAMESPACE, memcached

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from kube_simulator.patches.strategic import strategic_merge
 from kube_simulator.schema import kubernetes
-from operator_runtime.client.answers import MAX_OBJECT_BYTES
 from operator_runtime.client.api_client import JSON, STRATEGIC_MERGE_PATCH, ApiClient
-from operator_runtime.client.asked import Asked
+from operator_runtime.client.bounded_bodies import MAX_OBJECT_BYTES
 from operator_runtime.client.errors import Conflict, Invalid, KubeError, NotFound, StatusCause
+from operator_runtime.client.response_identity import Asked
 
 Json = dict[str, Any]
 _SCHEMAS = {each.plural: each.schema for each in kubernetes.builtin_resources()}

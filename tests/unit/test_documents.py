@@ -15,7 +15,7 @@ import pytest
 from docs.site.repository import links
 from kube_simulator import faults
 from kube_simulator.schema import kubernetes
-from memcached_operator.memcached.state import Reason
+from memcached_operator.api.status import Reason
 from tests.pages import EXAMPLES, RUN
 from tests.shell_blocks import steps
 

@@ -17,7 +17,7 @@ import yaml
 
 from operator_runtime.client.access.credentials import NoClusterAccess
 from operator_runtime.client.access.exec_plugin import InteractiveMode
-from operator_runtime.client.nesting import LEVELS
+from operator_runtime.client.json_depth import LEVELS
 
 
 class Extension(msgspec.Struct, frozen=True):

@@ -12,8 +12,8 @@ from typing import Any
 import pymemcache
 import pytest
 
+from memcached_operator.memcached.desired.secrets import options
 from memcached_operator.memcached.spec import Auth
-from memcached_operator.memcached.wanted.secrets import options
 from operator_runtime.testing.waiting import until
 
 PAGE = (Path(__file__).parents[3] / "docs" / "tls.md").read_text()

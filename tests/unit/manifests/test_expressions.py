@@ -12,11 +12,11 @@ from typing import NamedTuple
 import pytest
 from prometheus_client import generate_latest
 
-from memcached_operator.memcached.asking.answers import FIGURES, Answer, Server
-from memcached_operator.memcached.asking.certificates import Certificate, Shown
-from memcached_operator.memcached.asking.families import server_families
-from memcached_operator.memcached.state import OUR_CONDITIONS, Reason
-from memcached_operator.memcached.workloads.pods import pod_record
+from memcached_operator.api.status import OUR_CONDITIONS, Reason
+from memcached_operator.memcached.observed.pods import pod_record
+from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
+from memcached_operator.memcached.server_stats.metric_families import server_families
+from memcached_operator.memcached.server_stats.stats_cache import FIGURES, Answer, Server
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.election import elections
 from operator_runtime.serving.self_signed import self_signed

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from memcached_operator import __version__, cli
+from memcached_operator.api.api_reference import api_reference
+from memcached_operator.api.crd import memcached_crd_yaml
 from memcached_operator.check.check_command import CheckOptions
-from memcached_operator.memcached.crd import memcached_crd_yaml
-from memcached_operator.memcached.reference import api_reference
 from memcached_operator.settings import SCHEMA, Settings, settings_reference
 
 SAMPLE = str(Path(__file__).parents[3] / "manifests" / "samples" / "cache_v1alpha1_memcached_cr.yaml")

@@ -9,9 +9,9 @@ import pytest
 
 from memcached_operator import operator
 from memcached_operator.about import PROGRAM
-from memcached_operator.memcached.records import MemcachedRecord
-from memcached_operator.memcached.workloads.pods import PodRecord
-from memcached_operator.memcached.workloads.records import WorkloadRecord
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.settings import SCHEMA
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.reflector import Reflector

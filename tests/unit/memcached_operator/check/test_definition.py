@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from memcached_operator.api.crd import memcached_crd
 from memcached_operator.check.definition import (
     absent,
     differences,
@@ -14,7 +15,6 @@ from memcached_operator.check.definition import (
     schema_differences,
 )
 from memcached_operator.check.findings import Verdict
-from memcached_operator.memcached.crd import memcached_crd
 
 Json = dict[str, Any]
 VERSION = ("spec", "versions", 0)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, MutableMapping
 from typing import NamedTuple
 
 from kube_simulator.schema.kubernetes import builtin_resources
-from memcached_operator.memcached.kinds import MEMCACHEDS
+from memcached_operator.memcached.observed.caches import MEMCACHEDS
 from operator_runtime.client.api_client import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from operator_runtime.client.errors import KubeError
 from operator_runtime.client.resources import Resource

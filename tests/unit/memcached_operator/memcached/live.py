@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memcached_operator.memcached.kinds import BUDGETS, CONFIG_MAPS, NETWORK_POLICIES, SERVICES, STATEFUL_SETS
+from memcached_operator.memcached.desired import workload as desired
+from memcached_operator.memcached.desired.auxiliary import beside
+from memcached_operator.memcached.desired.budget import BUDGET, budget_record
+from memcached_operator.memcached.desired.codec import OwnedRecord
+from memcached_operator.memcached.desired.network_policy import NETWORK_POLICY
+from memcached_operator.memcached.desired.object_types import Manifest
+from memcached_operator.memcached.desired.server_list import PUBLICATION
+from memcached_operator.memcached.desired.service import SERVICE
+from memcached_operator.memcached.desired.workload import STATEFUL_SET
+from memcached_operator.memcached.observed.caches import BUDGETS, CONFIG_MAPS, NETWORK_POLICIES, SERVICES, STATEFUL_SETS
+from memcached_operator.memcached.observed.workloads import stateful_set_record
 from memcached_operator.memcached.spec import Spec, read_spec
-from memcached_operator.memcached.wanted import workload as desired
-from memcached_operator.memcached.wanted.beside import beside
-from memcached_operator.memcached.wanted.budget import BUDGET, budget_record
-from memcached_operator.memcached.wanted.common import Manifest
-from memcached_operator.memcached.wanted.network_policy import NETWORK_POLICY
-from memcached_operator.memcached.wanted.server_list import PUBLICATION
-from memcached_operator.memcached.wanted.service import SERVICE
-from memcached_operator.memcached.wanted.shape import OwnedRecord
-from memcached_operator.memcached.wanted.workload import STATEFUL_SET
-from memcached_operator.memcached.workloads.records import stateful_set_record
 from operator_runtime import Difference, Kind, Rules
 from operator_runtime.owned.patching import patch_of
 from tests.unit.memcached_operator.memcached.support import HERE, OWNER

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from memcached_operator.memcached.asking.connection import Failure, Trouble
+from memcached_operator.memcached.server_stats.server_connection import Failure, Trouble
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, live_pod
 from tests.unit.memcached_operator.memcached.world import DELAY_S, World

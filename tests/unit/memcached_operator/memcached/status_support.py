@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import msgspec
 
 from memcached_operator.api.names import Workload
-from memcached_operator.memcached.asking.answers import Heard
-from memcached_operator.memcached.changing.rollout import DONE, Rollout
-from memcached_operator.memcached.conditions import status_of
-from memcached_operator.memcached.observation import Observation
+from memcached_operator.api.status import Problem, Status, decode_status
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.plan import Servers
-from memcached_operator.memcached.state import Problem, Status, decode_status
-from memcached_operator.memcached.workloads.pods import PodRecord
-from memcached_operator.memcached.workloads.records import WorkloadRecord
+from memcached_operator.memcached.rollout.decision import DONE, Rollout
+from memcached_operator.memcached.server_stats.stats_cache import Heard
+from memcached_operator.memcached.status.conditions import status_of
+from memcached_operator.memcached.status.observation import Observation
 from tests.unit.memcached_operator.memcached.support import NAME, deployment_of, pod_of
 
 NEW = Status()

@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
+from memcached_operator.memcached.desired import workload as desired
+from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.labels import Owner
-from memcached_operator.memcached.wanted import workload as desired
-from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
-from memcached_operator.memcached.workloads.pods import PodRecord
-from memcached_operator.memcached.workloads.records import WorkloadRecord, deployment_record
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.observed.workloads import WorkloadRecord, deployment_record
 
 HERE = Path(__file__).parent
 NAMESPACE, NAME = "shop", "sessions"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from memcached_operator.api.names import FINALIZER
-from memcached_operator.memcached.status_writer import SLOW_RETRY_S
+from memcached_operator.memcached.status.status_writer import SLOW_RETRY_S
 from operator_runtime.client.errors import Conflict, Forbidden, KubeError, ServerError, TooManyRequests
 from tests.unit.memcached_operator.memcached.running_servers import control
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE

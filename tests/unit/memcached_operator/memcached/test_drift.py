@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.wanted.common import comparable
-from memcached_operator.memcached.wanted.workload_types import Container, PodSpec
+from memcached_operator.memcached.desired.object_types import comparable
+from memcached_operator.memcached.desired.workload_types import Container, PodSpec
 from operator_runtime.owned.compare import Difference, differences
 from tests.unit.memcached_operator.memcached.support import (
     OTHER_UID,

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 from prometheus_client import Metric
 
+from memcached_operator.api.status import OUR_CONDITIONS
 from memcached_operator.memcached.metrics import OTHER_FIELDS, RepairCounts, condition_family, memcached_families
-from memcached_operator.memcached.records import STATUSES, MemcachedRecord
-from memcached_operator.memcached.state import OUR_CONDITIONS
+from memcached_operator.memcached.observed.memcacheds import STATUSES, MemcachedRecord
 from operator_runtime.cache.store import ObjectKey
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
 from tests.unit.memcached_operator.memcached.world import World

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from memcached_operator.api.names import Workload
+from memcached_operator.api.status import Drain, Status
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.plan import Plan, Servers, as_ending, as_published, plan
 from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.state import Drain, Status
-from memcached_operator.memcached.workloads.pods import PodRecord
-from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import rfc3339
 from tests.unit.memcached_operator.memcached.server_model import (
     KEY,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.kinds import DEPLOYMENTS
 from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION
-from memcached_operator.memcached.records import memcached_record
+from memcached_operator.memcached.observed.caches import DEPLOYMENTS
+from memcached_operator.memcached.observed.memcacheds import memcached_record
 from operator_runtime.client.errors import KubeError, MalformedAnswer, Unreachable
 from operator_runtime.client.resources import Resource
 from tests.unit.memcached_operator.memcached.support import (

@@ -8,8 +8,8 @@ from copy import deepcopy
 
 import pytest
 
-from memcached_operator.memcached.kinds import BUDGETS
 from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION, labels
+from memcached_operator.memcached.observed.caches import BUDGETS
 from operator_runtime import UnreadableObject
 from operator_runtime.client.errors import Forbidden, ServerError
 from tests.unit.fake_server import Json

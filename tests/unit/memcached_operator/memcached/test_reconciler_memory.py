@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.asking.connection import Failure, Trouble
-from memcached_operator.memcached.changing.live_memory import PATIENCE_S, REFUSED_RETRY_S
+from memcached_operator.memcached.rollout.live_memory import PATIENCE_S, REFUSED_RETRY_S
+from memcached_operator.memcached.server_stats.server_connection import Failure, Trouble
 from operator_runtime.client.errors import Forbidden, Invalid, NotFound, ServerError, StatusCause, Unreachable
 from tests.unit.memcached_operator.memcached.running_servers import (
     EVICT,

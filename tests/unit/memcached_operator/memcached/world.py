@@ -10,10 +10,11 @@ import json
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
-from memcached_operator.memcached.apply import Config
-from memcached_operator.memcached.asking.answers import Answers
-from memcached_operator.memcached.asking.connection import Failure
-from memcached_operator.memcached.kinds import (
+from memcached_operator.memcached.desired.pod_template import USER_ID
+from memcached_operator.memcached.desired.workload import DEPLOYMENT
+from memcached_operator.memcached.desired.workload_types import WorkloadManifest
+from memcached_operator.memcached.objects import Config
+from memcached_operator.memcached.observed.caches import (
     BUDGETS,
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -24,13 +25,12 @@ from memcached_operator.memcached.kinds import (
     STATEFUL_SETS,
     Caches,
 )
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.reconciler import MemcachedReconciler
-from memcached_operator.memcached.status_writer import SLOW_RETRY_S
-from memcached_operator.memcached.wanted.pod_template import USER_ID
-from memcached_operator.memcached.wanted.workload import DEPLOYMENT
-from memcached_operator.memcached.wanted.workload_types import WorkloadManifest
-from memcached_operator.memcached.workloads.pods import PodRecord
-from memcached_operator.memcached.workloads.records import WorkloadRecord
+from memcached_operator.memcached.server_stats.server_connection import Failure
+from memcached_operator.memcached.server_stats.stats_cache import Answers
+from memcached_operator.memcached.status.status_writer import SLOW_RETRY_S
 from operator_runtime import (
     Client,
     Keeper,

@@ -10,9 +10,9 @@ import pytest
 
 from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import Store
-from operator_runtime.client.asked import Asked, AskedList
 from operator_runtime.client.errors import KubeError, classify_response
 from operator_runtime.client.frames import MAX_PAGE_BYTES
+from operator_runtime.client.response_identity import Asked, AskedList
 from tests.unit.operator_runtime.client import watch_support
 from tests.unit.things import THINGS, Thing, decode
 

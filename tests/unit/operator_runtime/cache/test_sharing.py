@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.records import memcached_record
-from memcached_operator.memcached.workloads.pods import pod_record
-from memcached_operator.memcached.workloads.records import deployment_record
+from memcached_operator.memcached.observed.memcacheds import memcached_record
+from memcached_operator.memcached.observed.pods import pod_record
+from memcached_operator.memcached.observed.workloads import deployment_record
 from operator_runtime.cache.sharing import shared
 from operator_runtime.objects.api_objects import plain_object
 from tests.unit.memcached_operator.memcached.support import live_deployment, live_pod

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from operator_runtime.client.answers import ERROR_BODY_S
 from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.bounded_bodies import ERROR_BODY_S
 from operator_runtime.client.errors import AnswerTooLong, ServerError, StreamStalled, Unreachable
 from tests.unit.operator_runtime.client.client_support import (
     DEADLINE_S,

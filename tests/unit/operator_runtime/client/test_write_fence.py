@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from operator_runtime.client import connections
+from operator_runtime.client import connection_pools as connections
 from operator_runtime.client.access.credentials import ClusterAccess
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import WriteRefused

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.owned.contention import LOOK_S, REPAIRS, WINDOW_S, Contention, Undone, Wish
-from operator_runtime.owned.memory import Memory
+from operator_runtime.owned.per_key_state import Memory
 from operator_runtime.testing.clock import FakeClock
 
 KEY, OTHER = ObjectKey("shop", "sessions"), ObjectKey("shop", "baskets")

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from operator_runtime.client.asked import Asked
 from operator_runtime.client.errors import Forbidden, Unreachable
+from operator_runtime.client.response_identity import Asked
 from operator_runtime.serving.http_messages import HttpRequest
 from operator_runtime.serving.http_server import MAX_CONNECTIONS, HttpServer, ListenAddress
 from operator_runtime.serving.metrics_authentication import (

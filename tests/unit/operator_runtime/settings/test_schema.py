@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from msgspec import Meta
 
-from operator_runtime.settings.reference import reference
 from operator_runtime.settings.schema import Schema, SettingsError
 from operator_runtime.settings.setting import Setting, Switch
+from operator_runtime.settings.settings_reference import reference
 
 PREFIX = "KETTLE_"
 

@@ -1,0 +1,223 @@
+"""docs/api.md: what a Memcached can hold, and what its conditions can say, from the CRD and the reasons themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from memcached_operator.api import names
+from memcached_operator.api.crd import memcached_crd
+from memcached_operator.api.status import Reason
+from operator_runtime import crd_reference
+
+CONDITIONS: Final[Mapping[str, str]] = {
+    "Ready": "Does everything that the specification asks for exist, and is it ready?",
+    "Available": "Are enough servers ready?",
+    "Progressing": "Is a change being rolled out?",
+    "Degraded": "Action needed?",
+    "Serving": "Do the servers answer?",
+    "Discouraged": "Does the specification ask for something that is not recommended?",
+}
+
+
+class Bearing(NamedTuple):
+    """In which condition, at which status, a reason stands."""
+
+    type: str
+    status: str
+
+
+class Told(NamedTuple):
+    """What the page says of a reason."""
+
+    bearings: tuple[Bearing, ...]
+    meaning: str
+
+
+_NOT_READY, _DEGRADED = Bearing("Ready", "False"), Bearing("Degraded", "True")
+_STOPPED = Bearing("Progressing", "False")
+_TROUBLE = (_STOPPED, _DEGRADED, _NOT_READY)
+_DEGRADES = (_DEGRADED, _NOT_READY)
+_DISCOURAGED = (Bearing("Discouraged", "True"),)
+_ON_ITS_WAY = (Bearing("Progressing", "True"), _NOT_READY)
+
+# A unit test holds the bearings against what `status_of` makes of all that can be observed.
+REASONS: Final[Mapping[Reason, Told]] = {
+    Reason.PENDING: Told(
+        (Bearing("Ready", "Unknown"),),
+        "The operator has not observed the Memcached yet. The API server sets this condition, so that a new "
+        "Memcached never appears ready.",
+    ),
+    Reason.MINIMUM_REPLICAS_AVAILABLE: Told(
+        (Bearing("Available", "True"),), "At most a quarter of the servers, rounded down, are not ready."
+    ),
+    Reason.MINIMUM_REPLICAS_UNAVAILABLE: Told(
+        (Bearing("Available", "False"),),
+        "More than that are not ready; the message counts them and names the most common cause.",
+    ),
+    Reason.DEPLOYING: Told(_ON_ITS_WAY, "The first rollout."),
+    Reason.SCALING: Told(_ON_ITS_WAY, "Servers are being added or removed."),
+    Reason.UPDATING: Told(_ON_ITS_WAY, "Pods of the previous template are being replaced."),
+    Reason.MIGRATING: Told(
+        _ON_ITS_WAY,
+        "`spec.workload` has changed: the new servers are being created, or the old ones drain; the message says "
+        "which.",
+    ),
+    Reason.TERMINATING: Told(
+        _ON_ITS_WAY,
+        "The Memcached is being deleted and has the finalizer; the message names the pods that it waits for.",
+    ),
+    Reason.COMPLETE: Told((_STOPPED,), "All servers have been rolled out."),
+    Reason.DEADLINE_EXCEEDED: Told(
+        (_STOPPED, _NOT_READY), "Pods have not become ready for 10 minutes; the rollout continues."
+    ),
+    Reason.NOT_CONTROLLED: Told(
+        _TROUBLE,
+        "An object or a pod with a name that the Memcached needs belongs to another owner. If it is the workload, "
+        "nothing is changed, and Progressing is False.",
+    ),
+    Reason.INVALID_SPEC: Told(
+        (Bearing("Available", "Unknown"), Bearing("Ready", "Unknown"), *_TROUBLE),
+        "A field is invalid, or the API server refused an object; the message says which and what is allowed. "
+        "Available and Ready are Unknown if the specification cannot be read.",
+    ),
+    Reason.FORBIDDEN: Told(
+        _TROUBLE, "A permission is missing: the operator's, or that of the controller that creates the pods."
+    ),
+    Reason.DENIED_BY_POLICY: Told(
+        _TROUBLE,
+        "A policy refuses an object or the pods: an admission webhook, an admission policy, Pod Security, a "
+        "LimitRange. The message quotes it.",
+    ),
+    Reason.REVERTED: Told(
+        _TROUBLE,
+        "Another client reverts the operator's change of an object, such as a mutating webhook; the message names "
+        "the field.",
+    ),
+    Reason.IMMUTABLE: Told(
+        _TROUBLE,
+        "A field of an object is wrong, and Kubernetes does not allow it to change; the message names the field.",
+    ),
+    Reason.QUOTA_EXCEEDED: Told(_TROUBLE, "A ResourceQuota refuses an object or the pods."),
+    Reason.TERMINATION_STALLED: Told(
+        _DEGRADES,
+        "Pods that are being deleted do not end, so that they are not replaced, or the previous workload is not "
+        "deleted; or the Memcached is being deleted, and its pods or its workload are not. The message names what "
+        "remains, and the remedy.",
+    ),
+    Reason.CONFLICTING_DISRUPTION_BUDGET: Told(
+        _DEGRADES, "Another PodDisruptionBudget selects the pods, so the operator creates none."
+    ),
+    Reason.AS_EXPECTED: Told((Bearing("Degraded", "False"),), "There is no problem."),
+    Reason.ALL_SERVERS_READY: Told(
+        (Bearing("Ready", "True"),), "Everything that the specification asks for exists and is ready."
+    ),
+    Reason.SERVERS_NOT_READY: Told((_NOT_READY,), "A server is not ready, although nothing is being changed."),
+    Reason.ROLLOUT_STUCK: Told(
+        _DEGRADES,
+        "A server of the new template does not become ready or cannot be created, so no other is replaced; the "
+        "message names it.",
+    ),
+    Reason.SECRET_NOT_FOUND: Told(
+        _DEGRADES, "New servers wait for the Secret of `spec.tls` or `spec.auth`, which the message names."
+    ),
+    Reason.CERTIFICATE_INVALID: Told(
+        _DEGRADES,
+        "New servers wait for a Secret of `spec.tls` that memcached accepts; the message names the key and the "
+        "problem.",
+    ),
+    Reason.PASSWORDS_INVALID: Told(
+        _DEGRADES,
+        "New servers wait for a Secret of `spec.auth` that memcached accepts; the message names the line or what is "
+        "missing.",
+    ),
+    Reason.RELOAD_UNSUPPORTED: Told(
+        _DEGRADES,
+        "New servers are not started, because their memcached is older than 1.6.40 and would keep a certificate "
+        "until it has expired.",
+    ),
+    Reason.RELOAD_FAILED: Told(
+        _DEGRADES,
+        "Servers keep the former content of a changed Secret, because their sidecar may not signal them; the message "
+        "names them.",
+    ),
+    Reason.ROLLOUT_PAUSED: Told(
+        (_STOPPED, _NOT_READY), "Servers have not been replaced yet, and `spec.rollout.paused` is true."
+    ),
+    Reason.WAITING: Told((_NOT_READY,), "An object is being replaced or deleted; the message says which."),
+    Reason.ANSWERING: Told((Bearing("Serving", "True"),), "All ready servers answer."),
+    Reason.NOT_ANSWERING: Told(
+        (Bearing("Serving", "False"),), "Ready servers do not answer; the message says which, and why."
+    ),
+    Reason.CONNECTIONS_EXHAUSTED: Told(
+        (Bearing("Serving", "False"),),
+        "Servers have reached `spec.maxConnections` and turn connections away; the message names them.",
+    ),
+    Reason.CERTIFICATE_EXPIRED: Told(
+        (Bearing("Serving", "False"),),
+        "Servers present an expired certificate; the message says which, and since when.",
+    ),
+    Reason.CERTIFICATE_STALE: Told(
+        (Bearing("Serving", "False"),),
+        "Servers still present an older certificate ten minutes after another presented a newer one; the message "
+        "names them.",
+    ),
+    Reason.NOT_ASKED: Told(
+        (Bearing("Serving", "Unknown"),),
+        "Servers are not asked, none is ready, or some have not answered yet; the message says which.",
+    ),
+    Reason.UNREACHABLE: Told(
+        (Bearing("Serving", "Unknown"),), "The operator cannot connect to any server; the message says why."
+    ),
+    Reason.CREDENTIALS_MISSING: Told(
+        (Bearing("Serving", "Unknown"),),
+        "Servers require credentials that the operator lacks; the message names them.",
+    ),
+    Reason.LOAD_BALANCED_SERVERS: Told(
+        _DISCOURAGED, "`spec.service.type: ClusterIP` with more than one server: a client finds a key only by chance."
+    ),
+    Reason.PASSWORDS_IN_THE_CLEAR: Told(
+        _DISCOURAGED, "`spec.auth` without `spec.tls`: passwords are sent unencrypted."
+    ),
+}
+
+
+def api_reference() -> str:
+    """The page, from its title on."""
+    name = (
+        "Lower-case letters, digits and `-`, starting with a letter. It is also the name of the objects that the "
+        "operator creates, and the value of a label."
+    )
+    return "\n".join(
+        [
+            f"# {names.KIND}: every field",
+            "",
+            "<!-- Made by `./dev api-docs` from memcached_operator/api/v1alpha1.py; do not edit. -->",
+            "",
+            "This page is generated from the CustomResourceDefinition, which defines what the API server accepts, "
+            f"defaults and refuses. `kubectl explain {names.PLURAL}.spec` shows the same on a cluster. The API "
+            "server removes unknown fields; `kubectl` warns of them.",
+            "",
+            crd_reference(memcached_crd(), descriptions={"metadata.name": name}),
+            *_conditions(),
+        ]
+    )
+
+
+def _conditions() -> list[str]:
+    lines = ["## Conditions", "", "| Type | Question |", "|---|---|"]
+    lines += [f"| `{type_}` | {question} |" for type_, question in CONDITIONS.items()]
+    lines += [
+        "",
+        "## Reasons of conditions",
+        "",
+        "[What a Memcached tells](conditions.md#conditions) says exactly when each reason is set, "
+        "[Operations](operations.md#reasons-of-conditions) what to do about it.",
+        "",
+        "| Reason | Condition | Meaning |",
+        "|---|---|---|",
+    ]
+    for reason, told in REASONS.items():
+        bearings = ", ".join(f"{bearing.type} `{bearing.status}`" for bearing in told.bearings)
+        lines.append(f"| `{reason}` | {bearings} | {told.meaning} |")
+    return [*lines, ""]

@@ -1,0 +1,208 @@
+"""What is written of a Memcached: its status, the reasons of its conditions, and what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+import msgspec
+
+from memcached_operator.api import names
+from operator_runtime import UNDECODABLE, Condition, condition_of, decode_nested
+
+_NAMED: Final = 3
+
+
+class Reason(StrEnum):
+    """Every reason that a condition of ours can bear."""
+
+    PENDING = names.PENDING
+    MINIMUM_REPLICAS_AVAILABLE = "MinimumReplicasAvailable"
+    MINIMUM_REPLICAS_UNAVAILABLE = "MinimumReplicasUnavailable"
+    DEPLOYING = "Deploying"
+    SCALING = "Scaling"
+    UPDATING = "Updating"
+    MIGRATING = "Migrating"
+    TERMINATING = "Terminating"
+    COMPLETE = "Complete"
+    DEADLINE_EXCEEDED = "DeadlineExceeded"
+    NOT_CONTROLLED = "NotControlled"
+    INVALID_SPEC = "InvalidSpec"
+    FORBIDDEN = "Forbidden"
+    DENIED_BY_POLICY = "DeniedByPolicy"
+    REVERTED = "Reverted"
+    IMMUTABLE = "Immutable"
+    QUOTA_EXCEEDED = "QuotaExceeded"
+    TERMINATION_STALLED = "TerminationStalled"
+    CONFLICTING_DISRUPTION_BUDGET = "ConflictingDisruptionBudget"
+    AS_EXPECTED = "AsExpected"
+    ALL_SERVERS_READY = "AllServersReady"
+    SERVERS_NOT_READY = "ServersNotReady"
+    WAITING = "Waiting"
+    ROLLOUT_STUCK = "RolloutStuck"
+    ROLLOUT_PAUSED = "RolloutPaused"
+    SECRET_NOT_FOUND = "SecretNotFound"
+    CERTIFICATE_INVALID = "CertificateInvalid"
+    PASSWORDS_INVALID = "PasswordsInvalid"
+    RELOAD_UNSUPPORTED = "ReloadUnsupported"
+    RELOAD_FAILED = "ReloadFailed"
+    ANSWERING = "Answering"
+    NOT_ANSWERING = "NotAnswering"
+    CONNECTIONS_EXHAUSTED = "ConnectionsExhausted"
+    CERTIFICATE_EXPIRED = "CertificateExpired"
+    CERTIFICATE_STALE = "CertificateStale"
+    NOT_ASKED = "NotAsked"
+    UNREACHABLE = "Unreachable"
+    CREDENTIALS_MISSING = "CredentialsMissing"
+    LOAD_BALANCED_SERVERS = "LoadBalancedServers"
+    PASSWORDS_IN_THE_CLEAR = "PasswordsInTheClear"
+
+
+class Drain(msgspec.Struct, frozen=True):
+    """Servers that left the list and run on for a while.
+
+    Attributes:
+        firstOrdinal: the lowest ordinal of those servers; all from it on are meant.
+        startTime: RFC 3339 time at which they left the list.
+    """
+
+    workload: str
+    firstOrdinal: int
+    startTime: str
+
+
+class Problem(NamedTuple):
+    """What makes a Memcached Degraded, or what its user should know although all is as they asked.
+
+    Attributes:
+        blocking: for its sake its servers are not changed; False when all else goes on.
+    """
+
+    reason: Reason
+    message: str
+    blocking: bool = True
+
+
+def joined(problems: Sequence[Problem]) -> Problem | None:
+    """Several problems as one, what blocks first; None for none."""
+    if not problems:
+        return None
+    ordered = sorted(problems, key=lambda each: not each.blocking)
+    message = " ".join(sentence(each.message) for each in ordered) if len(ordered) > 1 else ordered[0].message
+    return Problem(ordered[0].reason, message, ordered[0].blocking)
+
+
+def sentence(message: str) -> str:
+    """A message with a full stop: the API server's words have none."""
+    return message if message.endswith(".") else f"{message}."
+
+
+def first_of(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    if len(names) <= _NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
+
+
+class Status(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`status` of a Memcached."""
+
+    workload: str | None = None
+    service: str | None = None
+    serverList: tuple[str, ...] | None = None
+    draining: tuple[Drain, ...] | None = None
+    nodes: tuple[str, ...] | None = None
+    replicas: int | None = None
+    readyReplicas: int | None = None
+    selector: str | None = None
+    image: str | None = None
+    version: str | None = None
+    observedGeneration: int | None = None
+    conditions: tuple[Condition, ...] | None = None
+
+    def condition(self, type_: str) -> Condition | None:
+        """The condition of that type, if there is one."""
+        return condition_of(self.conditions, type_)
+
+
+SERVING, DISCOURAGED = "Serving", "Discouraged"
+OUR_CONDITIONS = ("Ready", "Available", "Progressing", "Degraded", SERVING)
+"""A condition of ours that is there only while it is True."""
+_decode = msgspec.json.Decoder(Status).decode
+_NONE = Status()
+
+
+def decode_status(body: bytes) -> Status:
+    """The live status; an unreadable one (stored under another schema) counts as none and is written anew.
+
+    The condition that the API server fills in before the first write counts as none, too.
+    """
+    try:
+        status = decode_nested(_decode, body) if body else _NONE
+    except UNDECODABLE:
+        return _NONE
+    ready = status.condition("Ready")
+    if ready is None or ready.reason != Reason.PENDING:
+        return status
+    written = tuple(each for each in status.conditions or () if each is not ready)
+    return msgspec.structs.replace(status, conditions=written or None)
+
+
+def _is_readable(body: bytes) -> bool:
+    try:
+        decode_nested(_decode, body or b"{}")
+    except UNDECODABLE:
+        return False
+    return True
+
+
+def status_patch(wanted: Status, last: Status, live: bytes = b"") -> dict[str, object]:
+    """The fields of `wanted` that differ from `last`, for a merge patch; empty when there is nothing to write.
+
+    Args:
+        live: the status as it is; of one that cannot be read, what is not wanted is taken away.
+    """
+    if wanted == last:
+        return {}
+    changed = {
+        field: msgspec.to_builtins(getattr(wanted, field))
+        for field in Status.__struct_fields__
+        if getattr(wanted, field) != getattr(last, field)
+    }
+    if last == _NONE and not _is_readable(live):
+        return {field: msgspec.to_builtins(getattr(wanted, field)) for field in Status.__struct_fields__}
+    # A status from before there was the image goes with the next write: an upgrade writes nothing.
+    return {} if changed.keys() == {"image"} and last.image is None else changed
+
+
+def our_part(status: Status) -> dict[str, object]:
+    """What is ours of a status, by field: no times of conditions, and no other client's conditions."""
+    ours = (each for each in status.conditions or () if each.type in (*OUR_CONDITIONS, DISCOURAGED))
+    conditions = tuple((each.type, each.status, each.reason, each.message) for each in ours)
+    return {field: getattr(status, field) for field in Status.__struct_fields__} | {"conditions": conditions}
+
+
+def is_settled(wanted: Status, last: Status, size: int | None) -> bool:
+    """Whether a change is worth writing at once: its servers are all there, or all ready.
+
+    On the way there each pod would cost a write of its own; those wait a moment for the next one. So does no server
+    that leaves the list, as its end is counted from the write.
+    """
+    if wanted.draining != last.draining:
+        return True
+    if wanted.nodes != last.nodes:
+        return wanted.replicas == size
+    return wanted.readyReplicas != last.readyReplicas and wanted.readyReplicas == size
+
+
+def is_urgent(wanted: Status, last: Status) -> bool:
+    """Whether a change tells of more than of servers on their way: clients or people are to act on it."""
+    if (wanted.serverList or ()) != (last.serverList or ()) or wanted.draining != last.draining:
+        return True
+    return any(_holds(wanted, each) != _holds(last, each) for each in ("Available", "Degraded"))
+
+
+def _holds(status: Status, type_: str) -> bool:
+    condition = status.condition(type_)
+    return condition is not None and condition.status == "True"

@@ -1,0 +1,29 @@
+"""Pure: all that a Memcached wants beside its servers, one object of each kind at most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memcached_operator.memcached.desired.budget import budget
+from memcached_operator.memcached.desired.network_policy import network_policy
+from memcached_operator.memcached.desired.object_types import Manifest
+from memcached_operator.memcached.desired.server_list import publication
+from memcached_operator.memcached.desired.service import service
+from memcached_operator.memcached.labels import Owner
+from memcached_operator.memcached.spec import Spec
+
+
+def beside(owner: Owner, spec: Spec, servers: Sequence[str], operator_namespace: str = "") -> list[Manifest]:
+    """What a Memcached wants once all its servers are there, in the order in which it is made.
+
+    Args:
+        servers: `host:port` of each that is listed.
+        operator_namespace: where the operator's own pods are, "" where it runs in no pod.
+    """
+    wanted = (
+        service(owner, spec, named=spec.workload == "StatefulSet"),
+        budget(owner, spec),
+        network_policy(owner, spec, operator_namespace),
+        publication(owner, spec, servers),
+    )
+    return [each for each in wanted if each is not None]

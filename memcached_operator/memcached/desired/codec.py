@@ -1,0 +1,218 @@
+"""Pure: how the objects of a Memcached are held and compared, one way for all kinds.
+
+A record has what is ours of an object as one text, its form, in which the Memcached's name and uid are left out. Most
+objects of a kind differ in these alone, so that one form serves thousands of records.
+
+Parts that are passed through are compared by `compare`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
+
+import msgspec
+
+from memcached_operator.api.names import API_VERSION, KIND
+from memcached_operator.memcached.desired.applied_options import digests, mark
+from memcached_operator.memcached.desired.object_types import Manifest, ObjectMeta, OwnerRef, comparable, controller_of
+from memcached_operator.memcached.desired.passthrough import is_within, of_parts, passed_through, with_parts
+from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, OWNER_UID_ANNOTATION
+from operator_runtime import Difference, ObjectKey, OwnerReference, differences, shared
+
+if TYPE_CHECKING:
+    from operator_runtime import Rules
+
+M = TypeVar("M", bound=Manifest)
+
+HANDOVER: Final = f"annotate it with {OWNER_UID_ANNOTATION}=UID, this Memcached's metadata.uid"
+_NO_OWNER: Final = OwnerRef()
+_OURS: Final = (OWNER_UID_ANNOTATION, APPLIED_OPTIONS_ANNOTATION)
+# By which the garbage collector knows what an object's deletion is to do with its dependents.
+ORPHAN_FINALIZER, FOREGROUND_FINALIZER = "orphan", "foregroundDeletion"
+# JSON has no control characters, so these stand in its text for nothing else, and no text put back has any in it.
+_NAME, _UID = b"\x00", b"\x01"
+
+
+class OwnedRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """An object that a Memcached may own: ours in full, a stranger's by name only.
+
+    Attributes:
+        owner: the controlling owner as "Kind name", "" without one.
+        made_for_uid: uid of the Memcached that it was made for, as its annotation says; survives a lost ownerReference.
+        form: what is ours of it, with the name and the uid of the Memcached taken out; b"" for a stranger's.
+        held_by: finalizers that keep it while it is being deleted, the garbage collector's own excepted, as text.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    owner: str
+    owner_uid: str
+    made_for_uid: str
+    deleting: bool
+    form: bytes = b""
+    held_by: str = ""
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        kind, _, name = self.owner.partition(" ")
+        return OwnerReference(API_VERSION if self.form else "", kind, name, self.owner_uid) if self.owner else None
+
+    @property
+    def owned(self) -> bytes:
+        """JSON of what is compared (`objects.comparable`), b"" for a stranger's."""
+        return self.form.replace(_NAME, _quoted(self.name)).replace(_UID, _quoted(self.made_for_uid))
+
+
+class _Object(msgspec.Struct):
+    metadata: ObjectMeta
+
+
+_decode_object = msgspec.json.Decoder(_Object).decode
+
+
+def common_fields(meta: ObjectMeta) -> dict[str, Any]:
+    """The fields that every record has, but for its form."""
+    owner = controller_of(meta.ownerReferences) or _NO_OWNER
+    made_for_uid = (meta.annotations or {}).get(OWNER_UID_ANNOTATION, "")
+    deleting = meta.deletionTimestamp is not None
+    return {
+        "namespace": shared(meta.namespace or ""),
+        "name": meta.name or "",
+        "uid": meta.uid or "",
+        "resource_version": meta.resourceVersion or "",
+        "owner": f"{owner.kind} {owner.name}" if owner.uid else "",
+        "owner_uid": owner.uid,
+        # The same text as one object: most records hold it twice.
+        "made_for_uid": owner.uid if made_for_uid == owner.uid else made_for_uid,
+        "deleting": deleting,
+        "held_by": _held_by(meta) if deleting else "",
+    }
+
+
+def may_be_ours(meta: ObjectMeta) -> bool:
+    """Whether some Memcached controls the object, or it was made for one."""
+    owner = controller_of(meta.ownerReferences)
+    ours = owner is not None and owner.kind == KIND and owner.apiVersion == API_VERSION
+    return ours or bool((meta.annotations or {}).get(OWNER_UID_ANNOTATION))
+
+
+def form_of(manifest: Manifest, name: str, made_for_uid: str) -> bytes:
+    """The form of an object of which `manifest` has all that may be ours."""
+    owned = nameless(comparable(manifest), name)
+    return _one_of_many(owned.replace(_quoted(made_for_uid), _UID) if made_for_uid else owned)
+
+
+def uids_in(form: bytes) -> int:
+    """In how many places the Memcached's uid was taken out of a form."""
+    return form.count(_UID)
+
+
+def nameless(text: bytes, name: str) -> bytes:
+    """JSON with the Memcached's name taken out."""
+    return text.replace(_quoted(name), _NAME)
+
+
+def ours_of(meta: ObjectMeta) -> ObjectMeta:
+    """What may be ours of a live object's metadata."""
+    annotations = meta.annotations or {}
+    passed = digests(annotations.get(APPLIED_OPTIONS_ANNOTATION, ""))
+    annotations = {
+        name: text
+        for name, text in annotations.items()
+        if (name in _OURS and text) or f"metadata.annotations[{name}]" in passed
+    }
+    return ObjectMeta(labels=meta.labels, annotations=annotations or None, ownerReferences=meta.ownerReferences)
+
+
+def is_ours(live: OwnedRecord, uid: str) -> bool:
+    """Whether the Memcached of that uid controls the object, or did until its ownerReference was removed."""
+    return bool(live.form) and (live.owner_uid if live.owner else live.made_for_uid) == uid
+
+
+class Shape(Generic[M]):
+    """How the objects of one kind are compared, from records and to differences."""
+
+    def __init__(
+        self,
+        type_: type[M],
+        ours: Callable[[M], M] = lambda live: live,
+        excess: Callable[[M, M], Iterable[Difference]] = lambda _wanted, _live: (),
+        *,
+        fixed: tuple[str, ...] = (),
+        replace: Literal["Background", "Orphan"] | None = None,
+    ) -> None:
+        """
+        Args:
+            type_: what is ours of such an object.
+            ours: brings a live object's specification to the form in which the wanted one is built.
+            excess: what a live object has that must not be there, beside what the types say of it.
+            fixed, replace: see `Rules`.
+        """
+        self._decode = msgspec.json.Decoder(type_).decode
+        self._ours = ours
+        self._excess = excess
+        self._fixed = fixed
+        self._replace: Literal["Background", "Orphan"] | None = replace
+
+    def record(self, raw: msgspec.Raw | bytes) -> OwnedRecord:
+        meta = _decode_object(raw).metadata
+        common = common_fields(meta)
+        if not may_be_ours(meta):
+            return OwnedRecord(**common)
+        live = self._ours(self._decode(raw))
+        manifest = msgspec.structs.replace(live, metadata=ours_of(meta))
+        return OwnedRecord(**common, form=form_of(manifest, common["name"], common["made_for_uid"]))
+
+    def held(self, live: OwnedRecord) -> M:
+        """What is ours of a live object."""
+        return self._decode(live.owned)
+
+    def differ(self, wanted: M, live: OwnedRecord) -> Sequence[Difference]:
+        """The fields of an object of ours that are not as wanted."""
+        compared = comparable(wanted)
+        if live.owned == compared:
+            return ()
+        held = self.held(live)
+        found = [*differences(self._decode(compared), held), *self._excess(wanted, held)]
+        if not (before := mark(held)) and not mark(wanted):
+            return found  # as most
+        passed = [("passed",), *passed_through(wanted, held)]
+        found = [each for each in found if not is_within(each.steps, passed)]
+        found = with_parts(wanted, found, passed)
+        ways = [each.steps for each in found]
+        found += [each for each in of_parts(wanted, held) if not is_within(each.steps, ways)]
+        if before and not mark(wanted):
+            found.append(Difference(("metadata", "annotations", APPLIED_OPTIONS_ANNOTATION), None, before))
+        return found
+
+    @property
+    def rules(self) -> Rules[M, Any]:
+        from operator_runtime import Rules  # loads the client, which commands that only print do without
+
+        return Rules(
+            differences=self.differ,
+            key=lambda wanted: ObjectKey(wanted.metadata.namespace or "", wanted.metadata.name or ""),
+            body=lambda wanted: wanted.body(),
+            is_ours=is_ours,
+            handover=HANDOVER,
+            fixed=self._fixed,
+            replace=self._replace,
+        )
+
+
+def _held_by(meta: ObjectMeta) -> str:
+    return ", ".join(each for each in meta.finalizers or () if each not in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER))
+
+
+def _quoted(text: str) -> bytes:
+    return msgspec.json.encode(text)
+
+
+@lru_cache(maxsize=1024)  # bounds the number of distinct forms; evicting one costs a duplicate copy
+def _one_of_many(form: bytes) -> bytes:
+    """The object that stands for all equal ones."""
+    return form

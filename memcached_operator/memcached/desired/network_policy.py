@@ -1,0 +1,68 @@
+"""Pure: the NetworkPolicy that says who may reach the servers of a Memcached."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from memcached_operator.memcached.desired.applied_options import as_kept
+from memcached_operator.memcached.desired.codec import Shape
+from memcached_operator.memcached.desired.object_types import Manifest, metadata
+from memcached_operator.memcached.labels import PORT, Owner, selector_labels
+from memcached_operator.memcached.spec import Spec
+from operator_runtime import Fields
+
+# By which the operator's own pods are known, in its own namespace; each of its manifests has this label.
+_OPERATOR_LABELS: Final = {"app.kubernetes.io/name": "memcached-operator"}
+_NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
+
+
+class PolicySpec(Fields, frozen=True, omit_defaults=True):  # `spec` of a NetworkPolicy
+    whole: ClassVar[tuple[str, ...]] = ("podSelector",)
+
+    ingress: tuple[dict[str, Any], ...] | None = None
+    podSelector: dict[str, Any] | None = None
+    policyTypes: tuple[str, ...] | None = None
+
+
+class PolicyManifest(Manifest, frozen=True, omit_defaults=True):
+    """A NetworkPolicy, as far as a Memcached has an opinion about it."""
+
+    spec: PolicySpec = PolicySpec()
+
+
+def _ours(live: PolicyManifest) -> PolicyManifest:
+    # The API server leaves out an empty list; the wanted form says that there are no rules.
+    return msgspec.structs.replace(live, spec=msgspec.structs.replace(live.spec, ingress=live.spec.ingress or ()))
+
+
+NETWORK_POLICY: Final = Shape(PolicyManifest, _ours)
+
+
+def network_policy(owner: Owner, spec: Spec, operator_namespace: str) -> PolicyManifest | None:
+    """The NetworkPolicy that a Memcached wants, if it wants one.
+
+    Args:
+        operator_namespace: where the operator's own pods are, "" where it runs in no pod.
+    """
+    if spec.networkPolicy is None:
+        return None
+    peers = list(as_kept(spec.networkPolicy.allowFrom))
+    if operator_namespace:
+        peers.append(
+            {
+                "namespaceSelector": {"matchLabels": {_NAMESPACE_LABEL: operator_namespace}},
+                "podSelector": {"matchLabels": _OPERATOR_LABELS},
+            }
+        )
+    # A rule without peers would admit every client; no rule at all admits none.
+    rules = ({"from": peers, "ports": [{"port": PORT, "protocol": "TCP"}]},) if peers else ()
+    return PolicyManifest(
+        apiVersion="networking.k8s.io/v1",
+        kind="NetworkPolicy",
+        metadata=metadata(owner),
+        spec=PolicySpec(
+            ingress=rules, podSelector={"matchLabels": selector_labels(owner.name)}, policyTypes=("Ingress",)
+        ),
+    )

@@ -1,0 +1,82 @@
+"""Pure: what a user's `spec.podTemplate` makes of the template that the operator makes: a strategic merge, in parts.
+
+A part is what the user adds or sets at the first place where the operator has nothing to merge it with: a sidecar, one
+of memcached's variables, an annotation, `dnsPolicy`. By these parts a template is merged, held, compared and named;
+what the API server fills in around or within them is no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from memcached_operator.api.reserved_pod_fields import MERGE_KEYS, keyed, steps
+from memcached_operator.memcached.desired.applied_options import NAMED_BY_PEOPLE, Part, as_kept
+from memcached_operator.memcached.desired.passthrough import unkeyed
+
+# What a probe or a hook does: one of these, so that another one of the user's is in place of ours.
+_HANDLERS: Final = ("exec", "grpc", "httpGet", "sleep", "tcpSocket")
+
+
+def parts(given: Mapping[str, Any], ours: Mapping[str, Any], path: str = "", of: str = "") -> Iterator[Part]:
+    """What is given besides ours, as the API server keeps it; null is as good as nothing, as it is in all of the API.
+
+    Args:
+        given: a template, or a part of one, that is `keyed`.
+        ours: what the operator makes of it, likewise.
+        path: where both stand.
+        of: the field that holds both.
+    """
+    # Fields as the API server sorts them, entries as the user does.
+    for field in given if of in MERGE_KEYS else sorted(given):
+        value, mine, here = given[field], ours.get(field), _inner(path, field, of)
+        shared = of not in MERGE_KEYS and field in (*MERGE_KEYS, *NAMED_BY_PEOPLE)
+        if field in _HANDLERS and value:
+            yield from ((_inner(path, each, of), None) for each in _HANDLERS if each != field and each in ours)
+        if isinstance(value, Mapping) and (isinstance(mine, Mapping) or shared):
+            yield from parts(value, mine or {}, here, "" if of in MERGE_KEYS else field)
+        elif field == "ports" and mine and value:
+            # Compared as a whole: a merge would leave one of ours that was edited beside ours.
+            yield here, [*mine, *as_kept(value)]
+        elif of in MERGE_KEYS:
+            yield here, as_kept(unkeyed(value))
+        elif value != mine and (kept := as_kept({field: unkeyed(value)}, of).get(field)) not in (None, {}):
+            yield here, kept
+
+
+def merged(body: Mapping[str, Any], passed: Iterable[Part]) -> Any:
+    """A body as JSON has it, with these parts in their places; without those whose value is None."""
+    whole = keyed(body)
+    for path, value in passed:
+        *above, last = steps(path) or [path]
+        node = whole
+        for step in above:
+            node = node.get(step) if value is None else node.setdefault(step, {})
+            if not isinstance(node, dict):
+                break
+        else:
+            node.pop(last, None)
+            node |= {} if value is None else {last: value}
+    return unkeyed(whole)
+
+
+def of_options(made: Mapping[str, Any], plain: Mapping[str, Any] | None, path: str = "", of: str = "") -> Iterator[str]:
+    """The paths of what a template that the operator makes has beside a plain one, and of the entries of lists in it.
+
+    Args:
+        made, plain: the templates, or parts of them, that are `keyed`; None where the plain one has nothing.
+        path: where both stand.
+        of: the field that holds both.
+    """
+    for field, value in made.items():
+        here, other = _inner(path, field, of), (plain or {}).get(field)
+        shared = of not in MERGE_KEYS and field in (*MERGE_KEYS, *NAMED_BY_PEOPLE)
+        if other is None and not shared and (plain is not None or of in (*MERGE_KEYS, *NAMED_BY_PEOPLE)):
+            yield here
+        if isinstance(value, Mapping):
+            inner = {} if other is None and shared and plain is not None else other
+            yield from of_options(value, inner, here, "" if of in MERGE_KEYS else field)
+
+
+def _inner(path: str, name: str, of: str) -> str:
+    return f"{path}[{name}]" if of in NAMED_BY_PEOPLE or of in MERGE_KEYS else f"{path}.{name}" if path else name

@@ -1,0 +1,112 @@
+"""Pure: how the parts that are passed through differ between a wanted object and a live one.
+
+Such a part is compared as the user wrote it: what the API server fills in around or within it is no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from memcached_operator.api.reserved_pod_fields import MERGE_KEYS, find, keyed, steps
+from memcached_operator.memcached.desired.applied_options import digests, mark
+from memcached_operator.memcached.desired.object_types import Manifest
+from operator_runtime import Difference, Entry, Steps
+
+# Lists that admission adds to, and would again after each write of ours.
+_EXTENSIBLE: Final = ("tolerations",)
+
+
+def of_parts(wanted: Manifest, live: Manifest, *, whole: bool = True) -> Iterator[Difference]:
+    """In what the parts of either differ.
+
+    Args:
+        whole: a part that was changed in the specification differs as a whole, so that nothing of it is left behind.
+    """
+    was, is_ = (digests(mark(each)) for each in (live, wanted))
+    ours, theirs = keyed(wanted.body()), keyed(live.body())
+    gone: list[Steps] = []
+    for path in was | is_:
+        mine, there, at = find(ours, path), find(theirs, path), way(path)
+        if is_.get(path) == "" == was.get(path, "") or is_within(at, gone):
+            continue  # the former is compared with all that the operator makes
+        if whole and is_.get(path) and was.get(path) != is_[path]:
+            if unkeyed(mine) != unkeyed(there):
+                yield Difference(at, unkeyed(mine), unkeyed(there))
+            continue
+        if mine is None:
+            gone.append(at)
+        yield from drift(mine, there, at)
+
+
+def with_parts(wanted: Manifest, found: Sequence[Difference], passed: Sequence[Steps]) -> list[Difference]:
+    """Differences, of which those around a part want it as the user has it, and not as the operator made it.
+
+    Args:
+        found: in what the operator makes.
+        passed: ways to the parts.
+    """
+    around = [each for each in found if each.wanted is not None and any(is_within(way, [each.steps]) for way in passed)]
+    whole = keyed(wanted.body()) if around else {}
+    return [
+        each._replace(wanted=unkeyed(find(whole, each.path), _field(each.steps))) if each in around else each
+        for each in found
+    ]
+
+
+def passed_through(*manifests: Manifest) -> list[Steps]:
+    return [way(path) for each in manifests for path, digest in digests(mark(each)).items() if digest]
+
+
+def is_within(at: Steps, others: Iterable[Steps]) -> bool:
+    """Whether one of the others leads to what these steps lead to, or to something around it."""
+    return any(at[: len(each)] == each for each in others)
+
+
+def way(path: str) -> Steps:
+    found: Steps = ()
+    for name in steps(path):
+        found = _below(found, name)
+    return found
+
+
+def drift(wanted: object, live: object, at: Steps) -> Iterator[Difference]:
+    """In what a part is not as wanted; what a live one has besides in its objects and merged lists is no difference.
+
+    Args:
+        wanted, live: both `keyed`.
+        at: where they stand.
+    """
+    match wanted, live:
+        case Mapping(), Mapping():
+            for name, value in wanted.items():
+                yield from drift(value, live.get(name), _below(at, name))
+        case list(), list() if _field(at) in _EXTENSIBLE:
+            if not all(any(_is(each, other) for other in live) for each in wanted):
+                yield Difference(at, unkeyed(wanted), unkeyed(live))
+        case list(), list() if len(wanted) == len(live) and all(map(_is, wanted, live)):
+            return
+        case _ if wanted != live:
+            yield Difference(at, unkeyed(wanted, _field(at)), unkeyed(live, _field(at)))
+
+
+def unkeyed(value: Any, of: str = "") -> Any:
+    """As JSON has it, what is `keyed`."""
+    if isinstance(value, Mapping):
+        if of in MERGE_KEYS:
+            return [unkeyed(each) for each in value.values()]
+        return {field: unkeyed(each, field) for field, each in value.items() if each or field not in MERGE_KEYS}
+    return [unkeyed(each) for each in value] if isinstance(value, list) else value
+
+
+def _is(wanted: object, live: object) -> bool:
+    return not any(drift(wanted, live, ()))
+
+
+def _below(at: Steps, name: str) -> Steps:
+    key = MERGE_KEYS.get(_field(at))
+    return (*at, Entry(key, name) if key else name)
+
+
+def _field(at: Steps) -> str:
+    return at[-1] if at and isinstance(at[-1], str) else ""

@@ -1,0 +1,285 @@
+"""Pure: the pods of a Memcached, as a template for its workload."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from memcached_operator.api.quantities import canonical, kibibytes, mebibytes
+from memcached_operator.api.reserved_pod_fields import keyed
+from memcached_operator.memcached import labels, spec as specification
+from memcached_operator.memcached.desired.applied_options import Part
+from memcached_operator.memcached.desired.object_types import ObjectMeta, as_json
+from memcached_operator.memcached.desired.overlay import of_options, parts
+from memcached_operator.memcached.desired.resources import resources_of
+from memcached_operator.memcached.desired.secrets import (
+    options,
+    speech,
+    with_agreeing_sidecar,
+    with_secrets,
+)
+from memcached_operator.memcached.desired.warm_restart import with_warm_restart
+from memcached_operator.memcached.desired.workload_types import (
+    Capabilities,
+    Container,
+    ContainerPort,
+    ContainerSecurity,
+    Hook,
+    Lifecycle,
+    PodSpec,
+    PodTemplate,
+    Probe,
+    Resources,
+    Sleep,
+    TcpSocket,
+)
+from memcached_operator.memcached.spec import Auth, Spec, Tls, memory_file_mib
+
+# The user and group that the official image makes for itself, on Debian and on Alpine. By number, as runAsNonRoot
+# cannot judge a name.
+USER_ID: Final = 11211
+# That a server accepts connections is all that Kubernetes need know of it; how it does is asked of it by its own
+# protocol. No liveness: a slow cache that is started again is an empty one.
+READINESS: Final = Probe(TcpSocket(labels.PORT_NAME), periodSeconds=5, timeoutSeconds=2, failureThreshold=3)
+# For clients and Services to turn away from a server that is about to end, in seconds.
+SLEEP_S: Final = 5
+_DIGEST_BYTES: Final = 8
+_TEMPLATE: Final = "spec.template"
+_NO_RESOURCES: Final = specification.Resources()
+DEFAULTS: Final = Spec()
+
+
+class _Settings(NamedTuple):
+    """What a container is made with.
+
+    Attributes:
+        requests: quantities by resource, sorted.
+        limits: likewise.
+        sleep_s: before it ends.
+        file: MiB of the file that has its items, 0 for none.
+    """
+
+    image: str
+    user_id: int | None
+    memory: int
+    connections: int
+    threads: int
+    item_size: str
+    extra: tuple[str, ...]
+    requests: tuple[tuple[str, str], ...]
+    limits: tuple[tuple[str, str], ...]
+    sleep_s: int
+    tls: Tls | None
+    auth: Auth | None
+    file: int
+
+
+class _Common(NamedTuple):
+    """What templates of the same settings have in common.
+
+    Attributes:
+        rolls: digest of all but the memory.
+        fixed: digest of all but the image, "" where a server that starts again has lost its items.
+        annotations: what the template says of itself.
+        options: paths of what `spec.tls`, `spec.auth`, `spec.warmRestart` and `spec.resources` bring in.
+    """
+
+    spec: PodSpec
+    rolls: str
+    fixed: str
+    annotations: dict[str, str]
+    options: tuple[str, ...]
+
+
+class Pods(NamedTuple):
+    """The pods of a Memcached.
+
+    Attributes:
+        template: as the operator makes it.
+        passed: what is passed through to them.
+        options: paths of what options bring in.
+    """
+
+    template: PodTemplate
+    passed: tuple[Part, ...]
+    options: tuple[str, ...]
+
+
+def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, restart: str = "") -> Pods:
+    """The pods of the Memcached of that name.
+
+    The template's annotations say what of it only a new pod takes on, and what a running server can be told as well.
+
+    Args:
+        image: container image.
+        user_id: user and group of the pods; None leaves both to the image, or to what admits the pods.
+        spec: what the user asks for.
+        restart: each server is to start again when this text changes.
+    """
+    given = spec.podTemplate.given()
+    if given.get("spec", {}).get("securityContext") is not None:
+        user_id = None  # the user's own affair, or the cluster's
+    common = _common(image, user_id, spec) if spec.resources == _NO_RESOURCES else _of(_settings(image, user_id, spec))
+    made = PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=common.annotations), common.spec)
+    passed = tuple(parts(_of_all(given, made), keyed(as_json(made)), _TEMPLATE)) if given else ()
+    if not (passed or restart):
+        return Pods(made, (), common.options)
+    annotations = common.annotations | {
+        labels.TEMPLATE_ANNOTATION: _digest([common.rolls, passed, *filter(None, [restart])])
+    }
+    if restart:
+        annotations[labels.RESTART_ANNOTATION] = restart
+    if common.fixed and passed:
+        annotations[labels.WARM_ANNOTATION] = _digest([common.fixed, passed])
+    made = PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=annotations), common.spec)
+    return Pods(made, passed, common.options)
+
+
+def _of_all(given: Mapping[str, Any], made: PodTemplate) -> Mapping[str, Any]:
+    """What is given of all containers of a template that the operator makes, `keyed`."""
+    sidecars = made.spec is not None and made.spec.initContainers
+    return with_agreeing_sidecar(keyed(given)) if sidecars else keyed(given)
+
+
+def noted(made: PodTemplate | None) -> tuple[str, str]:
+    """What a template says of itself: the digest of what rolls, and the memory; "" where it does not."""
+    annotations = (made.metadata.annotations if made and made.metadata else None) or {}
+    return annotations.get(labels.TEMPLATE_ANNOTATION, ""), annotations.get(labels.MEMORY_ANNOTATION, "")
+
+
+def command(memory_mib: int, connections: int, threads: int, item_size: str) -> tuple[str, ...]:
+    """How memcached is started.
+
+    What is not asked for are its own defaults, in words, so that another release of it changes nothing; "modern" ones,
+    and errors in its log. Options and values are words of their own: "-m=64" makes memcached exit.
+    """
+    options = (("-m", str(memory_mib)), ("-c", str(connections)), ("-t", str(threads)), ("-I", item_size))
+    return ("memcached", *(word for option in options for word in option), "-o", "modern", "-v")
+
+
+def _settings(image: str, user_id: int | None, spec: Spec) -> _Settings:
+    requests, limits = resources_of(spec)
+    return _Settings(
+        image=image,
+        user_id=user_id,
+        memory=mebibytes(spec.memory),
+        connections=spec.maxConnections,
+        threads=spec.threads,
+        item_size=_item_size(spec.maxItemSize),
+        extra=spec.extraArgs,
+        requests=tuple(sorted(requests.items())),
+        limits=tuple(sorted(limits.items())),
+        sleep_s=_sleep_s(spec),
+        tls=spec.tls,
+        auth=spec.auth,
+        file=memory_file_mib(spec.memory, spec.threads, spec.extraArgs) if spec.warmRestart else 0,
+    )
+
+
+def _sleep_s(spec: Spec) -> int:
+    """No longer than a server has to end by itself; of what is no number the API server tells."""
+    grace_s = spec.podTemplate.spec.get("terminationGracePeriodSeconds")
+    return min(SLEEP_S, max(grace_s, 0)) if isinstance(grace_s, int) else SLEEP_S
+
+
+def _item_size(size: str) -> str:
+    """A size of items as memcached takes it."""
+    kib = kibibytes(size)
+    return f"{kib // 1024}m" if kib % 1024 == 0 else f"{kib}k"
+
+
+def _common(image: str, user_id: int | None, spec: Spec) -> _Common:
+    """What a specification that names no resources makes of a template, passing nothing through."""
+    settings = (spec.memory, spec.maxConnections, spec.threads, spec.maxItemSize, spec.extraArgs)
+    return _cached(image, user_id, settings, spec.tls, spec.auth, spec.warmRestart, _sleep_s(spec))
+
+
+@lru_cache(maxsize=64)  # most Memcacheds share their settings, and frozen structs can be shared
+def _cached(
+    image: str,
+    user_id: int | None,
+    settings: tuple[str, int, int, str, tuple[str, ...]],
+    tls: Tls | None,
+    auth: Auth | None,
+    warm: bool,
+    sleep_s: int,
+) -> _Common:
+    memory, connections, threads, item_size, extra = settings
+    spec = Spec(
+        memory=memory,
+        maxConnections=connections,
+        threads=threads,
+        maxItemSize=item_size,
+        extraArgs=extra,
+        tls=tls,
+        auth=auth,
+        warmRestart=warm,
+    )
+    return _of(_settings(image, user_id, spec)._replace(sleep_s=sleep_s))
+
+
+def _of(settings: _Settings) -> _Common:
+    requests, limits = (
+        tuple(each for each in quantities if each[0] != "memory") for quantities in (settings.requests, settings.limits)
+    )
+    # The memory file keeps its size: another one needs a new pod.
+    told = settings if settings.file else settings._replace(memory=0, requests=requests, limits=limits)
+    rolls, fixed = _digest(_pod_spec(told)), _digest(_pod_spec(settings._replace(image=""))) if settings.file else ""
+    room = (dict(quantities).get("memory", "") for quantities in (settings.requests, settings.limits))
+    memory = ",".join((canonical(f"{settings.memory}Mi"), *room))
+    says = {labels.TEMPLATE_ANNOTATION: rolls, labels.MEMORY_ANNOTATION: memory}
+    if fixed:
+        says |= {labels.WARM_ANNOTATION: fixed, labels.IMAGE_ANNOTATION: settings.image}
+    if spoken := str(speech(settings.tls, settings.auth)):
+        says[labels.SPEECH_ANNOTATION] = spoken
+    made = _pod_spec(settings)
+    whole = keyed(as_json(PodTemplate(ObjectMeta(annotations=says), made)))
+    return _Common(made, rolls, fixed, says, tuple(of_options(whole, _plain(), _TEMPLATE)))
+
+
+@cache
+def _plain() -> Any:
+    """What the templates of all Memcacheds have, `keyed`."""
+    says = dict.fromkeys((labels.TEMPLATE_ANNOTATION, labels.MEMORY_ANNOTATION), "")
+    return keyed(as_json(PodTemplate(ObjectMeta(annotations=says), _pod_spec(_settings("", USER_ID, DEFAULTS)))))
+
+
+def _digest(made: object) -> str:
+    return hashlib.blake2b(msgspec.json.encode(made, order="deterministic"), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def _pod_spec(settings: _Settings) -> PodSpec:
+    """A pod that the `restricted` Pod Security profile admits."""
+    user_id, items_mib = settings.user_id, settings.file or settings.memory
+    user = {} if user_id is None else {"runAsUser": user_id, "runAsGroup": user_id}
+    sleep = Lifecycle(Hook(Sleep(settings.sleep_s))) if settings.sleep_s else None
+    made = PodSpec(
+        automountServiceAccountToken=False,
+        securityContext={"runAsNonRoot": True, **user, "seccompProfile": {"type": "RuntimeDefault"}},
+        containers=(
+            Container(
+                name=labels.CONTAINER,
+                image=settings.image,
+                command=(
+                    *command(items_mib, settings.connections, settings.threads, settings.item_size),
+                    *options(settings.tls, settings.auth),
+                ),
+                args=settings.extra,  # ours, also where it is empty: an added argument is drift
+                ports=(ContainerPort(labels.PORT, labels.PORT_NAME, "TCP"),),
+                resources=Resources(limits=dict(settings.limits), requests=dict(settings.requests)),
+                readinessProbe=READINESS,
+                lifecycle=sleep,
+                securityContext=ContainerSecurity(
+                    allowPrivilegeEscalation=False,
+                    capabilities=Capabilities(drop=("ALL",)),
+                    readOnlyRootFilesystem=True,
+                ),
+            ),
+        ),
+    )
+    made = with_secrets(made, settings.tls, settings.auth)
+    return with_warm_restart(made, settings.file) if settings.file else made

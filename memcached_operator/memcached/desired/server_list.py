@@ -1,0 +1,85 @@
+"""Pure: the list of servers as a ConfigMap, for clients that follow a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from memcached_operator.memcached.desired.applied_options import mark, taken
+from memcached_operator.memcached.desired.codec import Shape
+from memcached_operator.memcached.desired.object_types import Manifest, metadata
+from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, Owner
+from memcached_operator.memcached.spec import Spec
+from operator_runtime import Difference, differences
+
+_SUFFIX: Final = "-servers"
+_LIST, _JSON = "servers", "servers.json"
+_IMMUTABLE: Final = "immutable"
+
+
+class PublicationManifest(Manifest, frozen=True, omit_defaults=True):
+    """A ConfigMap, as far as a Memcached has an opinion about it.
+
+    `immutable` is read alone, as only others set it. Nothing in `data` can be changed then.
+    """
+
+    data: dict[str, str] | None = None
+    immutable: bool | None = None
+
+
+def _in_the_way(wanted: PublicationManifest, live: PublicationManifest) -> Sequence[Difference]:
+    """An immutable list is in the way of another one. As long as it is right it stays."""
+    right = not any(differences(wanted.data, live.data))
+    return () if right or not live.immutable else [Difference((_IMMUTABLE,), None, True)]
+
+
+PUBLICATION: Final = Shape(PublicationManifest, excess=_in_the_way, fixed=(_IMMUTABLE,), replace="Background")
+
+
+def publication_name(name: str) -> str:
+    return name + _SUFFIX
+
+
+def publisher(name: str) -> str:
+    """The name of the Memcached whose ConfigMap has this name."""
+    return name.removesuffix(_SUFFIX)
+
+
+def publication(owner: Owner, spec: Spec, servers: Sequence[str]) -> PublicationManifest | None:
+    """The ConfigMap that a Memcached wants, if it wants one.
+
+    Args:
+        servers: `host:port` of each, in their order.
+    """
+    if spec.publish is None:
+        return None
+    mark = taken({_LIST: list(servers)}.items())
+    return PublicationManifest(
+        apiVersion="v1",
+        kind="ConfigMap",
+        metadata=metadata(
+            owner, name=publication_name(owner.name), annotations={APPLIED_OPTIONS_ANNOTATION: mark} if mark else None
+        ),
+        data=_data(servers),
+    )
+
+
+def is_untouched(live: PublicationManifest) -> bool:
+    """Whether the list is as it was written, so that a difference is no other client's change."""
+    servers = listed(live)
+    as_marked = taken({_LIST: servers}.items()) == mark(live)
+    return as_marked and (live.data or {}).items() >= _data(servers).items()
+
+
+def listed(live: PublicationManifest) -> list[str]:
+    """The servers that a ConfigMap names; none where that cannot be read."""
+    try:
+        return msgspec.json.decode((live.data or {})[_JSON], type=list[str])
+    except (KeyError, msgspec.MsgspecError):
+        return []
+
+
+def _data(servers: Sequence[str]) -> dict[str, str]:
+    return {_LIST: "".join(f"{each}\n" for each in servers), _JSON: msgspec.json.encode(list(servers)).decode()}

@@ -1,0 +1,96 @@
+"""Pure: the Service by which clients find the servers of a Memcached."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+import msgspec
+
+from memcached_operator.memcached.desired.applied_options import taken
+from memcached_operator.memcached.desired.codec import Shape
+from memcached_operator.memcached.desired.object_types import Manifest, metadata
+from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, PORT, PORT_NAME, Owner, selector_labels
+from memcached_operator.memcached.spec import Spec
+from operator_runtime import Fields
+
+HEADLESS: Final = "None"
+"""The `clusterIP` of a Service without an address of its own, whose name resolves to those of its pods."""
+
+
+class ServicePort(Fields, frozen=True, omit_defaults=True):  # `ports[]` of a Service
+    name: str | None = None
+    port: int | None = None
+    protocol: str | None = None
+    targetPort: int | str | None = None
+
+
+class ServiceSpec(Fields, frozen=True, omit_defaults=True):
+    """`spec` of a Service. An address that Kubernetes has given out is left out."""
+
+    absent: ClassVar[tuple[str, ...]] = ("clusterIP",)
+    whole: ClassVar[tuple[str, ...]] = ("selector",)
+
+    clusterIP: str | None = None
+    ports: tuple[ServicePort, ...] | None = None
+    publishNotReadyAddresses: bool | None = None
+    selector: dict[str, str] | None = None
+    type: str | None = None
+
+
+class ServiceManifest(Manifest, frozen=True, omit_defaults=True):
+    """A Service, as far as a Memcached has an opinion about it."""
+
+    spec: ServiceSpec = ServiceSpec()
+
+
+def _ours(live: ServiceManifest) -> ServiceManifest:
+    spec = live.spec
+    return msgspec.structs.replace(
+        live,
+        spec=msgspec.structs.replace(
+            spec,
+            clusterIP=HEADLESS if spec.clusterIP == HEADLESS else None,
+            publishNotReadyAddresses=bool(spec.publishNotReadyAddresses),  # the API server leaves out what is false
+        ),
+    )
+
+
+# Neither can a Service get an address that has none, nor lose it.
+SERVICE: Final = Shape(ServiceManifest, _ours, fixed=("spec.clusterIP",), replace="Background")
+
+
+def service(owner: Owner, spec: Spec, *, named: bool) -> ServiceManifest | None:
+    """The Service that a Memcached wants, if it wants one.
+
+    Args:
+        named: clients know its servers by names that the Service gives them.
+    """
+    wanted = spec.service
+    if wanted.type == "Disabled":
+        return None
+    given = {"labels": wanted.labels, "annotations": wanted.annotations}
+    text = taken((f"metadata.{field}[{key}]", value) for field, texts in given.items() for key, value in texts.items())
+    mark = {APPLIED_OPTIONS_ANNOTATION: text} if text else {}
+    return ServiceManifest(
+        apiVersion="v1",
+        kind="Service",
+        metadata=metadata(owner, more_labels=wanted.labels, annotations=wanted.annotations | mark),
+        spec=ServiceSpec(
+            clusterIP=HEADLESS if wanted.type == "Headless" else None,
+            ports=(ServicePort(PORT_NAME, PORT, "TCP", PORT_NAME),),
+            # Names must not come and go with a server's readiness. Where it has none, its address must.
+            publishNotReadyAddresses=named,
+            selector=selector_labels(owner.name),
+            type="ClusterIP",
+        ),
+    )
+
+
+def with_names(spec: Spec) -> Spec:
+    """The specification, with a Service that gives servers names."""
+    return msgspec.structs.replace(spec, service=msgspec.structs.replace(spec.service, type="Headless"))
+
+
+def is_load_balanced(spec: Spec) -> bool:
+    """Whether connections to the Service are spread over several servers, so that a key is found by chance."""
+    return spec.service.type == "ClusterIP" and spec.size > 1

@@ -1,0 +1,89 @@
+"""Pure: how the pods of two workloads differ, by the fields of the specification that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from memcached_operator.memcached.desired.passthrough import is_within, of_parts, passed_through
+from memcached_operator.memcached.desired.pod_template import noted
+from memcached_operator.memcached.desired.secrets import secrets_of
+from memcached_operator.memcached.desired.workload_types import (
+    Container,
+    PodSpec,
+    PodTemplate,
+    Resources,
+    WorkloadManifest,
+)
+from memcached_operator.memcached.labels import CONTAINER, RESTART_ANNOTATION, WARM_ANNOTATION
+from operator_runtime import Difference
+
+# Options of the command, by the fields that decide on them.
+_COMMAND: Final = {"maxConnections": "-c", "threads": "-t", "maxItemSize": "-I"}
+
+
+def differing(wanted_: WorkloadManifest, live_: WorkloadManifest) -> Sequence[Difference]:
+    """The fields in which the pods of two workloads differ, with the values that their templates have.
+
+    None where they differ in nothing that a specification says.
+    """
+    wanted, live = wanted_.template, live_.template
+    ours, theirs = _container(wanted), _container(live)
+    found = [*_unequal("image", ours.image, theirs.image), *_unequal("memory", _items(wanted), _items(live))]
+    for field, option in _COMMAND.items():
+        found += _unequal(field, _option(ours, option), _option(theirs, option))
+    found += _unequal("extraArgs", list(ours.args or ()), list(theirs.args or ()))
+    found += _unequal("warmRestart", *(bool(_annotation(each, WARM_ANNOTATION)) for each in (wanted, live)))
+    asks, asked = (_annotation(each, RESTART_ANNOTATION) for each in (wanted, live))
+    if asks != asked:
+        found.append(Difference(("metadata", "annotations", RESTART_ANNOTATION), asks, asked))
+    found += _of_secrets(wanted.spec or PodSpec(), live.spec or PodSpec())
+    # Room for memory follows from these.
+    found += [each for each in _of_resources(ours, theirs) if not found or not each.path.endswith(".memory")]
+    passed = passed_through(wanted_, live_)
+    others = [each for each in of_parts(wanted_, live_, whole=False) if is_within(each.steps, passed)]
+    return (*found, *(each._replace(steps=("spec", "podTemplate", *each.steps[2:])) for each in others))
+
+
+def _unequal(field: str, wanted: object, live: object) -> list[Difference]:
+    return [Difference((f"spec.{field}",), wanted, live)] if wanted != live else []
+
+
+def _container(template: PodTemplate) -> Container:
+    containers = (template.spec.containers if template.spec else None) or ()
+    return next((each for each in containers if each.name == CONTAINER), Container())
+
+
+def _annotation(template: PodTemplate, name: str) -> str | None:
+    return ((template.metadata and template.metadata.annotations) or {}).get(name)
+
+
+def _items(template: PodTemplate) -> str | None:
+    return noted(template)[1].partition(",")[0] or None
+
+
+def _option(container: Container, option: str) -> str | None:
+    command = container.command or ()
+    at = command.index(option) + 1 if option in command else len(command)
+    return command[at] if at < len(command) else None
+
+
+def _of_resources(wanted: Container, live: Container) -> Iterator[Difference]:
+    ours, theirs = wanted.resources or Resources(), live.resources or Resources()
+    for kind, mine, other in (
+        ("requests", ours.requests or {}, theirs.requests or {}),
+        ("limits", ours.limits or {}, theirs.limits or {}),
+    ):
+        for name in mine | other:
+            yield from _unequal(f"resources.{kind}.{name}", mine.get(name), other.get(name))
+
+
+def _of_secrets(wanted: PodSpec, live: PodSpec) -> Iterator[Difference]:
+    ours, theirs = secrets_of(wanted), secrets_of(live)
+    for part in ("tls", "auth"):
+        mine, other = ours.get(part), theirs.get(part)
+        if mine is None or other is None:
+            yield from _unequal(part, mine, other)
+        else:
+            for field, text in mine.items():
+                yield from _unequal(f"{part}.{field}", text, other[field])

@@ -1,0 +1,256 @@
+"""The objects of one Memcached: each is kept as it is wanted, or removed, whatever becomes of the others."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from prometheus_client import Metric
+
+from memcached_operator.api.names import Workload
+from memcached_operator.api.status import Problem, Reason, Status
+from memcached_operator.memcached.adoption import Restoring
+from memcached_operator.memcached.desired import workload as desired
+from memcached_operator.memcached.desired.budget import BUDGET, budget, in_the_way, others_budget
+from memcached_operator.memcached.desired.codec import OwnedRecord, Shape
+from memcached_operator.memcached.desired.network_policy import NETWORK_POLICY, network_policy
+from memcached_operator.memcached.desired.object_types import Manifest
+from memcached_operator.memcached.desired.server_list import PUBLICATION, is_untouched, publication, publication_name
+from memcached_operator.memcached.desired.service import SERVICE, service, with_names
+from memcached_operator.memcached.desired.workload import DEPLOYMENT, STATEFUL_SET
+from memcached_operator.memcached.desired.workload_types import WorkloadManifest
+from memcached_operator.memcached.events import recorded_by
+from memcached_operator.memcached.labels import POD_SELECTOR
+from memcached_operator.memcached.metrics import RepairCounts
+from memcached_operator.memcached.observed.caches import (
+    BUDGETS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    MEMCACHEDS,
+    NETWORK_POLICIES,
+    SERVICES,
+    STATEFUL_SETS,
+    Caches,
+)
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.plan import Plan
+from memcached_operator.memcached.rollout.live_memory import LiveMemory, SetLimit
+from memcached_operator.memcached.rollout.messages import in_words
+from memcached_operator.memcached.rollout.outcome import Outcome, told_failing
+from memcached_operator.memcached.rollout.workload_rollout import Keepers, Running
+from memcached_operator.memcached.server_stats.stats_cache import Answers
+from memcached_operator.memcached.spec import Spec
+from operator_runtime import Change, Keeper, Kept, Kind, ObjectKey, Operator
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What is to be known of the settings.
+
+    Attributes:
+        image: of a Memcached that names none.
+        user_id: of the servers; None names none.
+        operator_namespace: where the operator's own pods are, "" where it runs in no pod.
+        status_delay_s: how long a status that is still changing may be held back.
+        finalizer: put the finalizer on each Memcached.
+        credentials: the Secrets that servers ask for may be read.
+    """
+
+    image: str
+    user_id: int | None
+    status_delay_s: float
+    operator_namespace: str = ""
+    finalizer: bool = False
+    credentials: bool = False
+
+    def workload(
+        self, kind: Workload, memcached: MemcachedRecord, replicas: int, spec: Spec, paused: bool, restart: str
+    ) -> WorkloadManifest:
+        """The workload of that kind that a Memcached wants."""
+        image = spec.image or self.image
+        return desired.workload(
+            kind, memcached.owner, replicas, image, self.user_id, spec, paused=paused, restart=restart
+        )
+
+
+class Objects:
+    """Keeps the objects of one Memcached at a time; see `keep`."""
+
+    def __init__(
+        self,
+        operator: Operator,
+        caches: Caches,
+        config: Config,
+        *,
+        set_limit: SetLimit,
+        wake: Callable[[ObjectKey], None],
+        answers: Answers | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self._caches = caches
+        self._config = config
+        self._say = say = recorded_by(operator.events)
+        self._counts = RepairCounts()
+
+        def owned(kind: Kind[Any], shape: Shape[Any], **cache: Any) -> Keeper[MemcachedRecord, Any, Any]:
+            tell = partial(self._told, kind.resource.kind)
+            return operator.owned(MEMCACHEDS, kind, rules=shape.rules, tell=tell, **cache)
+
+        workloads: Keepers = {
+            "Deployment": owned(DEPLOYMENTS, DEPLOYMENT),
+            "StatefulSet": owned(STATEFUL_SETS, STATEFUL_SET, optional=True),
+        }
+        remembered = operator.owners(MEMCACHEDS).memory
+        self._unmet = remembered.slot(lambda: (0, frozenset[str]()))
+        self._restoring = Restoring(operator.client, caches, remembered, say)
+        memory = LiveMemory(
+            operator.client,
+            remembered,
+            set_limit,
+            say,
+            credentials=config.credentials,
+            answers=answers,
+            clock=clock,
+        )
+        self._running = Running(
+            operator.client, caches, workloads, config.workload, memory, remembered, say, wake, answers
+        )
+        self._beside: dict[str, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
+            "Service": owned(SERVICES, SERVICE, optional=True),
+            "PodDisruptionBudget": owned(BUDGETS, BUDGET, optional=True),
+            # Others have many of these, which are none of our affair.
+            "NetworkPolicy": owned(NETWORK_POLICIES, NETWORK_POLICY, labels=POD_SELECTOR, optional=True),
+            "ConfigMap": owned(CONFIG_MAPS, PUBLICATION, labels=POD_SELECTOR, optional=True),
+        }
+
+    async def keep(
+        self, memcached: MemcachedRecord, spec: Spec, plan: Plan, last: Status, pods: Sequence[PodRecord], now: datetime
+    ) -> Outcome:
+        """Make, put right and remove what the plan and the specification say, and bring the servers to it.
+
+        Args:
+            pods: all of its workloads', also those that are ending.
+            now: the time, with its zone.
+        """
+        outcome = Outcome(self._unmet_of(memcached, last))
+        await self._running.keep(memcached, spec, plan, last, pods, now, outcome)
+        # A list that servers leave is published before the time begins after which they are gone: the operator may end
+        # in between. Any other is as the status has it, which coalesces what comes together.
+        leave = not set(plan.servers.draining) <= set(last.draining or ())
+        published = plan.servers.listed if leave else last.serverList
+        await self._keep_service(memcached, spec, plan, last, outcome)
+        await self._keep_budget(memcached, spec, last, outcome)
+        policy = network_policy(memcached.owner, spec, self._config.operator_namespace)
+        await self._keep_one("NetworkPolicy", memcached, policy, last, outcome)
+        if spec.publish is None or last.serverList is not None:
+            outcome.published = published
+            await self._keep_list(memcached, spec, published or (), last, outcome)
+        if outcome.strange and (remedy := self._restoring.remedy(memcached)):
+            outcome.problems.append(Problem(Reason.NOT_CONTROLLED, remedy, blocking=False))
+        if outcome.failed or outcome.failure is not None:
+            # The status is of this generation from now on: what is yet to be done for it is no other client's change.
+            self._unmet.set(memcached.key, (memcached.generation, frozenset(outcome.failed)))
+        else:
+            self._unmet.drop(memcached.key)
+        return outcome
+
+    async def publish(self, memcached: MemcachedRecord, spec: Spec, status: Status) -> bool:
+        """Have the published list follow a status that was just written; whether nothing was in the way of it."""
+        outcome = Outcome()
+        await self._keep_list(memcached, spec, status.serverList or (), status, outcome)
+        return not (outcome.problems or outcome.waiting)
+
+    def _unmet_of(self, memcached: MemcachedRecord, last: Status) -> frozenset[str]:
+        """The kinds that are yet to be written for this generation; what a former leader could not is in the status."""
+        known = self._unmet.find(memcached.key)
+        if known is None:
+            return told_failing(last) if last.observedGeneration == memcached.generation else frozenset()
+        generation, unmet = known
+        return unmet if generation == memcached.generation else frozenset()
+
+    async def hand_over(self, memcached: MemcachedRecord) -> None:
+        """Hand over what was made for the Memcached in whose place this one was restored; see `restoring`."""
+        await self._restoring.hand_over(memcached)
+
+    def release(self, key: ObjectKey) -> None:
+        """Nothing is done for the Memcached of that key any more: others wait for it no longer."""
+        self._running.release(key)
+
+    async def _keep_service(
+        self, memcached: MemcachedRecord, spec: Spec, plan: Plan, last: Status, outcome: Outcome
+    ) -> None:
+        named = spec.workload == "StatefulSet" or plan.servers.has_names
+        if spec.workload != "StatefulSet" and named and last.service is not None:
+            spec = with_names(spec)  # the names that clients know stay as long as their servers do
+        wanted = service(memcached.owner, spec, named=named)
+        follows = any(each.workload == "StatefulSet" for each in last.draining or ())
+        kept = await self._keep_one("Service", memcached, wanted, last, outcome, asked=follows)
+        if kept is not None and kept.obj is not None:
+            outcome.service = memcached.name
+
+    async def _keep_budget(self, memcached: MemcachedRecord, spec: Spec, last: Status, outcome: Outcome) -> None:
+        wanted = budget(memcached.owner, spec)
+        others = self._caches.others_budgets(memcached.namespace)
+        if wanted is not None and (other := others_budget(others, memcached.name, spec)):
+            wanted, message = None, in_the_way(other, memcached.name)
+            outcome.problems.append(Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, message, blocking=False))
+        await self._keep_one("PodDisruptionBudget", memcached, wanted, last, outcome)
+
+    async def _keep_list(
+        self, memcached: MemcachedRecord, spec: Spec, servers: Sequence[str], last: Status, outcome: Outcome
+    ) -> None:
+        key = ObjectKey(memcached.namespace, publication_name(memcached.name))
+        wanted = publication(memcached.owner, spec, servers)
+        live = self._caches.config_maps.get(key)
+        # One that is as it was written is no longer right because the servers have changed since.
+        follows = live is not None and bool(live.form) and is_untouched(PUBLICATION.held(live))
+        await self._keep_one("ConfigMap", memcached, wanted, last, outcome, key=key, seen=False, asked=follows)
+
+    async def _keep_one(
+        self,
+        kind: str,
+        memcached: MemcachedRecord,
+        wanted: Manifest | None,
+        last: Status,
+        outcome: Outcome,
+        *,
+        key: ObjectKey | None = None,
+        seen: bool = True,
+        asked: bool = False,
+    ) -> Kept[OwnedRecord] | None:
+        """Make an object beside the servers, put it right or remove it; None where it is not there, as far as is known.
+
+        Args:
+            seen: a status of this generation says that it was made before.
+            asked: a difference follows from what has changed elsewhere.
+        """
+        keeper = self._beside[kind]
+        if wanted is None:
+            await outcome.attempt(kind, keeper.remove(memcached, key or memcached.key))
+            return None
+        told = last.observedGeneration == memcached.generation and last.condition("Ready") is not None
+        newer = not told or kind in outcome.unmet
+        doing = keeper.keep(memcached, wanted, seen=seen and not newer, asked=asked or newer)
+        return await outcome.attempt(kind, doing, newer=newer)
+
+    def families(self) -> Iterator[Metric]:
+        return self._counts.families()
+
+    def _told(self, kind: str, memcached: MemcachedRecord, change: Change[Any]) -> None:
+        """Say in the log and in an event what was done, and count what another client had changed."""
+        paths = [each.path for each in change.fields]
+        text = in_words(memcached, kind, change)
+        if not change.asked and not change.deleted:
+            for path in paths:
+                self._counts.count(kind, path)
+        level = logging.DEBUG if change.routine else logging.INFO
+        logger.log(level, "%s", text.line, extra={"fields": text.fields})
+        if text.note and not change.routine:
+            self._say(memcached, "Normal", text.reason, text.action, text.note)

@@ -1,0 +1,80 @@
+"""The kinds that this operator watches, what their caches hold of each, and how these are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from memcached_operator.api.names import API_VERSION, KIND, PLURAL, Workload
+from memcached_operator.memcached.desired.budget import BudgetRecord, budget_record
+from memcached_operator.memcached.desired.codec import OwnedRecord, is_ours
+from memcached_operator.memcached.desired.network_policy import NETWORK_POLICY
+from memcached_operator.memcached.desired.server_list import PUBLICATION
+from memcached_operator.memcached.desired.service import SERVICE
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord, memcached_record
+from memcached_operator.memcached.observed.pod_resize import resizable
+from memcached_operator.memcached.observed.pods import PodRecord, pod_record
+from memcached_operator.memcached.observed.workloads import WorkloadRecord, deployment_record, stateful_set_record
+from operator_runtime import Kind, ObjectKey, Store, resource_of
+
+MEMCACHEDS = Kind(resource_of(API_VERSION, KIND, PLURAL), memcached_record)
+DEPLOYMENTS = Kind(resource_of("apps/v1", "Deployment", "deployments"), deployment_record)
+STATEFUL_SETS = Kind(resource_of("apps/v1", "StatefulSet", "statefulsets"), stateful_set_record)
+PODS = Kind(resource_of("v1", "Pod", "pods"), pod_record)
+RESIZABLE_PODS = Kind(PODS.resource, resizable)
+"""Pods, read one at a time and in no cache."""
+SERVICES = Kind(resource_of("v1", "Service", "services"), SERVICE.record)
+BUDGETS = Kind(resource_of("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"), budget_record)
+NETWORK_POLICIES = Kind(resource_of("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"), NETWORK_POLICY.record)
+CONFIG_MAPS = Kind(resource_of("v1", "ConfigMap", "configmaps"), PUBLICATION.record)
+WORKLOADS: Mapping[Workload, Kind[WorkloadRecord]] = {"Deployment": DEPLOYMENTS, "StatefulSet": STATEFUL_SETS}
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """The stores, as the reflectors fill them."""
+
+    memcacheds: Store[MemcachedRecord]
+    deployments: Store[WorkloadRecord]
+    stateful_sets: Store[WorkloadRecord]
+    pods: Store[PodRecord]
+    services: Store[OwnedRecord]
+    budgets: Store[BudgetRecord]
+    network_policies: Store[OwnedRecord]
+    config_maps: Store[OwnedRecord]
+
+    def index(self) -> None:
+        """Add the indexes that are read here, before the stores are filled."""
+        self.pods.add_index("memcached", lambda pod: pod.memcached_key)
+        self.memcacheds.add_index("namespace", lambda memcached: ObjectKey(memcached.namespace, ""))
+        # Those of others alone.
+        self.budgets.add_index("namespace", lambda each: ObjectKey(each.namespace, "") if each.selector else None)
+
+    def pods_of(self, key: ObjectKey) -> list[PodRecord]:
+        """The pods that are a Memcached's by name, whatever their state."""
+        return self.pods.by_index("memcached", key)
+
+    def workloads(self, key: ObjectKey) -> list[WorkloadRecord]:
+        """The workloads of a Memcached's name, whosever they are."""
+        stores = (self.deployments, self.stateful_sets)
+        return [found for store in stores if (found := store.get(key)) is not None]
+
+    def workloads_of(self, memcached: MemcachedRecord) -> Mapping[Workload, WorkloadRecord]:
+        return {each.kind: each for each in self.workloads(memcached.key) if is_ours(each, memcached.uid)}
+
+    def servers_of(self, memcached: MemcachedRecord) -> list[PodRecord]:
+        """The active pods of a Memcached's workloads."""
+        return [pod for pod in self.own_pods_of(memcached) if pod.active]
+
+    def own_pods_of(self, memcached: MemcachedRecord) -> list[PodRecord]:
+        """The pods of a Memcached's workloads. Those of a stranger's workload of its name are left out."""
+        strange = {each.kind for each in self.workloads(memcached.key) if not is_ours(each, memcached.uid)}
+        return [pod for pod in self.pods_of(memcached.key) if pod.workload not in strange]
+
+    def others_budgets(self, namespace: str) -> Mapping[str, bytes]:
+        """The selectors of the disruption budgets of a namespace that are no Memcached's, by name."""
+        budgets = self.budgets.by_index("namespace", ObjectKey(namespace, ""))
+        return {each.name: each.selector for each in budgets if not each.deleting}
+
+    def memcacheds_in(self, namespace: str) -> list[ObjectKey]:
+        return [each.key for each in self.memcacheds.by_index("namespace", ObjectKey(namespace, ""))]

@@ -1,0 +1,152 @@
+"""What the cache holds of a Memcached: a flat, slim record, made from its JSON as it comes in.
+
+A record has what a reconcile reads and nothing else. Strings and bytes only, so that the garbage collector need not
+look into them (`gc=False`), and a few hundred bytes each where a decoded object would take ten times as much.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import msgspec
+
+from memcached_operator.memcached.desired.object_types import Identity
+from memcached_operator.memcached.desired.warm_restart import restart_of
+from memcached_operator.memcached.labels import RESTART_ANNOTATION, RESTORED_ANNOTATION, Owner
+from operator_runtime import UNDECODABLE, ObjectKey, Packing, decode_nested, shared
+
+
+def _typical(*conditions: tuple[str, str, str, str]) -> str:
+    """A status as the API server sends it: its fields in the order of the alphabet, without a space."""
+    told = ",".join(
+        f'{{"lastTransitionTime":"2026-01-01T00:00:00Z","message":"{message}","observedGeneration":1,'
+        f'"reason":"{reason}","status":"{status}","type":"{type_}"}}'
+        for type_, status, reason, message in conditions
+    )
+    return (
+        f'{{"conditions":[{told}],"image":"docker.io/library/memcached:1.6.45-alpine","nodes":["cache-0","cache-1"],'
+        '"observedGeneration":1,"readyReplicas":2,"replicas":2,"selector":"app=memcached,memcached_cr=cache",'
+        '"serverList":["cache-0.cache.shop.svc:11211","cache-1.cache.shop.svc:11211"],"service":"cache",'
+        '"version":"1.6.45","workload":"Deployment"}'
+    )
+
+
+_AS_EXPECTED = ("Degraded", "False", "AsExpected", "There is no problem.")
+STATUSES = Packing(
+    _typical(
+        ("Available", "False", "MinimumReplicasUnavailable", "0 of 2 servers are ready."),
+        ("Progressing", "True", "Deploying", "2 servers are desired, 2 exist, 0 are ready."),
+        _AS_EXPECTED,
+        ("Ready", "False", "Deploying", "2 servers are desired, 2 exist, 0 are ready."),
+        ("Serving", "Unknown", "NotAsked", "Servers are not asked, because --server-stats-interval-s is 0."),
+    ),
+    _typical(
+        ("Available", "True", "MinimumReplicasAvailable", "2 of 2 servers are ready."),
+        ("Progressing", "False", "Complete", "All 2 servers have been rolled out."),
+        _AS_EXPECTED,
+        ("Ready", "True", "AllServersReady", "All 2 servers are ready."),
+        ("Serving", "True", "Answering", "All ready servers answer."),
+    ),
+)
+
+
+class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
+    """A Memcached.
+
+    Attributes:
+        deleting: it has a deletionTimestamp; unless it carries our finalizer, nothing is written for it any more.
+        spec: JSON of `spec`, b"" when it is absent.
+        packed_status: JSON of `status`, packed; b"" when it is absent.
+        finalizers: who must agree before it goes: we, the garbage collector, others.
+        restored_from: uid of the Memcached in whose place it was restored from a backup, "" for none.
+        restart: what asks for a restart of each server, "" for nothing.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    generation: int
+    deleting: bool
+    spec: bytes
+    packed_status: bytes
+    finalizers: tuple[str, ...] = ()
+    restored_from: str = ""
+    restart: str = ""
+
+    @property
+    def key(self) -> ObjectKey:
+        return ObjectKey(self.namespace, self.name)
+
+    @property
+    def owner(self) -> Owner:
+        """As the objects that it owns name it."""
+        return Owner(self.name, self.namespace, self.uid)
+
+    @property
+    def status(self) -> bytes:
+        """JSON of `status`, b"" when it is absent."""
+        return STATUSES.unpacked(self.packed_status)
+
+
+class _Annotations(msgspec.Struct):
+    restored_from: str = msgspec.field(default="", name=RESTORED_ANNOTATION)
+    restart: str = msgspec.field(default="", name=RESTART_ANNOTATION)
+
+
+class _Meta(Identity):
+    generation: int = 0
+    deletionTimestamp: str | None = None
+    finalizers: tuple[str, ...] = ()
+    annotations: _Annotations | None = None
+
+
+class _MemcachedObject(msgspec.Struct):
+    metadata: _Meta
+    spec: msgspec.Raw = msgspec.Raw()
+    status: msgspec.Raw = msgspec.Raw()
+
+
+_decode_memcached = msgspec.json.Decoder(_MemcachedObject).decode
+
+
+def memcached_record(raw: msgspec.Raw | bytes) -> MemcachedRecord:
+    """A record from a Memcached's JSON. Its spec is judged at each reconcile, not here: it may be wrong."""
+    object_ = _decode_memcached(raw)
+    meta = object_.metadata
+    return MemcachedRecord(
+        namespace=shared(meta.namespace),
+        name=meta.name,
+        uid=meta.uid,
+        resource_version=meta.resourceVersion,
+        generation=meta.generation,
+        deleting=meta.deletionTimestamp is not None,
+        spec=bytes(object_.spec),
+        packed_status=STATUSES.packed(object_.status),
+        finalizers=_one_tuple(meta.finalizers),
+        restored_from=meta.annotations.restored_from if meta.annotations is not None else "",
+        restart=restart_of(meta.annotations.restart) if meta.annotations is not None else "",
+    )
+
+
+@lru_cache(maxsize=64)  # there are few different ones
+def _one_tuple(finalizers: tuple[str, ...]) -> tuple[str, ...]:
+    """The tuple that stands for all equal ones."""
+    return finalizers
+
+
+class _Seen(msgspec.Struct):
+    observedGeneration: int | None = None
+
+
+_decode_seen = msgspec.json.Decoder(_Seen).decode
+
+
+def is_overdue(memcached: MemcachedRecord) -> bool:
+    """Whether it was made or changed, and its status does not say yet that this was looked at."""
+    if not (status := memcached.status):
+        return True
+    try:
+        return decode_nested(_decode_seen, status).observedGeneration != memcached.generation
+    except UNDECODABLE:
+        return True

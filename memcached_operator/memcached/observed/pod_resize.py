@@ -1,0 +1,159 @@
+"""Pure: how a running pod gets other memory: which step is next."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+import msgspec
+
+from memcached_operator.api.quantities import mebibytes, value
+from memcached_operator.memcached.desired.object_types import Identity, SeenCondition
+from memcached_operator.memcached.desired.workload_types import Resources
+from memcached_operator.memcached.labels import CONTAINER
+from operator_runtime import shared
+
+
+class Memory(NamedTuple):
+    """What `labels.MEMORY_ANNOTATION` says.
+
+    Attributes:
+        mib: that memcached may use for items.
+        request, limit: of its container, as quantities.
+    """
+
+    mib: int
+    request: str
+    limit: str
+
+
+def memory_of(annotation: str) -> Memory | None:
+    """What such an annotation says, None where it is none of ours."""
+    try:
+        items, request, limit = annotation.split(",")
+        mib = mebibytes(items)
+    except ValueError:
+        return None
+    return Memory(mib, request, limit) if mib <= _MOST_MIB else None
+
+
+class Step(Enum):
+    """What is to be done next about a server."""
+
+    RESIZE = auto()  # patch the resources of its pod
+    WAIT = auto()  # its node has not done so yet
+    SET_LIMIT = auto()  # send memcached its new limit
+    DONE = auto()
+
+
+class Resizable(msgspec.Struct, frozen=True, gc=False):
+    """A pod, as its resources are asked for and as they are.
+
+    Attributes:
+        request, limit: memory of its memcached as asked for, "" for none.
+        actual: the limit that its node has set, "" where that is not known.
+        waits: what its node says while it has not, "" for nothing.
+        hopeless: its node will never, as it says of what is asked for now.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    request: str
+    limit: str
+    actual: str
+    waits: str
+    hopeless: bool
+
+
+def next_step(pod: Resizable, memory: Memory, *, limit_set: bool) -> Step:
+    """What is next: room first for what grows, and less to fill it with before it shrinks.
+
+    Args:
+        limit_set: memcached uses that memory.
+    """
+    shrinks = bool(pod.limit and memory.limit) and value(memory.limit) < value(pod.limit)
+    if shrinks and not limit_set:
+        return Step.SET_LIMIT
+    if not (_are_same(pod.request, memory.request) and _are_same(pod.limit, memory.limit)):
+        return Step.RESIZE
+    if not _are_same(pod.actual, memory.limit) or pod.waits:
+        return Step.WAIT  # of a request alone nothing but the node's words tell
+    return Step.DONE if limit_set else Step.SET_LIMIT
+
+
+def _are_same(one: str, other: str) -> bool:
+    """Whether two quantities are one amount, or none: a node writes all of them in powers of two, 400M as 390625Ki."""
+    return one == other or bool(one and other and value(one) == value(other))
+
+
+def resize_patch(memory: Memory) -> dict[str, object]:
+    """Strategic merge patch of a pod's `resize` subresource."""
+    resources = Resources(limits={"memory": memory.limit}, requests={"memory": memory.request})
+    return {"spec": {"containers": [{"name": CONTAINER, "resources": msgspec.to_builtins(resources)}]}}
+
+
+class _Container(msgspec.Struct, frozen=True):
+    name: str = ""
+    resources: Resources = Resources()
+
+
+class _Condition(SeenCondition):
+    observedGeneration: int | None = None
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    containers: tuple[_Container, ...] = ()
+
+
+class _Status(msgspec.Struct, frozen=True):
+    conditions: tuple[_Condition, ...] = ()
+    containerStatuses: tuple[_Container, ...] = ()
+
+
+class _Meta(Identity):
+    generation: int = 0
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Meta
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+
+_decode = msgspec.json.Decoder(_Pod).decode
+_NONE: Final = Resources()
+# More than any server has: what is larger another client wrote.
+_MOST_MIB: Final = 2**40
+
+
+def resizable(raw: msgspec.Raw | bytes) -> Resizable:
+    pod = _decode(raw)
+    asked, actual = _resources(pod.spec.containers), _resources(pod.status.containerStatuses)
+    waits = next(
+        (
+            each
+            for each in pod.status.conditions
+            if each.type in ("PodResizePending", "PodResizeInProgress")
+            and each.status == "True"
+            # Kubernetes before 1.34 does not say which it speaks of.
+            and (each.observedGeneration is None or each.observedGeneration >= pod.metadata.generation)
+        ),
+        _Condition(),
+    )
+    return Resizable(
+        namespace=shared(pod.metadata.namespace),
+        name=pod.metadata.name,
+        uid=pod.metadata.uid,
+        resource_version=pod.metadata.resourceVersion,
+        request=(asked.requests or {}).get("memory", ""),
+        limit=(asked.limits or {}).get("memory", ""),
+        actual=(actual.limits or {}).get("memory", ""),
+        waits=": ".join(filter(None, (waits.reason, waits.message))),
+        hopeless=waits.reason == "Infeasible",
+    )
+
+
+def _resources(containers: tuple[_Container, ...]) -> Resources:
+    return next((each.resources for each in containers if each.name == CONTAINER), _NONE)

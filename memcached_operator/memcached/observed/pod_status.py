@@ -1,0 +1,219 @@
+"""Pure: why a pod is not ready, and whether its memcached ever ran, as far as its status tells.
+
+That a volume cannot be mounted, as where its Secret is missing, is told by events alone, which are not watched: of such
+a pod its status says what it waits for, and not why; see `changing.unmounted`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from memcached_operator.api.names import RELOADER
+from memcached_operator.memcached.desired.object_types import SeenCondition
+from memcached_operator.memcached.labels import CONTAINER
+from operator_runtime import shared
+
+AUTHORITY_REMOVED, RELOAD_FAILED = "AuthorityRemoved", "ReloadFailed"
+"""The reasons of what a sidecar says of a memcached that runs, as `reloader.sh` has them: it trusts a CA that was taken
+out of its Secret, or could not be told to reload."""
+
+
+class Condition(SeenCondition):
+    """Of a pod."""
+
+    lastTransitionTime: str | None = None
+
+
+class _Waiting(msgspec.Struct):
+    reason: str = ""
+    message: str = ""
+
+
+class _ContainerState(msgspec.Struct):
+    waiting: _Waiting | None = None
+    terminated: _Waiting | None = None
+
+
+class _ContainerStatus(msgspec.Struct):
+    name: str = ""
+    restartCount: int = 0
+    started: bool | None = None
+    state: _ContainerState = msgspec.field(default_factory=_ContainerState)
+    lastState: _ContainerState = msgspec.field(default_factory=_ContainerState)
+
+    @property
+    def halt(self) -> str:
+        """Why it does not run, "" where it does or is about to."""
+        state = self.state.waiting or self.state.terminated
+        return state.reason if state is not None and state.reason not in _ORDINARY_WAITS else ""
+
+    @property
+    def has_completed(self) -> bool:
+        """Whether it has ended well, as an init container is to."""
+        return self.state.terminated is not None and self.state.terminated.reason == _COMPLETED
+
+
+class PodStatus(msgspec.Struct):
+    """`status` of a pod, as far as it is read."""
+
+    phase: str = ""
+    podIP: str = ""
+    conditions: list[Condition] | None = None
+    containerStatuses: list[_ContainerStatus] | None = None
+    initContainerStatuses: list[_ContainerStatus] | None = None
+
+    def condition(self, type_: str) -> Condition:
+        """The condition of that type, an empty one where there is none."""
+        return next((each for each in self.conditions or () if each.type == type_), _NEVER)
+
+    @property
+    def memcached(self) -> _ContainerStatus | None:
+        """Of memcached's own container, None before its node has told of it."""
+        return next((each for each in self.containerStatuses or () if each.name == CONTAINER), None)
+
+
+_NEVER: Final = Condition()
+# A scheduler's message lists what was wrong with each kind of node; its beginning is what a person reads.
+_PROBLEM_CHARS: Final = 160
+# What the sidecar says has two names and memcached's words in it.
+_SAID_CHARS: Final = 512
+# Then it tells of preemption.
+_NEXT_SENTENCE: Final = ". "
+_COMPLETED: Final = "Completed"
+_CREATING, _INITIALIZING = "ContainerCreating", "PodInitializing"
+# What a container waits for in the ordinary course of starting is no problem.
+_ORDINARY_WAITS: Final = ("", _CREATING, _INITIALIZING)
+# Of a container that needs one.
+_NO_SHELL: Final = (
+    "InvalidSpec: spec.warmRestart: must be false with an image that contains no sh, as memcached is run by it; use "
+    "another image, or set the field to false"
+)
+# The kubelet goes to and fro between the two, with each try: one name for both, or each turn would be a status write.
+_ONE_NAME: Final = {"ErrImagePull": "ImagePullBackOff"}
+# Its message names a Secret, a ConfigMap or a key of one, and is the same with each try.
+_TOLD_IN_FULL: Final = "CreateContainerConfigError"
+# Of a pod; Kubernetes 1.29 and newer.
+_SANDBOX: Final = "PodReadyToStartContainers"
+_UNMOUNTED: Final = (
+    f"{_CREATING}: its volumes or its network are not ready, as where a volume's Secret or ConfigMap does not exist; "
+    "the events of `kubectl describe pod` say which"
+)
+_UNPULLED: Final = f"{_CREATING}: its image is being pulled"
+_UNTOLD: Final = (
+    f"{_CREATING}: its volumes or its network are not ready, or its image is being pulled; the events of `kubectl "
+    "describe pod` say which"
+)
+
+
+def reason_of(problem: str) -> str:
+    """The reason that a problem begins with: `ImagePullBackOff` of `ImagePullBackOff of the container exporter`."""
+    return problem.partition(":")[0].partition(" ")[0]
+
+
+def may_pass(problem: str) -> bool:
+    """Whether it is what often ends by itself, such as the wait for a node, for volumes or for an image."""
+    return reason_of(problem) in ("Unschedulable", _CREATING, _INITIALIZING)
+
+
+def may_be_unmounted(wait: str) -> bool:
+    """Whether what a pod waits for may be its volumes."""
+    return wait in (_UNMOUNTED, _UNTOLD)
+
+
+def problem_of(status: PodStatus) -> str:
+    """Why a pod is not ready, "" where nothing is known: a reason, the container if it is another than memcached's, and
+    a message."""
+    if said := next(filter(None, map(_waits_for, _reloaders(status))), ""):
+        return shared(said)
+    for container in status.initContainerStatuses or ():
+        # A sidecar that ended to tell something of a memcached that runs is about to be started again.
+        tells = container.name == RELOADER and bool(_outdated(container))
+        if container.halt and not container.has_completed and not tells:
+            return _halted(container)
+    for container in status.containerStatuses or ():
+        if container.name == CONTAINER and _has_no_shell(container):
+            return _NO_SHELL
+        if container.halt:
+            return _halted(container)
+    if (placed := status.condition("PodScheduled")).status == "False":
+        message = placed.message.partition(_NEXT_SENTENCE)[0]
+        return shared(f"{placed.reason}: {message}"[:_PROBLEM_CHARS].rstrip(": "))
+    return ""
+
+
+def wait_of(status: PodStatus) -> str:
+    """What memcached's container waits for before it starts, "" for nothing: a problem only where it takes long."""
+    own = status.memcached
+    if status.condition("PodScheduled").status != "True" or (own is not None and own.state.waiting is None):
+        return ""
+    sandbox = status.condition(_SANDBOX).status
+    if sandbox == "False":
+        return _UNMOUNTED
+    if (first := next(_unfinished(status), None)) is not None:
+        return shared(f"{_INITIALIZING}: memcached waits for the container {first.name}")
+    return _UNPULLED if sandbox == "True" else _UNTOLD
+
+
+def is_down(status: PodStatus) -> bool:
+    """Whether memcached does not run, and so has no keys: it has no node, never ran, cannot start, or has ended."""
+    own = status.memcached
+    waits = any(map(_waits_for, _reloaders(status)))
+    return bool(own and own.halt) or waits or status.condition("PodScheduled").status == "False" or _never_ran(status)
+
+
+def _never_ran(status: PodStatus) -> bool:
+    own = status.memcached
+    if own is None:
+        return status.phase == "Pending"
+    return own.state.waiting is not None and not own.restartCount and own.lastState.terminated is None
+
+
+def _unfinished(status: PodStatus) -> Iterator[_ContainerStatus]:
+    """The init containers that are yet to end, and the sidecars among them that are yet to start."""
+    return (each for each in status.initContainerStatuses or () if not (each.has_completed or each.started))
+
+
+def _halted(container: _ContainerStatus) -> str:
+    reason, state = container.halt, container.state.waiting
+    told = _ONE_NAME.get(reason, reason)
+    if container.name != CONTAINER:
+        told += f" of the container {container.name}"
+    if reason == _TOLD_IN_FULL and state is not None and state.message:
+        told = f"{told}: {state.message}"
+    return shared(told[:_PROBLEM_CHARS])
+
+
+def _has_no_shell(container: _ContainerStatus) -> bool:
+    """Whether its node could not start it for that, as its runtime says. Of one that runs, the last state is over."""
+    waits = container.state.waiting is not None
+    ended = (container.lastState.terminated if waits else container.state.terminated) or _Waiting()
+    return ended.reason == "StartError" and '"sh"' in ended.message
+
+
+def outdated_of(status: PodStatus) -> str:
+    """What memcached has of its Secrets' former content, in its sidecar's words; "" for nothing."""
+    return shared(next(filter(None, map(_outdated, _reloaders(status))), ""))
+
+
+def _reloaders(status: PodStatus) -> list[_ContainerStatus]:
+    """The operator's own sidecar, where there is one."""
+    return [each for each in status.initContainerStatuses or () if each.name == RELOADER]
+
+
+def _said(reloader: _ContainerStatus) -> str:
+    """What the sidecar ended with last, "" where it has not ended."""
+    ended = reloader.state.terminated or reloader.lastState.terminated
+    return ended.message[:_SAID_CHARS].strip() if ended is not None else ""
+
+
+def _waits_for(reloader: _ContainerStatus) -> str:
+    """Why the sidecar does not let memcached start, "" where it does or has not said."""
+    return "" if reloader.started or _outdated(reloader) else _said(reloader)
+
+
+def _outdated(reloader: _ContainerStatus) -> str:
+    said = _said(reloader)
+    return said if said.startswith((AUTHORITY_REMOVED, RELOAD_FAILED)) else ""

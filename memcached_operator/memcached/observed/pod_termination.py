@@ -1,0 +1,59 @@
+"""Pure: pods that are being deleted and do not end, and what a person can do about each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from memcached_operator.memcached.observed.pods import PodRecord, Termination
+from operator_runtime import rfc3339
+
+OVERDUE_S: Final = 60.0
+"""So many seconds after its grace period a pod is thought to need a person: the kubelet kills what is left of it at
+once, and then takes it off the API."""
+# In a message; of the others `kubectl get pods` tells.
+_NAMED: Final = 3
+
+
+class Overdue(NamedTuple):
+    """Pods that are being deleted, as time goes by.
+
+    Attributes:
+        why: what keeps those that should have ended, and the remedy; "" where none should.
+        next_s: seconds until another one should have, None for never.
+    """
+
+    why: str = ""
+    next_s: float | None = None
+
+
+def overdue(pods: Iterable[PodRecord], now_s: float) -> Overdue:
+    """What is to be said of pods by now; those that are not being deleted do not count."""
+    left_s = {pod: pod.termination.ends_s + OVERDUE_S - now_s for pod in pods if pod.termination is not None}
+    late = [pod for pod, seconds in left_s.items() if seconds <= 0]
+    return Overdue(why_not_ended(late), min((each for each in left_s.values() if each > 0), default=None))
+
+
+def why_not_ended(pods: Sequence[PodRecord]) -> str:
+    """What keeps pods that are being deleted, and the remedy, as sentences; "" for none."""
+    ordered = sorted(pods, key=lambda pod: (pod.ordinal, pod.name))
+    told = [_why(pod.name, pod.termination) for pod in ordered[:_NAMED] if pod.termination is not None]
+    if told and (more := len(ordered) - _NAMED) > 0:
+        told.append("1 more pod has not ended." if more == 1 else f"{more} more pods have not ended.")
+    return " ".join(told)
+
+
+def _why(name: str, end: Termination) -> str:
+    since = f"{name} has been terminating since {rfc3339(datetime.fromtimestamp(end.since_s, UTC))}"
+    if end.held_by:
+        several = "s" if ", " in end.held_by else ""
+        return (
+            f"{since} because of the finalizer{several} {end.held_by}: the client that added it must remove it "
+            f"(`kubectl edit pod {name}`)."
+        )
+    return (
+        f"{since}, and its node {end.node or '(none)'} has not reported that it ended: see `kubectl describe pod "
+        f"{name}`. If the node is lost for good, `kubectl delete pod {name} --force --grace-period=0` deletes the "
+        "pod."
+    )

@@ -1,0 +1,250 @@
+"""What the cache holds of a pod."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from memcached_operator.api.names import RELOADER, Workload
+from memcached_operator.memcached.desired.object_types import Identity, OwnerRef, controller_of
+from memcached_operator.memcached.desired.secrets import PLAIN, Speech, speech_of
+from memcached_operator.memcached.labels import (
+    CONTAINER,
+    IMAGE_ANNOTATION,
+    IN_PLACE_ANNOTATION,
+    MEMORY_ANNOTATION,
+    RESTARTED_ANNOTATION,
+    REVISION_LABEL,
+    SPEECH_ANNOTATION,
+    TEMPLATE_ANNOTATION,
+    WARM_ANNOTATION,
+)
+from memcached_operator.memcached.observed.pod_status import PodStatus, is_down, outdated_of, problem_of, wait_of
+from operator_runtime import ObjectKey, shared
+
+NO_ORDINAL: Final = -1
+# Containers that the operator makes, which run the same image.
+_OURS: Final = (CONTAINER, RELOADER)
+
+
+class Termination(msgspec.Struct, frozen=True, gc=False):
+    """Of a pod that is being deleted.
+
+    Attributes:
+        since_s: since when, in seconds since 1970.
+        ends_s: when its grace period is over, likewise.
+        node: which node is to end it, "" for none.
+        held_by: finalizers that keep it, as text.
+    """
+
+    since_s: int
+    ends_s: int
+    node: str = ""
+    held_by: str = ""
+
+
+class PodRecord(msgspec.Struct, frozen=True, gc=False):
+    """A pod that carries the label of a Memcached.
+
+    Attributes:
+        memcached: name of the Memcached whose workload it belongs to, "" when it belongs to none.
+        template_hash: which pod template it was made from.
+        active: neither terminating nor finished.
+        ready: its Ready condition is True.
+        problem: why it is not ready, "" when nothing is known: a reason, or a reason and a message.
+        waits: what its memcached waits for in the ordinary course of starting, "" for nothing that is known; a problem
+            once it takes long, see `sightings`.
+        down: its memcached does not run and has no keys to lose: it has no node, never ran, cannot start, or has ended.
+        outdated: what its memcached has of its Secrets' former content although they changed, a reason and a message
+            in its sidecar's words; "" for nothing.
+        ordinal: its place in a StatefulSet, NO_ORDINAL of a Deployment's.
+        address: its IP address, "" before it has one.
+        since_s: since when it is ready, or not ready on its node, in seconds since 1970; since when it is there where
+            that is not known.
+        rolls: digest of all in its template that only a new pod takes on, "" for a stranger's template.
+        memory: `spec.memory` when it was made, "" for a stranger's template.
+        restarted: what `kubectl rollout restart` wrote into its template, "" before.
+        warm: digest of what a container that starts again in it does not take on, "" where that loses its items.
+        image: of its template, or to which it was changed in place since; "" where it does not keep its items.
+        rewritten: it runs other images than that: admission gave it these when it was created.
+        in_place: how it is being changed in place, "" where it is not; see `changing.in_place`.
+        termination: how it is being deleted, None where it is not.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    memcached: str
+    template_hash: str
+    active: bool
+    ready: bool
+    problem: str
+    ordinal: int = NO_ORDINAL
+    address: str = ""
+    since_s: int = 0
+    restarts: int = 0
+    rolls: str = ""
+    memory: str = ""
+    restarted: str = ""
+    speech: Speech = PLAIN
+    warm: str = ""
+    image: str = ""
+    rewritten: bool = False
+    in_place: str = ""
+    waits: str = ""
+    down: bool = False
+    outdated: str = ""
+    termination: Termination | None = None
+
+    @property
+    def workload(self) -> Workload:
+        """Of which kind of workload it is."""
+        return "Deployment" if self.ordinal == NO_ORDINAL else "StatefulSet"
+
+    @property
+    def memcached_key(self) -> ObjectKey | None:
+        """The key of the Memcached that it belongs to."""
+        return ObjectKey(self.namespace, self.memcached) if self.memcached else None
+
+
+class _PodLabels(
+    msgspec.Struct,
+    rename={
+        "template_hash": "pod-template-hash",
+        "revision_hash": REVISION_LABEL,
+        "pod_name": "statefulset.kubernetes.io/pod-name",
+    },
+):
+    memcached_cr: str = ""
+    template_hash: str = ""
+    revision_hash: str = ""
+    pod_name: str = ""
+
+
+class _PodAnnotations(
+    msgspec.Struct,
+    rename={
+        "rolls": TEMPLATE_ANNOTATION,
+        "memory": MEMORY_ANNOTATION,
+        "restarted": RESTARTED_ANNOTATION,
+        "speech": SPEECH_ANNOTATION,
+        "warm": WARM_ANNOTATION,
+        "image": IMAGE_ANNOTATION,
+        "in_place": IN_PLACE_ANNOTATION,
+    },
+):
+    rolls: str = ""
+    memory: str = ""
+    restarted: str = ""
+    speech: str = ""
+    warm: str = ""
+    image: str = ""
+    in_place: str = ""
+
+
+class _PodMeta(Identity):
+    creationTimestamp: str | None = None
+    deletionTimestamp: str | None = None
+    deletionGracePeriodSeconds: int | None = None
+    finalizers: tuple[str, ...] | None = None
+    labels: _PodLabels = msgspec.field(default_factory=_PodLabels)
+    annotations: _PodAnnotations = msgspec.field(default_factory=_PodAnnotations)
+    ownerReferences: tuple[OwnerRef, ...] | None = None
+
+
+class _Container(msgspec.Struct):
+    name: str = ""
+    image: str = ""
+
+
+class _PodSpec(msgspec.Struct):
+    nodeName: str = ""
+    containers: list[_Container] | None = None
+    initContainers: list[_Container] | None = None
+
+
+class _PodObject(msgspec.Struct):
+    metadata: _PodMeta
+    spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
+    status: PodStatus = msgspec.field(default_factory=PodStatus)
+
+
+_decode_pod = msgspec.json.Decoder(_PodObject).decode
+
+
+def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
+    pod = _decode_pod(raw)
+    meta, labels, status = pod.metadata, pod.metadata.labels, pod.status
+    owner = controller_of(meta.ownerReferences)
+    # A Deployment names its ReplicaSets after itself and the hash of the template: no ReplicaSet need be watched to
+    # know a foreign pod that merely carries our labels.
+    of_deployment = (
+        owner is not None
+        and owner.kind == "ReplicaSet"
+        and owner.name == f"{labels.memcached_cr}-{labels.template_hash}"
+    )
+    # A StatefulSet takes over what one of its name left behind.
+    left_behind = owner is None and labels.pod_name == meta.name
+    of_stateful_set = owner is not None and owner.kind == "StatefulSet" and owner.name == labels.memcached_cr
+    # One that has waited for a node begins to start when it has one.
+    readiness, placed = status.condition("Ready"), status.condition("PodScheduled")
+    own = status.memcached
+    ordinal = _ordinal(meta.name, labels.memcached_cr) if of_stateful_set or left_behind else NO_ORDINAL
+    return PodRecord(
+        namespace=shared(meta.namespace),
+        name=meta.name,
+        uid=meta.uid,
+        resource_version=meta.resourceVersion,
+        memcached=labels.memcached_cr if of_deployment or ordinal != NO_ORDINAL else "",
+        template_hash=shared(labels.template_hash if of_deployment else labels.revision_hash),
+        active=meta.deletionTimestamp is None and status.phase not in ("Succeeded", "Failed"),
+        ready=readiness.status == "True",
+        problem=problem_of(status),
+        ordinal=ordinal,
+        address=status.podIP,
+        since_s=max(seconds_of(each.lastTransitionTime) for each in (readiness, placed))
+        or seconds_of(meta.creationTimestamp),
+        restarts=own.restartCount if own is not None else 0,
+        rolls=shared(meta.annotations.rolls),
+        memory=shared(meta.annotations.memory),
+        restarted=shared(meta.annotations.restarted),
+        speech=speech_of(meta.annotations.speech),
+        warm=shared(meta.annotations.warm),
+        image=shared(meta.annotations.image),
+        rewritten=_is_rewritten(pod.spec, meta.annotations.image),
+        in_place=meta.annotations.in_place,
+        down=is_down(status),
+        waits="" if readiness.status == "True" else wait_of(status),
+        outdated=outdated_of(status),
+        termination=_termination(pod),
+    )
+
+
+def _is_rewritten(spec: _PodSpec, image: str) -> bool:
+    ours = (each for each in (*(spec.containers or ()), *(spec.initContainers or ())) if each.name in _OURS)
+    return bool(image) and any(each.image != image for each in ours)
+
+
+def _termination(pod: _PodObject) -> Termination | None:
+    meta = pod.metadata
+    if meta.deletionTimestamp is None:
+        return None
+    ends_s = seconds_of(meta.deletionTimestamp)
+    since_s = ends_s - (meta.deletionGracePeriodSeconds or 0)
+    return Termination(since_s, ends_s, shared(pod.spec.nodeName), shared(", ".join(meta.finalizers or ())))
+
+
+def seconds_of(time: str | None) -> int:
+    """An RFC 3339 time in seconds since 1970; 0 where there is none, or it cannot be read."""
+    try:
+        return int(datetime.fromisoformat(time).timestamp()) if time else 0
+    except (ValueError, OverflowError):
+        return 0
+
+
+def _ordinal(pod: str, stateful_set: str) -> int:
+    number = pod.removeprefix(f"{stateful_set}-")
+    return int(number) if number.isascii() and number.isdigit() else NO_ORDINAL

@@ -1,0 +1,183 @@
+"""Pure: which differences of two specifications cost what.
+
+What a difference costs is read off the templates that the operator would make of both: by their annotations it is
+decided, too, whether servers are replaced or changed while they run. So this says nothing else than what is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memcached_operator.memcached.desired.pod_template import USER_ID, noted, template
+from memcached_operator.memcached.desired.secrets import speech
+from memcached_operator.memcached.desired.warm_restart import are_alike
+from memcached_operator.memcached.desired.workload_types import PodTemplate
+from memcached_operator.memcached.rollout.cost_messages import (
+    BEFORE_RESIZE,
+    BESIDE,
+    in_place,
+    instead_of_live,
+    live,
+    moving,
+    rolling,
+    scaling,
+)
+from memcached_operator.memcached.rollout.live_requirements import Means, why_not_live
+from memcached_operator.memcached.spec import Spec
+from operator_runtime import Difference
+
+
+class Cost(Enum):
+    """What is done about a difference, the dearest first."""
+
+    MOVING = "moving"
+    """All servers are made anew, by another kind of workload."""
+    ROLLING = "rolling"
+    """Servers are replaced."""
+    SCALING = "scaling"
+    """Servers come or go."""
+    IN_PLACE = "in-place"
+    """Servers start again in their pods, with their items."""
+    LIVE = "live"
+    """Servers get other memory while they run."""
+    BESIDE = "beside"
+    """Nothing of the servers changes."""
+
+
+class Change(NamedTuple):
+    """The differences of one cost.
+
+    Attributes:
+        fields: of the specification, those that were left out with their defaults.
+        words: what is done about them, and about how long it takes.
+    """
+
+    cost: Cost
+    fields: tuple[Difference, ...]
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.cost.value}: {', '.join(each.path for each in self.fields)}: {self.words}"
+
+
+class _Field(NamedTuple):
+    """A field of a specification: its name, and where it is a part of others, their names before it."""
+
+    names: tuple[str, ...]
+    value: object
+
+    @property
+    def path(self) -> str:
+        return ".".join(("spec", *self.names))
+
+
+_ABSENT = object()
+
+
+class Basis(NamedTuple):
+    """What decides beside the specification: the operator's settings and its cluster.
+
+    Attributes:
+        image: of a specification that names none.
+        user_id: of the servers; None names none.
+        means: to change memory while servers run.
+    """
+
+    image: str
+    user_id: int | None = USER_ID
+    means: Means = Means()
+
+    def template(self, spec: Spec) -> PodTemplate:
+        return template("", spec.image or self.image, self.user_id, spec).template
+
+    def why_not_live(self, spec: Spec) -> str:
+        return why_not_live(speech(spec.tls, spec.auth), self.means)
+
+
+def changes(old: Spec, new: Spec, basis: Basis) -> tuple[Change, ...]:
+    """What costs what when a Memcached of that specification is given another one, the dearest first."""
+    found: dict[Cost, list[Difference]] = {}
+    total, before = _effect(old, new, basis), old
+    for field, was in _differing(old, new):
+        after = _with(before, field.names, field.value)
+        cost = Cost.MOVING if field.names == ("workload",) else _effect(before, after, basis)
+        wanted, live_ = (None if each is _ABSENT else each for each in (field.value, was))
+        found.setdefault(_in_all(cost, total, old, new), []).append(Difference((field.path,), wanted, live_))
+        before = after
+    return tuple(Change(cost, tuple(found[cost]), _in_words(cost, old, new, basis)) for cost in Cost if cost in found)
+
+
+def _effect(old: Spec, new: Spec, basis: Basis) -> Cost:
+    """What one specification after the other does to servers of the newer one's kind."""
+    was, is_ = basis.template(old), basis.template(new)
+    (old_rolls, old_memory), (rolls, memory) = noted(was), noted(is_)
+    if rolls != old_rolls:
+        return Cost.IN_PLACE if are_alike(was, is_) else Cost.ROLLING
+    if memory != old_memory:
+        return Cost.ROLLING if new.workload == "Deployment" or basis.why_not_live(new) else Cost.LIVE
+    return Cost.SCALING if old.size != new.size else Cost.BESIDE
+
+
+def _in_all(cost: Cost, total: Cost, old: Spec, new: Spec) -> Cost:
+    """What a difference costs beside the others."""
+    if cost not in (paced := (Cost.ROLLING, Cost.IN_PLACE, Cost.LIVE)):
+        return cost
+    if old.workload != new.workload:
+        return Cost.MOVING  # the new servers are made so
+    # A server that is replaced anyway comes with its memory; and two differences can make up for each other.
+    return total if total in paced else Cost.BESIDE
+
+
+def _in_words(cost: Cost, old: Spec, new: Spec, basis: Basis) -> str:
+    servers = min(old.size, new.size)
+    (rolled, before), (rolls, after) = (noted(basis.template(each)) for each in (old, new))
+    match cost:
+        case Cost.MOVING:
+            return moving(old, new)
+        case Cost.ROLLING:
+            why = basis.why_not_live(new) if rolls == rolled and new.workload == "StatefulSet" else ""
+            return rolling(new, servers) + (instead_of_live(why) if why else "")
+        case Cost.SCALING:
+            return scaling(old, new)
+        case Cost.IN_PLACE:
+            return in_place(new, servers)
+        case Cost.LIVE:
+            known = basis.means.resizes is not None or not servers
+            return live(before, after, servers) + ("" if known else BEFORE_RESIZE)
+        case Cost.BESIDE:
+            return BESIDE
+
+
+def _differing(old: Spec, new: Spec) -> Iterator[tuple[_Field, object]]:
+    """The fields in which they differ, as the newer has them, with what the older has."""
+    before = {each.names: each.value for each in _fields(old)}
+    after = {each.names: each.value for each in _fields(new)}
+    for names in before | after:
+        was, value = before.get(names, _ABSENT), after.get(names, _ABSENT)
+        if was is _ABSENT or value is _ABSENT or was != value:
+            yield _Field(names, value), was
+
+
+def _fields(part: Any, names: tuple[str, ...] = ()) -> Iterator[_Field]:
+    for name in part.__struct_fields__:
+        value = getattr(part, name)
+        if name in ("service", "podTemplate", "metadata", "rollout", "resources"):
+            yield from _fields(value, (*names, name))
+        elif names == ("resources",) or (*names, name) == ("podTemplate", "spec"):
+            yield from (_Field((*names, name, each), quantity) for each, quantity in value.items())
+        else:
+            yield _Field((*names, name), value)
+
+
+def _with(part: Any, names: tuple[str, ...], value: object) -> Any:
+    """A part of a specification with another value of that field."""
+    name, *inner = names
+    if isinstance(part, Mapping):
+        rest = {each: quantity for each, quantity in part.items() if each != name}
+        return rest if value is _ABSENT else rest | {name: value}
+    held = _with(getattr(part, name), tuple(inner), value) if inner else value
+    return msgspec.structs.replace(part, **{name: held})

@@ -1,0 +1,166 @@
+"""Pure: how a server comes to another image without losing its items: its container starts again within its pod.
+
+The operator gives the pod the image, and notes on it to what it is to come, and how often its container had been
+started again by then. Once it has been once more, and is ready, the pod is given the label of the present template. So
+what is next follows from the pod, under any leader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from memcached_operator.memcached.desired.workload_types import WorkloadManifest
+from memcached_operator.memcached.labels import (
+    IMAGE_ANNOTATION,
+    IN_PLACE_ANNOTATION,
+    RESTART_ANNOTATION,
+    REVISION_LABEL,
+    TEMPLATE_ANNOTATION,
+)
+from memcached_operator.memcached.observed.pod_status import reason_of
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.observed.workloads import WorkloadRecord
+
+LATE_AFTER_S: Final = 120.0
+"""A node starts a container again within seconds, and within the grace period of its pod. It pulls the image after it
+has ended the former one, which is then told in the pod's status."""
+
+# What the pod's status has of a container that has ended, until it has started again. A node waits before it starts one
+# once more that it started within the last minutes.
+_BETWEEN: Final = ("Completed", "Error", "CrashLoopBackOff")
+# Of any count, and of any time in seconds.
+_MOST_DIGITS: Final = 10
+
+
+class Asked(NamedTuple):
+    """What is noted on a pod that is being changed in place.
+
+    Attributes:
+        rolls: to what it is to come, as `labels.TEMPLATE_ANNOTATION` has it.
+        restarts: how often its memcached had been started again by then.
+        since_s: since when, in seconds since 1970.
+    """
+
+    rolls: str
+    restarts: int
+    since_s: int
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self))
+
+
+def asked(pod: PodRecord) -> Asked | None:
+    """What is noted on a pod, None where it is not being changed, or it cannot be read."""
+    try:
+        rolls, restarts, since_s = pod.in_place.split(" ")
+        return Asked(rolls, _count(restarts), _count(since_s))
+    except ValueError:
+        return None
+
+
+def _count(text: str) -> int:
+    """A number of ours.
+
+    Raises:
+        ValueError: it is none, as of another client that wrote it: longer than any, for one.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+        raise ValueError(f"no count: {text[:_MOST_DIGITS]}")
+    return int(text)
+
+
+def is_possible(pod: PodRecord, workload: WorkloadRecord) -> bool:
+    """Whether a server can come to the present template in its pod.
+
+    One that has never run has nothing to lose: it is replaced. So is one whose image admission decides on.
+    """
+    if not pod.warm or pod.warm != workload.warm or pod.restarted != workload.restarted:
+        return False
+    if needs_admission(pod, workload.image):
+        return False
+    ran = not pod.down or pod.restarts > 0 or bool(pod.in_place)
+    # A template that differs in nothing of ours was changed by another client, who waits for new pods.
+    return ran and (bool(pod.in_place) or pod.rolls != workload.rolls)
+
+
+def needs_admission(pod: PodRecord, image: str) -> bool:
+    """Whether only a new pod would get that image as it is to be: admission changed the one that this pod has.
+
+    Webhooks that name a mirror mostly do so as pods are created, and not when they are changed.
+    """
+    return pod.rewritten and pod.image != image
+
+
+def is_begun(pod: PodRecord, workload: WorkloadRecord) -> bool:
+    """Whether its node has been told to bring it to the present template."""
+    noted = asked(pod)
+    return noted is not None and noted.rolls == workload.rolls and is_possible(pod, workload)
+
+
+def is_restarting(pod: PodRecord, now_s: float) -> bool:
+    """Whether its node is about to start the container again, as far as can be seen."""
+    noted = asked(pod)
+    failed = pod.down and bool(pod.problem) and reason_of(pod.problem) not in _BETWEEN
+    return noted is not None and pod.restarts <= noted.restarts and not failed and left_s(pod, now_s) > 0.0
+
+
+def has_arrived(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
+    """Whether it serves as the present template says.
+
+    One that was given its former image back may do so without a restart: its node could not be reached meanwhile.
+    """
+    noted = asked(pod)
+    if noted is None or not is_begun(pod, workload) or not pod.ready:
+        return False
+    return pod.restarts > noted.restarts or (pod.rolls == workload.rolls and not left_s(pod, now_s))
+
+
+def is_lost(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
+    """Whether a server that was given back what it ran before has not come to run that again, in its time.
+
+    Any that is changed to something new stops the rollout; this one is what people come back to.
+    """
+    back = is_begun(pod, workload) and pod.rolls == workload.rolls
+    return back and pod.down and not pod.ready and not left_s(pod, now_s)
+
+
+def left_s(pod: PodRecord, now_s: float) -> float:
+    """Seconds until a container that has not started again is late."""
+    noted = asked(pod)
+    return max(noted.since_s + LATE_AFTER_S - now_s, 0.0) if noted is not None else 0.0
+
+
+def change(pod: PodRecord, workload: WorkloadRecord, wanted: WorkloadManifest, now_s: float) -> dict[str, object]:
+    """Strategic merge patch that has its node start its container again, by the image or by what asks for a restart.
+
+    Where the image is the same, the pod's own stays as it is, whoever gave it that.
+
+    Args:
+        wanted: the workload, whose pods have the containers.
+    """
+    made, annotations = wanted.template.spec, (wanted.template.metadata and wanted.template.metadata.annotations) or {}
+    noted = {IN_PLACE_ANNOTATION: str(Asked(workload.rolls, pod.restarts, int(now_s)))}
+    if restart := annotations.get(RESTART_ANNOTATION):
+        noted[RESTART_ANNOTATION] = restart
+    if pod.image == wanted.image:
+        return _of(pod, {"annotations": noted})
+    noted[IMAGE_ANNOTATION] = wanted.image
+    lists = {"containers": made and made.containers, "initContainers": made and made.initContainers}
+    images = {
+        field: [{"name": each.name, "image": each.image} for each in containers]
+        for field, containers in lists.items()
+        if containers
+    }
+    return _of(pod, {"annotations": noted}) | {"spec": images}
+
+
+def settlement(pod: PodRecord, workload: WorkloadRecord) -> dict[str, object]:
+    """Merge patch that makes a server one of the present template, for the operator and for the StatefulSet."""
+    annotations = {TEMPLATE_ANNOTATION: workload.rolls, IN_PLACE_ANNOTATION: None}
+    return _of(pod, {"annotations": annotations, "labels": {REVISION_LABEL: workload.revision}})
+
+
+def _of(pod: PodRecord, metadata: Mapping[str, object]) -> dict[str, object]:
+    """A patch of the pod as it was seen: its container may have started again since."""
+    return {"metadata": {"resourceVersion": pod.resource_version, **metadata}}

@@ -1,0 +1,40 @@
+"""Pure: whether servers can be given other memory while they run, as far as that is known before it is tried.
+
+The announcement of a change, `render --diff` and what is done about the change ask here, and so never differ.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from memcached_operator.memcached.desired.secrets import NO_CREDENTIALS, Speech
+
+NO_RESIZE: Final = "this cluster cannot resize pods in place (Kubernetes 1.33 and newer can)"
+
+
+class Means(NamedTuple):
+    """What it takes on the operator's and on the cluster's side; None where that is not known.
+
+    Attributes:
+        credentials: the operator may read the Secrets that servers ask for.
+        resizes: the cluster can resize pods in place.
+    """
+
+    credentials: bool | None = None
+    resizes: bool | None = None
+
+
+def why_not_live(speech: Speech, means: Means, unreachable: str = "") -> str:
+    """Why servers cannot be given other memory while they run, in words after "as"; "" where nothing is known.
+
+    Args:
+        speech: how the servers are to be spoken to.
+        unreachable: why no server could be connected to, "" where some could, or none was asked.
+    """
+    if means.resizes is False:
+        return NO_RESIZE
+    if means.credentials is False and speech.client_certificate:
+        return f"the servers require a client certificate, and {NO_CREDENTIALS}"
+    if means.credentials is False and speech.passwords:
+        return f"the servers require a password, and {NO_CREDENTIALS}"
+    return f"the operator cannot connect to the servers ({unreachable})" if unreachable else ""

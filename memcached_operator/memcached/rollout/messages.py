@@ -1,0 +1,123 @@
+"""Pure: what is said of a write, in the log and in an event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from memcached_operator.memcached.desired.pod_template import noted
+from memcached_operator.memcached.desired.server_list import PUBLICATION, listed
+from memcached_operator.memcached.desired.template_differences import differing
+from memcached_operator.memcached.desired.warm_restart import are_alike
+from memcached_operator.memcached.desired.workload import NOTED, REPLICAS, SHAPE
+from memcached_operator.memcached.desired.workload_types import WorkloadManifest
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.observed.workloads import WorkloadRecord
+from memcached_operator.memcached.rollout.cost_messages import (
+    in_place,
+    instead_of_live,
+    live as live_memory,
+    of_mirrored,
+    rolling,
+)
+from memcached_operator.memcached.rollout.in_place import needs_admission
+from memcached_operator.memcached.spec import Spec
+from operator_runtime import Change, ObjectKey
+
+
+class Words(NamedTuple):
+    """The words about a write.
+
+    Attributes:
+        note: of the event, "" for none.
+    """
+
+    reason: str
+    line: str
+    note: str
+    fields: dict[str, object]
+
+    @property
+    def action(self) -> str:
+        return str(self.fields["action"]).capitalize()
+
+
+def announced(
+    spec: Spec,
+    wanted: WorkloadManifest,
+    live: WorkloadRecord,
+    pods: Sequence[PodRecord],
+    *,
+    rolls: bool,
+    why_not: str,
+    asked: bool,
+    after: ObjectKey | None,
+) -> Words:
+    """The announcement of a change before servers are replaced or get it live; a note alone where there are some.
+
+    Args:
+        pods: of the servers.
+        rolls: only a new pod takes it on.
+        why_not: they cannot be given it while they run; "" where they can, as far as is known.
+        asked: by the specification, and not by the operator's own defaults.
+        after: whose servers come first, None for none.
+    """
+    held = SHAPE.held(live)
+    found = differing(wanted, held)
+    servers, paths = min(live.replicas, spec.size), [each.path for each in found]
+    until = f"after the servers of {after}" if after is not None else ""
+    alike = are_alike(wanted.template, held.template)
+    mirrored = sum(needs_admission(pod, wanted.image) for pod in pods) if alike else 0
+    if rolls and alike and not (mirrored and mirrored == len(pods)):
+        cost, reason, words = "in-place", "InPlaceChange", in_place(spec, servers, until)
+    elif rolls or why_not:
+        cost, reason, words = "rolling", "RollingChange", rolling(spec, servers, until)
+    else:
+        cost, reason = "live", "LiveChange"
+        words = live_memory(noted(held.template)[1], noted(wanted.template)[1], servers)
+    words += (instead_of_live(why_not) if why_not else "") + (of_mirrored(mirrored) if mirrored else "")
+    named = ", ".join(paths) or "the pods' template"
+    whose = "" if asked else "the operator's own defaults have changed: "
+    line = f"{whose}{named}: {words}"
+    fields: dict[str, object] = {"action": "change", "cost": cost, "changed": paths}
+    note = ". ".join(filter(None, (line[0].upper() + line[1:] if whose else line, "; ".join(map(str, found)))))
+    return Words(reason, line, note if servers else "", fields)
+
+
+def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Words:
+    """The words about a write of an object of that kind."""
+    name, paths = change.obj.name, [each.path for each in change.fields]
+    if change.deleted:
+        why = "; ".join(map(str, change.fields)) or "no longer wanted"
+        done = "Replaced" if change.fields else "Deleted"
+        fields: dict[str, object] = {"action": done.removesuffix("d").lower(), "kind": kind, "why": why}
+        return Words(done, f"{done.lower()} {kind}: {why}", f"{done} {kind} {name}: {why}", fields)
+    if change.before is None:
+        replaced = "; ".join(map(str, change.fields))
+        asked = "new Memcached" if memcached.generation == 1 else "the specification asks for it"
+        why = f"in place of the deleted one, as {replaced}" if replaced else asked
+        why = why if change.asked else "it did not exist"
+        replicas = f" with {change.obj.replicas} replicas" if isinstance(change.obj, WorkloadRecord) else ""
+        note = f"Created {kind} {name}{replicas}" + ("" if change.asked else f": {why}")
+        fields = {"action": "create", "kind": kind, "why": why}
+        if isinstance(change.obj, WorkloadRecord):
+            fields["replicas"] = change.obj.replicas
+        return Words("Created", f"created {kind}{replicas} ({why})", note, fields)
+    if paths == [REPLICAS]:
+        (size,) = change.fields
+        why = "spec.size changed" if change.asked else "another client had changed them"
+        line = f"scaled {kind} from {size.live} to {size.wanted} replicas ({why})"
+        note = f"Scaled {kind} {name} from {size.live} to {size.wanted} replicas: {why}"
+        fields = {"action": "scale", "kind": kind, "from": size.live, "to": size.wanted, "why": why}
+        return Words("Scaled", line, note, fields)
+    if kind == "ConfigMap" and change.asked:
+        number = len(listed(PUBLICATION.held(change.obj)))
+        fields = {"action": "publish", "kind": kind, "servers": number}
+        # No event: they would use up those of the Memcached while it grows.
+        return Words("", f"published {number} servers", "", fields)
+    # What a template says of itself follows from the rest, and is named only where another client has edited it.
+    told = [each for each in change.fields if each.path not in NOTED] or change.fields
+    what = "; ".join(map(str, told))
+    fields = {"action": "update", "kind": kind, "changed": [each.path for each in told]}
+    return Words("Updated", f"updated {kind}: {what}", f"Updated {kind} {name}: {what}", fields)

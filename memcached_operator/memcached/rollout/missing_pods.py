@@ -1,0 +1,186 @@
+"""Why servers of a StatefulSet are missing: pods that do not end, that cannot be made, or that are in the way.
+
+A StatefulSet says nothing of that in its status. What the caches do not show is asked for seldom, and only where a
+server has been missing for longer than it takes to make one: the events of the StatefulSet, then a pod of its name.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from memcached_operator.api.status import Problem, Reason
+from memcached_operator.memcached.labels import selector_labels, selector_text
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.observed.pod_creation_failures import CREATIONS, Creation, about, why_not_made
+from memcached_operator.memcached.observed.pod_termination import overdue
+from memcached_operator.memcached.observed.pods import NO_ORDINAL, PodRecord
+from memcached_operator.memcached.observed.workloads import WorkloadRecord
+from memcached_operator.memcached.refusal_reasons import pods_refused
+from memcached_operator.memcached.rollout.decision import missing
+from memcached_operator.memcached.spec import Spec
+from operator_runtime import Client, Forbidden, Invalid, KubeError, Memory, NotFound, ObjectKey, PlainObject, plain
+
+logger = logging.getLogger(__name__)
+
+LOOK_AFTER_S: Final = 5.0
+"""A StatefulSet's controller makes a pod in less."""
+LOOK_AGAIN_S: Final = 30.0
+ASK_EVERY_S: Final = 1.0
+"""Of all Memcacheds together: the API server looks through all events of a namespace for those of one object, and where
+thousands of Memcacheds begin at once, all of them miss servers for a while."""
+
+_REMEDY: Final = (
+    "for the condition Degraded to say why a StatefulSet creates no pods, grant list on events to the operator's "
+    "service account"
+)
+_ANY_POD: Final = plain("v1", "Pod", "pods")
+
+
+class Absence(NamedTuple):
+    """What is known of missing servers.
+
+    Attributes:
+        seconds: for how long some have been missing, as far as that was seen.
+        cause: why, where that is known.
+        next_s: seconds until more may be known, None for never.
+    """
+
+    seconds: float = 0.0
+    cause: Problem | None = None
+    next_s: float | None = None
+
+
+_NONE: Final = Absence()
+
+
+@dataclass(slots=True)
+class _Seen:
+    """Of one Memcached.
+
+    Attributes:
+        since_s: since when servers are missing, in seconds since 1970.
+        of: of which StatefulSet, and which generation of it.
+        asked_s: when the API server was asked last, or was busy with what others asked.
+        about: the ordinal that was asked about.
+        cause: what came of it.
+    """
+
+    since_s: float
+    of: tuple[str, int]
+    asked_s: float = 0.0
+    about: int = NO_ORDINAL
+    cause: Problem | None = None
+
+
+def _nothing() -> _Seen:
+    return _Seen(0.0, ("", 0))
+
+
+class Missing:
+    """Looks why servers of one Memcached at a time are missing; see `look`."""
+
+    def __init__(self, client: Client, remembered: Memory) -> None:
+        """
+        Args:
+            client: reads what no cache has.
+            remembered: what is known of each Memcached; a successor gives missing servers their time anew.
+        """
+        self._client = client
+        self._seen = remembered.slot(_nothing)
+        self._told = False  # that events may not be read
+        self._free_s = 0.0  # from when on any Memcached may ask
+
+    async def look(
+        self,
+        memcached: MemcachedRecord,
+        spec: Spec,
+        workload: WorkloadRecord | None,
+        pods: Sequence[PodRecord],
+        ending: Sequence[PodRecord],
+        now: datetime,
+    ) -> Absence:
+        """Why servers are missing, as far as that is known by now.
+
+        Args:
+            workload: what runs the servers.
+            pods: the active ones.
+            ending: the others.
+            now: the time, with its zone.
+        """
+        key, now_s = memcached.key, now.timestamp()
+        if workload is None or workload.deleting or not missing(spec, workload, pods):
+            self._seen.drop(key)
+            return _NONE
+        of = workload.uid, workload.generation
+        seen = self._seen.find(key) or _Seen(now_s, of, now_s + LOOK_AFTER_S - LOOK_AGAIN_S)
+        self._seen.set(key, seen)
+        if seen.of != of:
+            seen.of, seen.asked_s, seen.cause = of, now_s + LOOK_AFTER_S - LOOK_AGAIN_S, None
+        absence = Absence(now_s - seen.since_s)
+        if not workload.settled:
+            return absence
+        there = {pod.ordinal for pod in pods if pod.workload == workload.kind}
+        gone = [ordinal for ordinal in range(spec.size) if ordinal not in there]
+        left = {pod.ordinal: pod for pod in ending if pod.workload == workload.kind and pod.ordinal in gone}
+        late, next_s = overdue(left.values(), now_s)
+        if late:
+            seen.cause = None
+            return absence._replace(cause=Problem(Reason.TERMINATION_STALLED, late, blocking=False), next_s=next_s)
+        if not (unmade := [ordinal for ordinal in gone if ordinal not in left]):
+            return absence._replace(next_s=next_s)
+        if seen.about not in unmade:
+            seen.cause = None  # that server is there again
+        if now_s >= seen.asked_s + LOOK_AGAIN_S:
+            seen.asked_s = now_s
+            if now_s >= self._free_s:
+                seen.about, self._free_s = unmade[0], now_s + ASK_EVERY_S
+                seen.cause = await self._ask(workload, unmade, seen.cause)
+        again_s = seen.asked_s + LOOK_AGAIN_S - now_s
+        return absence._replace(cause=seen.cause, next_s=again_s if next_s is None else min(again_s, next_s))
+
+    async def _ask(self, workload: WorkloadRecord, unmade: Sequence[int], before: Problem | None) -> Problem | None:
+        """Why the pods of these ordinals are not made, None where it is not known."""
+        try:
+            if refusal := why_not_made(await self._events(workload), workload.name, unmade):
+                return pods_refused(refusal, sidecar=workload.sidecar)
+            pod = await self._client.get(_ANY_POD, ObjectKey(workload.namespace, f"{workload.name}-{unmade[0]}"))
+        except (NotFound, Forbidden):
+            return None
+        except KubeError:
+            return before  # it is not known now
+        return _in_the_way(pod, workload)
+
+    async def _events(self, workload: WorkloadRecord) -> Sequence[Creation]:
+        """What happened to the StatefulSet; nothing where that may not be read."""
+        try:
+            events = await self._client.list(CREATIONS, workload.namespace, fields=about(workload.uid))
+        except (Forbidden, NotFound, Invalid) as error:
+            if not self._told:
+                logger.info("events are not read: %s; %s", error, _REMEDY)
+            self._told = True
+            return ()
+        self._told = False
+        return events
+
+
+def _in_the_way(pod: PlainObject, workload: WorkloadRecord) -> Problem | None:
+    """Whether a pod of a server's name keeps the StatefulSet from making that server."""
+    labels, held = selector_labels(workload.name), pod.labels
+    holder = pod.controller
+    if holder is not None and holder.uid != workload.uid:
+        whose, remedy = f"belongs to {holder.kind} {holder.name}", ""
+    elif any(held.get(label) != text for label, text in labels.items()):
+        whose = f"lacks the labels {selector_text(workload.name)}"
+        relabel = " ".join(f"{label}={text}" for label, text in labels.items())
+        remedy = f"Restore them with `kubectl label pod {pod.name} {relabel} --overwrite`, or delete it: "
+    else:
+        return None  # no cache has it yet
+    message = (
+        f"Pod {pod.name} blocks the server of that name: it {whose}, so it does not belong to this Memcached. "
+        f"{remedy or 'Delete it: '}`kubectl delete pod {pod.name}`."
+    )
+    return Problem(Reason.NOT_CONTROLLED, message, blocking=False)

@@ -1,0 +1,111 @@
+"""Pure: since when pods are as they are, as far as this operator may believe it.
+
+Nodes, the scheduler and the API server write their own times into a pod. One whose clock is ahead writes a time that is
+yet to come, and what waits for so many seconds after it would wait for as long as that clock is ahead. So no wait lasts
+longer than it would from the moment at which this operator saw the time first. Which clock it has makes no difference:
+its own waits are counted by one that nobody sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.rollout.in_place import asked
+
+AHEAD_S: Final = 5.0
+"""By less a time may be ahead of the operator's without a word, and without effect: clocks that are set over a network
+are right to within a second, and Kubernetes' times are in whole ones."""
+WAIT_S: Final = 30.0
+"""After so many seconds what a pod waits for is told as its problem. A node mounts a volume in one or two."""
+
+_Stamp = tuple[str, str, int]
+Seen = Mapping[_Stamp, float]
+"""Times that were yet to come when they were seen first, by the pod's uid and what they are of, and when that was, by
+a monotonic clock."""
+UNSEEN: Final[Seen] = {}
+
+
+class Sighted(NamedTuple):
+    """Pods, as far as what they tell of themselves is to be believed.
+
+    Attributes:
+        pods: in the order in which they came, with times that are not yet to come.
+        ahead: names of those with times that are, of which the clock that wrote them is ahead.
+        seen: to be remembered.
+        next_s: seconds until more is to be told of one, None for never.
+    """
+
+    pods: Sequence[PodRecord]
+    ahead: tuple[str, ...]
+    seen: Seen
+    next_s: float | None
+
+    @property
+    def active(self) -> Sequence[PodRecord]:
+        """Those that are neither terminating nor finished."""
+        return [pod for pod in self.pods if pod.active]
+
+
+def sighted(pods: Sequence[PodRecord], seen: Seen, now_s: float, clock_s: float) -> Sighted:
+    """What is to be believed of pods.
+
+    Args:
+        seen: what was remembered.
+        now_s: the operator's time, in seconds since 1970.
+        clock_s: by its monotonic clock.
+    """
+    known: dict[_Stamp, float] = {}
+    found = [_believed(pod, seen, known, now_s, clock_s) for pod in pods]
+    ahead = {pod.name for pod in pods if any(at > now_s + AHEAD_S for at in _times(pod).values())}
+    waits_s = [each.since_s + WAIT_S - now_s for each in found if _waits(each)]
+    told = [_told(each, now_s) for each in found]
+    return Sighted(told, tuple(sorted(ahead)), known, min((each for each in waits_s if each > 0.0), default=None))
+
+
+def _believed(pod: PodRecord, seen: Seen, known: dict[_Stamp, float], now_s: float, clock_s: float) -> PodRecord:
+    """A pod without times that are yet to come, or were as they were seen first; what is to be remembered is added."""
+    for of, at in _times(pod).items():
+        stamp = pod.uid, of, at
+        if stamp in seen or at > now_s + AHEAD_S:
+            first_s = known[stamp] = seen.get(stamp, clock_s)
+            pod = _since(pod, of, min(at, int(now_s - (clock_s - first_s))))
+    return pod
+
+
+def _waits(pod: PodRecord) -> bool:
+    return bool(pod.waits) and not (pod.problem or pod.ready)
+
+
+def _told(pod: PodRecord, now_s: float) -> PodRecord:
+    """A pod whose wait is its problem if it takes long."""
+    late = _waits(pod) and pod.since_s + WAIT_S <= now_s
+    return msgspec.structs.replace(pod, problem=pod.waits) if late else pod
+
+
+def _times(pod: PodRecord) -> Mapping[str, int]:
+    """The times on a pod that others wrote, in seconds since 1970, by what they are of."""
+    noted = asked(pod)
+    times = {"ready": pod.since_s}
+    if noted is not None:
+        times["in place"] = noted.since_s
+    if pod.termination is not None:
+        times["termination"] = pod.termination.since_s
+    return times
+
+
+def _since(pod: PodRecord, of: str, since_s: int) -> PodRecord:
+    """A pod that is so since then."""
+    if of == "ready":
+        return msgspec.structs.replace(pod, since_s=since_s)
+    if of == "in place" and (noted := asked(pod)) is not None:
+        return msgspec.structs.replace(pod, in_place=str(noted._replace(since_s=since_s)))
+    if pod.termination is not None:
+        ends_s = pod.termination.ends_s - pod.termination.since_s + since_s
+        return msgspec.structs.replace(
+            pod, termination=msgspec.structs.replace(pod.termination, since_s=since_s, ends_s=ends_s)
+        )
+    return pod

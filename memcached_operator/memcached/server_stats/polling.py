@@ -1,0 +1,163 @@
+"""Asks every server once an interval: which are due, pure; and the part that asks them, on the leader alone."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final
+
+from memcached_operator.memcached.observed.caches import Caches
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.server_stats.certificates import read_certificate
+from memcached_operator.memcached.server_stats.endpoints import Ways
+from memcached_operator.memcached.server_stats.server_connection import Failure, Way
+from memcached_operator.memcached.server_stats.stats_cache import Answers, is_asked
+from memcached_operator.memcached.server_stats.text_protocol import Said, ask
+from operator_runtime import Channel, ObjectKey
+
+TIMEOUT_S: Final = 1.0
+"""As the exporter has it by default: a server that takes longer fails its clients, too."""
+TICK_S: Final = 0.5
+"""How often it is looked which are due."""
+# A few milliseconds of work between two reconciles.
+AT_ONCE: Final = 16
+# At most so many beside those that are due, when many begin at once.
+_MISSING_AT_ONCE: Final = 25
+
+Ask = Callable[[Way, float], Awaitable[Said]]
+
+
+class Rounds:
+    """Which servers are due: each once an interval, spread evenly over it, and new ones before the others.
+
+    Invariants:
+        `_round` gives the pods that are still to come in this round, `_ended` when there are no more; `_seen` has the
+        uids of those that were asked in it.
+        `_due` is how many of them are due, in fractions of one.
+    """
+
+    def __init__(self, caches: Caches, answers: Answers, interval_s: float, now_s: float) -> None:
+        self._caches = caches
+        self._answers = answers
+        self._interval_s = interval_s
+        self._began_s = self._last_s = now_s
+        self._seen: set[str] = set()
+        self._due = 1.0
+        self._ended = False
+        self._round = self._all()
+
+    def due(self, now_s: float) -> list[PodRecord]:
+        """Those to be asked now."""
+        found = self._missing()
+        passed_s, self._last_s = now_s - self._last_s, now_s
+        self._due += passed_s * len(self._caches.pods) / self._interval_s
+        while self._begun(now_s) and self._due >= 1.0:
+            self._due -= 1.0
+            if (pod := next(self._round, None)) is None:
+                self._ended = True
+                self._answers.keep(self._seen)
+            elif is_asked(pod) and pod.uid not in self._seen:
+                self._seen.add(pod.uid)
+                found.append(pod)
+        return found
+
+    def _begun(self, now_s: float) -> bool:
+        """Whether a round is on its way; a new one begins when it is time."""
+        if self._ended and now_s >= self._began_s + self._interval_s:
+            self._ended, self._began_s, self._due = False, now_s, 1.0
+            self._seen, self._round = set(), self._all()
+        return not self._ended
+
+    def _missing(self) -> list[PodRecord]:
+        """Those that a reconcile looked for in vain, as they are now."""
+        missing, found = self._answers.missing, list[PodRecord]()
+        while missing and len(found) < _MISSING_AT_ONCE:
+            uid = next(iter(missing))
+            before = missing.pop(uid)
+            pod = self._caches.pods.get(ObjectKey(before.namespace, before.name))
+            if pod is not None and pod.uid == uid and is_asked(pod):
+                self._seen.add(uid)
+                found.append(pod)
+        return found
+
+    def _all(self) -> Iterator[PodRecord]:
+        """The servers of all Memcacheds, as they are when their turn comes.
+
+        Those that are not asked take a turn, too: to pass over thousands at once would hold up the reconciles.
+        """
+        for key in self._caches.memcacheds.keys():  # noqa: SIM118 -- a store is no mapping
+            memcached = self._caches.memcacheds.get(key)
+            yield from self._caches.servers_of(memcached) if memcached is not None else ()
+
+
+class Poller:
+    """Asks the servers that are due, a few at once, and tells whose Memcached has other news by it.
+
+    A runnable of the manager's: it begins when this process leads, and does nothing that a reconcile waits for.
+    """
+
+    name = "server stats"
+
+    def __init__(
+        self,
+        caches: Caches,
+        answers: Answers,
+        changed: Channel[ObjectKey],
+        *,
+        interval_s: float,
+        ways: Ways | None = None,
+        ask: Ask = ask,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+        tick_s: float = TICK_S,
+    ) -> None:
+        """
+        Args:
+            changed: is sent the key of each Memcached of which something else is to be told.
+            ways: how to speak to each; None to use no credentials.
+            now: seconds since 1970.
+            tick_s: how often it is looked which are due.
+        """
+        self._caches = caches
+        self._answers = answers
+        self._changed = changed
+        self._interval_s = interval_s
+        self._ways = ways or Ways(caches)
+        self._ask = ask
+        self._clock = clock
+        self._now = now
+        self._tick_s = tick_s
+        self._places = asyncio.Semaphore(AT_ONCE)
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as running:
+            polling = running.create_task(self._poll(), name="asking servers")
+            await self._stopping.wait()
+            polling.cancel()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    async def _poll(self) -> None:
+        rounds = Rounds(self._caches, self._answers, self._interval_s, self._clock())
+        async with asyncio.TaskGroup() as asking:
+            while True:
+                for pod in rounds.due(self._clock()):
+                    await self._places.acquire()
+                    asking.create_task(self._hear(pod))
+                await asyncio.sleep(self._tick_s)
+
+    async def _hear(self, pod: PodRecord) -> None:
+        try:
+            approach = await self._ways.to(pod)
+            said = await self._ask(approach.way, TIMEOUT_S)
+        finally:
+            self._places.release()
+        answer = approach.explained(said.answer) if isinstance(said.answer, Failure) else said.answer
+        certificate = read_certificate(said.certificate) if said.certificate else None
+        key = pod.memcached_key
+        due = approach.due or None
+        if self._answers.hear(pod, answer, certificate, self._now(), due=due) and key is not None:
+            self._changed.send(key)

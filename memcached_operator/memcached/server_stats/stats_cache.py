@@ -1,0 +1,307 @@
+"""What each server said last, and what that makes of it; pure but for the dictionary that holds it.
+
+Of an answer the figures that are shown are kept, packed, as there may be thousands of servers.
+
+A server is judged over several tries, so that one that was lost makes no noise: it does not answer after two failures
+in a row, and has connections again after two answers. A container that was started again is judged anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from enum import Enum
+from math import nan
+from struct import Struct, pack
+from typing import Final, NamedTuple, Self
+
+import msgspec
+
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
+from memcached_operator.memcached.server_stats.server_connection import SATURATED, Failure, Trouble
+from operator_runtime import shared
+
+_COMMANDS: Final = ("get", "delete", "incr", "decr", "cas", "touch")
+FIGURES: Final = (
+    *("uptime", "time", "rusage_user", "rusage_system"),
+    *("max_connections", "curr_connections", "total_connections", "rejected_connections", "reserved_fds"),
+    *("conn_yields", "listen_disabled_num", "accepting_conns"),
+    *("cmd_set", "cmd_flush", "cas_badval"),
+    *(f"{command}_{how}" for command in _COMMANDS for how in ("hits", "misses")),
+    *("bytes_read", "bytes_written", "bytes", "limit_maxbytes", "curr_items", "total_items"),
+    *("evictions", "reclaimed", "store_too_large", "store_no_memory", "direct_reclaims"),
+    *("lru_crawler_starts", "crawler_reclaimed", "crawler_items_checked"),
+    *("moves_to_cold", "moves_to_warm", "moves_within_lru"),
+)
+"""Names as `stats` has them, in the order in which they are kept."""
+EXTSTORE: Final = tuple(
+    f"extstore_{name}"
+    for name in (
+        *("compact_lost", "compact_rescues", "compact_skipped"),
+        *("page_allocs", "page_evictions", "page_reclaims", "pages_free", "pages_used"),
+        *("objects_evicted", "objects_read", "objects_written", "objects_used"),
+        *("bytes_evicted", "bytes_written", "bytes_read", "bytes_used", "bytes_fragmented"),
+        *("limit_maxbytes", "io_queue"),
+    )
+)
+"""Names that a server with storage on disk adds."""
+
+BY_CLASS: Final = ("evicted", "outofmemory")
+"""Names as `stats items` has them of each size class."""
+
+_PLACE: Final = {name: place for place, name in enumerate((*FIGURES, *EXTSTORE))}
+_BASIC: Final = tuple(name.encode() for name in FIGURES)
+_ALL: Final = tuple(name.encode() for name in (*FIGURES, *EXTSTORE))
+_NUMBER: Final = Struct("d")
+_CLASS: Final = Struct(f"<B{len(BY_CLASS)}d")
+# memcached has at most so many (MAX_NUMBER_OF_SLAB_CLASSES).
+_CLASSES: Final = tuple(
+    (number, tuple(f"items:{number}:{name}".encode() for name in BY_CLASS)) for number in range(1, 64)
+)
+# As memcached writes them: whole ones of 64 bits, and seconds with a fraction. Python takes more for numbers, such as
+# inf, and raises ValueError for an integer of 4,301 digits.
+WHOLE: Final = re.compile(rb"[0-9]{1,20}")
+_FIGURE: Final = re.compile(rb"[0-9]{1,20}(\.[0-9]{1,9})?")
+# It goes into the status and becomes a label, and a server can say what it likes.
+_VERSION: Final = re.compile(rb"[0-9A-Za-z][0-9A-Za-z.+~_-]{0,63}")
+
+
+class Answer(msgspec.Struct, frozen=True, gc=False):
+    """What a server said of itself.
+
+    Attributes:
+        version: its release, "" where it says none that can be shown.
+        packed: the figures, see `number`.
+        classes: the figures of each size class that has had an item, see `by_class`.
+    """
+
+    version: str
+    packed: bytes
+    classes: bytes = b""
+
+    @classmethod
+    def of(cls, stats: Mapping[bytes, bytes], items: Mapping[bytes, bytes] | None = None) -> Self:
+        """From the lines of `stats`, and of `stats items` where there are some."""
+        version = stats.get(b"version", b"")
+        text = shared(version.decode("ascii")) if _VERSION.fullmatch(version) else ""
+        names = _ALL if b"extstore_limit_maxbytes" in stats else _BASIC
+        figures = pack(f"{len(names)}d", *[_number(stats.get(name)) for name in names])
+        held = items or {}
+        classes = [
+            _CLASS.pack(slab, *map(_number, map(held.get, names))) for slab, names in _CLASSES if names[0] in held
+        ]
+        return cls(text, figures, b"".join(classes))
+
+    @property
+    def has_extstore(self) -> bool:
+        """Whether it has the figures of `EXTSTORE`."""
+        return len(self.packed) > len(FIGURES) * _NUMBER.size
+
+    def number(self, name: str) -> float:
+        """The figure of that name of `FIGURES` or `EXTSTORE`, NaN where the server does not give it."""
+        place = _PLACE[name] * _NUMBER.size
+        if place >= len(self.packed):
+            return nan
+        value: float = _NUMBER.unpack_from(self.packed, place)[0]
+        return value
+
+    def by_class(self, name: str) -> Iterator[tuple[int, float]]:
+        """The figure of that name of `BY_CLASS` of each size class."""
+        place = BY_CLASS.index(name) + 1
+        return ((each[0], each[place]) for each in _CLASS.iter_unpack(self.classes))
+
+    @property
+    def class_count(self) -> int:
+        """Of how many size classes there are figures."""
+        return len(self.classes) // _CLASS.size
+
+
+def _number(text: bytes | None) -> float:
+    return float(text) if text is not None and _FIGURE.fullmatch(text) else nan
+
+
+_FAILURES: Final = 2
+_CALM: Final = 2
+# -c counts file descriptors, of which memcached has so many itself, beside those that it reserves for its threads.
+# Measured of 1.6.45: with 1, 4 and 8 threads it takes -c less 13, 28 and 48 connections.
+_OWN_DESCRIPTORS: Final = 8
+_ANSWERS_SOMEHOW: Final = (Trouble.SATURATED, Trouble.DENIED)
+
+
+class Verdict(Enum):
+    """What is made of a server's answers."""
+
+    UNKNOWN = "there is too little data"
+    ANSWERING = "it answers"
+    FAILING = "it does not answer"
+    EXHAUSTED = "it turns connections away"
+    OUT_OF_REACH = "no server can be connected to"
+    DENIED = "it requires credentials that the operator lacks"
+
+
+class Server(msgspec.Struct, frozen=True, gc=False):
+    """What was heard of a server since its container was started.
+
+    Attributes:
+        restarts: how often the container had been started again by then.
+        up: the last try had an answer.
+        why: of a verdict that is not good, in words that stay the same from try to try.
+        answer: the last one, None before the first.
+        in_a_row: how many tries ended as the last one, good or bad; an answer of a full server is neither.
+        heard: what the last try said if it had no answer.
+        shown: the certificate that it showed last, None where it never showed one.
+        late: that is to be another, and only a new server would show it.
+    """
+
+    restarts: int
+    up: bool
+    verdict: Verdict = Verdict.UNKNOWN
+    why: str = ""
+    answer: Answer | None = None
+    in_a_row: int = 1
+    heard: str = ""
+    shown: Shown | None = None
+    late: bool = False
+
+    @property
+    def version(self) -> str:
+        """Its release, "" where that is not known."""
+        return self.answer.version if self.answer else ""
+
+
+class Heard(NamedTuple):
+    """What is known of a server that was asked, or is to be."""
+
+    pod: str
+    verdict: Verdict = Verdict.UNKNOWN
+    why: str = ""
+    version: str = ""
+    shown: Shown | None = None
+
+
+def heard(before: Server | None, said: Answer | Failure, *, restarts: int, reached: bool) -> Server:
+    """What a try makes of a server.
+
+    Args:
+        before: what was known, None where the container was started since.
+        said: how the try ended.
+        reached: any server ever answered this process, so that one that cannot be connected to is at fault itself.
+    """
+    up = isinstance(said, Answer)
+    known = before or Server(restarts, up, in_a_row=0)
+    in_a_row = known.in_a_row + 1 if known.up == up else 1
+    if isinstance(said, Answer):
+        if _is_full(known.answer, said):
+            return Server(restarts, up, Verdict.EXHAUSTED, SATURATED.why, said, in_a_row=0)
+        calming = known.verdict is Verdict.EXHAUSTED and in_a_row < _CALM
+        verdict = Verdict.EXHAUSTED if calming else Verdict.ANSWERING
+        return Server(restarts, up, verdict, known.why if calming else "", said, in_a_row)
+    if said.trouble is Trouble.SATURATED:
+        verdict = Verdict.EXHAUSTED
+    elif said.trouble is Trouble.DENIED and (known.verdict is Verdict.UNKNOWN or in_a_row >= _FAILURES):
+        verdict = Verdict.DENIED
+    elif in_a_row < _FAILURES:
+        verdict = known.verdict
+    elif said.trouble is Trouble.UNREACHABLE and not reached:
+        verdict = Verdict.OUT_OF_REACH
+    else:
+        verdict = Verdict.FAILING
+    # A reason that changes with each try would be a status to write each time.
+    news = verdict is not known.verdict or said.why == known.heard
+    return Server(restarts, up, verdict, said.why if news else known.why, known.answer, in_a_row, said.why)
+
+
+def _is_full(before: Answer | None, now: Answer) -> bool:
+    """Whether a server that answered us turns others away: we had the place that another client had just left."""
+    if before is None or not now.number("rejected_connections") > before.number("rejected_connections"):
+        return False
+    taken = now.number("curr_connections") + now.number("reserved_fds") + _OWN_DESCRIPTORS
+    return taken >= now.number("max_connections")
+
+
+class Answers:
+    """What was heard of each pod's server, by the pod's uid.
+
+    Attributes:
+        reached: any server ever answered this process.
+        missing: ready pods that a reconcile looked for and that were not asked yet, by uid.
+    """
+
+    def __init__(self) -> None:
+        self._servers: dict[str, Server] = {}
+        self.reached = False
+        self.missing: dict[str, PodRecord] = {}
+
+    def __len__(self) -> int:
+        return len(self._servers)
+
+    def of(self, pod: PodRecord) -> Server | None:
+        """What was heard of a pod's server since its container was started."""
+        server = self._servers.get(pod.uid)
+        return server if server is not None and server.restarts == pod.restarts else None
+
+    def hear(
+        self,
+        pod: PodRecord,
+        said: Answer | Failure,
+        certificate: Certificate | None = None,
+        now_s: float = 0.0,
+        *,
+        due: str | None = None,
+    ) -> bool:
+        """Take what a try said; whether the server is judged otherwise since.
+
+        Args:
+            now_s: since when it shows that, if it is another than before, in seconds since 1970.
+            due: fingerprint of the one that only a new server would show, None where that is not known.
+        """
+        before = self.of(pod)
+        self.reached = self.reached or isinstance(said, Answer) or said.trouble in _ANSWERS_SOMEHOW
+        server = heard(before, said, restarts=pod.restarts, reached=self.reached)
+        shown = before.shown if before is not None else None
+        if certificate is not None and (shown is None or certificate != shown.certificate):
+            shown = Shown(certificate, now_s)
+        if shown is not None:
+            late = due is not None and shown.certificate.fingerprint != due
+            server = msgspec.structs.replace(server, shown=shown, late=late)
+        self._servers[pod.uid] = server
+        self.missing.pop(pod.uid, None)
+        return _told(server) != _told(before)
+
+    def look(self, pods: Iterable[PodRecord]) -> list[Heard]:
+        """What is known of those that can be asked, in the order of their names; the others are asked soon."""
+        found = []
+        for pod in sorted((each for each in pods if is_asked(each)), key=lambda each: each.name):
+            server = self.of(pod)
+            if server is None:
+                self.missing[pod.uid] = pod
+                found.append(Heard(pod.name))
+            else:
+                found.append(Heard(pod.name, server.verdict, server.why, server.version, server.shown))
+        return found
+
+    def out_of_reach(self, pod: PodRecord) -> str:
+        """Why this process cannot connect to a pod's server, nor to any other; "" where it can, or is yet to try."""
+        server = self.of(pod)
+        return server.why if server and server.verdict is Verdict.OUT_OF_REACH and not self.reached else ""
+
+    def late(self, pods: Iterable[PodRecord]) -> frozenset[str]:
+        """The uids of those that only a new server in their place would bring to the certificate of their Secret."""
+        return frozenset(pod.uid for pod in pods if (server := self.of(pod)) is not None and server.late)
+
+    def keep(self, uids: Collection[str]) -> None:
+        """Forget all pods but these."""
+        for gone in self._servers.keys() - uids:
+            del self._servers[gone]
+
+
+def _told(server: Server | None) -> tuple[object, ...]:
+    if server is None:
+        return Verdict.UNKNOWN, "", "", None, False
+    return server.verdict, server.why, server.version, server.shown, server.late
+
+
+def is_asked(pod: PodRecord) -> bool:
+    """Whether a pod's server is to be asked: one that is not ready has no promise to keep."""
+    return pod.active and pod.ready and bool(pod.address)

@@ -1,0 +1,157 @@
+"""memcached's text protocol, as far as servers are asked: `stats`, and `cache_memlimit` (protocol.txt of memcached)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple, TypeVar
+
+from memcached_operator.memcached.server_stats.server_connection import (
+    MAX_BYTES,
+    SATURATED,
+    TOO_MANY,
+    Failure,
+    Trouble,
+    Way,
+    exchange,
+)
+from memcached_operator.memcached.server_stats.stats_cache import WHOLE, Answer
+
+# The longest are paths of files and lists of ciphers among the settings.
+MAX_LINE: Final = 2_048
+_SAID_CHARACTERS: Final = 100
+_END: Final = b"END\r\n"
+_MIB: Final = 1 << 20
+# With which `-Y` refuses all that comes before a login, and one that is wrong.
+_UNAUTHENTICATED: Final = b"CLIENT_ERROR unauthenticated"
+_WRONG_LOGIN: Final = b"CLIENT_ERROR authentication failure"
+
+T = TypeVar("T")
+Stats = Mapping[bytes, bytes]
+"""Value by name, as `STAT name value` has them."""
+
+
+class Said(NamedTuple):
+    """What a server said, and what it showed.
+
+    Attributes:
+        certificate: DER, b"" for none.
+    """
+
+    answer: Answer | Failure
+    certificate: bytes = b""
+
+
+_STRANGE = Failure(Trouble.STRANGE, "the port does not speak memcached's text protocol")
+
+
+async def ask(way: Way, timeout_s: float) -> Said:
+    """What a server says of itself by `stats` and `stats items`."""
+    return Said(*await _logged_in(way, b"stats\r\nstats items\r\n", answer_of, timeout_s))
+
+
+async def memlimit(way: Way, mib: int, timeout_s: float) -> Failure | None:
+    """Give a server another limit of the memory for items, and read it back; None where it has it now.
+
+    It is not written anywhere: a restarted server has what its `-m` says.
+
+    Args:
+        mib: the limit, at least 8 (memcached's least).
+    """
+    asked = b"cache_memlimit %d\r\nstats settings\r\n" % mib
+    said, _ = await _logged_in(way, asked, _limit_of, timeout_s)
+    if isinstance(said, Failure) or said == mib * _MIB:
+        return said if isinstance(said, Failure) else None
+    return Failure(Trouble.REFUSED, f"its maxbytes is {said} after cache_memlimit {mib}")
+
+
+async def _logged_in(
+    way: Way, asked: bytes, read: Callable[[bytes], T | Failure | None], timeout_s: float
+) -> tuple[T | Failure, bytes]:
+    """An exchange after a login, if there is one: it looks like a `set`, whose key means nothing."""
+    if way.login is None:
+        return await exchange(way, asked, read, timeout_s)
+    user = way.login.user
+    login = f"{user} {way.login.password}".encode()
+
+    def after_login(received: bytes) -> T | Failure | None:
+        first, whole, rest = received.partition(b"\r\n")
+        if first == b"STORED" and whole:
+            return read(rest) if rest else None
+        # Which of the two depends on whether more came with the login.
+        if first in (_WRONG_LOGIN, _UNAUTHENTICATED) and whole:
+            return Failure(Trouble.DENIED, f"it refuses the login of {user}")
+        if not whole:
+            return _STRANGE if len(first) > MAX_LINE else None
+        return _complaint(first)
+
+    return await exchange(way, b"set login 0 0 %d\r\n%b\r\n%b" % (len(login), login, asked), after_login, timeout_s)
+
+
+def answer_of(received: bytes) -> Answer | Failure | None:
+    """What the answers to `stats` and to `stats items` say; None while they are not whole.
+
+    One that does not give its items by size class gives none.
+    """
+    end = received.find(b"\r\n" + _END) + 2 if not received.startswith(_END) else 0
+    if end == 1:  # there is none
+        found = stats_of(received)
+        return found if isinstance(found, Failure) else None
+    stats, rest = stats_of(received[: end + len(_END)]), received[end + len(_END) :]
+    if stats is None or isinstance(stats, Failure):
+        return stats
+    items = stats_of(rest)
+    if isinstance(items, Failure):
+        return Answer.of(stats) if items.trouble is Trouble.REFUSED else items
+    if items is None:
+        return _STRANGE if len(received) > MAX_BYTES else None
+    return Answer.of(stats, items)
+
+
+def stats_of(received: bytes) -> Stats | Failure | None:
+    """The lines of `stats` or of `stats settings`; None while they are not whole."""
+    if received.endswith(_END) and received.startswith((b"STAT ", _END)):
+        return _stats(received)
+    first, whole, _ = received.partition(b"\r\n")
+    if whole and not first.startswith(b"STAT "):
+        return _complaint(first)
+    if len(received) > MAX_BYTES or len(received) - (received.rfind(b"\n") + 1) > MAX_LINE:
+        return _STRANGE
+    return None
+
+
+def _limit_of(received: bytes) -> int | Failure | None:
+    """The value of `maxbytes` from the answers to `cache_memlimit` and `stats settings`."""
+    first, whole, rest = received.partition(b"\r\n")
+    if not whole:
+        return _STRANGE if len(first) > MAX_LINE else None
+    if first != b"OK":
+        return _complaint(first)
+    settings = stats_of(rest)
+    if settings is None or isinstance(settings, Failure):
+        return settings
+    limit = settings.get(b"maxbytes", b"")
+    return int(limit) if WHOLE.fullmatch(limit) else _STRANGE
+
+
+def _stats(received: bytes) -> Stats | Failure:
+    lines = received[: -len(_END)].split(b"\r\n")[:-1]
+    if not all(line.startswith(b"STAT ") for line in lines):
+        return _STRANGE
+    try:
+        return dict([line[5:].split(b" ", 1) for line in lines])
+    except ValueError:
+        return _STRANGE
+
+
+def _complaint(line: bytes) -> Failure:
+    """What a line is that stands where an answer should."""
+    if line == TOO_MANY:
+        return SATURATED
+    if line == _UNAUTHENTICATED:
+        return Failure(Trouble.DENIED, "it requires a login")
+    word = line.partition(b" ")[0]
+    # cache_memlimit alone has words of its own for errors.
+    if word in (b"ERROR", b"CLIENT_ERROR", b"SERVER_ERROR") or word.startswith(b"MEMLIMIT_"):
+        said = "".join(chr(each) if 32 <= each < 127 else "?" for each in line)
+        return Failure(Trouble.REFUSED, f"it answers {said[:_SAID_CHARACTERS]}")
+    return _STRANGE

@@ -1,0 +1,85 @@
+"""Which changes of servers are worth a look at their Memcached.
+
+While the servers of a Memcached are on their way, each pod that is made, placed and given an address is an event, and
+so is each count that the workload's controller writes. Of these the status would tell a number, which is held back
+anyway (`status_writer`). So only what makes a difference has the Memcached looked at: the last pod, one that is ready,
+one that has a problem or goes, a workload that is not as it was left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from memcached_operator.memcached.observed.caches import Caches
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.observed.workloads import WorkloadRecord
+from operator_runtime import ObjectKey
+
+Awaited = Callable[[ObjectKey], int | None]
+"""How many pods a Memcached is to have before an event of its servers is worth a look; None where each is."""
+
+
+class Waking:
+    """Predicates of the watches of servers."""
+
+    def __init__(self, caches: Caches, awaited: Awaited) -> None:
+        """
+        Args:
+            awaited: see `Awaited`; where it is a number, there is a look without an event, too.
+        """
+        self._caches = caches
+        self._awaited = awaited
+
+    def by_pod(self, before: PodRecord | None, after: PodRecord | None) -> bool:
+        """Whether a change of a pod counts."""
+        if after is None or not _starts(after) or not (before is None or _starts(before)):
+            return True
+        if before is not None and _as_placed(before, after) == after:
+            return False
+        key = after.memcached_key
+        awaited = self._awaited(key) if key is not None else None
+        if key is None or awaited is None:
+            return True
+        return sum(pod.active for pod in self._caches.pods_of(key)) == awaited and before is None
+
+    def by_workload(self, before: WorkloadRecord | None, after: WorkloadRecord | None) -> bool:
+        """Whether a change of a Deployment or a StatefulSet counts."""
+        if before is None or after is None:
+            return True
+        seen = msgspec.structs.replace(
+            before, resource_version=after.resource_version, begun=after.begun, settled=after.settled
+        )
+        key = ObjectKey(after.namespace, after.name)
+        if self._awaited(key) is None:
+            return seen != after or not self._is_first_and_incomplete(key, after)
+        seen = msgspec.structs.replace(
+            seen, revised=after.revised, rolled_out=after.rolled_out, revision=after.revision
+        )
+        return seen != after
+
+    def _is_first_and_incomplete(self, key: ObjectKey, workload: WorkloadRecord) -> bool:
+        """Whether it is a Deployment whose first pods are not all ready: they say more of it than its controller."""
+        return (
+            workload.kind == "Deployment"
+            and workload.generation == 1
+            and sum(pod.active and pod.ready for pod in self._caches.pods_of(key)) < workload.replicas
+        )
+
+
+def _as_placed(before: PodRecord, after: PodRecord) -> PodRecord:
+    """A pod with what it gets on its way: a node, an address, which is listed once it is ready, and containers."""
+    return msgspec.structs.replace(
+        before,
+        resource_version=after.resource_version,
+        address=after.address,
+        since_s=after.since_s,
+        waits=after.waits,
+        down=after.down,
+    )
+
+
+def _starts(pod: PodRecord) -> bool:
+    """Whether a pod is on its way, as far as is known."""
+    return pod.active and not pod.ready and not pod.problem

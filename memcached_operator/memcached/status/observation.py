@@ -1,0 +1,216 @@
+"""Pure: what a reconcile found and did, of which a status is made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from memcached_operator.api.names import Workload
+from memcached_operator.api.status import Problem, Reason, Status, first_of, joined
+from memcached_operator.memcached.desired.service import is_load_balanced
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.observed.workloads import WorkloadRecord
+from memcached_operator.memcached.plan import OTHER, Plan, Servers, as_ending, as_published
+from memcached_operator.memcached.rollout.decision import DONE, Rollout
+from memcached_operator.memcached.rollout.outcome import Outcome
+from memcached_operator.memcached.server_stats.stats_cache import Heard
+from memcached_operator.memcached.spec import Spec
+
+_LOAD_BALANCED: Final = Problem(
+    Reason.LOAD_BALANCED_SERVERS,
+    "The Service load-balances connections over the servers, so that a client finds a key only by chance. With more "
+    "than one server, set spec.service.type to Headless.",
+)
+_IN_THE_CLEAR: Final = Problem(
+    Reason.PASSWORDS_IN_THE_CLEAR,
+    "Passwords are sent unencrypted and can be intercepted: set spec.tls beside spec.auth.",
+)
+_OF_PODS: Final = (
+    Reason.INVALID_SPEC,
+    *(Reason.SECRET_NOT_FOUND, Reason.CERTIFICATE_INVALID, Reason.PASSWORDS_INVALID, Reason.RELOAD_UNSUPPORTED),
+)
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """What one look at the caches found.
+
+    Attributes:
+        size: pods that are wanted; None when the specification cannot be read.
+        pods: the active pods, in any order, of both workloads while it moves from one to the other.
+        servers: what is to be published of them; None where nothing is known yet.
+        service: name of the Service that this Memcached controls, "" without one.
+        problem: what keeps the operator from doing its work, None when nothing does.
+        waiting: what is being waited for before all is there, "" for nothing.
+        unwritten: the workload is not as the specification asks, as the API server failed to write it.
+        terminating: what its deletion waits for, "" while it is not being deleted.
+        leaving: the kind of the workload that is there beside, which the servers move from; None for none.
+        advice: what its user should know although all is as they asked; the condition Discouraged.
+        rollout: how far the servers have come to the present template.
+        absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
+        drain_s: seconds for which servers run on that left the list.
+        paused: the user holds the rollout.
+        pause_s: seconds between one server that is replaced and the next.
+        queued: the servers are yet to come to the operator's own defaults.
+        heard: what its ready servers said when they were asked, in the order of their names; None where none is asked.
+        names: DNS names by which clients know the servers, for what their certificates are to be for.
+        ahead: names of pods with times that are yet to come by the operator's clock.
+    """
+
+    name: str
+    generation: int
+    size: int | None
+    kind: Workload
+    workload: WorkloadRecord | None
+    pods: Sequence[PodRecord]
+    servers: Servers | None = None
+    service: str = ""
+    problem: Problem | None = None
+    waiting: str = ""
+    unwritten: bool = False
+    terminating: str = ""
+    leaving: Workload | None = None
+    advice: Sequence[Problem] = ()
+    rollout: Rollout = DONE
+    absent: str = ""
+    drain_s: int = 0
+    paused: bool = False
+    pause_s: int = 0
+    queued: bool = False
+    heard: Sequence[Heard] | None = None
+    names: Sequence[str] = ()
+    ahead: Sequence[str] = ()
+
+    @property
+    def target(self) -> Sequence[PodRecord]:
+        """The pods of the workload that the specification asks for."""
+        return [pod for pod in self.pods if self.leaving is None or pod.workload != self.leaving]
+
+    @property
+    def awaited(self) -> int | None:
+        """How many pods there are to be, where servers on their way are all that is waited for; else None."""
+        more = self.problem or self.waiting or self.terminating or self.leaving or self.paused or self.queued
+        drains = self.servers is None or self.servers.draining
+        return None if more or drains or self.workload is None or self.rollout != DONE else self.size
+
+    @property
+    def serving(self) -> Sequence[PodRecord]:
+        """The pods of the workload whose servers are listed, without those that are on their way out."""
+        listed = self.servers.workload if self.servers else None
+        wanted = self.size if listed == "StatefulSet" else None
+        pods = (pod for pod in self.pods if listed in (None, pod.workload))
+        return [pod for pod in pods if wanted is None or pod.ordinal < wanted]
+
+
+def observed(
+    memcached: MemcachedRecord,
+    spec: Spec,
+    plan: Plan,
+    outcome: Outcome,
+    ours: Mapping[Workload, WorkloadRecord],
+    pods: Sequence[PodRecord],
+    ahead: Sequence[str] = (),
+) -> Observation:
+    """After a reconcile.
+
+    Args:
+        pods: the active ones.
+        ahead: names of those with times that are yet to come.
+    """
+    other = ours.get(OTHER[plan.target])
+    waiting = list(outcome.waiting)
+    # Under a workload that is not ours, pods with our labels are not ours either.
+    pods = [pod for pod in pods if pod.workload not in outcome.strange]
+    if other is not None and other.held_by:
+        waiting.append(
+            f"The {other.kind} {other.name} has the finalizer {other.held_by}: the client that added it must remove it."
+        )
+    return Observation(
+        memcached.name,
+        memcached.generation,
+        spec.size,
+        plan.target,
+        outcome.workload,
+        pods,
+        plan.servers,
+        outcome.service,
+        joined([*_of_pods(pods), *_of_reloads(pods), *outcome.problems]),
+        " ".join(waiting),
+        unwritten=bool(outcome.unwritten),
+        leaving=other.kind if other is not None else None,
+        advice=tuple(_advice(spec)),
+        rollout=outcome.rollout,
+        absent=outcome.absent,
+        drain_s=spec.drainSeconds,
+        paused=spec.rollout.paused,
+        pause_s=spec.rollout.pauseSeconds,
+        queued=outcome.queued,
+        ahead=ahead,
+    )
+
+
+def _advice(spec: Spec) -> Iterator[Problem]:
+    if is_load_balanced(spec):
+        yield _LOAD_BALANCED
+    if spec.auth is not None and spec.tls is None:
+        yield _IN_THE_CLEAR
+
+
+def _of_pods(pods: Sequence[PodRecord]) -> Iterator[Problem]:
+    """What servers wait for that are not started, as most of them tell it."""
+    told = Counter(pod.problem for pod in pods if not pod.ready and pod.problem.partition(":")[0] in _OF_PODS)
+    if told:
+        # By count, then by name: equal counts must not make the message flap.
+        problem = min(told, key=lambda each: (-told[each], each))
+        reason, _, message = problem.partition(": ")
+        ending = "Running servers continue; new ones start once this is corrected."
+        yield Problem(Reason(reason), f"{message.rstrip('.')}. {ending}", blocking=False)
+
+
+def _of_reloads(pods: Sequence[PodRecord]) -> Iterator[Problem]:
+    """Servers that run and could not be told to take up what their Secrets hold now."""
+    failed = [pod for pod in pods if pod.outdated.startswith(Reason.RELOAD_FAILED)]
+    if failed:
+        names = first_of(sorted(pod.name for pod in failed))
+        message = failed[0].outdated.partition(": ")[2]
+        ending = "Correct spec.podTemplate, which replaces the servers, or replace them with `kubectl rollout restart`."
+        yield Problem(Reason.RELOAD_FAILED, f"{names}: {message}. {ending}", blocking=False)
+
+
+def unplanned(
+    memcached: MemcachedRecord,
+    last: Status,
+    ours: Mapping[Workload, WorkloadRecord],
+    pods: Sequence[PodRecord],
+    problem: Problem | None,
+    *,
+    spec: Spec | None = None,
+    terminating: str = "",
+) -> Observation:
+    """Where nothing is planned: the specification cannot be read, or the Memcached is being deleted."""
+    published = as_ending(last, ours, pods) if terminating else as_published(last, pods)
+    kind: Workload = published.workload if published else next(iter(ours), "Deployment")
+    workload = ours.get(kind)
+    return Observation(
+        memcached.name,
+        memcached.generation,
+        spec.size if spec is not None else None,
+        kind,
+        workload,
+        pods,
+        published,
+        last.service or "",
+        problem,
+        terminating=terminating,
+    )
+
+
+def client_names(observed: Observation, namespace: str) -> list[str]:
+    """The DNS names by which clients know the servers: that of the Service, and those that servers keep."""
+    service = [f"{observed.service}.{namespace}.svc"] if observed.service else []
+    servers = observed.servers
+    listed = servers.listed if servers is not None and servers.workload == "StatefulSet" else ()
+    return [*service, *(each.rpartition(":")[0] for each in listed)]

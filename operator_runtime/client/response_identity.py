@@ -1,0 +1,229 @@
+"""Pure: whether an answer is to what was asked.
+
+HTTP/1.1 tells which answer belongs to which request by their order alone. Where a server or a proxy loses count, an
+object comes well formed in place of another one, and would be believed, or kept in a cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from operator_runtime.client.errors import UNDECODABLE, MalformedAnswer
+from operator_runtime.client.json_depth import decode_nested
+from operator_runtime.client.resources import Resource
+
+STATUS = "Status"
+
+
+class _Metadata(msgspec.Struct):
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class _Details(msgspec.Struct):
+    name: str = ""
+    uid: str = ""
+
+
+class _Item(msgspec.Struct):
+    kind: str = ""
+
+
+class _Answer(msgspec.Struct):
+    kind: str = ""
+    apiVersion: str = ""
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    details: _Details | None = None
+
+
+class _List(msgspec.Struct):
+    kind: str = ""
+    apiVersion: str = ""
+
+
+class _Items(msgspec.Struct):
+    items: list[_Item] | None = None
+
+
+_decode = msgspec.json.Decoder(_Answer).decode
+_decode_list = msgspec.json.Decoder(_List).decode
+_decode_items = msgspec.json.Decoder(_Items).decode
+
+
+class AskedObject(NamedTuple):
+    """One object that a request is of.
+
+    Attributes:
+        resource: its kind.
+        namespace: its own, "" for a cluster-scoped one.
+        name: "" where the API server makes one.
+        uid: "" where it is not known.
+        or_status: a `Status` is as good, as to a deletion and to an eviction.
+    """
+
+    resource: Resource
+    namespace: str
+    name: str
+    uid: str = ""
+    or_status: bool = False
+
+    def check(self, body: bytes) -> None:
+        """Hold an answer against this.
+
+        Raises:
+            MalformedAnswer: it is of something else.
+        """
+        # How the API server writes Kubernetes' own kinds, which saves reading most of them: 7 us of a Deployment.
+        if self.name and body.startswith(self._beginning()):
+            return
+        try:
+            found = decode_nested(_decode, body)
+        except UNDECODABLE:
+            raise MalformedAnswer(f"asked for {self}, and answered by what is no object of the API") from None
+        if self.or_status and found.kind == STATUS:
+            told = found.details or _Details()
+            came = (told.name or self.name, told.uid or self.uid)
+            if came == (self.name, self.uid or came[1]):
+                return
+        else:
+            metadata = found.metadata
+            came_of = (found.apiVersion, found.kind, metadata.namespace, metadata.name, metadata.uid)
+            asked_for = (
+                self.resource.api_version,
+                self.resource.kind,
+                self.namespace if self.resource.namespaced else "",
+                self.name or metadata.name,
+                self.uid or metadata.uid,
+            )
+            if came_of == asked_for:
+                return
+        raise MalformedAnswer(f"asked for {self}, and answered by {_named(found)}")
+
+    def __str__(self) -> str:
+        key = "/".join(part for part in (self.namespace, self.name or "(a new one)") if part)
+        return f"{self.resource.kind} {key}" + (f" of uid {self.uid}" if self.uid else "")
+
+    def _beginning(self) -> bytes:
+        resource = self.resource
+        scope = f',"namespace":"{self.namespace}"' if resource.namespaced else ""
+        uid = f',"uid":"{self.uid}"' if self.uid else ""
+        return (
+            f'{{"kind":"{resource.kind}","apiVersion":"{resource.api_version}",'
+            f'"metadata":{{"name":"{self.name}"{scope}{uid},'
+        ).encode()
+
+
+class AskedList(NamedTuple):
+    """A list that a request is of.
+
+    Attributes:
+        resource: the kind of what is in it.
+    """
+
+    resource: Resource
+
+    def check(self, body: bytes) -> None:
+        """Hold an answer against this.
+
+        Raises:
+            MalformedAnswer: it is of another kind, or no list.
+        """
+        resource = self.resource
+        beginning = f'{{"kind":"{resource.kind}List","apiVersion":"{resource.api_version}",'.encode()
+        other_way = f'{{"apiVersion":"{resource.api_version}","kind":"{resource.kind}List",'.encode()
+        if body.startswith((beginning, other_way)):
+            return
+        try:
+            found = decode_nested(_decode_list, body)
+        except UNDECODABLE:
+            return  # what is no list at all, `frames.page_of` tells, and so it does of a `Status`
+        if found.kind == STATUS or (found.kind, found.apiVersion) == (f"{resource.kind}List", resource.api_version):
+            return
+        if found.apiVersion == resource.api_version and _may_be_named_otherwise(resource) and _is_of(resource, body):
+            return
+        raise MalformedAnswer(
+            f"asked for a list of {resource.qualified_name}, and answered by {found.kind or 'no kind'}"
+            f" of {found.apiVersion or 'no apiVersion'}"
+        )
+
+
+def _may_be_named_otherwise(resource: Resource) -> bool:
+    """Whether a CustomResourceDefinition may say what its lists are called."""
+    return "." in resource.group and not resource.group.endswith(".k8s.io")
+
+
+def _is_of(resource: Resource, body: bytes) -> bool:
+    """Whether it is a list, and the items of it say that they are of that kind, as those of such kinds do."""
+    try:
+        items = decode_nested(_decode_items, body).items
+    except UNDECODABLE:
+        return False
+    return items is not None and all(each.kind == resource.kind for each in items)
+
+
+class AskedReview(NamedTuple):
+    """A question about a token or a permission, which the API server repeats with its answer.
+
+    Attributes:
+        kind: of the review.
+        spec: the question.
+    """
+
+    kind: str
+    spec: Mapping[str, object]
+
+    def check(self, body: bytes) -> None:
+        """Hold an answer against this.
+
+        Raises:
+            MalformedAnswer: it is to another question. Neither of both is quoted: it may be a token.
+        """
+        try:
+            found = decode_nested(_decode_review, body)
+        except UNDECODABLE:
+            raise MalformedAnswer(f"asked for a {self.kind}, and answered by what is no object of the API") from None
+        if found.kind != self.kind:
+            raise MalformedAnswer(f"asked for a {self.kind}, and answered by {found.kind or 'an object of no kind'}")
+        if not _says(found.spec or {}, self.spec):
+            raise MalformedAnswer(f"asked for a {self.kind}, and answered by that of another question")
+
+
+class _Review(msgspec.Struct):
+    kind: str = ""
+    spec: dict[str, Any] | None = None
+
+
+_decode_review = msgspec.json.Decoder(_Review).decode
+
+
+def _says(answer: object, question: object) -> bool:
+    """Whether all words of a question are repeated; what is empty may be left out."""
+    if isinstance(question, Mapping):
+        return isinstance(answer, Mapping) and all(
+            _says(answer.get(key, {} if isinstance(value, Mapping) else None), value)
+            for key, value in question.items()
+            if value
+        )
+    return not isinstance(question, str) or answer == question
+
+
+class Asked(Protocol):
+    """What an answer is held against."""
+
+    def check(self, body: bytes) -> None:
+        """Hold an answer against this.
+
+        Raises:
+            MalformedAnswer: it is of something else.
+        """
+
+
+def _named(found: _Answer) -> str:
+    metadata = found.metadata
+    key = "/".join(part for part in (metadata.namespace, metadata.name) if part)
+    uid = f" of uid {metadata.uid}" if metadata.uid else ""
+    return f"{found.kind or 'an object of no kind'} {key}{uid}".rstrip()

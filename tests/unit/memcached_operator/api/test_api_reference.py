@@ -1,0 +1,98 @@
+"""docs/api.md, and whether the code does what it says of reasons."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+from memcached_operator.api.api_reference import CONDITIONS, REASONS, api_reference
+from memcached_operator.api.status import Problem, Reason
+from memcached_operator.memcached.rollout.decision import Rollout
+from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
+from memcached_operator.memcached.server_stats.stats_cache import Heard, Verdict
+from tests.unit.memcached_operator.memcached.status_support import (
+    DEPLOYING,
+    EXCEEDED,
+    FRESH,
+    NEW,
+    ROLLED_OUT,
+    SCALED,
+    UPDATED,
+    look,
+    pods,
+)
+from tests.unit.memcached_operator.memcached.support import deployment_of
+
+DOCS = Path(__file__).parents[4] / "docs"
+TOLD = {(bearing.type, bearing.status, str(reason)) for reason, told in REASONS.items() for bearing in told.bearings}
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert (DOCS / "api.md").read_bytes() == api_reference().encode(), "run: ./dev api-docs"
+
+
+def test_every_reason_is_told() -> None:
+    assert set(REASONS) == set(Reason)
+    page = api_reference()
+    assert all(f"| `{reason}` |" in page for reason in Reason)
+
+
+DEPLOYMENTS = [
+    *(None, FRESH, DEPLOYING, ROLLED_OUT, SCALED, UPDATED, deployment_of(deadline_exceeded="too late")),
+    *(deployment_of(create_failure=each) for each in (EXCEEDED, "not allowed")),
+]
+# What bears a problem's reason in the reconciler.
+BLOCKING = [
+    Problem(reason, "words")
+    for reason in set(Reason) - {Reason.COMPLETE, Reason.DEADLINE_EXCEEDED, Reason.ROLLOUT_PAUSED}
+    if ("Progressing", "False", reason) in TOLD
+]
+BESIDE = [
+    Problem(reason, "words", blocking=False)
+    for reason in (
+        *(Reason.CONFLICTING_DISRUPTION_BUDGET, Reason.ROLLOUT_STUCK, Reason.SECRET_NOT_FOUND),
+        *(Reason.CERTIFICATE_INVALID, Reason.PASSWORDS_INVALID, Reason.RELOAD_UNSUPPORTED),
+        Reason.RELOAD_FAILED,
+    )
+]
+# A stalled deletion is a problem of what is being deleted alone.
+TROUBLES = [
+    *(("", each) for each in (None, *BLOCKING, *BESIDE)),
+    *(("Waiting.", each) for each in (None, *BLOCKING, *BESIDE, Problem(Reason.TERMINATION_STALLED, "words"))),
+]
+
+
+def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
+    found = [pods(0), pods(3), pods(2, 1), pods(1) + pods(1, template="b")]
+    statuses = [
+        look(size, there, deployment, problem=problem, last=last, terminating=terminating)
+        for size, deployment, (terminating, problem), there, last in itertools.product(
+            (None, 0, 3), DEPLOYMENTS, TROUBLES, found, (NEW, look(3, pods(3)))
+        )
+        # A specification that cannot be read is a problem by itself.
+        if size is not None or (problem is not None and problem.reason is Reason.INVALID_SPEC)
+    ]
+    statuses += [look(3, pods(3), waiting="The Service is being deleted."), look(3, pods(3), leaving="StatefulSet")]
+    statuses.append(look(3, pods(3), rollout=Rollout(stale=1), paused=True))
+    discouraged = [reason for reason in Reason if ("Discouraged", "True", reason) in TOLD]
+    statuses += [look(3, pods(3), advice=[Problem(reason, "words")]) for reason in discouraged]
+    statuses += [look(3, pods(3), heard=[Heard("a", verdict)]) for verdict in Verdict]
+    old, new = Certificate("old", 0.0, 1e10), Certificate("new", 1.0, 1e10)
+    for certificates in ((old, new), (Certificate("expired", 0.0, 1.0),)):
+        heard = [Heard(each.fingerprint, Verdict.ANSWERING, shown=Shown(each, 0.0)) for each in certificates]
+        statuses.append(look(3, pods(3), heard=heard))
+    seen = {(each.type, each.status, each.reason) for status in statuses for each in status.conditions or ()}
+    # The API server says it, and nothing that is observed.
+    assert seen | {("Ready", "Unknown", Reason.PENDING)} == TOLD
+
+
+def test_the_tables_for_users_say_the_same() -> None:
+    conditions = (DOCS / "conditions.md").read_text()
+    said = set()
+    for type_ in CONDITIONS:
+        _, _, part = conditions.partition(f"\n### {type_}: {CONDITIONS[type_].lower()[0]}")
+        for row in part.partition("\n#")[0].splitlines():
+            if match := re.match(r"\| (True|False|Unknown) \| ([^|]+) \|", row):
+                said |= {(type_, match[1], reason) for reason in re.findall(r"`(\w+)`", match[2])}
+    assert said == TOLD

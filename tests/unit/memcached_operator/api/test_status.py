@@ -1,0 +1,246 @@
+"""The fields of a status, what of it is written, and what holds of every status."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+from hypothesis import given, strategies as st
+
+from memcached_operator.api.status import Drain, Problem, Reason, Status, decode_status, is_settled, status_patch
+from memcached_operator.api.v1alpha1 import MemcachedStatus
+from memcached_operator.memcached.observed.memcacheds import is_overdue, memcached_record
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.observed.workloads import WorkloadRecord
+from memcached_operator.memcached.plan import Servers
+from memcached_operator.memcached.server_stats.stats_cache import Heard, Verdict
+from memcached_operator.memcached.status.conditions import status_of
+from memcached_operator.memcached.status.observation import Observation
+from operator_runtime.objects.conditions import Condition
+from tests.unit.memcached_operator.memcached.status_support import (
+    DEPLOYING,
+    EXCEEDED,
+    LATER,
+    NEW,
+    NOW,
+    ROLLED_OUT,
+    look,
+    pods,
+    said,
+)
+from tests.unit.memcached_operator.memcached.support import NAME, deployment_of, pod_of
+from tests.unit.memcached_operator.memcached.world import UNSEEN
+
+
+def test_the_nodes_are_the_sorted_names_of_the_pods() -> None:
+    status = look(3, [pod_of("c"), pod_of("a"), pod_of("b", ready=False)], generation=4)
+    assert status.nodes == tuple(pod_of(name).name for name in "abc")
+    assert (status.replicas, status.readyReplicas, status.observedGeneration) == (3, 2, 4)
+    assert status.selector == "app=memcached,memcached_cr=sessions"
+    assert json.loads(msgspec.json.encode(look(0)))["nodes"] == [], "and not absent"
+
+
+@pytest.mark.parametrize(
+    ("live", "overdue"),
+    [
+        ({}, True),
+        ({"status": {}}, True),
+        ({"status": {"observedGeneration": "3"}}, True),
+        ({"status": UNSEEN}, True),
+        ({"status": {"observedGeneration": 2}}, True),
+        ({"status": {"observedGeneration": 3}}, False),
+        ({"status": {"observedGeneration": 3, "nodes": [1]}}, False),
+    ],
+)
+def test_a_memcached_is_overdue_until_a_status_tells_of_its_generation(live: dict[str, object], overdue: bool) -> None:
+    metadata = {"namespace": "shop", "name": "sessions", "uid": "u", "resourceVersion": "7", "generation": 3}
+    assert is_overdue(memcached_record(json.dumps({"metadata": metadata, **live}).encode())) is overdue
+
+
+TYPES = ["Available", "Progressing", "Degraded", "Ready", "Serving"]
+
+
+def test_our_conditions_bear_the_generation_that_they_speak_of() -> None:
+    conditions = look(3, pods(3), generation=4).conditions or ()
+    assert [condition.type for condition in conditions] == TYPES
+    assert {condition.observedGeneration for condition in conditions} == {4}
+
+
+def test_a_transition_is_timed_when_the_status_changes_and_not_when_reason_or_message_do() -> None:
+    first = look(3, pods(0, 3), DEPLOYING, now=NOW)
+    second = look(3, pods(1, 2, "ImagePullBackOff"), DEPLOYING, last=first, generation=2, now=LATER)
+    assert said(first, "Available") != said(second, "Available")
+    assert [condition.lastTransitionTime for condition in second.conditions or ()] == [NOW] * 5
+    third = look(3, pods(3), DEPLOYING, last=second, now=LATER)
+    assert [condition.lastTransitionTime for condition in third.conditions or ()] == [LATER, LATER, NOW, LATER, NOW]
+
+
+def test_conditions_of_others_stay_as_they_came_and_where_they_were() -> None:
+    foreign = [
+        {"type": "example.com/Backed", "status": "Unknown", "reason": "Soon", "message": "", "lastTransitionTime": "t"},
+        {"type": "Warm", "status": "True", "reason": "Yes", "message": "m", "lastTransitionTime": "t"},
+    ]
+    ours = {"type": "Progressing", "status": "True", "reason": "Deploying", "message": "", "lastTransitionTime": NOW}
+    last = decode_status(json.dumps({"conditions": [foreign[0], ours, foreign[1]]}).encode())
+    patch = json.loads(msgspec.json.encode(status_patch(look(3, last=last, now=LATER), last)))
+    conditions = patch["conditions"]
+    types = ["example.com/Backed", "Progressing", "Warm", "Available", "Degraded", "Ready", "Serving"]
+    assert [condition["type"] for condition in conditions] == types
+    assert [conditions[0], conditions[2]] == foreign
+
+
+# The image
+
+
+OLD, OTHER = "registry.example.com/memcached:1", "registry.example.com/memcached:2"
+
+
+def of_image(deployment: WorkloadRecord, image: str) -> WorkloadRecord:
+    return msgspec.structs.replace(deployment, image=image)
+
+
+def test_the_image_is_told_when_its_rollout_is_complete_and_until_then_the_one_before() -> None:
+    unseen, seen, done = (
+        deployment_of(generation=2, revised=True, image=OTHER, settled=settled, rolled_out=rolled_out)
+        for settled, rolled_out in ((False, True), (True, False), (True, True))
+    )
+    status = look(3, pods(1, 2), of_image(DEPLOYING, OLD))
+    assert status.image is None
+    told = []
+    looks = (
+        (pods(3), of_image(ROLLED_OUT, OLD)),
+        (pods(3), unseen),
+        ([*pods(3), pod_of("x", template="b")], seen),
+        (pods(3, template="b"), done),
+    )
+    for found, deployment in looks:
+        before, status = status, look(3, found, deployment, last=status)
+        told.append(status.image)
+        assert status_patch(status, before).keys() != {"image"}, "it would be a write of its own"
+    assert told == [OLD, OLD, OLD, OTHER]
+
+
+def test_without_a_deployment_the_image_stays_and_beside_a_stranger_s_there_is_none() -> None:
+    running = look(3, pods(3), of_image(ROLLED_OUT, OLD))
+    assert look(3, [], None, last=running).image == OLD
+    stranger = Problem(Reason.NOT_CONTROLLED, "It is somebody else's.")
+    assert look(3, [], None, last=running, problem=stranger).image is None
+
+
+def test_an_image_that_somebody_writes_into_the_deployment_is_not_told_before_pods_run_it() -> None:
+    running = look(3, pods(3), of_image(ROLLED_OUT, OLD))
+    edited = deployment_of(generation=2, settled=False, rolled_out=True, image=OTHER)
+    assert status_patch(look(3, pods(3), edited, last=running), running) == {}
+
+
+# What is written
+
+
+def test_a_first_status_is_written_in_full() -> None:
+    drains = (Drain("StatefulSet", 0, NOW),)
+    servers = Servers("StatefulSet", (), drains)
+    status = look(0, deployment=of_image(ROLLED_OUT, OLD), servers=servers, service=NAME)
+    assert status_patch(status, NEW).keys() == set(Status.__struct_fields__) - {"version"}
+
+
+@pytest.mark.parametrize("body", [b"", b"null", b'{"nodes": 3}', b'{"conditions": [{"status": "True"}]}', b"[]"])
+def test_a_status_that_is_absent_or_cannot_be_read_counts_as_none_and_is_written_anew(body: bytes) -> None:
+    assert decode_status(body) == NEW
+
+
+def test_what_the_api_server_fills_in_until_the_first_write_counts_as_none_and_others_conditions_stay() -> None:
+    audited = {"type": "Audited", "status": "True", "reason": "Pending", "message": "", "lastTransitionTime": NOW}
+    assert decode_status(json.dumps(UNSEEN).encode()) == NEW
+    assert look(3, last=decode_status(json.dumps(UNSEEN).encode())) == look(3)
+    last = decode_status(json.dumps({"conditions": [*UNSEEN["conditions"], audited]}).encode())
+    assert [each.type for each in last.conditions or ()] == ["Audited"]
+
+
+@pytest.mark.parametrize("phase", ['"Running"', "[" * 5000 + "]" * 5000], ids=["shallow", "deep"])
+def test_fields_of_a_status_that_we_do_not_know_do_no_harm(phase: str) -> None:
+    body = f'{{"nodes": ["a"], "phase": {phase}, "conditions": [{{"type": "T", "color": "red"}}]}}'.encode()
+    assert decode_status(body) == Status(nodes=("a",), conditions=(Condition("T"),))
+
+
+SETTLED = {
+    "all servers have come": (pods(0, 3), [], True),
+    "the last server has become ready": (pods(3), pods(2, 1), True),
+    "a server has become unready": (pods(2, 1), pods(3), False),
+    "a server too many has gone": (pods(3), pods(4), True),
+    "nothing but a message has changed": (pods(0, 3, "ImagePullBackOff"), pods(0, 3), False),
+}
+
+
+@pytest.mark.parametrize(("found", "before", "settled"), SETTLED.values(), ids=SETTLED)
+def test_a_change_is_settled_when_its_servers_are_all_there_or_all_ready(
+    found: list[PodRecord], before: list[PodRecord], settled: bool
+) -> None:
+    last = look(3, before)
+    assert is_settled(look(3, found, last=last), last, 3) is settled
+    assert not is_settled(look(3, found, last=last), last, None), "without a readable size nothing ever is"
+
+
+# What holds of every status
+
+problems = st.sampled_from(["", "ImagePullBackOff", "Unschedulable: no node"])
+templates, names = st.sampled_from("ab"), st.text("abc", min_size=1)
+some_pod = st.builds(pod_of, names, ready=st.booleans(), problem=problems, template=templates)
+some_pods = st.lists(some_pod, max_size=6, unique_by=lambda pod: pod.name)
+some_deployments = st.none() | st.builds(
+    deployment_of,
+    generation=st.integers(1, 2),
+    settled=st.booleans(),
+    rolled_out=st.booleans(),
+    create_failure=st.sampled_from(["", EXCEEDED]),
+    deadline_exceeded=st.sampled_from(["", "has timed out progressing"]),
+)
+some_drain = st.builds(Drain, st.just("StatefulSet"), st.integers(0, 3), st.just(NOW))
+some_drains = st.lists(some_drain, max_size=2, unique_by=lambda each: each.firstOrdinal).map(tuple)
+# A certificate that expires between two looks is worth a write.
+some_heard = st.builds(
+    Heard, st.text("abc"), st.sampled_from(Verdict), st.just("why"), st.sampled_from(["", "1.6"]), st.none()
+)
+some_troubles = st.none() | st.builds(
+    Problem,
+    st.sampled_from([Reason.NOT_CONTROLLED, Reason.INVALID_SPEC, Reason.FORBIDDEN, Reason.QUOTA_EXCEEDED]),
+    st.just("in the way"),
+)
+looks = st.builds(
+    Observation,
+    st.just(NAME),
+    st.integers(1, 3),
+    st.integers(0, 5),
+    st.just("Deployment"),
+    some_deployments,
+    some_pods,
+    st.none() | st.builds(Servers, st.just("Deployment"), st.tuples(st.text("abc")), some_drains),
+    st.sampled_from(["", NAME]),
+    some_troubles,
+    st.sampled_from(["", "waiting"]),
+    leaving=st.sampled_from([None, "StatefulSet"]),
+    heard=st.none() | st.lists(some_heard),
+)
+
+
+@given(st.lists(looks, min_size=1, max_size=4))
+def test_whatever_is_seen_the_schema_takes_the_status_and_a_second_look_writes_nothing(seen: list[Observation]) -> None:
+    last = NEW
+    for observed in seen:
+        status = status_of(observed, last, NOW)
+        MemcachedStatus.model_validate_json(msgspec.json.encode(status))
+        conditions = status.conditions or ()
+        assert [condition.type for condition in conditions] == TYPES
+        assert all(condition.message and condition.reason in set(Reason) for condition in conditions)
+        last = decode_status(msgspec.json.encode(status))
+        assert status_patch(status_of(observed, last, LATER), last) == {}
+
+
+def test_servers_drain_from_when_it_is_written_that_they_left_and_not_from_when_that_was_planned() -> None:
+    planned = Drain("StatefulSet", 3, NOW)
+    servers = Servers("StatefulSet", (), (planned,))
+    observed = Observation(NAME, 1, 3, "StatefulSet", None, [], servers)
+    first = status_of(observed, NEW, LATER)
+    assert first.draining == (msgspec.structs.replace(planned, startTime=LATER),)
+    again = msgspec.structs.replace(observed, servers=servers._replace(draining=first.draining))
+    assert status_of(again, first, "2027-01-01T00:00:00Z").draining == first.draining

@@ -1,0 +1,128 @@
+"""What a pod template of the user's makes of the operator's, by a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memcached_operator.api.reserved_pod_fields import find, keyed
+from memcached_operator.memcached.desired import overlay as merging
+from memcached_operator.memcached.desired.overlay import merged, of_options
+from memcached_operator.memcached.desired.passthrough import unkeyed
+
+Json = dict[str, Any]
+OURS: Json = {
+    "metadata": {"labels": {"app": "memcached"}, "annotations": {"cache.example.com/template": "x"}},
+    "spec": {
+        "automountServiceAccountToken": False,
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [
+            {
+                "name": "memcached",
+                "ports": [{"containerPort": 11211, "name": "memcached"}],
+                "readinessProbe": {"tcpSocket": {"port": "memcached"}, "periodSeconds": 5},
+                "volumeMounts": [{"name": "tls", "mountPath": "/tls"}],
+            }
+        ],
+        "volumes": [{"name": "tls", "secret": {"secretName": "a"}}],
+    },
+}
+SERVER = "spec.containers[memcached]"
+SIDECAR = {"name": "exporter", "image": "exporter", "env": [{"name": "A", "value": "b"}]}
+
+
+def parts(given: Json) -> list[tuple[str, Any]]:
+    return list(merging.parts(keyed(given), keyed(OURS)))
+
+
+def memcached(**fields: Any) -> Json:
+    return {"spec": {"containers": [{"name": "memcached", **fields}]}}
+
+
+MERGED: dict[str, tuple[Json, dict[str, Any]]] = {
+    "nothing": ({}, {}),
+    "a field": ({"spec": {"dnsPolicy": "Default"}}, {"spec.dnsPolicy": "Default"}),
+    "what says nothing": ({"spec": {"affinity": {}, "tolerations": [], "hostNetwork": False, "hostname": ""}}, {}),
+    "a label and an annotation": (
+        {"metadata": {"labels": {"team": ""}, "annotations": {"a.b/c": "d"}}},
+        {"metadata.labels[team]": "", "metadata.annotations[a.b/c]": "d"},
+    ),
+    "a map that is merged": (
+        {"spec": {"securityContext": {"fsGroup": 5, "seccompProfile": {"type": "Unconfined"}}}},
+        {"spec.securityContext.fsGroup": 5, "spec.securityContext.seccompProfile.type": "Unconfined"},
+    ),
+    "a sidecar": ({"spec": {"containers": [SIDECAR]}}, {"spec.containers[exporter]": SIDECAR}),
+    "entries that are called as lists are": (
+        {"spec": {"containers": [{"name": "env", "args": [""]}], "volumes": [{"name": "volumes", "emptyDir": {}}]}},
+        {
+            "spec.containers[env]": {"name": "env", "args": [""]},
+            "spec.volumes[volumes]": {"name": "volumes", "emptyDir": {}},
+        },
+    ),
+    "an init container": ({"spec": {"initContainers": [SIDECAR]}}, {"spec.initContainers[exporter]": SIDECAR}),
+    "a variable": (memcached(env=[{"name": "A", "value": "b"}]), {f"{SERVER}.env[A]": {"name": "A", "value": "b"}}),
+    "a volume with its mount": (
+        {"spec": {"volumes": [{"name": "v", "emptyDir": {}}], **memcached(volumeMounts=[{"mountPath": "/v"}])["spec"]}},
+        {"spec.volumes[v]": {"name": "v", "emptyDir": {}}, f"{SERVER}.volumeMounts[/v]": {"mountPath": "/v"}},
+    ),
+    "ours": (memcached(volumeMounts=[{"mountPath": "/tls", "a": 1}]), {f"{SERVER}.volumeMounts[/tls].a": 1}),
+    "a port": (
+        memcached(ports=[{"containerPort": 1, "name": "a"}]),
+        {f"{SERVER}.ports": [{"containerPort": 11211, "name": "memcached"}, {"containerPort": 1, "name": "a"}]},
+    ),
+    "a probe of ours": (memcached(readinessProbe={"periodSeconds": 1}), {f"{SERVER}.readinessProbe.periodSeconds": 1}),
+    "another kind of probe than ours": (
+        memcached(readinessProbe={"exec": {"command": ["a"]}}),
+        {f"{SERVER}.readinessProbe.tcpSocket": None, f"{SERVER}.readinessProbe.exec": {"command": ["a"]}},
+    ),
+    "a probe": (memcached(livenessProbe={"exec": {}}), {f"{SERVER}.livenessProbe": {"exec": {}}}),
+    "null": (memcached(livenessProbe=None, readinessProbe=None), {}),
+    "a list without keys": ({"spec": {"tolerations": [{"key": "a"}]}}, {"spec.tolerations": [{"key": "a"}]}),
+    "the same list by two of its keys": (
+        {"spec": {"topologySpreadConstraints": [{"topologyKey": "a"}, {"topologyKey": "a", "maxSkew": 1}]}},
+        {"spec.topologySpreadConstraints": [{"topologyKey": "a"}, {"topologyKey": "a", "maxSkew": 1}]},
+    ),
+    "names with all that names may have": (
+        memcached(env=[{"name": "a.b[c]"}], volumeMounts=[{"mountPath": "/a.b/=,c"}]),
+        {f"{SERVER}.env[a.b[c]]": {"name": "a.b[c]"}, f"{SERVER}.volumeMounts[/a.b/=,c]": {"mountPath": "/a.b/=,c"}},
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "expected"), MERGED.values(), ids=MERGED)
+def test_what_is_given_is_told_by_the_places_where_it_meets_ours(given: Json, expected: Json) -> None:
+    assert dict(parts(given)) == expected
+
+
+@pytest.mark.parametrize(("given", "expected"), MERGED.values(), ids=MERGED)
+def test_in_the_merged_template_each_part_is_in_its_place_and_the_rest_is_ours(given: Json, expected: Json) -> None:
+    found = merged(OURS, parts(given))
+    assert {path: unkeyed(find(keyed(found), path)) for path in expected} == expected
+    ours = {path: unkeyed(find(keyed(OURS), path)) for path in expected}
+    back = merged(found, ours.items())
+    back["spec"] = {field: value for field, value in back["spec"].items() if value != {}}
+    assert back == OURS
+
+
+def test_what_options_bring_in_is_told_by_its_places_and_by_the_entries_of_lists_in_it() -> None:
+    reloader = {"name": "reloader", "image": "a", "volumeMounts": [{"name": "tls", "mountPath": "/tls"}]}
+    server = {"name": "memcached", "image": "b", "resources": {"limits": {"memory": "1Gi", "cpu": "1"}}}
+    plain: Json = {"spec": {"containers": [{"name": "memcached", "image": "a", "resources": {"limits": {}}}]}}
+    made: Json = {
+        "spec": {
+            "shareProcessNamespace": True,
+            "containers": [server],
+            "initContainers": [reloader],
+            "volumes": [{"name": "tls", "secret": {"secretName": "a"}}],
+        }
+    }
+    assert list(of_options(keyed(made), keyed(plain))) == [
+        "spec.shareProcessNamespace",
+        f"{SERVER}.resources.limits[memory]",
+        f"{SERVER}.resources.limits[cpu]",
+        "spec.initContainers[reloader]",
+        "spec.initContainers[reloader].volumeMounts[/tls]",
+        "spec.volumes[tls]",
+    ]
+    assert list(of_options(keyed(made), keyed(made))) == []

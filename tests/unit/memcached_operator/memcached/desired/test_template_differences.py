@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from memcached_operator.memcached.desired import workload as desired
+from memcached_operator.memcached.desired.pod_template import noted
+from memcached_operator.memcached.desired.template_differences import differing
+from memcached_operator.memcached.desired.workload_types import WorkloadManifest
+from memcached_operator.memcached.spec import Spec, read_spec
+from tests.unit.memcached_operator.memcached.support import IMAGE, OWNER
+
+
+def made(fields: dict[str, Any]) -> WorkloadManifest:
+    spec = read_spec(json.dumps(fields).encode())
+    return desired.workload("Deployment", OWNER, 1, spec.image or IMAGE, spec=spec)
+
+
+def pods(**fields: Any) -> dict[str, Any]:
+    return {"podTemplate": {"spec": fields}}
+
+
+SIDECAR = {"name": "exporter", "image": "exporter:1"}
+
+
+CHANGES: list[tuple[dict[str, Any], list[str]]] = [
+    ({}, []),
+    ({"image": "other"}, [f'spec.image was "{IMAGE}", is to be "other"']),
+    ({"memory": "1Gi"}, ['spec.memory was "64Mi", is to be "1Gi"']),
+    ({"maxConnections": 2048}, ['spec.maxConnections was "1024", is to be "2048"']),
+    ({"threads": 8}, ['spec.threads was "4", is to be "8"']),
+    ({"maxItemSize": "2Mi"}, ['spec.maxItemSize was "1m", is to be "2m"']),
+    ({"extraArgs": ["-o", "idle_timeout=60"]}, ['spec.extraArgs was [], is to be ["-o","idle_timeout=60"]']),
+    ({"resources": {"requests": {"cpu": "1"}}}, ['spec.resources.requests.cpu was "50m", is to be "1"']),
+    ({"resources": {"limits": {"cpu": "1"}}}, ['spec.resources.limits.cpu was absent, is to be "1"']),
+    ({"resources": {"limits": {"memory": "1Gi"}}}, ['spec.resources.limits.memory was "146Mi", is to be "1Gi"']),
+    ({"threads": 8, "memory": "1Gi"}, ['spec.memory was "64Mi", is to be "1Gi"', 'spec.threads was "4", is to be "8"']),
+    (
+        {"podTemplate": {"metadata": {"labels": {"team": "a"}, "annotations": {"team": "b"}}}},
+        [
+            'spec.podTemplate.metadata.annotations[team] was absent, is to be "b"',
+            'spec.podTemplate.metadata.labels[team] was absent, is to be "a"',
+        ],
+    ),
+    (pods(nodeSelector={"disk": "a"}), ['spec.podTemplate.spec.nodeSelector[disk] was absent, is to be "a"']),
+    (pods(tolerations=[{"key": "a"}]), ['spec.podTemplate.spec.tolerations was absent, is to be [{"key":"a"}]']),
+    (pods(dnsPolicy="Default"), ['spec.podTemplate.spec.dnsPolicy was absent, is to be "Default"']),
+    (
+        pods(containers=[SIDECAR]),
+        ['spec.podTemplate.spec.containers[exporter] was absent, is to be {"name":"exporter","image":"exporter:1"}'],
+    ),
+    (
+        pods(containers=[{"name": "memcached", "readinessProbe": {"periodSeconds": 1}}]),
+        ["spec.podTemplate.spec.containers[memcached].readinessProbe.periodSeconds was 5, is to be 1"],
+    ),
+    (
+        {"tls": {"secretName": "a", "clientAuth": "Require", "reload": "Restart"}, "auth": {"secretName": "b"}},
+        [
+            'spec.tls was absent, is to be {"secretName":"a","clientAuth":"Require","reload":"Restart"}',
+            'spec.auth was absent, is to be {"secretName":"b"}',
+        ],
+    ),
+    ({"size": 5, "drainSeconds": 5, "rollout": {"pauseSeconds": 5}}, []),
+]
+
+
+@pytest.mark.parametrize(("fields", "expected"), CHANGES)
+def test_templates_differ_in_the_fields_of_the_specifications(fields: dict[str, Any], expected: list[str]) -> None:
+    assert [str(each) for each in differing(made(fields), made({}))] == expected
+
+
+def test_of_another_tls_each_field_is_told() -> None:
+    one = {"tls": {"secretName": "a", "reload": "Restart"}, "auth": {"secretName": "c"}}
+    other = {"tls": {"secretName": "b", "clientAuth": "Request"}, "auth": {"secretName": "d"}}
+    assert [str(each) for each in differing(made(other), made(one))] == [
+        'spec.tls.secretName was "a", is to be "b"',
+        'spec.tls.clientAuth was "None", is to be "Request"',
+        'spec.tls.reload was "Restart", is to be "Live"',
+        'spec.auth.secretName was "c", is to be "d"',
+    ]
+    assert [each.path for each in differing(made({}), made(one))] == ["spec.tls", "spec.auth"]
+    one, other = (pods(containers=[SIDECAR | {"image": image}]) for image in ("a", "b"))
+    (image,) = differing(made(other), made(one))
+    assert str(image) == 'spec.podTemplate.spec.containers[exporter].image was "a", is to be "b"'
+
+
+@given(*[st.sampled_from([fields for fields, _ in CHANGES])] * 2)
+def test_templates_that_say_that_they_differ_do_so_in_a_field(one: dict[str, Any], other: dict[str, Any]) -> None:
+    wanted, live = made(one), made(other)
+    assert bool(differing(wanted, live)) == (noted(wanted.template) != noted(live.template))
+
+
+def test_what_asks_for_a_restart_is_told_and_that_items_outlast_one() -> None:
+    def made(restart: str = "", *, warm: bool = False) -> WorkloadManifest:
+        spec = Spec(workload="StatefulSet", warmRestart=warm)
+        return desired.workload("StatefulSet", OWNER, 1, IMAGE, spec=spec, restart=restart)
+
+    assert [str(each) for each in differing(made("monday"), made())] == [
+        'metadata.annotations[cache.example.com/restart] was absent, is to be "monday"'
+    ]
+    assert [str(each) for each in differing(made(warm=True), made())] == ["spec.warmRestart was false, is to be true"]

@@ -1,0 +1,149 @@
+"""Why a server's memcached does not run, and whether it ever did, as tables of pods' statuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from memcached_operator.memcached.observed.pod_status import (
+    PodStatus,
+    is_down,
+    may_pass,
+    problem_of,
+    reason_of,
+    wait_of,
+)
+
+Json = dict[str, Any]
+RUNS: Json = {"running": {}}
+DONE: Json = {"terminated": {"reason": "Completed", "exitCode": 0}}
+FAILED: Json = {"terminated": {"reason": "Error", "exitCode": 1}}
+NO_SECRET = 'secret "exporter" not found'
+
+
+def waits(reason: str, message: str = "") -> Json:
+    return {"waiting": {"reason": reason, "message": message}}
+
+
+CREATED, INITIALIZED = waits("ContainerCreating"), waits("PodInitializing")
+PULLS = waits("ErrImagePull", 'failed to pull "exporter:x" after 1.2 s')
+
+
+def status(
+    memcached: Json | None = None,
+    *,
+    inits: Json | None = None,
+    beside: Json | None = None,
+    sandbox: str = "",
+    **own: Any,
+) -> PodStatus:
+    """Of a pod on a node.
+
+    Args:
+        memcached: state of its container, None before its node told of it.
+        inits, beside: states of other containers, by their names.
+        sandbox: whether its volumes and its network are ready, "" where its node does not say.
+        own: more of memcached's container.
+    """
+    conditions = [{"type": "PodScheduled", "status": "True"}]
+    conditions += [{"type": "PodReadyToStartContainers", "status": sandbox}] if sandbox else []
+    containers = [{"name": name, "state": state} for name, state in (beside or {}).items()]
+    if memcached is not None:
+        containers.insert(0, {"name": "memcached", "state": memcached, **own})
+    told = {
+        "phase": "Pending",
+        "conditions": conditions,
+        "containerStatuses": containers,
+        "initContainerStatuses": [
+            {"name": name, "state": state, "started": state is RUNS} for name, state in (inits or {}).items()
+        ],
+    }
+    return msgspec.convert(told, PodStatus)
+
+
+@pytest.mark.parametrize(
+    ("found", "problem", "down"),
+    [
+        (status(waits("ImagePullBackOff")), "ImagePullBackOff", True),
+        # Another container keeps memcached from starting.
+        (status(INITIALIZED, inits={"fetch": PULLS}), "ImagePullBackOff of the container fetch", True),
+        (status(INITIALIZED, inits={"fetch": FAILED}), "Error of the container fetch", True),
+        (
+            status(INITIALIZED, inits={"fetch": waits("CrashLoopBackOff")}),
+            "CrashLoopBackOff of the container fetch",
+            True,
+        ),
+        (status(INITIALIZED, inits={"a": DONE, "b": PULLS}), "ImagePullBackOff of the container b", True),
+        (status(CREATED, beside={"exporter": PULLS}), "ImagePullBackOff of the container exporter", True),
+        # What its node says of a Secret or a ConfigMap that a variable names.
+        (
+            status(waits("CreateContainerConfigError", NO_SECRET)),
+            f"CreateContainerConfigError: {NO_SECRET}",
+            True,
+        ),
+        (
+            status(INITIALIZED, inits={"fetch": waits("CreateContainerConfigError", NO_SECRET)}),
+            f"CreateContainerConfigError of the container fetch: {NO_SECRET}",
+            True,
+        ),
+        # It runs beside one that does not.
+        (status(RUNS, beside={"exporter": PULLS}), "ImagePullBackOff of the container exporter", False),
+        # It is on its way for the first time, and has no keys.
+        (status(), "", True),
+        (status(CREATED), "", True),
+        (status(INITIALIZED, inits={"fetch": RUNS}), "", True),
+        # It is on its way again, in a pod where it has run.
+        (status(CREATED, restartCount=1), "", False),
+        (status(CREATED, lastState=FAILED), "", False),
+        (status(RUNS, inits={"fetch": DONE, "reloader": RUNS}), "", False),
+    ],
+)
+def test_what_keeps_memcached_from_running_is_named_and_one_that_never_ran_has_no_keys(
+    found: PodStatus, problem: str, down: bool
+) -> None:
+    assert (problem_of(found), is_down(found)) == (problem, down)
+
+
+@pytest.mark.parametrize(
+    ("found", "begins", "names"),
+    [
+        (status(CREATED, sandbox="False"), "ContainerCreating", "its volumes or its network"),
+        (
+            status(INITIALIZED, inits={"fetch": INITIALIZED}, sandbox="False"),
+            "ContainerCreating",
+            "Secret or ConfigMap",
+        ),
+        (status(CREATED, sandbox="True"), "ContainerCreating", "its image is being pulled"),
+        (status(CREATED), "ContainerCreating", "or its image is being pulled; the events of"),
+        (status(), "ContainerCreating", "events"),
+        (
+            status(INITIALIZED, inits={"a": DONE, "fetch": {"running": {}}}),
+            "PodInitializing",
+            "waits for the container fetch",
+        ),
+        (status(RUNS, sandbox="True"), "", ""),
+        (status(FAILED), "", ""),
+        (msgspec.convert({"phase": "Pending"}, PodStatus), "", ""),
+    ],
+)
+def test_what_a_server_waits_for_that_is_on_its_way_is_known_for_when_it_takes_long(
+    found: PodStatus, begins: str, names: str
+) -> None:
+    assert reason_of(wait_of(found)) == begins
+    assert names in wait_of(found)
+    assert may_pass(wait_of(found)) is bool(begins)
+
+
+@pytest.mark.parametrize(
+    ("problem", "reason", "passes"),
+    [
+        ("ImagePullBackOff of the container exporter", "ImagePullBackOff", False),
+        ("Unschedulable: 0/3 nodes are available", "Unschedulable", True),
+        ("SecretNotFound: there is no Secret a", "SecretNotFound", False),
+        ("", "", False),
+    ],
+)
+def test_a_problem_begins_with_its_reason(problem: str, reason: str, passes: bool) -> None:
+    assert (reason_of(problem), may_pass(problem)) == (reason, passes)

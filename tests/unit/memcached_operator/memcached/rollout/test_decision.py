@@ -1,0 +1,235 @@
+"""Which server is replaced now, as tables."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+import pytest
+
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.observed.workloads import WorkloadRecord
+from memcached_operator.memcached.rollout.decision import DONE, STUCK_AFTER_S, Rollout, is_stale, missing, rollout
+from memcached_operator.memcached.spec import Rollout as Pace, Spec
+from tests.unit.memcached_operator.memcached.server_model import START, named_pod, workload_of
+from tests.unit.memcached_operator.memcached.support import NAME, pod_of
+
+PAUSE_S = 60
+SPEC = Spec(size=3, workload="StatefulSet", rollout=Pace(pauseSeconds=PAUSE_S))
+
+
+MEMORY = "64Mi,100Mi,100Mi"
+
+
+def stateful_set(**changes: object) -> WorkloadRecord:
+    """A StatefulSet whose present template is revision "b"."""
+    record = msgspec.structs.replace(workload_of("StatefulSet", 3), rolls="new", memory=MEMORY, revision="b")
+    return msgspec.structs.replace(record, **changes)
+
+
+def server(
+    ordinal: int, revision: str = "a", *, ready: bool = True, for_s: float = 3600, problem: str = ""
+) -> PodRecord:
+    """A server, ready or not for so many seconds; of the former template or of the present one."""
+    since_s, rolls = int(START.timestamp() - for_s), "new" if revision == "b" else "old"
+    return msgspec.structs.replace(
+        named_pod(ordinal, ready=ready), template_hash=revision, rolls=rolls, memory=MEMORY, since_s=since_s,
+        problem=problem, down=bool(problem),
+    )  # fmt: skip
+
+
+def ask(
+    *pods: PodRecord,
+    spec: Spec = SPEC,
+    workload: WorkloadRecord | None = None,
+    untold: tuple[str, ...] = (),
+    now: datetime = START,
+    missing_s: float = 0.0,
+    late: tuple[str, ...] = (),
+) -> Rollout:
+    return rollout(spec, workload or stateful_set(), pods, untold, now, missing_s, late=late)
+
+
+def evicted(found: Rollout) -> str | None:
+    return found.evict.name if found.evict else None
+
+
+def test_where_all_is_as_the_template_says_nothing_is_done() -> None:
+    assert ask(server(0, "b"), server(1, "b"), server(2, "b")) == DONE
+    assert rollout(SPEC, None, (), (), START) == DONE
+    assert rollout(SPEC, stateful_set(deleting=True), [server(0)], (), START) == DONE
+
+
+def test_servers_are_replaced_from_the_highest_ordinal() -> None:
+    assert evicted(ask(server(0), server(1), server(2))) == f"{NAME}-2"
+    assert evicted(ask(server(0), server(1), server(2), server(3), server(4))) == f"{NAME}-2", "others drain"
+    assert evicted(ask(server(0), server(1), server(2, "b"))) == f"{NAME}-1"
+    assert evicted(ask(server(0), server(1, "b"), server(2, "b"))) == f"{NAME}-0"
+
+
+@pytest.mark.parametrize(("for_s", "next_s"), [(0, 60.0), (59, 1.0), (60, None), (-3600, 60.0)])
+def test_the_next_one_waits_until_all_have_been_ready_for_the_pause(for_s: float, next_s: float | None) -> None:
+    found = ask(server(0), server(1), server(2, "b", for_s=for_s))
+    assert (found.stale, evicted(found)) == (2, f"{NAME}-1" if next_s is None else None)
+    assert found.next_s == next_s
+
+
+def test_a_server_of_which_no_pod_comes_stops_it_and_is_told_in_time() -> None:
+    found = ask(server(0), server(1), server(4), missing_s=STUCK_AFTER_S - 5)
+    assert (evicted(found), found.stuck, found.next_s) == (None, "", 5.0)
+    found = ask(server(0), server(1), server(4), missing_s=STUCK_AFTER_S)
+    assert (found.stale, evicted(found)) == (2, None)
+    assert f"The server {NAME}-2 has no pod, so the other 2 are not replaced. The events of `kubectl" in found.stuck
+    told = rollout(SPEC, stateful_set(), [server(0), server(1)], (), START, STUCK_AFTER_S, known=True)
+    assert "kubectl" not in told.stuck, "another condition says why"
+    assert f"The server {NAME}-2 has no pod, nor has another, so " in ask(server(0), missing_s=9999).stuck
+
+
+def test_servers_that_drain_or_move_make_up_for_none_that_is_missing() -> None:
+    assert missing(SPEC, stateful_set(), [server(0), server(1), server(2)]) == 0
+    assert missing(SPEC, stateful_set(), [server(0), server(3), server(4), pod_of("a")]) == 2
+    assert missing(SPEC, workload_of("Deployment", 3), [pod_of("a")]) == missing(SPEC, None, []) == 0
+
+
+def test_a_server_that_is_away_for_another_reason_keeps_the_others() -> None:
+    assert evicted(ask(server(0), server(2, "b"))) is None
+    found = ask(server(0, ready=False, for_s=5), server(1), server(2, "b"))
+    assert (evicted(found), found.stuck) == (None, "")
+    assert found.next_s == STUCK_AFTER_S - 5
+
+
+@pytest.mark.parametrize(
+    ("problem", "for_s", "stuck"),
+    [
+        ("", STUCK_AFTER_S - 1, False),
+        ("", STUCK_AFTER_S, True),
+        ("ImagePullBackOff", 5, True),
+        ("Unschedulable: 0/3 nodes are available", STUCK_AFTER_S - 1, False),
+        ("Unschedulable: 0/3 nodes are available", STUCK_AFTER_S, True),
+    ],
+)
+def test_a_new_server_that_does_not_get_ready_stops_it(problem: str, for_s: float, stuck: bool) -> None:
+    found = ask(server(0), server(1), server(2, "b", ready=False, for_s=for_s, problem=problem))
+    assert evicted(found) is None
+    assert bool(found.stuck) is stuck
+    assert found.next_s == ((STUCK_AFTER_S - for_s) or None)
+    if stuck:
+        assert f"{NAME}-2" in found.stuck
+        assert problem in found.stuck
+
+
+def test_the_last_new_server_is_told_too_where_a_rollout_is_on_its_way() -> None:
+    pods = [server(0, "b", ready=False, problem="ImagePullBackOff"), server(1, "b"), server(2, "b")]
+    assert rollout(SPEC, stateful_set(), pods, (), START) == DONE
+    found = rollout(SPEC, stateful_set(), pods, (), START, underway=True)
+    assert found.stuck.startswith(f"The new server {NAME}-0 is not ready (ImagePullBackOff). Correct the ")
+    found = rollout(SPEC, stateful_set(), pods[1:], (), START, STUCK_AFTER_S, underway=True)
+    assert f"The server {NAME}-0 has no pod. " in found.stuck
+    new = [server(each, "b", for_s=1) for each in range(3)]
+    assert rollout(SPEC, stateful_set(), new, (), START, underway=True) == DONE
+
+
+def test_what_never_got_ready_is_replaced_first_and_waits_for_nobody() -> None:
+    """After the specification was put back: the one server of the bad template, whatever the others do."""
+    bad = server(2, "bad", ready=False, for_s=1, problem="ImagePullBackOff")
+    back = stateful_set(revision="a", rolls="old")
+    assert evicted(ask(server(0, for_s=1), server(1), bad, workload=back)) == f"{NAME}-2"
+    assert evicted(ask(server(0), bad, workload=back)) == f"{NAME}-2"
+    pending = server(2, ready=False, for_s=1, problem="Unschedulable: 0/3 nodes are available")
+    assert evicted(ask(server(0), server(1), pending)) == f"{NAME}-2"
+
+
+def test_one_whose_memcached_never_ran_has_no_keys_whatever_keeps_it_from_that() -> None:
+    back = stateful_set(revision="a", rolls="old")
+    for problem in ("ImagePullBackOff of the container fetch", "", "ContainerCreating: its volumes"):
+        bad = msgspec.structs.replace(server(2, "bad", ready=False, for_s=1, problem=problem), down=True)
+        assert evicted(ask(server(0, for_s=1), server(1), bad, workload=back)) == f"{NAME}-2"
+
+
+def test_a_stale_server_that_was_ready_a_moment_ago_is_waited_for() -> None:
+    assert evicted(ask(server(0), server(1), server(2, ready=False, for_s=10))) is None
+    assert evicted(ask(server(0), server(1), server(2, ready=False, for_s=STUCK_AFTER_S))) == f"{NAME}-2"
+
+
+def test_servers_of_a_node_that_is_out_of_reach_may_have_their_keys_and_go_one_at_a_time() -> None:
+    away, also = (server(each, ready=False, for_s=STUCK_AFTER_S) for each in (0, 1))
+    assert evicted(ask(away, also, server(2))) == f"{NAME}-1"
+    assert evicted(ask(away, server(2))) is None
+    assert evicted(ask(away, server(1, "b", ready=False, for_s=1), server(2))) is None
+    found = ask(away, server(1, "b", for_s=20), server(2))
+    assert (evicted(found), found.next_s) == (None, PAUSE_S - 20)
+    assert evicted(ask(away, server(1, "b"), server(2))) == f"{NAME}-0"
+
+
+def test_a_server_beside_which_another_container_fails_has_its_keys() -> None:
+    beside = msgspec.structs.replace(server(2, ready=False, for_s=5, problem="CrashLoopBackOff"), down=False)
+    assert evicted(ask(server(0), server(1), beside)) is None
+
+
+def test_a_paused_rollout_counts_and_does_nothing() -> None:
+    spec = msgspec.structs.replace(SPEC, rollout=Pace(paused=True))
+    bad = server(2, "bad", ready=False, problem="ImagePullBackOff")
+    assert ask(server(0), server(1), bad, spec=spec) == Rollout(stale=3)
+
+
+def test_until_its_controller_has_named_the_new_revision_nothing_is_replaced() -> None:
+    assert ask(server(0), server(1), server(2), workload=stateful_set(settled=False)).evict is None
+    assert ask(server(0), server(1), server(2), workload=stateful_set(revision="")) == DONE
+
+
+def test_of_a_deployment_stale_pods_are_only_counted() -> None:
+    deployment = msgspec.structs.replace(workload_of("Deployment", 2), rolls="new", memory=MEMORY, restarted="")
+    old = msgspec.structs.replace(pod_of("a"), rolls="old", memory=MEMORY)
+    told = msgspec.structs.replace(pod_of("b"), rolls="new", memory="32Mi,70Mi,70Mi")
+    new = msgspec.structs.replace(pod_of("c"), rolls="new", memory=MEMORY)
+    stripped = msgspec.structs.replace(pod_of("d"), rolls="", memory="")
+    assert rollout(SPEC, deployment, [old, told, new, stripped], (), START) == Rollout(stale=2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "untold", "stale"),
+    [
+        ({}, False, False),
+        ({"template_hash": "a", "rolls": "old"}, False, True),
+        ({"template_hash": "a", "restarted": "2026-11-21T12:00:00Z"}, False, True),
+        # Only its memory is another: it was told, or will be.
+        ({"template_hash": "a", "memory": "32Mi,70Mi,70Mi"}, False, False),
+        ({"template_hash": "a", "memory": "32Mi,70Mi,70Mi"}, True, True),
+        ({"template_hash": "a", "memory": "32Mi,70Mi,70Mi", "rolls": "old"}, False, True),
+        # The template differs in what is not ours, such as a sidecar.
+        ({"template_hash": "a"}, False, True),
+    ],
+)
+def test_a_server_is_stale_where_only_a_new_pod_would_be_as_the_template_says(
+    changes: dict[str, object], untold: bool, stale: bool
+) -> None:
+    pod = msgspec.structs.replace(server(0, "b"), **changes)
+    assert is_stale(pod, stateful_set(), {pod.uid} if untold else ()) is stale
+
+
+def test_servers_that_show_another_certificate_than_new_ones_would_are_replaced_at_the_same_pace() -> None:
+    pods = [server(each, "b") for each in range(3)]
+    found = ask(*pods, late=(pods[0].uid, pods[1].uid))
+    assert (found.stale, evicted(found)) == (2, f"{NAME}-1")
+    found = ask(pods[0], server(1, "b", for_s=20), pods[2], late=(pods[0].uid,))
+    assert (found.stale, evicted(found), found.next_s) == (1, None, PAUSE_S - 20)
+    assert ask(*pods, late=("gone",)) == DONE
+    paused = msgspec.structs.replace(SPEC, rollout=Pace(paused=True))
+    assert ask(*pods, late=(pods[0].uid,), spec=paused) == Rollout(stale=1)
+
+
+def test_of_a_deployment_too_those_with_another_certificate_go_one_at_a_time() -> None:
+    deployment = msgspec.structs.replace(workload_of("Deployment", 2), rolls="new", memory=MEMORY)
+    spec = msgspec.structs.replace(SPEC, size=2, workload="Deployment")
+    since_s = int(START.timestamp() - PAUSE_S)
+    a, b = (msgspec.structs.replace(pod_of(each), rolls="new", memory=MEMORY, since_s=since_s) for each in "ab")
+    both = (a.uid, b.uid)
+    assert evicted(ask(a, b, spec=spec, workload=deployment, late=both)) == b.name
+    assert ask(a, spec=spec, workload=deployment, late=both) == Rollout(stale=1)
+    new = msgspec.structs.replace(b, uid="new", ready=False, since_s=int(START.timestamp()))
+    assert evicted(ask(a, new, spec=spec, workload=deployment, late=both)) is None
+    ready = msgspec.structs.replace(new, ready=True)
+    assert ask(a, ready, spec=spec, workload=deployment, late=both).next_s == PAUSE_S
+    assert ask(a, ready, spec=spec, workload=deployment) == DONE
+    other = msgspec.structs.replace(a, rolls="old")
+    assert ask(other, b, spec=spec, workload=deployment, late=both) == Rollout(stale=1), "its controller is at it"

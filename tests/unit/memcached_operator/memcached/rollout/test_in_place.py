@@ -1,0 +1,190 @@
+"""Which server is changed in place now, and what is done about it, as tables; a machine has the pods restart."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from memcached_operator.memcached.desired.workload import workload as wanted_workload
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.observed.workloads import WorkloadRecord
+from memcached_operator.memcached.rollout.decision import Rollout
+from memcached_operator.memcached.rollout.in_place import LATE_AFTER_S, Asked, change, settlement
+from memcached_operator.memcached.spec import Rollout as Pace, Spec, Tls
+from tests.unit.memcached_operator.memcached.rollout.test_decision import PAUSE_S, SPEC, ask, server, stateful_set
+from tests.unit.memcached_operator.memcached.server_model import START
+from tests.unit.memcached_operator.memcached.support import NAME, OWNER
+
+NOW_S = int(START.timestamp())
+WARM = stateful_set(warm="fixed", image="memcached:1")
+
+
+def warm(
+    ordinal: int, revision: str = "a", *, to: str = "", since_s: float = 5, restarted: bool = False, **more: object
+) -> PodRecord:
+    """A server that keeps its items.
+
+    Args:
+        to: it is being changed to that, "" for nothing.
+        since_s: since so many seconds.
+        restarted: its container has started again since.
+    """
+    noted = str(Asked(to, 3, int(NOW_S - since_s))) if to else ""
+    found = server(ordinal, revision, **more)  # type: ignore[arg-type]
+    return msgspec.structs.replace(found, warm="fixed", in_place=noted, restarts=3 + restarted)
+
+
+def mirrored(ordinal: int, *, image: str = "memcached:0") -> PodRecord:
+    """A server whose pod was made of that image, and got another one."""
+    return msgspec.structs.replace(warm(ordinal), image=image, rewritten=True)
+
+
+def back(revision: str = "b", *, since_s: float, problem: str = "ImagePullBackOff") -> PodRecord:
+    """The last server, which is to come to the present template, and is not ready since it was told so."""
+    return warm(2, revision, to="new", since_s=since_s, ready=False, for_s=5, problem=problem)
+
+
+def asked(*pods: PodRecord, spec: Spec = SPEC, workload: WorkloadRecord = WARM) -> Rollout:
+    return ask(*pods, spec=spec, workload=workload)
+
+
+def done(found: Rollout) -> tuple[str | None, str | None, str | None]:
+    """Which server is evicted, changed and settled."""
+    return tuple(each.name if each else None for each in (found.evict, found.change, found.settle))  # type: ignore[return-value]
+
+
+CHANGES_2, CHANGES_1 = (None, f"{NAME}-2", None), (None, f"{NAME}-1", None)
+SETTLES_2, NOTHING = (None, None, f"{NAME}-2"), (None, None, None)
+EVICTS_2 = (f"{NAME}-2", None, None)
+
+
+@pytest.mark.parametrize(
+    ("pods", "what"),
+    [
+        ([warm(0), warm(1), warm(2)], CHANGES_2),
+        # Told, and still running, ended, started again, ready.
+        ([warm(0), warm(1), warm(2, to="new")], NOTHING),
+        ([warm(0), warm(1), warm(2, to="new", ready=False, for_s=1, problem="Completed")], NOTHING),
+        ([warm(0), warm(1), warm(2, to="new", ready=False, for_s=1, restarted=True)], NOTHING),
+        ([warm(0), warm(1), warm(2, to="new", for_s=1, restarted=True)], SETTLES_2),
+        # The next one has its turn as after any other replacement.
+        ([warm(0), warm(1), warm(2, "b", for_s=1)], NOTHING),
+        ([warm(0), warm(1), warm(2, "b", for_s=PAUSE_S)], CHANGES_1),
+        # One is away for another reason.
+        ([warm(0, ready=False, for_s=1), warm(1), warm(2)], NOTHING),
+        # It was on its way to what is not wanted any more: first there, unless it does not come there.
+        ([warm(0), warm(1), warm(2, to="other")], NOTHING),
+        ([warm(0), warm(1), warm(2, to="other", restarted=True)], CHANGES_2),
+        ([warm(0), warm(1), warm(2, to="other", ready=False, problem="ImagePullBackOff")], CHANGES_2),
+        ([warm(0), warm(1), warm(2, to="other", since_s=LATE_AFTER_S)], CHANGES_2),
+        # Back to what it runs by its label: the others never left.
+        ([warm(0, "b"), warm(1, "b"), warm(2, "b", to="other", ready=False, problem="ImagePullBackOff")], CHANGES_2),
+        # Its node saw nothing of the other one, as while it could not be reached: its container runs on.
+        ([warm(0, "b"), warm(1, "b"), warm(2, "b", to="new", since_s=LATE_AFTER_S - 1)], NOTHING),
+        ([warm(0, "b"), warm(1, "b"), warm(2, "b", to="new", since_s=LATE_AFTER_S)], SETTLES_2),
+        # One that runs has items, ready or not.
+        ([warm(0), warm(1), msgspec.structs.replace(warm(2, ready=False), restarts=0)], CHANGES_2),
+        # One that never ran has no items to keep.
+        ([warm(0), warm(1), msgspec.structs.replace(warm(2, ready=False, problem="Error"), restarts=0)], EVICTS_2),
+        # A template that another client changed is for new pods.
+        ([warm(0), warm(1), msgspec.structs.replace(warm(2), rolls="new")], EVICTS_2),
+        ([warm(0), warm(1), msgspec.structs.replace(warm(2), restarted="at noon")], EVICTS_2),
+        # What is not in place.
+        ([warm(0), warm(1), msgspec.structs.replace(warm(2), warm="other")], EVICTS_2),
+        ([server(0), server(1), server(2)], EVICTS_2),
+        # Admission gave it another image as it was created, and would not as it is changed.
+        ([warm(0), warm(1), mirrored(2)], EVICTS_2),
+        ([warm(0), warm(1), mirrored(2, image="memcached:1")], CHANGES_2),
+        # It was given back what it ran before, and cannot run that in its pod: its time for it is over.
+        ([warm(0, "b"), warm(1, "b"), back(since_s=LATE_AFTER_S - 1)], NOTHING),
+        ([warm(0, "b"), warm(1, "b"), back(since_s=LATE_AFTER_S)], EVICTS_2),
+        ([warm(0, "b"), warm(1, "b"), back(since_s=LATE_AFTER_S, problem="CrashLoopBackOff")], EVICTS_2),
+        # Not ready, it may have its items; what is new to it stops the rollout.
+        ([warm(0, "b"), warm(1, "b"), back(since_s=LATE_AFTER_S, problem="")], NOTHING),
+        ([warm(0), warm(1), back("a", since_s=LATE_AFTER_S)], NOTHING),
+    ],
+)
+def test_one_server_at_a_time_is_changed_in_place(pods: list[PodRecord], what: tuple[str | None, ...]) -> None:
+    assert done(asked(*pods)) == what
+
+
+def test_a_pause_begins_nothing_and_ends_what_was_begun() -> None:
+    paused = msgspec.structs.replace(SPEC, rollout=Pace(paused=True))
+    assert done(asked(warm(0), warm(1), warm(2), spec=paused)) == NOTHING
+    assert done(asked(warm(0), warm(1), warm(2, to="new", restarted=True), spec=paused)) == SETTLES_2
+
+
+def test_nothing_is_settled_by_a_revision_that_the_controller_has_yet_to_tell() -> None:
+    unsettled = stateful_set(warm="fixed", settled=False)
+    assert done(asked(warm(0), warm(1), warm(2, to="new", restarted=True), workload=unsettled)) == NOTHING
+
+
+def test_those_that_keep_their_items_are_counted() -> None:
+    found = asked(warm(0), msgspec.structs.replace(warm(1), warm="other"), warm(2, to="new"))
+    assert (found.stale, found.in_place) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("pod", "stuck"),
+    [
+        (
+            warm(2, to="new", ready=False, for_s=1, problem="ImagePullBackOff"),
+            "is not ready after its change in place (",
+        ),
+        (warm(2, to="new", ready=False, for_s=1, problem="CrashLoopBackOff", restarted=True), "is not ready after its"),
+        (
+            warm(2, to="new", since_s=LATE_AFTER_S),
+            "has not started its container again, so the other 2 are not changed.",
+        ),
+        (warm(2, to="new", since_s=LATE_AFTER_S - 1), ""),
+        (warm(2, to="new", ready=False, for_s=1, problem="Error"), ""),
+        # It was restarted a few minutes ago, too.
+        (warm(2, to="new", ready=False, for_s=1, problem="CrashLoopBackOff"), ""),
+    ],
+)
+def test_a_server_that_does_not_come_back_stops_it_and_is_told(pod: PodRecord, stuck: str) -> None:
+    found = asked(warm(0), warm(1), pod)
+    assert done(found) == NOTHING
+    assert bool(found.stuck) is bool(stuck)
+    assert stuck in found.stuck
+
+
+@pytest.mark.parametrize("other", [warm(1), warm(1, ready=False)])
+def test_a_server_that_is_to_start_again_is_looked_at_when_it_is_late(other: PodRecord) -> None:
+    assert asked(warm(0), other, warm(2, to="new", since_s=100)).next_s == LATE_AFTER_S - 100
+
+
+def test_a_pod_gets_the_image_of_the_template_in_all_containers_that_run_it() -> None:
+    spec = Spec(workload="StatefulSet", warmRestart=True, tls=Tls("cache-tls"))
+    wanted = wanted_workload("StatefulSet", OWNER, 3, "memcached:2", None, spec, restart="monday")
+    annotations = {
+        "cache.example.com/in-place": f"new 3 {NOW_S}",
+        "cache.example.com/restart": "monday",
+        "cache.example.com/image": "memcached:2",
+    }
+    assert change(warm(2), WARM, wanted, NOW_S + 0.5) == {
+        "metadata": {"resourceVersion": "1", "annotations": annotations},
+        "spec": {
+            "containers": [{"name": "memcached", "image": "memcached:2"}],
+            "initContainers": [{"name": "reloader", "image": "memcached:2"}],
+        },
+    }
+
+
+def test_a_restart_alone_touches_no_image() -> None:
+    spec = Spec(workload="StatefulSet", warmRestart=True, tls=Tls("cache-tls"))
+    wanted = wanted_workload("StatefulSet", OWNER, 3, "memcached:1", None, spec, restart="monday")
+    annotations = {"cache.example.com/in-place": f"new 3 {NOW_S}", "cache.example.com/restart": "monday"}
+    assert change(mirrored(2, image="memcached:1"), WARM, wanted, NOW_S) == {
+        "metadata": {"resourceVersion": "1", "annotations": annotations}
+    }
+
+
+def test_a_server_that_has_arrived_is_one_of_the_template_for_kubernetes_too() -> None:
+    assert settlement(warm(2), WARM) == {
+        "metadata": {
+            "resourceVersion": "1",
+            "annotations": {"cache.example.com/template": "new", "cache.example.com/in-place": None},
+            "labels": {"controller-revision-hash": "b"},
+        }
+    }

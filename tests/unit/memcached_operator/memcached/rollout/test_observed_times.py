@@ -1,0 +1,117 @@
+"""Times on pods that another machine wrote, by a clock of its own: how long they are believed."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from memcached_operator.memcached.observed.pod_termination import OVERDUE_S, overdue
+from memcached_operator.memcached.observed.pods import PodRecord, Termination
+from memcached_operator.memcached.rollout.decision import STUCK_AFTER_S, rollout
+from memcached_operator.memcached.rollout.in_place import Asked, asked
+from memcached_operator.memcached.rollout.observed_times import AHEAD_S, UNSEEN, WAIT_S, Seen, Sighted, sighted
+from tests.unit.memcached_operator.memcached.rollout.test_decision import (
+    PAUSE_S,
+    SPEC,
+    evicted,
+    server,
+    stateful_set,
+)
+from tests.unit.memcached_operator.memcached.server_model import START
+from tests.unit.memcached_operator.memcached.support import NAME
+
+NOW_S = START.timestamp()
+QUARTER_S = 900.0
+GRACE_S = 30
+
+
+def look(*pods: PodRecord, after_s: float = 0.0, seen: Seen = UNSEEN) -> Sighted:
+    """What is seen so many seconds later, by both clocks of the operator."""
+    return sighted(pods, seen, NOW_S + after_s, after_s)
+
+
+def since(found: Sighted) -> float:
+    """How many seconds ago the first pod became as it is."""
+    return NOW_S - found.pods[0].since_s
+
+
+def test_a_time_that_has_passed_is_believed_and_nothing_is_remembered() -> None:
+    pods = [server(0, for_s=3600), server(1, for_s=0), server(2, for_s=-AHEAD_S)]
+    assert look(*pods) == (pods, (), {}, None)
+
+
+@pytest.mark.parametrize("ready", [True, False])
+@pytest.mark.parametrize(("after_s", "waited_s"), [(0.0, 0), (60.0, 60), (QUARTER_S + 60, QUARTER_S + 60)])
+def test_what_is_yet_to_come_counts_from_when_it_was_seen_also_once_it_has_passed(
+    after_s: float, waited_s: float, *, ready: bool
+) -> None:
+    ahead = server(2, ready=ready, for_s=-QUARTER_S)
+    first = look(ahead)
+    then = look(ahead, after_s=after_s, seen=first.seen)
+    assert since(then) + after_s == waited_s
+    assert first.ahead == (f"{NAME}-2",)
+    assert then.ahead == ((f"{NAME}-2",) if after_s < QUARTER_S else ())
+
+
+def test_another_time_and_another_pod_of_the_name_count_anew_and_those_that_are_gone_are_forgotten() -> None:
+    ahead = server(2, for_s=-QUARTER_S)
+    first = look(ahead)
+    again = msgspec.structs.replace(ahead, since_s=ahead.since_s + 30)
+    assert since(look(again, after_s=30, seen=first.seen)) == -30
+    other = msgspec.structs.replace(ahead, uid="other")
+    then = look(other, after_s=30, seen=first.seen)
+    assert since(then) == -30
+    assert len(then.seen) == 1
+
+
+def test_the_operators_own_clock_may_be_set_back_meanwhile() -> None:
+    ahead = server(2, for_s=-QUARTER_S)
+    then = sighted([ahead], look(ahead).seen, NOW_S - 3600 + PAUSE_S, PAUSE_S)
+    assert then.pods[0].since_s == NOW_S - 3600
+
+
+def test_a_rollout_goes_on_at_its_pace_beside_nodes_that_are_ahead() -> None:
+    pods = [server(0), server(1), server(2, "b", for_s=-QUARTER_S)]
+    first = look(*pods)
+    waits = rollout(SPEC, stateful_set(), first.pods, (), START)
+    assert (evicted(waits), waits.next_s) == (None, PAUSE_S)
+    then = look(*pods, after_s=PAUSE_S, seen=first.seen)
+    moment = START.fromtimestamp(NOW_S + PAUSE_S, START.tzinfo)
+    assert evicted(rollout(SPEC, stateful_set(), then.pods, (), moment)) == f"{NAME}-1"
+
+
+def test_a_new_server_on_such_a_node_that_does_not_get_ready_is_reported() -> None:
+    pods = [server(0), server(1), server(2, "b", ready=False, for_s=-QUARTER_S)]
+    then = look(*pods, after_s=STUCK_AFTER_S, seen=look(*pods).seen)
+    moment = START.fromtimestamp(NOW_S + STUCK_AFTER_S, START.tzinfo)
+    assert f"The new server {NAME}-2 is not ready" in rollout(SPEC, stateful_set(), then.pods, (), moment).stuck
+
+
+def test_a_change_in_place_that_a_leader_with_another_clock_began_is_late_in_time() -> None:
+    noted = Asked("new", 3, int(NOW_S + QUARTER_S))
+    pod = msgspec.structs.replace(server(2), in_place=str(noted))
+    then = look(pod, after_s=10, seen=look(pod).seen)
+    assert asked(then.pods[0]) == noted._replace(since_s=int(NOW_S))
+
+
+def test_a_pod_that_an_api_server_ahead_lets_end_is_overdue_in_time() -> None:
+    since_s = int(NOW_S + QUARTER_S)
+    pod = msgspec.structs.replace(server(2), active=False, termination=Termination(since_s, since_s + GRACE_S, "node"))
+    first = look(pod)
+    assert overdue(first.pods, NOW_S).next_s == GRACE_S + OVERDUE_S
+    then = look(pod, after_s=GRACE_S + OVERDUE_S, seen=first.seen)
+    assert NAME in overdue(then.pods, NOW_S + GRACE_S + OVERDUE_S).why
+
+
+@pytest.mark.parametrize(
+    ("for_s", "problem", "next_s"), [(WAIT_S - 5, "", 5.0), (WAIT_S, "ContainerCreating: x", None)]
+)
+def test_what_a_pod_waits_for_is_a_problem_once_it_takes_long(for_s: float, problem: str, next_s: float | None) -> None:
+    pod = msgspec.structs.replace(server(2, "b", ready=False, for_s=for_s), waits="ContainerCreating: x", down=True)
+    found = look(pod)
+    assert (found.pods[0].problem, found.next_s) == (problem, next_s)
+    told = rollout(SPEC, stateful_set(), [server(0), server(1), *found.pods], (), START)
+    assert told.stuck == "", "an image may take as long to pull"
+    late = look(msgspec.structs.replace(pod, since_s=int(NOW_S - STUCK_AFTER_S)))
+    told = rollout(SPEC, stateful_set(), [server(0), server(1), *late.pods], (), START)
+    assert f"The new server {NAME}-2 is not ready (ContainerCreating: x), so the other 2" in told.stuck

@@ -1,0 +1,260 @@
+"""Which servers are asked when, how many at once, and whose Memcached is looked at again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+
+import msgspec
+import pytest
+
+from memcached_operator.memcached.desired.secrets import Speech
+from memcached_operator.memcached.observed.caches import Caches
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.server_stats.polling import AT_ONCE, TICK_S, TIMEOUT_S, Poller, Rounds
+from memcached_operator.memcached.server_stats.server_connection import SATURATED, Failure, Trouble, Way
+from memcached_operator.memcached.server_stats.stats_cache import Answer, Answers, Verdict
+from memcached_operator.memcached.server_stats.text_protocol import Said
+from operator_runtime import Channel, ObjectKey, Store
+from operator_runtime.testing.clock import FakeClock
+from operator_runtime.testing.waiting import async_until
+from tests.certificates import Authority, mounted, tls_arguments
+from tests.unit.memcached_operator.memcached.server_stats.support import ONE_THREAD, answer, running, server_pod
+
+INTERVAL_S = 30.0
+
+
+@pytest.fixture
+def caches() -> Caches:
+    caches = Caches(*(Store() for _ in range(8)))
+    caches.index()
+    return caches
+
+
+def add(caches: Caches, name: str, servers: int) -> list[PodRecord]:
+    """A Memcached with so many servers that are ready."""
+    caches.memcacheds.put(MemcachedRecord("shop", name, name, "1", 1, False, b"", b""))
+    pods = [server_pod(f"{name}-{number}", of=name, address=f"127.64.0.{number}") for number in range(servers)]
+    for pod in pods:
+        caches.pods.put(pod)
+    return pods
+
+
+class Day:
+    """Rounds, and a clock that the test moves tick by tick."""
+
+    def __init__(self, caches: Caches) -> None:
+        self.caches, self.answers, self.now = caches, Answers(), 100.0
+        self.rounds = Rounds(caches, self.answers, INTERVAL_S, self.now)
+
+    def tick(self) -> list[PodRecord]:
+        """Who is due next; each answers."""
+        found = self.rounds.due(self.now)
+        for pod in found:
+            self.answers.hear(pod, answer())
+        self.now += TICK_S
+        return found
+
+    def interval(self) -> list[list[PodRecord]]:
+        return [self.tick() for _ in range(int(INTERVAL_S / TICK_S))]
+
+
+@pytest.mark.parametrize("servers", [1, 3, 60, 500])
+def test_each_server_is_asked_once_an_interval_and_evenly(caches: Caches, servers: int) -> None:
+    pods = add(caches, "cache", servers)
+    day = Day(caches)
+    ticks = [tick for _ in range(4) for tick in day.interval()]
+    assert max(map(len, ticks)) <= servers * TICK_S / INTERVAL_S + 1
+    when = {pod.name: list[float]() for pod in pods}
+    for number, tick in enumerate(ticks):
+        for pod in tick:
+            when[pod.name].append(number * TICK_S)
+    for times in when.values():
+        assert len(times) in (3, 4)
+        assert all(INTERVAL_S <= after - before <= INTERVAL_S + TICK_S for before, after in pairwise(times))
+
+
+def test_those_of_all_memcacheds_are_asked_and_nobody_elses(caches: Caches) -> None:
+    own = [*add(caches, "a", 2), *add(caches, "b", 1)]
+    caches.pods.put(server_pod("stranger-0", of="stranger"))
+    caches.pods.put(server_pod("starting-0", of="a", ready=False))
+    asked = [pod for tick in Day(caches).interval() for pod in tick]
+    assert sorted(asked, key=lambda each: each.name) == own
+
+
+def test_servers_that_are_not_ready_are_passed_over_few_at_once(
+    caches: Caches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(600):
+        for pod in add(caches, f"cache-{number}", 1):
+            caches.pods.put(msgspec.structs.replace(pod, resource_version="2", ready=False))
+    looked: list[str] = []
+    servers_of = Caches.servers_of
+
+    def counted(self: Caches, memcached: MemcachedRecord) -> list[PodRecord]:
+        looked.append(memcached.name)
+        return servers_of(self, memcached)
+
+    monkeypatch.setattr(Caches, "servers_of", counted)
+    day = Day(caches)
+    for tick in range(1, 61):
+        assert day.tick() == []
+        assert len(looked) <= tick * 600 * TICK_S / INTERVAL_S + 1
+    assert len(set(looked)) >= 590
+
+
+def test_a_server_that_somebody_looks_for_is_asked_at_the_next_tick(caches: Caches) -> None:
+    add(caches, "cache", 3)
+    day = Day(caches)
+    day.interval()
+    (new,) = add(caches, "another", 1)
+    day.answers.look([new])
+    assert new in day.tick()
+    assert new not in day.tick()
+
+
+def test_many_that_somebody_looks_for_do_not_come_all_at_once(caches: Caches) -> None:
+    pods = add(caches, "cache", 500)
+    day = Day(caches)
+    day.answers.look(pods)
+    ticks = day.interval()
+    assert max(map(len, ticks)) < 50
+    asked = Counter(pod.name for tick in ticks for pod in tick)
+    assert asked == Counter(pod.name for pod in pods), "each once, and not once more in its turn"
+
+
+@pytest.mark.parametrize("change", ["gone", "another", "not ready"])
+def test_whoever_was_looked_for_and_is_not_there_any_more_is_not_asked(caches: Caches, change: str) -> None:
+    day = Day(caches)
+    day.tick()
+    (pod,) = add(caches, "cache", 1)
+    day.answers.look([pod])
+    if change == "gone":
+        caches.pods.remove(ObjectKey("shop", pod.name))
+    else:
+        later = {"uid": "another"} if change == "another" else {"ready": False}
+        caches.pods.put(msgspec.structs.replace(pod, resource_version="2", **later))
+    assert pod.uid not in {each.uid for each in day.tick()}
+    assert day.answers.missing == {}
+
+
+def test_what_was_heard_of_a_pod_that_is_gone_is_forgotten_within_two_intervals(caches: Caches) -> None:
+    pods = add(caches, "cache", 3)
+    day = Day(caches)
+    day.interval()
+    assert len(day.answers) == 3
+    caches.pods.remove(ObjectKey("shop", pods[0].name))
+    day.interval()
+    day.interval()
+    assert len(day.answers) == 2
+
+
+class Asked:
+    """Answers for all servers, when the test lets it."""
+
+    def __init__(self) -> None:
+        self.said: Answer | Failure = answer()
+        self.timeouts: set[float] = set()
+        self.now = self.most = self.count = 0
+        self.go_on = asyncio.Event()
+        self.go_on.set()
+
+    async def __call__(self, way: Way, timeout_s: float) -> Said:
+        self.timeouts.add(timeout_s)
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            await self.go_on.wait()
+            return Said(self.said)
+        finally:
+            self.now -= 1
+            self.count += 1
+
+
+@asynccontextmanager
+async def polling(
+    caches: Caches, answers: Answers, asked: Asked, sent: list[ObjectKey], clock: FakeClock
+) -> AsyncIterator[Poller]:
+    changed: Channel[ObjectKey] = Channel()
+    changed.listen(sent.append)
+    poller = Poller(caches, answers, changed, interval_s=INTERVAL_S, ask=asked, clock=clock, tick_s=0.0)
+    task = asyncio.create_task(poller.run())
+    try:
+        yield poller
+    finally:
+        poller.stop()
+        async with asyncio.timeout(60):
+            await task
+
+
+async def test_a_memcached_is_looked_at_again_when_there_are_news_of_a_server_and_only_then(caches: Caches) -> None:
+    add(caches, "cache", 1)
+    answers, asked, sent, clock = Answers(), Asked(), list[ObjectKey](), FakeClock()
+    key = ObjectKey("shop", "cache")
+    async with polling(caches, answers, asked, sent, clock):
+        await async_until("no first answer", lambda: asked.count == 1)
+        assert sent == [key]
+        for count, said, news in (
+            (2, answer(curr_connections=7), 1),
+            (3, Failure(Trouble.SILENT, "silent"), 1),
+            (4, Failure(Trouble.SILENT, "silent"), 2),
+            (5, Failure(Trouble.SILENT, "silent"), 2),
+            (6, SATURATED, 3),
+        ):
+            asked.said = said
+            clock.advance(INTERVAL_S)
+            await async_until(f"not asked {count} times", lambda count=count: asked.count == count)
+            assert sent == [key] * news
+    assert asked.timeouts == {TIMEOUT_S}
+
+
+@pytest.mark.parametrize("answer", [True, False])
+async def test_only_a_few_are_asked_at_once_and_nobody_is_waited_for_at_the_end(caches: Caches, answer: bool) -> None:
+    pods = add(caches, "cache", 3 * AT_ONCE)
+    answers, asked, clock = Answers(), Asked(), FakeClock()
+    asked.go_on.clear()
+    async with polling(caches, answers, asked, [], clock):
+        await async_until("none is asked", lambda: asked.now == 1)
+        clock.advance(INTERVAL_S)
+        await async_until("they are not asked", lambda: asked.now == AT_ONCE)
+        if answer:
+            asked.go_on.set()
+            await async_until("not all are asked", lambda: len(answers) == len(pods))
+    assert (asked.most, asked.now, len(answers)) == (AT_ONCE, 0, len(pods) if answer else 0)
+
+
+async def test_what_goes_wrong_in_asking_ends_the_operator(caches: Caches) -> None:
+    add(caches, "cache", 1)
+
+    async def broken(way: Way, timeout_s: float) -> Said:
+        raise ZeroDivisionError(way.address)
+
+    poller = Poller(caches, Answers(), Channel(), interval_s=INTERVAL_S, ask=broken, tick_s=0.0)
+    with pytest.raises(BaseExceptionGroup) as raised:
+        async with asyncio.timeout(60):
+            await poller.run()
+    assert raised.group_contains(ZeroDivisionError)
+
+
+async def test_a_server_is_asked_as_its_pod_says_and_its_certificate_is_kept(caches: Caches) -> None:
+    pair = Authority().issue("cache.shop.svc")
+    (pod,) = add(caches, "cache", 1)
+    with mounted({**pair.files, "password-file": b"ann:secret\n"}) as folder:
+        async with running(*tls_arguments(folder), "-Y", f"{folder}/password-file", *ONE_THREAD) as where:
+            speech = Speech(tls=True, passwords=True)
+            there = msgspec.structs.replace(pod, resource_version="2", address=where, speech=speech)
+            caches.pods.put(there)
+            answers = Answers()
+            poller = Poller(caches, answers, Channel(), interval_s=INTERVAL_S, now=lambda: 7.0)
+            polling = asyncio.create_task(poller.run())
+            await async_until("it is never judged", lambda: len(answers) == 1)
+            poller.stop()
+            await polling
+    (found,) = answers.look([there])
+    assert (found.verdict, found.why) == (Verdict.DENIED, "it requires a login, and --server-credentials is off")
+    assert found.shown is not None
+    assert (found.shown.certificate.names, found.shown.since_s) == (("cache.shop.svc",), 7.0)

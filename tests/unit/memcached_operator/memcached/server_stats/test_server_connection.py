@@ -1,0 +1,144 @@
+"""TLS and logins with servers: real memcacheds, and worse."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from memcached_operator.memcached.server_stats.server_connection import (
+    Failure,
+    Login,
+    Trouble,
+    Way,
+    client_context,
+    without_certificate,
+)
+from memcached_operator.memcached.server_stats.stats_cache import Answer
+from memcached_operator.memcached.server_stats.text_protocol import Said, ask
+from tests.certificates import Authority, mounted, tls_arguments
+from tests.unit.memcached_operator.memcached.server_stats.support import (
+    ONE_THREAD,
+    SOON_S,
+    TIMEOUT_S,
+    Talk,
+    running,
+    saying,
+    talking,
+)
+
+AUTHORITY = Authority()
+SERVER = AUTHORITY.issue("shop.default.svc")
+FILES = {**SERVER.files, "password-file": b"ann:secret\nbob:x\n"}
+ANN, STRANGER = Login("ann", "secret"), Login("ann", "wrong")
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    with mounted(FILES) as files:
+        yield files
+
+
+def showing(authority: Authority, folder: Path) -> ssl.SSLContext:
+    """A context with a client certificate of this authority."""
+    pair, context = authority.issue("client"), client_context()
+    (folder / "client.pem").write_bytes(pair.pem + pair.key_pem)
+    context.load_cert_chain(folder / "client.pem")
+    return context
+
+
+def trouble(said: Said) -> tuple[Trouble, str]:
+    assert isinstance(said.answer, Failure), said.answer
+    return said.answer
+
+
+async def test_a_server_that_speaks_tls_answers_and_shows_its_certificate(folder: Path) -> None:
+    async with running(*tls_arguments(folder), *ONE_THREAD) as where:
+        assert trouble(await ask(Way(where), TIMEOUT_S))[0] is Trouble.CLOSED, "in plain text"
+        said = await ask(Way(where, without_certificate()), TIMEOUT_S)
+    assert isinstance(said.answer, Answer)
+    assert said.answer.number("curr_connections") >= 1
+    assert said.certificate == SERVER.der
+
+
+async def test_a_required_client_certificate_lets_in_and_without_it_the_servers_own_is_seen(folder: Path) -> None:
+    async with running(*tls_arguments(folder, verify=2), *ONE_THREAD) as where:
+        for _ in range(5):
+            without = await ask(Way(where, without_certificate()), TIMEOUT_S)
+            assert trouble(without) == (Trouble.DENIED, "it asks for a client certificate")
+            assert without.certificate == SERVER.der
+        strange = await ask(Way(where, showing(Authority("other"), folder), has_certificate=True), TIMEOUT_S)
+        kind, why = trouble(strange)
+        assert kind is Trouble.DENIED
+        assert why.startswith("it refuses the client certificate with ")
+        right = await ask(Way(where, showing(AUTHORITY, folder), has_certificate=True), TIMEOUT_S)
+        assert isinstance(right.answer, Answer)
+
+
+@pytest.mark.parametrize("tls", [True, False])
+async def test_a_login_lets_ask_and_without_it_or_with_another_one_nothing_is_said(folder: Path, tls: bool) -> None:
+    context = without_certificate() if tls else None
+    arguments = tls_arguments(folder) if tls else ()
+    async with running_with_passwords(folder, *arguments) as where:
+        assert trouble(await ask(Way(where, context), TIMEOUT_S)) == (Trouble.DENIED, "it requires a login")
+        wrong = await ask(Way(where, context, login=STRANGER), TIMEOUT_S)
+        assert trouble(wrong) == (Trouble.DENIED, "it refuses the login of ann")
+        right = await ask(Way(where, context, login=ANN), TIMEOUT_S)
+        assert isinstance(right.answer, Answer)
+
+
+@asynccontextmanager
+async def running_with_passwords(folder: Path, *arguments: str) -> AsyncIterator[str]:
+    async with running("-Y", f"{folder}/password-file", *arguments, *ONE_THREAD) as where:
+        yield where
+
+
+WORSE: list[tuple[bytes, Trouble]] = [
+    (b"", Trouble.SILENT),
+    (b"\x16\x03\x03", Trouble.SILENT),
+    (b"HTTP/1.1 400 Bad Request\r\n\r\n", Trouble.STRANGE),
+    (b"\x15\x03\x03\x00\x02\x02\x28", Trouble.REFUSED),
+    (b"ERROR Too many open connections\r\n", Trouble.SATURATED),
+]
+
+
+@pytest.mark.parametrize(("said", "kind"), WORSE)
+async def test_what_answers_something_else_in_a_handshake_is_a_failure_with_a_name(said: bytes, kind: Trouble) -> None:
+    async with talking(at_once(said)) as where:
+        way = Way(where, without_certificate())
+        found = await ask(way, SOON_S if kind is Trouble.SILENT else TIMEOUT_S)
+    assert trouble(found)[0] is kind
+    assert found.certificate == b""
+
+
+def at_once(said: bytes) -> Talk:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(said)
+        await reader.read()
+
+    return talk
+
+
+LOGINS = [
+    (b"CLIENT_ERROR authentication failure\r\n", Trouble.DENIED),
+    (b"ERROR\r\n", Trouble.REFUSED),
+    (b"ERROR Too many open connections\r\n", Trouble.SATURATED),
+    (b"x" * 5_000, Trouble.STRANGE),
+    (b"STORED\r\nERROR\r\n", Trouble.REFUSED),
+    (b"STORED\r\n", Trouble.SILENT),
+]
+
+
+@pytest.mark.parametrize(("said", "kind"), LOGINS)
+async def test_what_a_login_can_come_to(said: bytes, kind: Trouble) -> None:
+    async with talking(saying(said)) as where:
+        found = await ask(Way(where, login=ANN), SOON_S if kind is Trouble.SILENT else TIMEOUT_S)
+    assert trouble(found)[0] is kind
+
+
+def test_a_password_is_not_shown() -> None:
+    assert "secret" not in repr(Way("10.0.0.1", login=ANN))

@@ -1,0 +1,164 @@
+"""What is made of a server's answers, try by try."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
+from memcached_operator.memcached.server_stats.server_connection import SATURATED, Failure, Trouble
+from memcached_operator.memcached.server_stats.stats_cache import (
+    Answer,
+    Answers,
+    Heard,
+    Server,
+    Verdict,
+    heard,
+    is_asked,
+)
+from tests.unit.memcached_operator.memcached.server_stats.support import answer, server_pod
+
+GOOD = answer()
+REFUSED = Failure(Trouble.UNREACHABLE, "connection refused")
+SILENT = Failure(Trouble.SILENT, "no answer within 1 s")
+DENIED = Failure(Trouble.DENIED, "it requires a login")
+STRANGE = Failure(Trouble.STRANGE, "strange")
+# Of 1,024 connections memcached 1.6.45 takes 28 for itself where it has 4 threads.
+CROWDED: list[Answer | Failure] = [answer(curr_connections=996, rejected_connections=number) for number in range(3)]
+
+A, F, E, O, U = Verdict.ANSWERING, Verdict.FAILING, Verdict.EXHAUSTED, Verdict.OUT_OF_REACH, Verdict.UNKNOWN  # noqa: E741
+D = Verdict.DENIED
+
+TRIES: list[tuple[list[Answer | Failure], list[Verdict]]] = [
+    ([SILENT, SILENT], [U, F]),
+    ([GOOD, SILENT, GOOD, SILENT], [A, A, A, A]),
+    ([GOOD, SILENT, SILENT, GOOD], [A, A, F, A]),
+    ([GOOD, SILENT, STRANGE, REFUSED], [A, A, F, F]),
+    # What turns clients away is believed at once, and that it is over only when it says so twice.
+    ([GOOD, SATURATED, GOOD, GOOD], [A, E, E, A]),
+    ([SATURATED, GOOD, SATURATED, GOOD, GOOD], [E, E, E, E, A]),
+    ([SATURATED, SILENT, SILENT], [E, F, F]),
+    # Who lacks credentials is told at once, and one that answered before only when it says so twice.
+    ([DENIED], [D]),
+    ([GOOD, DENIED, GOOD], [A, A, A]),
+    ([GOOD, DENIED, DENIED, GOOD], [A, A, D, A]),
+    ([DENIED, SILENT, SILENT], [D, F, F]),
+    # We had the place that somebody had just left.
+    ([CROWDED[0], CROWDED[1]], [A, E]),
+    ([CROWDED[0], CROWDED[0]], [A, A]),
+    ([CROWDED[1], CROWDED[0]], [A, A]),
+    ([*CROWDED, CROWDED[2], CROWDED[2]], [A, E, E, E, A]),
+    ([answer(curr_connections=995, rejected_connections=number) for number in range(2)], [A, A]),
+    # A crowd that is over is no exhaustion, however many were turned away in it.
+    ([GOOD, answer(rejected_connections=9)], [A, A]),
+]
+
+
+def verdicts(tries: list[Answer | Failure], *, reached: bool = True) -> list[Verdict]:
+    server, found = None, []
+    for said in tries:
+        server = heard(server, said, restarts=0, reached=reached)
+        found.append(server.verdict)
+    return found
+
+
+@pytest.mark.parametrize(("tries", "found"), TRIES)
+def test_a_server_is_judged_over_several_tries(tries: list[Answer | Failure], found: list[Verdict]) -> None:
+    assert verdicts(tries) == found
+
+
+def test_what_cannot_be_connected_to_is_not_at_fault_before_any_server_answered() -> None:
+    assert verdicts([REFUSED, REFUSED], reached=False) == [U, O]
+    for taken in (SILENT, STRANGE):  # whoever takes a connection can be reached
+        assert verdicts([taken, taken], reached=False) == [U, F]
+
+
+def test_a_reason_changes_only_when_two_tries_agree_on_another() -> None:
+    server, why = None, []
+    for said in (SILENT, SILENT, STRANGE, SILENT, STRANGE, STRANGE):
+        server = heard(server, said, restarts=0, reached=True)
+        why.append(server.why)
+    assert why[1:] == [SILENT.why, SILENT.why, SILENT.why, SILENT.why, STRANGE.why]
+
+
+@pytest.fixture
+def answers() -> Answers:
+    return Answers()
+
+
+def test_news_are_told_once(answers: Answers) -> None:
+    pod = server_pod()
+    tries: list[Answer | Failure] = [GOOD, GOOD, answer(version="1.6.46"), SILENT, SILENT, SILENT, GOOD]
+    assert [answers.hear(pod, said) for said in tries] == [True, False, True, False, True, False, True]
+
+
+def test_a_container_that_was_started_again_is_judged_anew(answers: Answers) -> None:
+    pod = server_pod()
+    answers.hear(pod, SATURATED)
+    again = msgspec.structs.replace(pod, restarts=1)
+    assert answers.of(again) is None
+    assert answers.look([again]) == [Heard(pod.name)]
+    assert not answers.hear(again, SILENT)
+    server = answers.of(again)
+    assert server is not None
+    assert server.verdict is U
+
+
+@pytest.mark.parametrize("said", [GOOD, SATURATED, DENIED])
+def test_once_any_server_answered_others_can_be_reached(answers: Answers, said: Answer | Failure) -> None:
+    broken = server_pod("b")
+    for _ in range(2):
+        answers.hear(broken, REFUSED)
+    assert [each.verdict for each in answers.look([broken])] == [O]
+    answers.hear(server_pod("a"), said)
+    assert answers.hear(broken, REFUSED), "its verdict is another"
+    assert [each.verdict for each in answers.look([broken])] == [F]
+
+
+@pytest.mark.parametrize("changes", [{}, {"ready": False}, {"active": False}, {"address": ""}])
+def test_whoever_is_ready_and_has_an_address_is_asked(answers: Answers, changes: dict[str, Any]) -> None:
+    pod, asked = server_pod(**changes), not changes
+    assert is_asked(pod) == asked
+    assert [each.pod for each in answers.look([pod])] == ([pod.name] if asked else [])
+    assert list(answers.missing.values()) == ([pod] if asked else [])
+
+
+def test_those_that_are_looked_for_in_vain_are_noted_until_they_are_heard(answers: Answers) -> None:
+    first, second = server_pod("b"), server_pod("a")
+    assert answers.look([first, second]) == [Heard("a"), Heard("b")]
+    assert set(answers.missing) == {first.uid, second.uid}
+    answers.hear(first, GOOD)
+    assert set(answers.missing) == {second.uid}
+    assert answers.look([first]) == [Heard("b", A, "", "1.6.45")]
+
+
+def test_a_server_takes_half_a_kilobyte_and_none_of_the_collectors_time() -> None:
+    assert len(GOOD.packed) < 512
+    assert not Server.__struct_config__.gc
+    assert not Answer.__struct_config__.gc
+
+
+def test_another_certificate_is_news_and_the_same_one_is_none() -> None:
+    answers, pod = Answers(), server_pod()
+    old, new = Certificate("old", 0.0, 9.0), Certificate("new", 1.0, 10.0)
+    assert answers.hear(pod, GOOD, old, 100.0)
+    assert not answers.hear(pod, GOOD, old, 200.0)
+    assert not answers.hear(pod, SILENT, None, 300.0), "a try that showed none takes nothing back"
+    assert answers.look([pod])[0].shown == Shown(old, 100.0)
+    assert answers.hear(pod, GOOD, new, 400.0)
+    assert answers.look([pod])[0].shown == Shown(new, 400.0)
+
+
+def test_a_server_that_shows_another_certificate_than_a_new_one_would_is_late() -> None:
+    answers, pod = Answers(), server_pod()
+    old, new = Certificate("old", 0.0, 9.0), Certificate("new", 1.0, 10.0)
+    answers.hear(pod, GOOD, old, due="old")
+    assert answers.late([pod]) == frozenset()
+    assert answers.hear(pod, GOOD, old, due="new"), "it is news"
+    assert answers.late([pod]) == {pod.uid}
+    answers.hear(pod, GOOD, old, due=None)
+    assert answers.late([pod]) == frozenset(), "what nobody knows any more replaces no server"
+    answers.hear(pod, GOOD, new, due="new")
+    assert answers.late([pod, server_pod("another")]) == frozenset()

@@ -1,0 +1,156 @@
+"""Whether an answer is to what was asked: by kind, namespace, name and uid, however the server writes it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from operator_runtime.client.errors import MalformedAnswer
+from operator_runtime.client.resources import DEPLOYMENTS, NODES, PODS, SCALES, Resource
+from operator_runtime.client.response_identity import AskedList, AskedObject, AskedReview
+
+SHOPS = Resource("example.com", "v1", "shops", "Shop")
+SHOP = AskedObject(DEPLOYMENTS, "bank", "shop")
+
+
+def body(kind: str = "Deployment", version: str = "apps/v1", **metadata: Any) -> dict[str, Any]:
+    return {"kind": kind, "apiVersion": version, "metadata": metadata}
+
+
+OURS = body(name="shop", namespace="bank", uid="u")
+
+
+def written(answer: object) -> list[bytes]:
+    """As the API server writes Kubernetes' own kinds, as it writes others, and with white space."""
+    dense = (",", ":")
+    return [
+        json.dumps(answer, separators=dense).encode(),
+        json.dumps(answer, separators=dense, sort_keys=True).encode(),
+        json.dumps(answer, indent=2).encode(),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        (SHOP, OURS),
+        (SHOP._replace(uid="u"), OURS),
+        (SHOP, body(name="shop", generateName="sh", namespace="bank", uid="u", labels={"kind": "Pod"})),
+        (AskedObject(DEPLOYMENTS, "bank", ""), OURS),
+        (AskedObject(NODES, "", "node"), body("Node", "v1", name="node", uid="u")),
+        (AskedObject(NODES, "ignored", "node"), body("Node", "v1", name="node", uid="u")),
+        (AskedObject(SCALES, "bank", "shop"), body("Scale", "autoscaling/v1", name="shop", namespace="bank")),
+        (AskedObject(SHOPS, "bank", "shop"), body("Shop", "example.com/v1", name="shop", namespace="bank")),
+        (SHOP._replace(or_status=True, uid="u"), OURS),
+        (SHOP._replace(or_status=True), {"kind": "Status", "apiVersion": "v1", "status": "Success"}),
+        (SHOP._replace(or_status=True, uid="u"), {"kind": "Status", "details": {"name": "shop", "uid": "u"}}),
+    ],
+)
+def test_what_was_asked_for_is_believed(asked: AskedObject, answer: object) -> None:
+    for text in written(answer):
+        asked.check(text)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "came"),
+    [
+        (SHOP, body(name="shoe", namespace="bank", uid="u"), "Deployment bank/shoe of uid u"),
+        (SHOP, body(name="sho", namespace="bank"), "Deployment bank/sho"),
+        (SHOP, body(name="shop", namespace="post", uid="u"), "Deployment post/shop of uid u"),
+        (SHOP, body("StatefulSet", name="shop", namespace="bank"), "StatefulSet bank/shop"),
+        (SHOP, body("Deployment", "shops.example.com/v1", name="shop", namespace="bank"), "Deployment bank/shop"),
+        (SHOP, body("DeploymentList", resourceVersion="1"), "DeploymentList"),
+        (SHOP, {"kind": "Status", "apiVersion": "v1", "status": "Success"}, "Status"),
+        (SHOP, body(namespace="bank"), "Deployment bank"),
+        (SHOP, {"status": "ok"}, "an object of no kind"),
+        (SHOP, {"metadata": 1}, "what is no object of the API"),
+        (AskedObject(DEPLOYMENTS, "bank", ""), body(name="a", namespace="post"), "Deployment post/a"),
+        (AskedObject(NODES, "", "node"), body("Node", "v1", name="edge"), "Node edge"),
+        (
+            SHOP._replace(or_status=True),
+            {"kind": "Status", "details": {"name": "shoe", "uid": "u"}},
+            "Status",
+        ),
+    ],
+)
+def test_what_is_of_something_else_is_not_believed_and_named(asked: AskedObject, answer: object, came: str) -> None:
+    for text in written(answer):
+        with pytest.raises(MalformedAnswer) as caught:
+            asked.check(text)
+        assert str(caught.value) == f"asked for {asked}, and answered by {came}"
+
+
+@pytest.mark.parametrize("answer", [OURS, {"kind": "Status", "details": {"name": "shop", "uid": "u"}}])
+def test_a_successor_of_the_same_name_is_another_object(answer: object) -> None:
+    asked = SHOP._replace(uid="before", or_status=True)
+    for text in written(answer):
+        with pytest.raises(MalformedAnswer, match=r"^asked for Deployment bank/shop of uid before, and answered by "):
+            asked.check(text)
+
+
+def listed(kind: str, version: str, *items: str, **more: Any) -> dict[str, Any]:
+    found = [{"kind": each} if each else {} for each in items]
+    return {"kind": kind, "apiVersion": version, "metadata": {"resourceVersion": "1"}, "items": found, **more}
+
+
+@pytest.mark.parametrize(
+    ("resource", "answer"),
+    [
+        (PODS, listed("PodList", "v1")),
+        (PODS, listed("PodList", "v1", "", "")),
+        (SHOPS, listed("ShopList", "example.com/v1", "Shop")),
+        (SHOPS, listed("Shopping", "example.com/v1", "Shop", "Shop")),
+        (SHOPS, listed("Shopping", "example.com/v1")),
+    ],
+)
+def test_a_list_of_the_kind_is_believed_also_one_that_its_definition_names_otherwise(
+    resource: Resource, answer: object
+) -> None:
+    for text in written(answer):
+        AskedList(resource).check(text)
+
+
+@pytest.mark.parametrize(
+    ("resource", "answer"),
+    [
+        (PODS, listed("ServiceList", "v1")),
+        (PODS, listed("PodList", "metrics.k8s.io/v1beta1")),
+        (PODS, body("Pod", "v1", name="a", namespace="b", resourceVersion="1")),
+        (SHOPS, body("Shop", "example.com/v1", name="a", namespace="b", resourceVersion="1")),
+        (SHOPS, listed("FruitList", "example.com/v1", "Fruit")),
+        (SHOPS, listed("ShopList", "example.com/v2", "Shop")),
+        (PODS, {"metadata": {"resourceVersion": "1"}, "items": []}),
+    ],
+)
+def test_a_list_of_another_kind_and_what_is_none_are_not_believed(resource: Resource, answer: object) -> None:
+    for text in written(answer):
+        with pytest.raises(MalformedAnswer, match=f"^asked for a list of {resource.qualified_name}, and answered by "):
+            AskedList(resource).check(text)
+
+
+ACCESS: dict[str, Any] = {"user": "jane", "groups": [], "nonResourceAttributes": {"path": "/metrics", "verb": "get"}}
+
+
+@pytest.mark.parametrize("spec", [ACCESS, ACCESS | {"groups": None, "uid": ""}])
+def test_a_review_that_repeats_the_question_is_believed(spec: object) -> None:
+    for text in written({"kind": "SubjectAccessReview", "spec": spec, "status": {"allowed": True}}):
+        AskedReview("SubjectAccessReview", ACCESS | {"uid": ""}).check(text)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"kind": "SubjectAccessReview", "spec": ACCESS | {"user": "joe"}, "status": {"allowed": True}},
+        {"kind": "SubjectAccessReview", "spec": ACCESS | {"nonResourceAttributes": {"path": "/", "verb": "get"}}},
+        {"kind": "SubjectAccessReview", "status": {"allowed": True}},
+        {"kind": "TokenReview", "spec": ACCESS, "status": {"authenticated": True}},
+        {"spec": "jane"},
+    ],
+)
+def test_a_review_of_another_question_is_not_believed_and_not_quoted(answer: object) -> None:
+    for text in written(answer):
+        with pytest.raises(MalformedAnswer, match=r"^asked for a SubjectAccessReview, and answered by ") as caught:
+            AskedReview("SubjectAccessReview", ACCESS).check(text)
+        assert "joe" not in str(caught.value)
