@@ -25,11 +25,11 @@ from memcached_operator.memcached.observed.caches import (
 from memcached_operator.memcached.observed.memcacheds import is_overdue
 from memcached_operator.memcached.reconciler import MemcachedReconciler
 from memcached_operator.memcached.rollout.live_memory import limit_setter
-from memcached_operator.memcached.server_stats.endpoints import Secrets, Ways
+from memcached_operator.memcached.server_stats.endpoints import EndpointResolver, Secrets
 from memcached_operator.memcached.server_stats.metric_families import PATH, server_families
 from memcached_operator.memcached.server_stats.polling import Poller
-from memcached_operator.memcached.server_stats.stats_cache import Answers
-from memcached_operator.memcached.status.event_predicates import Waking
+from memcached_operator.memcached.server_stats.stats_cache import StatsCache
+from memcached_operator.memcached.status.event_predicates import ServerPredicates
 from memcached_operator.settings import Settings
 from operator_runtime import Channel, ObjectKey, Operator, serve
 
@@ -85,10 +85,10 @@ def set_up(operator: Operator, settings: Settings) -> None:
         credentials=settings.server_credentials,
     )
     woken: Channel[ObjectKey] = Channel()
-    answers = Answers() if settings.server_stats_interval_s > 0 else None
-    ways = Ways(caches, Secrets(operator.client) if settings.server_credentials else None)
+    stats_cache = StatsCache() if settings.server_stats_interval_s > 0 else None
+    endpoints = EndpointResolver(caches, Secrets(operator.client) if settings.server_credentials else None)
     reconciler = MemcachedReconciler(
-        operator, caches, config, set_limit=limit_setter(ways), wake=woken.send, answers=answers
+        operator, caches, config, set_limit=limit_setter(endpoints), wake=woken.send, stats_cache=stats_cache
     )
 
     def known(key: ObjectKey) -> ObjectKey | None:
@@ -108,7 +108,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
 
     controller = operator.controller("memcached", MEMCACHEDS, reconciler.reconcile)
     controller.begins_with(caches.memcacheds, is_overdue)
-    waking = Waking(caches, reconciler.awaited)
+    waking = ServerPredicates(caches, reconciler.awaited)
     # Of what it made, a reconcile tells by the answer (`after_create`).
     controller.watches(DEPLOYMENTS, of_same_name, when=waking.by_workload, after_create=False)
     controller.watches(STATEFUL_SETS, of_same_name, when=waking.by_workload, optional=True, after_create=False)
@@ -119,10 +119,10 @@ def set_up(operator: Operator, settings: Settings) -> None:
     controller.watches(CONFIG_MAPS, of_publication, labels=POD_SELECTOR, optional=True, after_create=False)
     controller.watches_channel(woken, lambda key: key)
     servers = operator.metrics_at(PATH)  # also where none is asked: who scrapes it finds nothing, and no fault
-    if answers is not None:
+    if stats_cache is not None:
         interval_s = settings.server_stats_interval_s
-        operator.manager.add_runnable(Poller(caches, answers, woken, interval_s=interval_s, ways=ways))
-        servers.add(lambda: server_families(caches.pods.values(), answers.of))
+        operator.manager.add_runnable(Poller(caches, stats_cache, woken, interval_s=interval_s, endpoints=endpoints))
+        servers.add(lambda: server_families(caches.pods.values(), stats_cache.of))
     operator.expects_writes(WRITES)
     operator.metrics.add(reconciler.families)
     operator.metrics.add(lambda: (condition_family(caches.memcacheds.values()),))

@@ -22,7 +22,7 @@ from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_stats.metric_families import PATH, server_families
 from memcached_operator.memcached.server_stats.polling import Poller
-from memcached_operator.memcached.server_stats.stats_cache import Answers, Verdict
+from memcached_operator.memcached.server_stats.stats_cache import StatsCache, Verdict
 from operator_runtime import Channel, Metrics, ObjectKey, Store
 from operator_runtime.serving.http_messages import HttpRequest
 from operator_runtime.serving.scrape import Scrapes
@@ -77,13 +77,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 async def _measured(servers: int, interval_s: float, intervals: int) -> Figures:
     caches, pods = _caches(servers)
-    answers, changed = Answers(), Channel[ObjectKey]()
+    stats_cache, changed = StatsCache(), Channel[ObjectKey]()
 
     def looked_at(key: ObjectKey) -> None:
-        answers.look(caches.pods_of(key))
+        stats_cache.look(caches.pods_of(key))
 
     changed.listen(looked_at)
-    poller = Poller(caches, answers, changed, interval_s=interval_s)
+    poller = Poller(caches, stats_cache, changed, interval_s=interval_s)
     before = _resident()
     began_s, cpu_s = time.monotonic(), time.process_time()
     running = asyncio.create_task(poller.run())
@@ -92,9 +92,9 @@ async def _measured(servers: int, interval_s: float, intervals: int) -> Figures:
     poller.stop()
     await running
     grown = _resident() - before
-    silent = sum(each.verdict is not Verdict.ANSWERING for each in answers.look(pods))
+    silent = sum(each.verdict is not Verdict.ANSWERING for each in stats_cache.look(pods))
     metrics = Metrics()
-    metrics.add(lambda: server_families(caches.pods.values(), answers.of))
+    metrics.add(lambda: server_families(caches.pods.values(), stats_cache.of))
     scrapes, get = Scrapes(Metrics(), further={PATH: metrics}), HttpRequest("GET", PATH)
     scraping_s, size = time.process_time(), 0
     for _ in range(_SCRAPES):

@@ -27,7 +27,7 @@ class Bearing(NamedTuple):
     status: str
 
 
-class Told(NamedTuple):
+class ReasonDoc(NamedTuple):
     """What the page says of a reason."""
 
     bearings: tuple[Bearing, ...]
@@ -42,141 +42,141 @@ _DISCOURAGED = (Bearing("Discouraged", "True"),)
 _ON_ITS_WAY = (Bearing("Progressing", "True"), _NOT_READY)
 
 # A unit test holds the bearings against what `status_of` makes of all that can be observed.
-REASONS: Final[Mapping[Reason, Told]] = {
-    Reason.PENDING: Told(
+REASONS: Final[Mapping[Reason, ReasonDoc]] = {
+    Reason.PENDING: ReasonDoc(
         (Bearing("Ready", "Unknown"),),
         "The operator has not observed the Memcached yet. The API server sets this condition, so that a new "
         "Memcached never appears ready.",
     ),
-    Reason.MINIMUM_REPLICAS_AVAILABLE: Told(
+    Reason.MINIMUM_REPLICAS_AVAILABLE: ReasonDoc(
         (Bearing("Available", "True"),), "At most a quarter of the servers, rounded down, are not ready."
     ),
-    Reason.MINIMUM_REPLICAS_UNAVAILABLE: Told(
+    Reason.MINIMUM_REPLICAS_UNAVAILABLE: ReasonDoc(
         (Bearing("Available", "False"),),
         "More than that are not ready; the message counts them and names the most common cause.",
     ),
-    Reason.DEPLOYING: Told(_ON_ITS_WAY, "The first rollout."),
-    Reason.SCALING: Told(_ON_ITS_WAY, "Servers are being added or removed."),
-    Reason.UPDATING: Told(_ON_ITS_WAY, "Pods of the previous template are being replaced."),
-    Reason.MIGRATING: Told(
+    Reason.DEPLOYING: ReasonDoc(_ON_ITS_WAY, "The first rollout."),
+    Reason.SCALING: ReasonDoc(_ON_ITS_WAY, "Servers are being added or removed."),
+    Reason.UPDATING: ReasonDoc(_ON_ITS_WAY, "Pods of the previous template are being replaced."),
+    Reason.MIGRATING: ReasonDoc(
         _ON_ITS_WAY,
         "`spec.workload` has changed: the new servers are being created, or the old ones drain; the message says "
         "which.",
     ),
-    Reason.TERMINATING: Told(
+    Reason.TERMINATING: ReasonDoc(
         _ON_ITS_WAY,
         "The Memcached is being deleted and has the finalizer; the message names the pods that it waits for.",
     ),
-    Reason.COMPLETE: Told((_STOPPED,), "All servers have been rolled out."),
-    Reason.DEADLINE_EXCEEDED: Told(
+    Reason.COMPLETE: ReasonDoc((_STOPPED,), "All servers have been rolled out."),
+    Reason.DEADLINE_EXCEEDED: ReasonDoc(
         (_STOPPED, _NOT_READY), "Pods have not become ready for 10 minutes; the rollout continues."
     ),
-    Reason.NOT_CONTROLLED: Told(
+    Reason.NOT_CONTROLLED: ReasonDoc(
         _TROUBLE,
         "An object or a pod with a name that the Memcached needs belongs to another owner. If it is the workload, "
         "nothing is changed, and Progressing is False.",
     ),
-    Reason.INVALID_SPEC: Told(
+    Reason.INVALID_SPEC: ReasonDoc(
         (Bearing("Available", "Unknown"), Bearing("Ready", "Unknown"), *_TROUBLE),
         "A field is invalid, or the API server refused an object; the message says which and what is allowed. "
         "Available and Ready are Unknown if the specification cannot be read.",
     ),
-    Reason.FORBIDDEN: Told(
+    Reason.FORBIDDEN: ReasonDoc(
         _TROUBLE, "A permission is missing: the operator's, or that of the controller that creates the pods."
     ),
-    Reason.DENIED_BY_POLICY: Told(
+    Reason.DENIED_BY_POLICY: ReasonDoc(
         _TROUBLE,
         "A policy refuses an object or the pods: an admission webhook, an admission policy, Pod Security, a "
         "LimitRange. The message quotes it.",
     ),
-    Reason.REVERTED: Told(
+    Reason.REVERTED: ReasonDoc(
         _TROUBLE,
         "Another client reverts the operator's change of an object, such as a mutating webhook; the message names "
         "the field.",
     ),
-    Reason.IMMUTABLE: Told(
+    Reason.IMMUTABLE: ReasonDoc(
         _TROUBLE,
         "A field of an object is wrong, and Kubernetes does not allow it to change; the message names the field.",
     ),
-    Reason.QUOTA_EXCEEDED: Told(_TROUBLE, "A ResourceQuota refuses an object or the pods."),
-    Reason.TERMINATION_STALLED: Told(
+    Reason.QUOTA_EXCEEDED: ReasonDoc(_TROUBLE, "A ResourceQuota refuses an object or the pods."),
+    Reason.TERMINATION_STALLED: ReasonDoc(
         _DEGRADES,
         "Pods that are being deleted do not end, so that they are not replaced, or the previous workload is not "
         "deleted; or the Memcached is being deleted, and its pods or its workload are not. The message names what "
         "remains, and the remedy.",
     ),
-    Reason.CONFLICTING_DISRUPTION_BUDGET: Told(
+    Reason.CONFLICTING_DISRUPTION_BUDGET: ReasonDoc(
         _DEGRADES, "Another PodDisruptionBudget selects the pods, so the operator creates none."
     ),
-    Reason.AS_EXPECTED: Told((Bearing("Degraded", "False"),), "There is no problem."),
-    Reason.ALL_SERVERS_READY: Told(
+    Reason.AS_EXPECTED: ReasonDoc((Bearing("Degraded", "False"),), "There is no problem."),
+    Reason.ALL_SERVERS_READY: ReasonDoc(
         (Bearing("Ready", "True"),), "Everything that the specification asks for exists and is ready."
     ),
-    Reason.SERVERS_NOT_READY: Told((_NOT_READY,), "A server is not ready, although nothing is being changed."),
-    Reason.ROLLOUT_STUCK: Told(
+    Reason.SERVERS_NOT_READY: ReasonDoc((_NOT_READY,), "A server is not ready, although nothing is being changed."),
+    Reason.ROLLOUT_STUCK: ReasonDoc(
         _DEGRADES,
         "A server of the new template does not become ready or cannot be created, so no other is replaced; the "
         "message names it.",
     ),
-    Reason.SECRET_NOT_FOUND: Told(
+    Reason.SECRET_NOT_FOUND: ReasonDoc(
         _DEGRADES, "New servers wait for the Secret of `spec.tls` or `spec.auth`, which the message names."
     ),
-    Reason.CERTIFICATE_INVALID: Told(
+    Reason.CERTIFICATE_INVALID: ReasonDoc(
         _DEGRADES,
         "New servers wait for a Secret of `spec.tls` that memcached accepts; the message names the key and the "
         "problem.",
     ),
-    Reason.PASSWORDS_INVALID: Told(
+    Reason.PASSWORDS_INVALID: ReasonDoc(
         _DEGRADES,
         "New servers wait for a Secret of `spec.auth` that memcached accepts; the message names the line or what is "
         "missing.",
     ),
-    Reason.RELOAD_UNSUPPORTED: Told(
+    Reason.RELOAD_UNSUPPORTED: ReasonDoc(
         _DEGRADES,
         "New servers are not started, because their memcached is older than 1.6.40 and would keep a certificate "
         "until it has expired.",
     ),
-    Reason.RELOAD_FAILED: Told(
+    Reason.RELOAD_FAILED: ReasonDoc(
         _DEGRADES,
         "Servers keep the former content of a changed Secret, because their sidecar may not signal them; the message "
         "names them.",
     ),
-    Reason.ROLLOUT_PAUSED: Told(
+    Reason.ROLLOUT_PAUSED: ReasonDoc(
         (_STOPPED, _NOT_READY), "Servers have not been replaced yet, and `spec.rollout.paused` is true."
     ),
-    Reason.WAITING: Told((_NOT_READY,), "An object is being replaced or deleted; the message says which."),
-    Reason.ANSWERING: Told((Bearing("Serving", "True"),), "All ready servers answer."),
-    Reason.NOT_ANSWERING: Told(
+    Reason.WAITING: ReasonDoc((_NOT_READY,), "An object is being replaced or deleted; the message says which."),
+    Reason.ANSWERING: ReasonDoc((Bearing("Serving", "True"),), "All ready servers answer."),
+    Reason.NOT_ANSWERING: ReasonDoc(
         (Bearing("Serving", "False"),), "Ready servers do not answer; the message says which, and why."
     ),
-    Reason.CONNECTIONS_EXHAUSTED: Told(
+    Reason.CONNECTIONS_EXHAUSTED: ReasonDoc(
         (Bearing("Serving", "False"),),
         "Servers have reached `spec.maxConnections` and turn connections away; the message names them.",
     ),
-    Reason.CERTIFICATE_EXPIRED: Told(
+    Reason.CERTIFICATE_EXPIRED: ReasonDoc(
         (Bearing("Serving", "False"),),
         "Servers present an expired certificate; the message says which, and since when.",
     ),
-    Reason.CERTIFICATE_STALE: Told(
+    Reason.CERTIFICATE_STALE: ReasonDoc(
         (Bearing("Serving", "False"),),
         "Servers still present an older certificate ten minutes after another presented a newer one; the message "
         "names them.",
     ),
-    Reason.NOT_ASKED: Told(
+    Reason.NOT_ASKED: ReasonDoc(
         (Bearing("Serving", "Unknown"),),
         "Servers are not asked, none is ready, or some have not answered yet; the message says which.",
     ),
-    Reason.UNREACHABLE: Told(
+    Reason.UNREACHABLE: ReasonDoc(
         (Bearing("Serving", "Unknown"),), "The operator cannot connect to any server; the message says why."
     ),
-    Reason.CREDENTIALS_MISSING: Told(
+    Reason.CREDENTIALS_MISSING: ReasonDoc(
         (Bearing("Serving", "Unknown"),),
         "Servers require credentials that the operator lacks; the message names them.",
     ),
-    Reason.LOAD_BALANCED_SERVERS: Told(
+    Reason.LOAD_BALANCED_SERVERS: ReasonDoc(
         _DISCOURAGED, "`spec.service.type: ClusterIP` with more than one server: a client finds a key only by chance."
     ),
-    Reason.PASSWORDS_IN_THE_CLEAR: Told(
+    Reason.PASSWORDS_IN_THE_CLEAR: ReasonDoc(
         _DISCOURAGED, "`spec.auth` without `spec.tls`: passwords are sent unencrypted."
     ),
 }

@@ -13,7 +13,7 @@ from typing import Any
 
 from memcached_operator.memcached.desired.codec import OwnedRecord
 from memcached_operator.memcached.desired.server_list import publication_name
-from memcached_operator.memcached.events import Say
+from memcached_operator.memcached.events import RecordEvent
 from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION, RESTORED_ANNOTATION
 from memcached_operator.memcached.observed.caches import (
     BUDGETS,
@@ -42,10 +42,10 @@ from operator_runtime import (
 logger = logging.getLogger(__name__)
 
 
-class Restoring:
+class Adoption:
     """Hands over objects, and says how; see `hand_over` and `remedy`."""
 
-    def __init__(self, client: Client, caches: Caches, remembered: Memory, tell: Say) -> None:
+    def __init__(self, client: Client, caches: Caches, remembered: Memory, tell: RecordEvent) -> None:
         self._client = client
         self._caches = caches
         self._refused = remembered.slot(str)

@@ -19,7 +19,7 @@ from memcached_operator.api.names import FINALIZER, InvalidSpec
 from memcached_operator.api.status import Problem, Reason, Status, decode_status
 from memcached_operator.memcached.desired.codec import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
 from memcached_operator.memcached.desired.server_list import PUBLICATION, publication, publication_name
-from memcached_operator.memcached.events import Say
+from memcached_operator.memcached.events import RecordEvent
 from memcached_operator.memcached.observed.caches import CONFIG_MAPS, MEMCACHEDS, WORKLOADS, Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pod_termination import why_not_ended
@@ -161,7 +161,7 @@ class Deletion:
         caches: Caches,
         owners: Owners[MemcachedRecord],
         status_writer: StatusWriter,
-        say: Say,
+        record_event: RecordEvent,
         *,
         wanted: bool,
         clock: Callable[[], float],
@@ -174,7 +174,7 @@ class Deletion:
         self._caches = caches
         self._owners = owners
         self._status = status_writer
-        self._say = say
+        self._record_event = record_event
         self._clock = clock
         self._progress = owners.memory.slot(_Progress)
         self._finalizer = Finalizer(
@@ -229,7 +229,7 @@ class Deletion:
             why = progress.step.why
             logger.info("removed the finalizer: %s", why, extra={"fields": {"action": "release", "why": why}})
             note = f"Removed the finalizer {FINALIZER}: {why}"
-            self._say(memcached, "Normal", "Finalized", "Release", note)
+            self._record_event(memcached, "Normal", "Finalized", "Release", note)
         # Without our finalizer, what becomes of its objects is the garbage collector's, in the mode that the user
         # chose. Until others take theirs off, clients go on to read the status.
         self._progress.drop(key)
@@ -273,7 +273,7 @@ class Deletion:
             raise StaleCache(f"the {live.kind} changed: {error}", retry_s=CONFLICT_PAUSE_S) from error
         logger.info("deleted %s, as the Memcached is being deleted", live.kind, extra={"fields": {"action": "delete"}})
         note = f"Deleted {live.kind} {live.name}, as the Memcached is being deleted"
-        self._say(memcached, "Normal", "Deleted", "Delete", note)
+        self._record_event(memcached, "Normal", "Deleted", "Delete", note)
 
     async def _report(self, memcached: MemcachedRecord, problem: Problem | None = None) -> Result:
         """Say in the status what is waited for, and that it takes too long."""
@@ -327,7 +327,7 @@ class Deletion:
         if progress.waits_for != wait.why:
             if not progress.waits_for:
                 logger.info("being deleted: %s", wait.why, extra={"fields": {"action": "wait"}})
-                self._say(memcached, "Normal", "Terminating", "Delete", wait.why)
+                self._record_event(memcached, "Normal", "Terminating", "Delete", wait.why)
             progress.waits_for, progress.since_s = wait.why, now
         stalled = Problem(
             Reason.TERMINATION_STALLED, f"No progress for {STALLED_AFTER_S:.0f} s: {wait.why} {wait.remedy}"

@@ -9,16 +9,16 @@ from memcached_operator.memcached.observed.caches import MEMCACHEDS
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from operator_runtime import EventRecorder, reference
 
-Say: TypeAlias = Callable[[MemcachedRecord, Literal["Normal", "Warning"], str, str, str], None]
+RecordEvent: TypeAlias = Callable[[MemcachedRecord, Literal["Normal", "Warning"], str, str, str], None]
 """Records an event about a Memcached: its type, reason, action and note."""
 
 
-def recorded_by(recorder: EventRecorder) -> Say:
+def recorded_by(recorder: EventRecorder) -> RecordEvent:
 
-    def say(
+    def record_event(
         memcached: MemcachedRecord, type_: Literal["Normal", "Warning"], reason: str, action: str, note: str
     ) -> None:
         about = reference(MEMCACHEDS, memcached)
         recorder.emit(about, type=type_, reason=reason, action=action, note=note)
 
-    return say
+    return record_event

@@ -22,7 +22,7 @@ TEMPLATE_ANNOTATION: Final = "cache.example.com/template"
 """Of a pod template: the digest of all in it that only a new pod takes on."""
 MEMORY_ANNOTATION: Final = "cache.example.com/memory"
 """Of a pod template: `spec.memory`, which a running server can be told as well."""
-SPEECH_ANNOTATION: Final = "cache.example.com/speech"
+TRANSPORT_ANNOTATION: Final = "cache.example.com/transport"
 """Of a pod template: how the servers are spoken to, where that is not in plain text and without a password."""
 WARM_ANNOTATION: Final = "cache.example.com/warm-restart"
 """Of a pod template whose servers keep their items over a restart: the digest of all in it that a container which

@@ -13,10 +13,10 @@ from prometheus_client import Metric
 
 from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Problem, Reason, Status
-from memcached_operator.memcached.adoption import Restoring
+from memcached_operator.memcached.adoption import Adoption
 from memcached_operator.memcached.desired import workload as desired
 from memcached_operator.memcached.desired.budget import BUDGET, budget, in_the_way, others_budget
-from memcached_operator.memcached.desired.codec import OwnedRecord, Shape
+from memcached_operator.memcached.desired.codec import Codec, OwnedRecord
 from memcached_operator.memcached.desired.network_policy import NETWORK_POLICY, network_policy
 from memcached_operator.memcached.desired.object_types import Manifest
 from memcached_operator.memcached.desired.server_list import PUBLICATION, is_untouched, publication, publication_name
@@ -41,9 +41,9 @@ from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.plan import Plan
 from memcached_operator.memcached.rollout.live_memory import LiveMemory, SetLimit
 from memcached_operator.memcached.rollout.messages import in_words
-from memcached_operator.memcached.rollout.outcome import Outcome, told_failing
-from memcached_operator.memcached.rollout.workload_rollout import Keepers, Running
-from memcached_operator.memcached.server_stats.stats_cache import Answers
+from memcached_operator.memcached.rollout.outcome import Outcome, reported_failing
+from memcached_operator.memcached.rollout.workload_rollout import Keepers, WorkloadRollout
+from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.spec import Spec
 from operator_runtime import Change, Keeper, Kept, Kind, ObjectKey, Operator
 
@@ -91,15 +91,15 @@ class Objects:
         *,
         set_limit: SetLimit,
         wake: Callable[[ObjectKey], None],
-        answers: Answers | None,
+        stats_cache: StatsCache | None,
         clock: Callable[[], float],
     ) -> None:
         self._caches = caches
         self._config = config
-        self._say = say = recorded_by(operator.events)
+        self._record_event = record_event = recorded_by(operator.events)
         self._counts = RepairCounts()
 
-        def owned(kind: Kind[Any], shape: Shape[Any], **cache: Any) -> Keeper[MemcachedRecord, Any, Any]:
+        def owned(kind: Kind[Any], shape: Codec[Any], **cache: Any) -> Keeper[MemcachedRecord, Any, Any]:
             tell = partial(self._told, kind.resource.kind)
             return operator.owned(MEMCACHEDS, kind, rules=shape.rules, tell=tell, **cache)
 
@@ -109,18 +109,18 @@ class Objects:
         }
         remembered = operator.owners(MEMCACHEDS).memory
         self._unmet = remembered.slot(lambda: (0, frozenset[str]()))
-        self._restoring = Restoring(operator.client, caches, remembered, say)
+        self._adoption = Adoption(operator.client, caches, remembered, record_event)
         memory = LiveMemory(
             operator.client,
             remembered,
             set_limit,
-            say,
+            record_event,
             credentials=config.credentials,
-            answers=answers,
+            stats_cache=stats_cache,
             clock=clock,
         )
-        self._running = Running(
-            operator.client, caches, workloads, config.workload, memory, remembered, say, wake, answers
+        self._running = WorkloadRollout(
+            operator.client, caches, workloads, config.workload, memory, remembered, record_event, wake, stats_cache
         )
         self._beside: dict[str, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
             "Service": owned(SERVICES, SERVICE, optional=True),
@@ -152,7 +152,7 @@ class Objects:
         if spec.publish is None or last.serverList is not None:
             outcome.published = published
             await self._keep_list(memcached, spec, published or (), last, outcome)
-        if outcome.strange and (remedy := self._restoring.remedy(memcached)):
+        if outcome.strange and (remedy := self._adoption.remedy(memcached)):
             outcome.problems.append(Problem(Reason.NOT_CONTROLLED, remedy, blocking=False))
         if outcome.failed or outcome.failure is not None:
             # The status is of this generation from now on: what is yet to be done for it is no other client's change.
@@ -171,13 +171,13 @@ class Objects:
         """The kinds that are yet to be written for this generation; what a former leader could not is in the status."""
         known = self._unmet.find(memcached.key)
         if known is None:
-            return told_failing(last) if last.observedGeneration == memcached.generation else frozenset()
+            return reported_failing(last) if last.observedGeneration == memcached.generation else frozenset()
         generation, unmet = known
         return unmet if generation == memcached.generation else frozenset()
 
     async def hand_over(self, memcached: MemcachedRecord) -> None:
         """Hand over what was made for the Memcached in whose place this one was restored; see `restoring`."""
-        await self._restoring.hand_over(memcached)
+        await self._adoption.hand_over(memcached)
 
     def release(self, key: ObjectKey) -> None:
         """Nothing is done for the Memcached of that key any more: others wait for it no longer."""
@@ -253,4 +253,4 @@ class Objects:
         level = logging.DEBUG if change.routine else logging.INFO
         logger.log(level, "%s", text.line, extra={"fields": text.fields})
         if text.note and not change.routine:
-            self._say(memcached, "Normal", text.reason, text.action, text.note)
+            self._record_event(memcached, "Normal", text.reason, text.action, text.note)

@@ -22,9 +22,9 @@ from memcached_operator.memcached.observed.caches import MEMCACHEDS, Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.plan import plan as plan_servers
 from memcached_operator.memcached.rollout.live_memory import SetLimit
-from memcached_operator.memcached.rollout.mount_failures import Unmounted
+from memcached_operator.memcached.rollout.mount_failures import MountFailures
 from memcached_operator.memcached.rollout.observed_times import UNSEEN, Sighted, sighted
-from memcached_operator.memcached.server_stats.stats_cache import Answers
+from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.status.observation import observed, unplanned
 from memcached_operator.memcached.status.status_writer import StatusWriter
@@ -42,7 +42,7 @@ class MemcachedReconciler:
         *,
         set_limit: SetLimit,
         wake: Callable[[ObjectKey], None],
-        answers: Answers | None = None,
+        stats_cache: StatsCache | None = None,
         clock: Callable[[], float] = time.monotonic,
         utc_now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -51,20 +51,22 @@ class MemcachedReconciler:
         self._clock = clock
         self._owners = operator.owners(MEMCACHEDS)
         self._seen = self._owners.memory.slot(lambda: UNSEEN)
-        self._unmounted = Unmounted(operator.client, self._owners.memory, clock=clock)
-        say = recorded_by(operator.events)
+        self._unmounted = MountFailures(operator.client, self._owners.memory, clock=clock)
+        record_event = recorded_by(operator.events)
         self._status = StatusWriter(
             operator.client,
             self._owners,
-            say,
+            record_event,
             status_delay_s=config.status_delay_s,
             clock=clock,
             utc_now=utc_now,
-            answers=answers,
+            stats_cache=stats_cache,
         )
-        self._objects = Objects(operator, caches, config, set_limit=set_limit, wake=wake, answers=answers, clock=clock)
+        self._objects = Objects(
+            operator, caches, config, set_limit=set_limit, wake=wake, stats_cache=stats_cache, clock=clock
+        )
         self._deletion = Deletion(
-            operator.client, caches, self._owners, self._status, say, wanted=config.finalizer, clock=clock
+            operator.client, caches, self._owners, self._status, record_event, wanted=config.finalizer, clock=clock
         )
 
     async def reconcile(self, key: ObjectKey) -> Result:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Literal
 
 import msgspec
 
-from memcached_operator.memcached.desired.codec import OwnedRecord, Shape
+from memcached_operator.memcached.desired.codec import Codec, OwnedRecord
 from memcached_operator.memcached.desired.object_types import Manifest, metadata
 from memcached_operator.memcached.labels import Owner, labels, selector_labels
 from memcached_operator.memcached.spec import DisruptionBudget, Spec
@@ -68,7 +68,7 @@ class _Object(msgspec.Struct):
 
 _decode_selector = msgspec.json.Decoder(_Selector | None).decode
 _decode_object = msgspec.json.Decoder(_Object).decode
-BUDGET: Final = Shape(BudgetManifest)
+BUDGET: Final = Codec(BudgetManifest)
 
 
 def budget_record(raw: msgspec.Raw | bytes) -> BudgetRecord:

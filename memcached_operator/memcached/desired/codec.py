@@ -133,7 +133,7 @@ def is_ours(live: OwnedRecord, uid: str) -> bool:
     return bool(live.form) and (live.owner_uid if live.owner else live.made_for_uid) == uid
 
 
-class Shape(Generic[M]):
+class Codec(Generic[M]):
     """How the objects of one kind are compared, from records and to differences."""
 
     def __init__(

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from memcached_operator.memcached.desired.applied_options import as_kept
-from memcached_operator.memcached.desired.codec import Shape
+from memcached_operator.memcached.desired.codec import Codec
 from memcached_operator.memcached.desired.object_types import Manifest, metadata
 from memcached_operator.memcached.labels import PORT, Owner, selector_labels
 from memcached_operator.memcached.spec import Spec
@@ -37,7 +37,7 @@ def _ours(live: PolicyManifest) -> PolicyManifest:
     return msgspec.structs.replace(live, spec=msgspec.structs.replace(live.spec, ingress=live.spec.ingress or ()))
 
 
-NETWORK_POLICY: Final = Shape(PolicyManifest, _ours)
+NETWORK_POLICY: Final = Codec(PolicyManifest, _ours)
 
 
 def network_policy(owner: Owner, spec: Spec, operator_namespace: str) -> PolicyManifest | None:

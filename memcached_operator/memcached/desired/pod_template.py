@@ -18,7 +18,7 @@ from memcached_operator.memcached.desired.overlay import of_options, parts
 from memcached_operator.memcached.desired.resources import resources_of
 from memcached_operator.memcached.desired.secrets import (
     options,
-    speech,
+    transport,
     with_agreeing_sidecar,
     with_secrets,
 )
@@ -234,8 +234,8 @@ def _of(settings: _Settings) -> _Common:
     says = {labels.TEMPLATE_ANNOTATION: rolls, labels.MEMORY_ANNOTATION: memory}
     if fixed:
         says |= {labels.WARM_ANNOTATION: fixed, labels.IMAGE_ANNOTATION: settings.image}
-    if spoken := str(speech(settings.tls, settings.auth)):
-        says[labels.SPEECH_ANNOTATION] = spoken
+    if spoken := str(transport(settings.tls, settings.auth)):
+        says[labels.TRANSPORT_ANNOTATION] = spoken
     made = _pod_spec(settings)
     whole = keyed(as_json(PodTemplate(ObjectMeta(annotations=says), made)))
     return _Common(made, rolls, fixed, says, tuple(of_options(whole, _plain(), _TEMPLATE)))

@@ -44,7 +44,7 @@ _AS_SERVER: Final = ("imagePullPolicy", "securityContext")
 COMMENT: Final = re.compile(r"^\s*#.*\n|^\n|\s# .*$", re.MULTILINE)
 
 
-class Speech(msgspec.Struct, frozen=True):
+class Transport(msgspec.Struct, frozen=True):
     """How a server is to be spoken to.
 
     Attributes:
@@ -61,22 +61,22 @@ class Speech(msgspec.Struct, frozen=True):
         return ",".join(field for field in self.__struct_fields__ if getattr(self, field))
 
 
-PLAIN: Final = Speech()
+PLAIN: Final = Transport()
 NO_CREDENTIALS: Final = "--server-credentials is off"
 """Why the operator lacks what such a server asks for, where nobody wants it to have that."""
 
 
-def speech(tls: Tls | None, auth: Auth | None) -> Speech:
+def transport(tls: Tls | None, auth: Auth | None) -> Transport:
     """How servers of that specification are spoken to."""
     required = tls is not None and tls.clientAuth == "Require"
-    return Speech(tls=tls is not None, client_certificate=required, passwords=auth is not None)
+    return Transport(tls=tls is not None, client_certificate=required, passwords=auth is not None)
 
 
 @lru_cache(maxsize=8)
-def speech_of(annotation: str) -> Speech:
+def transport_of(annotation: str) -> Transport:
     """How a server is spoken to whose pod has that annotation."""
     words = annotation.split(",")
-    return Speech(**{field: field in words for field in Speech.__struct_fields__})
+    return Transport(**{field: field in words for field in Transport.__struct_fields__})
 
 
 def options(tls: Tls | None, auth: Auth | None) -> tuple[str, ...]:

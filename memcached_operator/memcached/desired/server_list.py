@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from memcached_operator.memcached.desired.applied_options import mark, taken
-from memcached_operator.memcached.desired.codec import Shape
+from memcached_operator.memcached.desired.codec import Codec
 from memcached_operator.memcached.desired.object_types import Manifest, metadata
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, Owner
 from memcached_operator.memcached.spec import Spec
@@ -35,7 +35,7 @@ def _in_the_way(wanted: PublicationManifest, live: PublicationManifest) -> Seque
     return () if right or not live.immutable else [Difference((_IMMUTABLE,), None, True)]
 
 
-PUBLICATION: Final = Shape(PublicationManifest, excess=_in_the_way, fixed=(_IMMUTABLE,), replace="Background")
+PUBLICATION: Final = Codec(PublicationManifest, excess=_in_the_way, fixed=(_IMMUTABLE,), replace="Background")
 
 
 def publication_name(name: str) -> str:

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 import msgspec
 
 from memcached_operator.memcached.desired.applied_options import taken
-from memcached_operator.memcached.desired.codec import Shape
+from memcached_operator.memcached.desired.codec import Codec
 from memcached_operator.memcached.desired.object_types import Manifest, metadata
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, PORT, PORT_NAME, Owner, selector_labels
 from memcached_operator.memcached.spec import Spec
@@ -56,7 +56,7 @@ def _ours(live: ServiceManifest) -> ServiceManifest:
 
 
 # Neither can a Service get an address that has none, nor lose it.
-SERVICE: Final = Shape(ServiceManifest, _ours, fixed=("spec.clusterIP",), replace="Background")
+SERVICE: Final = Codec(ServiceManifest, _ours, fixed=("spec.clusterIP",), replace="Background")
 
 
 def service(owner: Owner, spec: Spec, *, named: bool) -> ServiceManifest | None:

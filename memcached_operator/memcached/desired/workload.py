@@ -10,7 +10,7 @@ import msgspec
 
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.desired.applied_options import taken
-from memcached_operator.memcached.desired.codec import Shape
+from memcached_operator.memcached.desired.codec import Codec
 from memcached_operator.memcached.desired.object_types import metadata
 from memcached_operator.memcached.desired.pod_template import DEFAULTS, USER_ID, template
 from memcached_operator.memcached.desired.workload_types import (
@@ -117,12 +117,12 @@ def _without_pods(manifest: WorkloadManifest) -> WorkloadManifest:
     return msgspec.structs.replace(manifest, spec=msgspec.structs.replace(manifest.spec, template=None), passed=())
 
 
-DEPLOYMENT: Final = Shape(WorkloadManifest, excess=_excess, fixed=("spec.selector",))
-STATEFUL_SET: Final = Shape(
+DEPLOYMENT: Final = Codec(WorkloadManifest, excess=_excess, fixed=("spec.selector",))
+STATEFUL_SET: Final = Codec(
     WorkloadManifest,
     excess=_excess,
     # Made otherwise by another release: its pods stay, and are taken over by the new one.
     fixed=("spec.selector", "spec.serviceName", "spec.podManagementPolicy"),
     replace="Orphan",
 )
-SHAPE: Final = DEPLOYMENT  # by which either is held and compared
+CODEC: Final = DEPLOYMENT  # by which either is held and compared

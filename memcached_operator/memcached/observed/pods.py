@@ -9,7 +9,7 @@ import msgspec
 
 from memcached_operator.api.names import RELOADER, Workload
 from memcached_operator.memcached.desired.object_types import Identity, OwnerRef, controller_of
-from memcached_operator.memcached.desired.secrets import PLAIN, Speech, speech_of
+from memcached_operator.memcached.desired.secrets import PLAIN, Transport, transport_of
 from memcached_operator.memcached.labels import (
     CONTAINER,
     IMAGE_ANNOTATION,
@@ -17,8 +17,8 @@ from memcached_operator.memcached.labels import (
     MEMORY_ANNOTATION,
     RESTARTED_ANNOTATION,
     REVISION_LABEL,
-    SPEECH_ANNOTATION,
     TEMPLATE_ANNOTATION,
+    TRANSPORT_ANNOTATION,
     WARM_ANNOTATION,
 )
 from memcached_operator.memcached.observed.pod_status import PodStatus, is_down, outdated_of, problem_of, wait_of
@@ -89,7 +89,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     rolls: str = ""
     memory: str = ""
     restarted: str = ""
-    speech: Speech = PLAIN
+    transport: Transport = PLAIN
     warm: str = ""
     image: str = ""
     rewritten: bool = False
@@ -130,7 +130,7 @@ class _PodAnnotations(
         "rolls": TEMPLATE_ANNOTATION,
         "memory": MEMORY_ANNOTATION,
         "restarted": RESTARTED_ANNOTATION,
-        "speech": SPEECH_ANNOTATION,
+        "transport": TRANSPORT_ANNOTATION,
         "warm": WARM_ANNOTATION,
         "image": IMAGE_ANNOTATION,
         "in_place": IN_PLACE_ANNOTATION,
@@ -139,7 +139,7 @@ class _PodAnnotations(
     rolls: str = ""
     memory: str = ""
     restarted: str = ""
-    speech: str = ""
+    transport: str = ""
     warm: str = ""
     image: str = ""
     in_place: str = ""
@@ -211,7 +211,7 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         rolls=shared(meta.annotations.rolls),
         memory=shared(meta.annotations.memory),
         restarted=shared(meta.annotations.restarted),
-        speech=speech_of(meta.annotations.speech),
+        transport=transport_of(meta.annotations.transport),
         warm=shared(meta.annotations.warm),
         image=shared(meta.annotations.image),
         rewritten=_is_rewritten(pod.spec, meta.annotations.image),

@@ -29,8 +29,8 @@ from memcached_operator.memcached.labels import (
     MEMORY_ANNOTATION,
     RESTART_ANNOTATION,
     RESTARTED_ANNOTATION,
-    SPEECH_ANNOTATION,
     TEMPLATE_ANNOTATION,
+    TRANSPORT_ANNOTATION,
     WARM_ANNOTATION,
 )
 from operator_runtime import shared
@@ -103,7 +103,7 @@ _decode_spec = msgspec.json.Decoder(WorkloadSpec).decode
 _REVISION_ANNOTATION = "deployment.kubernetes.io/revision"
 _FIRST_REVISION = "1"
 _OURS = (
-    *(TEMPLATE_ANNOTATION, MEMORY_ANNOTATION, SPEECH_ANNOTATION, WARM_ANNOTATION),
+    *(TEMPLATE_ANNOTATION, MEMORY_ANNOTATION, TRANSPORT_ANNOTATION, WARM_ANNOTATION),
     *(IMAGE_ANNOTATION, RESTART_ANNOTATION),
 )
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memcached_operator.memcached.desired.pod_template import USER_ID, noted, template
-from memcached_operator.memcached.desired.secrets import speech
+from memcached_operator.memcached.desired.secrets import transport
 from memcached_operator.memcached.desired.warm_restart import are_alike
 from memcached_operator.memcached.desired.workload_types import PodTemplate
 from memcached_operator.memcached.rollout.cost_messages import (
@@ -95,7 +95,7 @@ class Basis(NamedTuple):
         return template("", spec.image or self.image, self.user_id, spec).template
 
     def why_not_live(self, spec: Spec) -> str:
-        return why_not_live(speech(spec.tls, spec.auth), self.means)
+        return why_not_live(transport(spec.tls, spec.auth), self.means)
 
 
 def changes(old: Spec, new: Spec, basis: Basis) -> tuple[Change, ...]:

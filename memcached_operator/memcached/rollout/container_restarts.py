@@ -11,7 +11,7 @@ from typing import Final
 
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
-from memcached_operator.memcached.events import Say
+from memcached_operator.memcached.events import RecordEvent
 from memcached_operator.memcached.observed.caches import PODS
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
@@ -21,7 +21,7 @@ from memcached_operator.memcached.rollout import in_place
 from memcached_operator.memcached.rollout.decision import Rollout
 from memcached_operator.memcached.rollout.live_memory import NO_RIGHT
 from memcached_operator.memcached.rollout.outcome import Outcome
-from memcached_operator.memcached.server_stats.stats_cache import Answers
+from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from operator_runtime import Client, Conflict, Forbidden, Invalid, Memory, NotFound, ServerError
 
 logger = logging.getLogger(__name__)
@@ -44,18 +44,20 @@ class _Known(dict[str, int]):
 class ContainerRestarts:
     """Changes servers of one Memcached at a time in their pods; see `go_on`."""
 
-    def __init__(self, client: Client, remembered: Memory, say: Say, answers: Answers | None) -> None:
+    def __init__(
+        self, client: Client, remembered: Memory, record_event: RecordEvent, stats_cache: StatsCache | None
+    ) -> None:
         """
         Args:
             client: patches pods.
             remembered: what is known of each Memcached; a successor does not know how many items servers had.
-            say: records an event.
-            answers: what servers say that are asked; None where none is.
+            record_event: records an event.
+            stats_cache: what servers say that are asked; None where none is.
         """
         self._client = client
         self._known = remembered.slot(_Known)
-        self._say = say
-        self._answers = answers
+        self._record_event = record_event
+        self._stats_cache = stats_cache
 
     async def go_on(
         self,
@@ -121,7 +123,7 @@ class ContainerRestarts:
             fields = {"action": "restart", "server": pod.name, "left": found.stale - 1}
             logger.info("restarting the container of %s in place%s", pod.name, left, extra={"fields": fields})
             note = f"Restarting the container of the server {pod.name} in place with the current template{left}"
-            self._say(memcached, "Normal", "Restarting", "Restart", note)
+            self._record_event(memcached, "Normal", "Restarting", "Restart", note)
             outcome.look_again(in_place.LATE_AFTER_S)
         return True
 
@@ -157,11 +159,11 @@ class ContainerRestarts:
             lost = bool(had) and has == 0
             why = f"; the log of its container says why: kubectl logs {pod.name}" if lost else ""
             note = f"The server {pod.name} is back in its pod{counted}{why}"
-            self._say(memcached, "Warning" if lost else "Normal", "Restarted", "Restart", note)
+            self._record_event(memcached, "Warning" if lost else "Normal", "Restarted", "Restart", note)
 
     def _items(self, pod: PodRecord) -> int | None:
         """How many items a server said that it has since its container was started, None where it did not."""
-        server = self._answers.of(pod) if self._answers is not None else None
+        server = self._stats_cache.of(pod) if self._stats_cache is not None else None
         answer = server.answer if server is not None else None
         items = answer.number("curr_items") if answer is not None else None
         return int(items) if items is not None and items == items else None  # NaN is not itself

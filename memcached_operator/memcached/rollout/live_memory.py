@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-from memcached_operator.memcached.events import Say
+from memcached_operator.memcached.events import RecordEvent
 from memcached_operator.memcached.observed.caches import RESIZABLE_PODS
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pod_resize import (
@@ -24,9 +24,9 @@ from memcached_operator.memcached.observed.pod_resize import (
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.rollout.live_requirements import NO_RESIZE, Means, why_not_live
-from memcached_operator.memcached.server_stats.endpoints import Ways
-from memcached_operator.memcached.server_stats.server_connection import Failure, Trouble
-from memcached_operator.memcached.server_stats.stats_cache import Answers
+from memcached_operator.memcached.server_stats.endpoints import EndpointResolver
+from memcached_operator.memcached.server_stats.server_connection import ErrorKind, Failure
+from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.server_stats.text_protocol import memlimit
 from operator_runtime import (
     Client,
@@ -59,13 +59,13 @@ SetLimit: TypeAlias = Callable[[PodRecord, int], Awaitable[Failure | None]]
 """Sets how many MiB the memcached of a pod may use for items. The result is the failure, None for none."""
 
 
-def limit_setter(ways: Ways) -> SetLimit:
+def limit_setter(endpoints: EndpointResolver) -> SetLimit:
     """`SetLimit` by memcached's command `cache_memlimit`."""
 
     async def set_limit(pod: PodRecord, mib: int) -> Failure | None:
-        approach = await ways.to(pod)
-        failure = await memlimit(approach.way, mib, LIMIT_TIMEOUT_S)
-        return approach.explained(failure) if failure is not None else None
+        resolved = await endpoints.to(pod)
+        failure = await memlimit(resolved.endpoint, mib, LIMIT_TIMEOUT_S)
+        return resolved.explained(failure) if failure is not None else None
 
     return set_limit
 
@@ -134,10 +134,10 @@ class LiveMemory:
         client: Client,
         remembered: Remembered,
         set_limit: SetLimit,
-        say: Say,
+        record_event: RecordEvent,
         *,
         credentials: bool,
-        answers: Answers | None,
+        stats_cache: StatsCache | None,
         clock: Callable[[], float],
     ) -> None:
         """
@@ -145,17 +145,17 @@ class LiveMemory:
             client: reads and resizes pods.
             remembered: what is known of each Memcached; a successor asks once more.
             set_limit: has a memcached use other memory.
-            say: records an event.
+            record_event: records an event.
             credentials: the operator may read the Secrets that servers ask for.
-            answers: what servers say that are asked; None where none is.
+            stats_cache: what servers say that are asked; None where none is.
             clock: monotonic seconds.
         """
         self._client = client
         self._servers = remembered.slot(_Servers)
         self._set_limit = set_limit
-        self._say = say
+        self._record_event = record_event
         self._credentials = credentials
-        self._answers = answers
+        self._stats_cache = stats_cache
         self._clock = clock
         self._resizes: bool | None = None
 
@@ -168,8 +168,8 @@ class LiveMemory:
         return next(filter(None, (self._why_not(each, means) for each in pods)), "")
 
     def _why_not(self, pod: PodRecord, means: Means) -> str:
-        unreachable = self._answers.out_of_reach(pod) if self._answers is not None else ""
-        return why_not_live(pod.speech, means, unreachable)
+        unreachable = self._stats_cache.out_of_reach(pod) if self._stats_cache is not None else ""
+        return why_not_live(pod.transport, means, unreachable)
 
     async def _means(self) -> Means:
         """What it takes; a cluster that cannot resize is asked again, as it may have been upgraded."""
@@ -228,7 +228,7 @@ class LiveMemory:
             if why := servers[each.uid].why:
                 note = f"{each.name} is replaced to get its memory of {memory.mib} MiB: {why}"
                 logger.warning("%s", note)
-                self._say(memcached, "Warning", "NotResized", "Resize", note)
+                self._record_event(memcached, "Warning", "NotResized", "Resize", note)
         failed = [each for each in failures if each is not None]
         if failure := next((each for each in failed if not isinstance(each, ServerError)), None):
             raise failure
@@ -257,7 +257,7 @@ class LiveMemory:
                 if step is Step.SET_LIMIT:
                     if failure := await self._set_limit(pod, memory.mib):
                         server.waits = failure.why
-                        server.busy = failure.trouble in (Trouble.SATURATED, Trouble.SILENT)
+                        server.busy = failure.trouble in (ErrorKind.SATURATED, ErrorKind.SILENT)
                         break
                     server.limit_set = True
                 elif step is Step.RESIZE:
@@ -308,7 +308,7 @@ class LiveMemory:
                 "changed the memory of %s to %d MiB without a restart", names, memory.mib, extra={"fields": fields}
             )
             note = f"Changed the memory of {names} to {memory.mib} MiB without a restart"
-            self._say(memcached, "Normal", "Resized", "Resize", note)
+            self._record_event(memcached, "Normal", "Resized", "Resize", note)
 
 
 def _is_known(server: _Server | None, wanted: str, pod: PodRecord) -> bool:

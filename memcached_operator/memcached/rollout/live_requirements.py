@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from memcached_operator.memcached.desired.secrets import NO_CREDENTIALS, Speech
+from memcached_operator.memcached.desired.secrets import NO_CREDENTIALS, Transport
 
 NO_RESIZE: Final = "this cluster cannot resize pods in place (Kubernetes 1.33 and newer can)"
 
@@ -24,17 +24,17 @@ class Means(NamedTuple):
     resizes: bool | None = None
 
 
-def why_not_live(speech: Speech, means: Means, unreachable: str = "") -> str:
+def why_not_live(transport: Transport, means: Means, unreachable: str = "") -> str:
     """Why servers cannot be given other memory while they run, in words after "as"; "" where nothing is known.
 
     Args:
-        speech: how the servers are to be spoken to.
+        transport: how the servers are to be spoken to.
         unreachable: why no server could be connected to, "" where some could, or none was asked.
     """
     if means.resizes is False:
         return NO_RESIZE
-    if means.credentials is False and speech.client_certificate:
+    if means.credentials is False and transport.client_certificate:
         return f"the servers require a client certificate, and {NO_CREDENTIALS}"
-    if means.credentials is False and speech.passwords:
+    if means.credentials is False and transport.passwords:
         return f"the servers require a password, and {NO_CREDENTIALS}"
     return f"the operator cannot connect to the servers ({unreachable})" if unreachable else ""

@@ -9,7 +9,7 @@ from memcached_operator.memcached.desired.pod_template import noted
 from memcached_operator.memcached.desired.server_list import PUBLICATION, listed
 from memcached_operator.memcached.desired.template_differences import differing
 from memcached_operator.memcached.desired.warm_restart import are_alike
-from memcached_operator.memcached.desired.workload import NOTED, REPLICAS, SHAPE
+from memcached_operator.memcached.desired.workload import CODEC, NOTED, REPLICAS
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
@@ -63,7 +63,7 @@ def announced(
         asked: by the specification, and not by the operator's own defaults.
         after: whose servers come first, None for none.
     """
-    held = SHAPE.held(live)
+    held = CODEC.held(live)
     found = differing(wanted, held)
     servers, paths = min(live.replicas, spec.size), [each.path for each in found]
     until = f"after the servers of {after}" if after is not None else ""

@@ -40,7 +40,7 @@ _REMEDY: Final = (
 _ANY_POD: Final = plain("v1", "Pod", "pods")
 
 
-class Absence(NamedTuple):
+class PodAbsence(NamedTuple):
     """What is known of missing servers.
 
     Attributes:
@@ -54,7 +54,7 @@ class Absence(NamedTuple):
     next_s: float | None = None
 
 
-_NONE: Final = Absence()
+_NONE: Final = PodAbsence()
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ def _nothing() -> _Seen:
     return _Seen(0.0, ("", 0))
 
 
-class Missing:
+class MissingPods:
     """Looks why servers of one Memcached at a time are missing; see `look`."""
 
     def __init__(self, client: Client, remembered: Memory) -> None:
@@ -102,7 +102,7 @@ class Missing:
         pods: Sequence[PodRecord],
         ending: Sequence[PodRecord],
         now: datetime,
-    ) -> Absence:
+    ) -> PodAbsence:
         """Why servers are missing, as far as that is known by now.
 
         Args:
@@ -120,7 +120,7 @@ class Missing:
         self._seen.set(key, seen)
         if seen.of != of:
             seen.of, seen.asked_s, seen.cause = of, now_s + LOOK_AFTER_S - LOOK_AGAIN_S, None
-        absence = Absence(now_s - seen.since_s)
+        absence = PodAbsence(now_s - seen.since_s)
         if not workload.settled:
             return absence
         there = {pod.ordinal for pod in pods if pod.workload == workload.kind}

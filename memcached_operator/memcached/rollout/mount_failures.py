@@ -35,7 +35,7 @@ class _Asked(NamedTuple):
     why: str = ""
 
 
-class Unmounted:
+class MountFailures:
     """Looks why servers of one Memcached at a time do not start; see `explained`."""
 
     def __init__(self, client: Client, remembered: Memory, *, clock: Callable[[], float]) -> None:

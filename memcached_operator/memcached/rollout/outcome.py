@@ -18,7 +18,7 @@ R = TypeVar("R", bound=OwnedRecord)
 _FAILED: Final = "The API server failed to write the "
 
 
-def told_failing(last: Status) -> frozenset[str]:
+def reported_failing(last: Status) -> frozenset[str]:
     """The kinds of which a status says that the API server failed to write them."""
     ready = last.condition("Ready")
     return frozenset(re.findall(rf"{_FAILED}(\w+): ", ready.message)) if ready is not None else frozenset()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from operator_runtime import ObjectKey
 
 
-class Turns:
+class RolloutLock:
     """Who may begin a rollout that no user asked for, as of another default image.
 
     A default that does not start stops so at one server of one Memcached, and no more than one cache is cold at a time.

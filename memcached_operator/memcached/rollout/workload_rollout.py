@@ -13,9 +13,9 @@ from memcached_operator.api.names import InvalidSpec, Workload
 from memcached_operator.api.status import Problem, Reason, Status, decode_status
 from memcached_operator.memcached.desired.applied_options import mark
 from memcached_operator.memcached.desired.pod_template import noted
-from memcached_operator.memcached.desired.workload import SHAPE
+from memcached_operator.memcached.desired.workload import CODEC
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
-from memcached_operator.memcached.events import Say
+from memcached_operator.memcached.events import RecordEvent
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
 from memcached_operator.memcached.observed.caches import PODS, Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
@@ -29,10 +29,10 @@ from memcached_operator.memcached.rollout.container_restarts import ContainerRes
 from memcached_operator.memcached.rollout.decision import rollout
 from memcached_operator.memcached.rollout.live_memory import NOTHING, LiveMemory, Resizing
 from memcached_operator.memcached.rollout.messages import announced
-from memcached_operator.memcached.rollout.missing_pods import Missing
+from memcached_operator.memcached.rollout.missing_pods import MissingPods
 from memcached_operator.memcached.rollout.outcome import Outcome
-from memcached_operator.memcached.rollout.rollout_lock import Turns
-from memcached_operator.memcached.server_stats.stats_cache import Answers
+from memcached_operator.memcached.rollout.rollout_lock import RolloutLock
+from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.spec import Spec, read_spec
 from operator_runtime import Client, Forbidden, Keeper, Memory, ObjectKey, ServerError, TooManyRequests
 
@@ -63,7 +63,7 @@ class _Change(NamedTuple):
     memory: bool = False
 
 
-class Running:
+class WorkloadRollout:
     """Keeps the workloads of one Memcached at a time, and the servers that they run; see `keep`."""
 
     def __init__(
@@ -74,9 +74,9 @@ class Running:
         wanted: Wanted,
         memory: LiveMemory,
         remembered: Memory,
-        say: Say,
+        record_event: RecordEvent,
         wake: Callable[[ObjectKey], None],
-        answers: Answers | None = None,
+        stats_cache: StatsCache | None = None,
     ) -> None:
         """
         Args:
@@ -87,21 +87,21 @@ class Running:
             memory: gives servers other memory while they run.
             remembered: what is known of each Memcached; a successor says once more what a change costs, and gives
                 missing servers their time anew.
-            say: records an event.
+            record_event: records an event.
             wake: has another Memcached looked at.
-            answers: what servers say and show that are asked; None where none is.
+            stats_cache: what servers say and show that are asked; None where none is.
         """
-        self._answers = answers
+        self._stats_cache = stats_cache
         self._client = client
         self._caches = caches
         self._keepers = keepers
         self._wanted = wanted
         self._memory = memory
         self._announced = remembered.slot(_nothing)
-        self._missing = Missing(client, remembered)
-        self._restarts = ContainerRestarts(client, remembered, say, answers)
-        self._say = say
-        self._turns = Turns(self._underway, wake)
+        self._missing = MissingPods(client, remembered)
+        self._restarts = ContainerRestarts(client, remembered, record_event, stats_cache)
+        self._record_event = record_event
+        self._rollout_lock = RolloutLock(self._underway, wake)
 
     async def keep(
         self,
@@ -164,15 +164,15 @@ class Running:
 
     def release(self, key: ObjectKey) -> None:
         """Nothing is done for the Memcached of that key any more: others wait for it no longer."""
-        self._turns.leave(key)
+        self._rollout_lock.leave(key)
 
     def _may_begin(self, key: ObjectKey, spec: Spec) -> bool:
         """Whether servers may be replaced now for a change that is the operator's own, as of its default image."""
         if spec.rollout.paused:
-            self._turns.leave(key)
+            self._rollout_lock.leave(key)
             return False
-        held = self._turns.holder == key
-        if not self._turns.take(key):
+        held = self._rollout_lock.holder == key
+        if not self._rollout_lock.take(key):
             return False
         if not held:
             logger.info(
@@ -198,7 +198,7 @@ class Running:
             self._announced.drop(key)
         elif self._announced.find(key) != is_:
             self._announced.set(key, is_)
-            after = self._turns.holder if queued else None
+            after = self._rollout_lock.holder if queued else None
             servers = _servers_of(live, spec, pods)
             why_not = "" if change.rolls else await self._memory.why_not([each for each in servers if each.ready])
             words = announced(
@@ -206,7 +206,7 @@ class Running:
             )
             if words.note:
                 logger.info("%s", words.line, extra={"fields": words.fields})
-                self._say(memcached, "Normal", words.reason, words.action, words.note)
+                self._record_event(memcached, "Normal", words.reason, words.action, words.note)
 
     async def _resize(
         self,
@@ -235,7 +235,7 @@ class Running:
         workload = outcome.workload
         absence = await self._missing.look(memcached, spec, workload, pods, ending, now)
         underway = _is_updating(last)
-        late = dict.fromkeys(self._answers.late(pods) if self._answers is not None else (), _RENEWED)
+        late = dict.fromkeys(self._stats_cache.late(pods) if self._stats_cache is not None else (), _RENEWED)
         late |= {pod.uid: _DISTRUSTING for pod in pods if pod.outdated.startswith(AUTHORITY_REMOVED)}
         found = rollout(
             spec,
@@ -264,9 +264,9 @@ class Running:
         ready = sum(each.ready for each in pods if workload is not None and each.workload == workload.kind)
         rolled_out = workload is not None and workload.settled and workload.rolled_out
         done = rolled_out and not found.stale and ready >= spec.size
-        needs_turn = outcome.queued or (self._turns.holder == memcached.key and not done)
+        needs_turn = outcome.queued or (self._rollout_lock.holder == memcached.key and not done)
         if blocked or spec.rollout.paused or not needs_turn:
-            self._turns.leave(memcached.key)
+            self._rollout_lock.leave(memcached.key)
         if workload is None or wanted is None or blocked or _has_strange_template(workload, wanted):
             return
         unchanged = await self._restarts.go_on(memcached, found, workload, wanted, now, outcome)
@@ -294,7 +294,7 @@ class Running:
         fields = {"action": "evict", "server": pod.name, "left": stale - 1}
         logger.info("replacing the server %s%s", pod.name, left, extra={"fields": fields})
         note = f"Replacing the server {pod.name} by one {what}{left}"
-        self._say(memcached, "Normal", "Replacing", "Evict", note)
+        self._record_event(memcached, "Normal", "Replacing", "Evict", note)
 
     def _underway(self) -> ObjectKey | None:
         """A Memcached whose servers are being replaced, for the operator's own sake as far as one can tell."""
@@ -359,12 +359,12 @@ def _change(wanted: WorkloadManifest, live: WorkloadRecord | None) -> _Change:
 
 def _has_strange_template(workload: WorkloadRecord, wanted: WorkloadManifest) -> bool:
     """Whether new pods would be made of what another client wrote there, which is put right as soon as it may be."""
-    return any(each.path.startswith("spec.template") for each in SHAPE.differ(wanted, workload))
+    return any(each.path.startswith("spec.template") for each in CODEC.differ(wanted, workload))
 
 
 def _with_template_of(live: WorkloadRecord, wanted: WorkloadManifest) -> WorkloadManifest:
     """What is wanted, with the pods left as they are made now."""
-    held, meta = SHAPE.held(live), wanted.metadata
+    held, meta = CODEC.held(live), wanted.metadata
     annotations = {name: text for name, text in (meta.annotations or {}).items() if name != APPLIED_OPTIONS_ANNOTATION}
     if taken := mark(held):
         annotations[APPLIED_OPTIONS_ANNOTATION] = taken

@@ -24,10 +24,10 @@ from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_stats.certificates import first_of
 from memcached_operator.memcached.server_stats.server_connection import (
+    Endpoint,
+    ErrorKind,
     Failure,
     Login,
-    Trouble,
-    Way,
     client_context,
     without_certificate,
 )
@@ -122,7 +122,7 @@ class Secrets:
             return f"Secret {key.name} could not be read"
 
 
-class Ways:
+class EndpointResolver:
     """How to speak to each server, by what its pod says of it and what is known of its credentials."""
 
     def __init__(self, caches: Caches, secrets: Secrets | None = None) -> None:
@@ -133,33 +133,33 @@ class Ways:
         self._caches = caches
         self._secrets = secrets
 
-    async def to(self, pod: PodRecord) -> Approach:
+    async def to(self, pod: PodRecord) -> Resolved:
         """How to speak to a pod's server. Nothing is waited for where it takes no credentials."""
-        speech = pod.speech
-        if not speech.tls and not speech.passwords:
-            return Approach(Way(pod.address))
-        way, lacks = Way(pod.address, without_certificate() if speech.tls else None), ""
-        wanted = speech.client_certificate or speech.passwords
+        transport = pod.transport
+        if not transport.tls and not transport.passwords:
+            return Resolved(Endpoint(pod.address))
+        endpoint, lacks = Endpoint(pod.address, without_certificate() if transport.tls else None), ""
+        wanted = transport.client_certificate or transport.passwords
         if self._secrets is None:
-            return Approach(way, NO_CREDENTIALS if wanted else "")
+            return Resolved(endpoint, NO_CREDENTIALS if wanted else "")
         tls, auth = self._named(pod)
         restarts = tls is not None and tls.reload == "Restart"
         if not wanted and not restarts:
-            return Approach(way)
+            return Resolved(endpoint)
         due = await self._due(pod.namespace, tls) if restarts else ""
-        if speech.client_certificate:
+        if transport.client_certificate:
             context = await self._context(pod.namespace, tls)
             if isinstance(context, str):
                 lacks = context
             else:
-                way = way._replace(tls=context, has_certificate=True)
-        if speech.passwords:
+                endpoint = endpoint._replace(tls=context, has_certificate=True)
+        if transport.passwords:
             login = await self._login(pod.namespace, auth)
             if isinstance(login, str):
                 lacks = lacks or login
             else:
-                way = way._replace(login=login)
-        return Approach(way, lacks, due)
+                endpoint = endpoint._replace(login=login)
+        return Resolved(endpoint, lacks, due)
 
     def _named(self, pod: PodRecord) -> tuple[Tls | None, Auth | None]:
         """What the pod's Memcached says now. Where it names other Secrets since, the pod is about to be replaced."""
@@ -200,7 +200,7 @@ class Ways:
         return login_of(files[PASSWORDS]) or f"{PASSWORDS} of Secret {auth.secretName} has no line user:password"
 
 
-class Approach(NamedTuple):
+class Resolved(NamedTuple):
     """How to speak to a server, as far as its credentials are known.
 
     Attributes:
@@ -209,13 +209,13 @@ class Approach(NamedTuple):
             by itself, or where that is not known.
     """
 
-    way: Way
+    endpoint: Endpoint
     lacks: str = ""
     due: str = ""
 
     def explained(self, failure: Failure) -> Failure:
         """A failure, with why the credentials are not there that the server asks for."""
-        if failure.trouble is not Trouble.DENIED or not self.lacks:
+        if failure.trouble is not ErrorKind.DENIED or not self.lacks:
             return failure
         return Failure(failure.trouble, f"{failure.why}, and {self.lacks}")
 

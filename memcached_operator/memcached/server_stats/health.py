@@ -14,7 +14,7 @@ from memcached_operator.memcached.server_stats.certificates import (
     newest,
     stale_from_s,
 )
-from memcached_operator.memcached.server_stats.stats_cache import Heard, Verdict
+from memcached_operator.memcached.server_stats.stats_cache import ServerHealth, Verdict
 from operator_runtime import Condition
 
 # That servers are not asked is no news of them, and over as soon as they are.
@@ -35,7 +35,7 @@ _ANSWERING = "All ready servers answer."
 
 
 def judge(
-    servers: Sequence[Heard] | None,
+    servers: Sequence[ServerHealth] | None,
     last: Condition | None,
     now_s: float = 0.0,
     names: Sequence[str] = (),
@@ -86,12 +86,12 @@ def judge(
     return Condition(SERVING, "True", Reason.ANSWERING, _ANSWERING + _lacking(servers, names))
 
 
-def certificates(servers: Sequence[Heard] | None) -> list[Shown]:
+def certificates(servers: Sequence[ServerHealth] | None) -> list[Shown]:
     return [each.shown for each in servers or () if each.shown is not None]
 
 
 def _bad_certificate(
-    servers: Sequence[Heard], last: Condition | None, now_s: float, *, rolling: bool
+    servers: Sequence[ServerHealth], last: Condition | None, now_s: float, *, rolling: bool
 ) -> Condition | None:
     """What is wrong with the certificates that the servers show, None for nothing."""
     shown = certificates(servers)
@@ -131,7 +131,7 @@ def _stale(
     return [(pod, one) for pod, one, from_s in late if from_s is not None and (told or now_s >= from_s)]
 
 
-def _lacking(servers: Sequence[Heard], names: Sequence[str]) -> str:
+def _lacking(servers: Sequence[ServerHealth], names: Sequence[str]) -> str:
     """A sentence on the first server whose certificate is not for all names that clients use, "" where there is none.
 
     Servers mostly show the same one.
@@ -149,7 +149,7 @@ def _lacking(servers: Sequence[Heard], names: Sequence[str]) -> str:
     return ""
 
 
-def versions(servers: Sequence[Heard] | None, last: str | None) -> str | None:
+def versions(servers: Sequence[ServerHealth] | None, last: str | None) -> str | None:
     """The releases that the servers run, such as `1.6.45`; while any is not known, those that were told last."""
     if servers is None:
         return None
@@ -158,5 +158,5 @@ def versions(servers: Sequence[Heard] | None, last: str | None) -> str | None:
     return ", ".join(sorted({each.version for each in servers})[:_VERSIONS])
 
 
-def _named(servers: Sequence[Heard]) -> str:
+def _named(servers: Sequence[ServerHealth]) -> str:
     return first_of([f"{each.pod} ({each.why})" for each in servers])

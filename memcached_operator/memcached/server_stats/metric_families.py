@@ -182,15 +182,15 @@ def server_families(pods: Iterable[PodRecord], server_of: Callable[[PodRecord], 
     Args:
         server_of: what was heard of a pod's server, None where nothing was.
     """
-    heard = [
+    health = [
         ({"namespace": pod.namespace, "memcached": pod.memcached, "pod": pod.name}, server)
         for pod in pods
         if is_asked(pod) and (server := server_of(pod)) is not None and server.verdict is not Verdict.OUT_OF_REACH
     ]
-    rows = [(labels, server.answer) for labels, server in heard if server.up and server.answer is not None]
+    rows = [(labels, server.answer) for labels, server in health if server.up and server.answer is not None]
     up = [
         Sample(f"{_PREFIX}up", labels, float(server.up))
-        for labels, server in heard
+        for labels, server in health
         if server.verdict is not Verdict.DENIED
     ]
     yield _family("up", "gauge", "Whether the server answered the last request for its statistics.", up)
@@ -202,7 +202,7 @@ def server_families(pods: Iterable[PodRecord], server_of: Callable[[PodRecord], 
     yield _family("version", "gauge", "The server's version; always 1.", versions)
     expiries = [
         Sample(f"{_PREFIX}{_EXPIRY}", labels, server.shown.certificate.not_after)
-        for labels, server in heard
+        for labels, server in health
         if server.shown is not None
     ]
     yield _family(_EXPIRY, "gauge", "When the server's certificate expires, in seconds since 1970.", expiries)

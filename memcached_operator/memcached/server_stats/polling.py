@@ -10,10 +10,10 @@ from typing import Final
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_stats.certificates import read_certificate
-from memcached_operator.memcached.server_stats.endpoints import Ways
-from memcached_operator.memcached.server_stats.server_connection import Failure, Way
-from memcached_operator.memcached.server_stats.stats_cache import Answers, is_asked
-from memcached_operator.memcached.server_stats.text_protocol import Said, ask
+from memcached_operator.memcached.server_stats.endpoints import EndpointResolver
+from memcached_operator.memcached.server_stats.server_connection import Endpoint, Failure
+from memcached_operator.memcached.server_stats.stats_cache import StatsCache, is_asked
+from memcached_operator.memcached.server_stats.text_protocol import Response, ask
 from operator_runtime import Channel, ObjectKey
 
 TIMEOUT_S: Final = 1.0
@@ -25,7 +25,7 @@ AT_ONCE: Final = 16
 # At most so many beside those that are due, when many begin at once.
 _MISSING_AT_ONCE: Final = 25
 
-Ask = Callable[[Way, float], Awaitable[Said]]
+Ask = Callable[[Endpoint, float], Awaitable[Response]]
 
 
 class Rounds:
@@ -37,9 +37,9 @@ class Rounds:
         `_due` is how many of them are due, in fractions of one.
     """
 
-    def __init__(self, caches: Caches, answers: Answers, interval_s: float, now_s: float) -> None:
+    def __init__(self, caches: Caches, stats_cache: StatsCache, interval_s: float, now_s: float) -> None:
         self._caches = caches
-        self._answers = answers
+        self._stats_cache = stats_cache
         self._interval_s = interval_s
         self._began_s = self._last_s = now_s
         self._seen: set[str] = set()
@@ -56,7 +56,7 @@ class Rounds:
             self._due -= 1.0
             if (pod := next(self._round, None)) is None:
                 self._ended = True
-                self._answers.keep(self._seen)
+                self._stats_cache.keep(self._seen)
             elif is_asked(pod) and pod.uid not in self._seen:
                 self._seen.add(pod.uid)
                 found.append(pod)
@@ -71,7 +71,7 @@ class Rounds:
 
     def _missing(self) -> list[PodRecord]:
         """Those that a reconcile looked for in vain, as they are now."""
-        missing, found = self._answers.missing, list[PodRecord]()
+        missing, found = self._stats_cache.missing, list[PodRecord]()
         while missing and len(found) < _MISSING_AT_ONCE:
             uid = next(iter(missing))
             before = missing.pop(uid)
@@ -102,11 +102,11 @@ class Poller:
     def __init__(
         self,
         caches: Caches,
-        answers: Answers,
+        stats_cache: StatsCache,
         changed: Channel[ObjectKey],
         *,
         interval_s: float,
-        ways: Ways | None = None,
+        endpoints: EndpointResolver | None = None,
         ask: Ask = ask,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
@@ -115,15 +115,15 @@ class Poller:
         """
         Args:
             changed: is sent the key of each Memcached of which something else is to be told.
-            ways: how to speak to each; None to use no credentials.
+            endpoints: how to speak to each; None to use no credentials.
             now: seconds since 1970.
             tick_s: how often it is looked which are due.
         """
         self._caches = caches
-        self._answers = answers
+        self._stats_cache = stats_cache
         self._changed = changed
         self._interval_s = interval_s
-        self._ways = ways or Ways(caches)
+        self._endpoints = endpoints or EndpointResolver(caches)
         self._ask = ask
         self._clock = clock
         self._now = now
@@ -141,7 +141,7 @@ class Poller:
         self._stopping.set()
 
     async def _poll(self) -> None:
-        rounds = Rounds(self._caches, self._answers, self._interval_s, self._clock())
+        rounds = Rounds(self._caches, self._stats_cache, self._interval_s, self._clock())
         async with asyncio.TaskGroup() as asking:
             while True:
                 for pod in rounds.due(self._clock()):
@@ -151,13 +151,13 @@ class Poller:
 
     async def _hear(self, pod: PodRecord) -> None:
         try:
-            approach = await self._ways.to(pod)
-            said = await self._ask(approach.way, TIMEOUT_S)
+            resolved = await self._endpoints.to(pod)
+            said = await self._ask(resolved.endpoint, TIMEOUT_S)
         finally:
             self._places.release()
-        answer = approach.explained(said.answer) if isinstance(said.answer, Failure) else said.answer
+        answer = resolved.explained(said.answer) if isinstance(said.answer, Failure) else said.answer
         certificate = read_certificate(said.certificate) if said.certificate else None
         key = pod.memcached_key
-        due = approach.due or None
-        if self._answers.hear(pod, answer, certificate, self._now(), due=due) and key is not None:
+        due = resolved.due or None
+        if self._stats_cache.hear(pod, answer, certificate, self._now(), due=due) and key is not None:
             self._changed.send(key)

@@ -33,7 +33,7 @@ closed."""
 T = TypeVar("T")
 
 
-class Trouble(Enum):
+class ErrorKind(Enum):
     """In which way a server did not answer."""
 
     UNREACHABLE = "no connection was made"
@@ -52,13 +52,13 @@ class Failure(NamedTuple):
         why: in a few words for people, which say nothing that changes from try to try.
     """
 
-    trouble: Trouble
+    trouble: ErrorKind
     why: str
 
 
-SATURATED: Final = Failure(Trouble.SATURATED, "it has reached its limit of connections and turns others away")
-_CLOSED: Final = Failure(Trouble.CLOSED, "it closes the connection without an answer")
-_NO_TLS: Final = Failure(Trouble.STRANGE, "the port does not speak TLS")
+SATURATED: Final = Failure(ErrorKind.SATURATED, "it has reached its limit of connections and turns others away")
+_CLOSED: Final = Failure(ErrorKind.CLOSED, "it closes the connection without an answer")
+_NO_TLS: Final = Failure(ErrorKind.STRANGE, "the port does not speak TLS")
 # Of RFC 8446 section 6.2, as OpenSSL names them, with which a server refuses a client for its certificate.
 _ABOUT_CERTIFICATES: Final = (
     *("CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "UNSUPPORTED_CERTIFICATE", "CERTIFICATE_REVOKED"),
@@ -74,7 +74,7 @@ class Login:
     password: str = field(repr=False)
 
 
-class Way(NamedTuple):
+class Endpoint(NamedTuple):
     """How to speak to a server.
 
     Attributes:
@@ -105,7 +105,7 @@ def without_certificate() -> ssl.SSLContext:
 
 
 async def exchange(
-    way: Way, asked: bytes, read: Callable[[bytes], T | Failure | None], timeout_s: float
+    endpoint: Endpoint, asked: bytes, read: Callable[[bytes], T | Failure | None], timeout_s: float
 ) -> tuple[T | Failure, bytes]:
     """Connect, send, and read until `read` makes something of all that came.
 
@@ -122,24 +122,26 @@ async def exchange(
     connected, tls = False, None
     said: T | Failure
     try:
-        with socket.socket(socket.AF_INET6 if ":" in way.address else socket.AF_INET, socket.SOCK_STREAM) as connection:
+        with socket.socket(
+            socket.AF_INET6 if ":" in endpoint.address else socket.AF_INET, socket.SOCK_STREAM
+        ) as connection:
             connection.setblocking(False)
             async with asyncio.timeout(timeout_s):
-                await loop.sock_connect(connection, (way.address, PORT))
+                await loop.sock_connect(connection, (endpoint.address, PORT))
                 connected = True
-                if way.tls is None:
+                if endpoint.tls is None:
                     return await _answer(connection, asked, read), b""
-                tls = _Tls(connection, way.tls)
+                tls = _Tls(connection, endpoint.tls)
                 said = await tls.answer(asked, read)
     except TimeoutError:
         if connected:
-            said = Failure(Trouble.SILENT, f"no answer within {timeout_s:g} s")
+            said = Failure(ErrorKind.SILENT, f"no answer within {timeout_s:g} s")
         else:
-            said = Failure(Trouble.UNREACHABLE, f"no connection within {timeout_s:g} s")
+            said = Failure(ErrorKind.UNREACHABLE, f"no connection within {timeout_s:g} s")
     except ssl.SSLError as error:
-        said = _refusal(error, way, tls)
+        said = _refusal(error, endpoint, tls)
     except OSError as error:
-        said = _CLOSED if connected else Failure(Trouble.UNREACHABLE, os.strerror(error.errno or 0).lower())
+        said = _CLOSED if connected else Failure(ErrorKind.UNREACHABLE, os.strerror(error.errno or 0).lower())
     return said, tls.certificate if tls is not None else b""
 
 
@@ -217,7 +219,7 @@ class _Tls:
                 self._incoming.write_eof()
 
 
-def _refusal(error: ssl.SSLError, way: Way, tls: _Tls | None) -> Failure:
+def _refusal(error: ssl.SSLError, endpoint: Endpoint, tls: _Tls | None) -> Failure:
     """What an error of OpenSSL's says of the server."""
     if tls is not None and tls.first == TOO_MANY:
         return SATURATED
@@ -229,7 +231,7 @@ def _refusal(error: ssl.SSLError, way: Way, tls: _Tls | None) -> Failure:
         return _NO_TLS
     words = name.replace("_", " ").lower()
     if name not in _ABOUT_CERTIFICATES:
-        return Failure(Trouble.REFUSED, f"it refuses TLS with {words}")
-    if way.has_certificate:
-        return Failure(Trouble.DENIED, f"it refuses the client certificate with {words}")
-    return Failure(Trouble.DENIED, "it asks for a client certificate")
+        return Failure(ErrorKind.REFUSED, f"it refuses TLS with {words}")
+    if endpoint.has_certificate:
+        return Failure(ErrorKind.DENIED, f"it refuses the client certificate with {words}")
+    return Failure(ErrorKind.DENIED, "it asks for a client certificate")

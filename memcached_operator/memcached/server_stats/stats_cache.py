@@ -19,7 +19,7 @@ import msgspec
 
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
-from memcached_operator.memcached.server_stats.server_connection import SATURATED, Failure, Trouble
+from memcached_operator.memcached.server_stats.server_connection import SATURATED, ErrorKind, Failure
 from operator_runtime import shared
 
 _COMMANDS: Final = ("get", "delete", "incr", "decr", "cas", "touch")
@@ -126,7 +126,7 @@ _CALM: Final = 2
 # -c counts file descriptors, of which memcached has so many itself, beside those that it reserves for its threads.
 # Measured of 1.6.45: with 1, 4 and 8 threads it takes -c less 13, 28 and 48 connections.
 _OWN_DESCRIPTORS: Final = 8
-_ANSWERS_SOMEHOW: Final = (Trouble.SATURATED, Trouble.DENIED)
+_ANSWERS_SOMEHOW: Final = (ErrorKind.SATURATED, ErrorKind.DENIED)
 
 
 class Verdict(Enum):
@@ -149,7 +149,7 @@ class Server(msgspec.Struct, frozen=True, gc=False):
         why: of a verdict that is not good, in words that stay the same from try to try.
         answer: the last one, None before the first.
         in_a_row: how many tries ended as the last one, good or bad; an answer of a full server is neither.
-        heard: what the last try said if it had no answer.
+        health: what the last try said if it had no answer.
         shown: the certificate that it showed last, None where it never showed one.
         late: that is to be another, and only a new server would show it.
     """
@@ -160,7 +160,7 @@ class Server(msgspec.Struct, frozen=True, gc=False):
     why: str = ""
     answer: Answer | None = None
     in_a_row: int = 1
-    heard: str = ""
+    health: str = ""
     shown: Shown | None = None
     late: bool = False
 
@@ -170,7 +170,7 @@ class Server(msgspec.Struct, frozen=True, gc=False):
         return self.answer.version if self.answer else ""
 
 
-class Heard(NamedTuple):
+class ServerHealth(NamedTuple):
     """What is known of a server that was asked, or is to be."""
 
     pod: str
@@ -180,7 +180,7 @@ class Heard(NamedTuple):
     shown: Shown | None = None
 
 
-def heard(before: Server | None, said: Answer | Failure, *, restarts: int, reached: bool) -> Server:
+def health(before: Server | None, said: Answer | Failure, *, restarts: int, reached: bool) -> Server:
     """What a try makes of a server.
 
     Args:
@@ -197,18 +197,18 @@ def heard(before: Server | None, said: Answer | Failure, *, restarts: int, reach
         calming = known.verdict is Verdict.EXHAUSTED and in_a_row < _CALM
         verdict = Verdict.EXHAUSTED if calming else Verdict.ANSWERING
         return Server(restarts, up, verdict, known.why if calming else "", said, in_a_row)
-    if said.trouble is Trouble.SATURATED:
+    if said.trouble is ErrorKind.SATURATED:
         verdict = Verdict.EXHAUSTED
-    elif said.trouble is Trouble.DENIED and (known.verdict is Verdict.UNKNOWN or in_a_row >= _FAILURES):
+    elif said.trouble is ErrorKind.DENIED and (known.verdict is Verdict.UNKNOWN or in_a_row >= _FAILURES):
         verdict = Verdict.DENIED
     elif in_a_row < _FAILURES:
         verdict = known.verdict
-    elif said.trouble is Trouble.UNREACHABLE and not reached:
+    elif said.trouble is ErrorKind.UNREACHABLE and not reached:
         verdict = Verdict.OUT_OF_REACH
     else:
         verdict = Verdict.FAILING
     # A reason that changes with each try would be a status to write each time.
-    news = verdict is not known.verdict or said.why == known.heard
+    news = verdict is not known.verdict or said.why == known.health
     return Server(restarts, up, verdict, said.why if news else known.why, known.answer, in_a_row, said.why)
 
 
@@ -220,7 +220,7 @@ def _is_full(before: Answer | None, now: Answer) -> bool:
     return taken >= now.number("max_connections")
 
 
-class Answers:
+class StatsCache:
     """What was heard of each pod's server, by the pod's uid.
 
     Attributes:
@@ -258,7 +258,7 @@ class Answers:
         """
         before = self.of(pod)
         self.reached = self.reached or isinstance(said, Answer) or said.trouble in _ANSWERS_SOMEHOW
-        server = heard(before, said, restarts=pod.restarts, reached=self.reached)
+        server = health(before, said, restarts=pod.restarts, reached=self.reached)
         shown = before.shown if before is not None else None
         if certificate is not None and (shown is None or certificate != shown.certificate):
             shown = Shown(certificate, now_s)
@@ -269,16 +269,16 @@ class Answers:
         self.missing.pop(pod.uid, None)
         return _told(server) != _told(before)
 
-    def look(self, pods: Iterable[PodRecord]) -> list[Heard]:
+    def look(self, pods: Iterable[PodRecord]) -> list[ServerHealth]:
         """What is known of those that can be asked, in the order of their names; the others are asked soon."""
         found = []
         for pod in sorted((each for each in pods if is_asked(each)), key=lambda each: each.name):
             server = self.of(pod)
             if server is None:
                 self.missing[pod.uid] = pod
-                found.append(Heard(pod.name))
+                found.append(ServerHealth(pod.name))
             else:
-                found.append(Heard(pod.name, server.verdict, server.why, server.version, server.shown))
+                found.append(ServerHealth(pod.name, server.verdict, server.why, server.version, server.shown))
         return found
 
     def out_of_reach(self, pod: PodRecord) -> str:

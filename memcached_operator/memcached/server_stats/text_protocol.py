@@ -9,9 +9,9 @@ from memcached_operator.memcached.server_stats.server_connection import (
     MAX_BYTES,
     SATURATED,
     TOO_MANY,
+    Endpoint,
+    ErrorKind,
     Failure,
-    Trouble,
-    Way,
     exchange,
 )
 from memcached_operator.memcached.server_stats.stats_cache import WHOLE, Answer
@@ -30,7 +30,7 @@ Stats = Mapping[bytes, bytes]
 """Value by name, as `STAT name value` has them."""
 
 
-class Said(NamedTuple):
+class Response(NamedTuple):
     """What a server said, and what it showed.
 
     Attributes:
@@ -41,15 +41,15 @@ class Said(NamedTuple):
     certificate: bytes = b""
 
 
-_STRANGE = Failure(Trouble.STRANGE, "the port does not speak memcached's text protocol")
+_STRANGE = Failure(ErrorKind.STRANGE, "the port does not speak memcached's text protocol")
 
 
-async def ask(way: Way, timeout_s: float) -> Said:
+async def ask(endpoint: Endpoint, timeout_s: float) -> Response:
     """What a server says of itself by `stats` and `stats items`."""
-    return Said(*await _logged_in(way, b"stats\r\nstats items\r\n", answer_of, timeout_s))
+    return Response(*await _logged_in(endpoint, b"stats\r\nstats items\r\n", answer_of, timeout_s))
 
 
-async def memlimit(way: Way, mib: int, timeout_s: float) -> Failure | None:
+async def memlimit(endpoint: Endpoint, mib: int, timeout_s: float) -> Failure | None:
     """Give a server another limit of the memory for items, and read it back; None where it has it now.
 
     It is not written anywhere: a restarted server has what its `-m` says.
@@ -58,20 +58,20 @@ async def memlimit(way: Way, mib: int, timeout_s: float) -> Failure | None:
         mib: the limit, at least 8 (memcached's least).
     """
     asked = b"cache_memlimit %d\r\nstats settings\r\n" % mib
-    said, _ = await _logged_in(way, asked, _limit_of, timeout_s)
+    said, _ = await _logged_in(endpoint, asked, _limit_of, timeout_s)
     if isinstance(said, Failure) or said == mib * _MIB:
         return said if isinstance(said, Failure) else None
-    return Failure(Trouble.REFUSED, f"its maxbytes is {said} after cache_memlimit {mib}")
+    return Failure(ErrorKind.REFUSED, f"its maxbytes is {said} after cache_memlimit {mib}")
 
 
 async def _logged_in(
-    way: Way, asked: bytes, read: Callable[[bytes], T | Failure | None], timeout_s: float
+    endpoint: Endpoint, asked: bytes, read: Callable[[bytes], T | Failure | None], timeout_s: float
 ) -> tuple[T | Failure, bytes]:
     """An exchange after a login, if there is one: it looks like a `set`, whose key means nothing."""
-    if way.login is None:
-        return await exchange(way, asked, read, timeout_s)
-    user = way.login.user
-    login = f"{user} {way.login.password}".encode()
+    if endpoint.login is None:
+        return await exchange(endpoint, asked, read, timeout_s)
+    user = endpoint.login.user
+    login = f"{user} {endpoint.login.password}".encode()
 
     def after_login(received: bytes) -> T | Failure | None:
         first, whole, rest = received.partition(b"\r\n")
@@ -79,12 +79,14 @@ async def _logged_in(
             return read(rest) if rest else None
         # Which of the two depends on whether more came with the login.
         if first in (_WRONG_LOGIN, _UNAUTHENTICATED) and whole:
-            return Failure(Trouble.DENIED, f"it refuses the login of {user}")
+            return Failure(ErrorKind.DENIED, f"it refuses the login of {user}")
         if not whole:
             return _STRANGE if len(first) > MAX_LINE else None
         return _complaint(first)
 
-    return await exchange(way, b"set login 0 0 %d\r\n%b\r\n%b" % (len(login), login, asked), after_login, timeout_s)
+    return await exchange(
+        endpoint, b"set login 0 0 %d\r\n%b\r\n%b" % (len(login), login, asked), after_login, timeout_s
+    )
 
 
 def answer_of(received: bytes) -> Answer | Failure | None:
@@ -101,7 +103,7 @@ def answer_of(received: bytes) -> Answer | Failure | None:
         return stats
     items = stats_of(rest)
     if isinstance(items, Failure):
-        return Answer.of(stats) if items.trouble is Trouble.REFUSED else items
+        return Answer.of(stats) if items.trouble is ErrorKind.REFUSED else items
     if items is None:
         return _STRANGE if len(received) > MAX_BYTES else None
     return Answer.of(stats, items)
@@ -148,10 +150,10 @@ def _complaint(line: bytes) -> Failure:
     if line == TOO_MANY:
         return SATURATED
     if line == _UNAUTHENTICATED:
-        return Failure(Trouble.DENIED, "it requires a login")
+        return Failure(ErrorKind.DENIED, "it requires a login")
     word = line.partition(b" ")[0]
     # cache_memlimit alone has words of its own for errors.
     if word in (b"ERROR", b"CLIENT_ERROR", b"SERVER_ERROR") or word.startswith(b"MEMLIMIT_"):
         said = "".join(chr(each) if 32 <= each < 127 else "?" for each in line)
-        return Failure(Trouble.REFUSED, f"it answers {said[:_SAID_CHARACTERS]}")
+        return Failure(ErrorKind.REFUSED, f"it answers {said[:_SAID_CHARACTERS]}")
     return _STRANGE

@@ -60,16 +60,16 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
         readyReplicas=ready,
         selector=selector_text(observed.name),
         image=_image(observed, progressing, last),
-        version=versions(observed.heard, last.version) if observed.size != 0 else None,
+        version=versions(observed.health, last.version) if observed.size != 0 else None,
         observedGeneration=observed.generation,
         conditions=set_conditions(kept, ours, generation=observed.generation, now=now),
     )
 
 
 def _serving(observed: Observation, last: Status, now: str) -> Condition:
-    now_s = datetime.fromisoformat(now).timestamp() if certificates(observed.heard) else 0.0
+    now_s = datetime.fromisoformat(now).timestamp() if certificates(observed.health) else 0.0
     rolling = observed.rollout != DONE
-    return judge(observed.heard, last.condition(SERVING), now_s, observed.names, rolling=rolling)
+    return judge(observed.health, last.condition(SERVING), now_s, observed.names, rolling=rolling)
 
 
 def _discouraged(observed: Observation) -> Iterator[Condition]:

@@ -21,7 +21,7 @@ Awaited = Callable[[ObjectKey], int | None]
 """How many pods a Memcached is to have before an event of its servers is worth a look; None where each is."""
 
 
-class Waking:
+class ServerPredicates:
     """Predicates of the watches of servers."""
 
     def __init__(self, caches: Caches, awaited: Awaited) -> None:

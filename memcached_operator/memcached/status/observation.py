@@ -17,7 +17,7 @@ from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.plan import OTHER, Plan, Servers, as_ending, as_published
 from memcached_operator.memcached.rollout.decision import DONE, Rollout
 from memcached_operator.memcached.rollout.outcome import Outcome
-from memcached_operator.memcached.server_stats.stats_cache import Heard
+from memcached_operator.memcached.server_stats.stats_cache import ServerHealth
 from memcached_operator.memcached.spec import Spec
 
 _LOAD_BALANCED: Final = Problem(
@@ -55,7 +55,7 @@ class Observation(msgspec.Struct, frozen=True):
         paused: the user holds the rollout.
         pause_s: seconds between one server that is replaced and the next.
         queued: the servers are yet to come to the operator's own defaults.
-        heard: what its ready servers said when they were asked, in the order of their names; None where none is asked.
+        health: what its ready servers said when they were asked, in the order of their names; None where none is asked.
         names: DNS names by which clients know the servers, for what their certificates are to be for.
         ahead: names of pods with times that are yet to come by the operator's clock.
     """
@@ -80,7 +80,7 @@ class Observation(msgspec.Struct, frozen=True):
     paused: bool = False
     pause_s: int = 0
     queued: bool = False
-    heard: Sequence[Heard] | None = None
+    health: Sequence[ServerHealth] | None = None
     names: Sequence[str] = ()
     ahead: Sequence[str] = ()
 

@@ -19,12 +19,12 @@ from memcached_operator.api.status import (
     our_part,
     status_patch,
 )
-from memcached_operator.memcached.events import Say
+from memcached_operator.memcached.events import RecordEvent
 from memcached_operator.memcached.observed.caches import MEMCACHEDS
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.server_stats.certificates import next_change_s
 from memcached_operator.memcached.server_stats.health import certificates
-from memcached_operator.memcached.server_stats.stats_cache import Answers
+from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.status.conditions import status_of
 from memcached_operator.memcached.status.observation import Observation, client_names
 from operator_runtime import Client, Condition, Conflict, NotFound, ObjectKey, Owners, Result, StaleCache, rfc3339
@@ -97,20 +97,20 @@ class StatusWriter:
         self,
         client: Client,
         owners: Owners[MemcachedRecord],
-        say: Say,
+        record_event: RecordEvent,
         *,
         status_delay_s: float,
         clock: Callable[[], float],
         utc_now: Callable[[], datetime],
-        answers: Answers | None = None,
+        stats_cache: StatsCache | None = None,
     ) -> None:
         self._client = client
         self._owners = owners
-        self._say = say
+        self._record_event = record_event
         self._status_delay_s = status_delay_s
         self._clock = clock
         self._utc_now = utc_now
-        self._answers = answers
+        self._stats_cache = stats_cache
         self._unwritten: dict[ObjectKey, _Unwritten] = {}
         self._pace = _Pace()
 
@@ -133,13 +133,13 @@ class StatusWriter:
         key = memcached.key
         now = self._utc_now()
         changes_s = None
-        if self._answers is not None:
-            heard = self._answers.look(observed.serving)
-            if shown := certificates(heard):
+        if self._stats_cache is not None:
+            health = self._stats_cache.look(observed.serving)
+            if shown := certificates(health):
                 observed = replace(observed, names=client_names(observed, memcached.namespace))
                 # As the status has it, in whole seconds: what is not due by that must be looked at again.
                 changes_s = min(next_change_s(shown, now.timestamp() // 1) or _DAY_S, _DAY_S)
-            observed = replace(observed, heard=heard)
+            observed = replace(observed, health=health)
         wanted = status_of(observed, last, rfc3339(now))
         patch = status_patch(wanted, last, memcached.status)
         # A specification that cannot be read is mended by an event alone.
@@ -224,10 +224,10 @@ class StatusWriter:
         if was and before is not None and before.message == degraded.message:
             return
         logger.warning("degraded: %s: %s", degraded.reason, degraded.message)
-        self._say(memcached, "Warning", degraded.reason, "Reconcile", degraded.message)
+        self._record_event(memcached, "Warning", degraded.reason, "Reconcile", degraded.message)
 
     def _advise(self, memcached: MemcachedRecord, advice: Problem, before: Condition | None) -> None:
         """Say once what a person should know although all is as they asked: not again while the condition says it."""
         if before is None or advice.message not in before.message:
             logger.warning("%s", advice.message)
-            self._say(memcached, "Warning", advice.reason, "Reconcile", advice.message)
+            self._record_event(memcached, "Warning", advice.reason, "Reconcile", advice.message)

@@ -10,7 +10,7 @@ from memcached_operator.api.api_reference import CONDITIONS, REASONS, api_refere
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.memcached.rollout.decision import Rollout
 from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
-from memcached_operator.memcached.server_stats.stats_cache import Heard, Verdict
+from memcached_operator.memcached.server_stats.stats_cache import ServerHealth, Verdict
 from tests.unit.memcached_operator.memcached.status_support import (
     DEPLOYING,
     EXCEEDED,
@@ -77,11 +77,11 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
     statuses.append(look(3, pods(3), rollout=Rollout(stale=1), paused=True))
     discouraged = [reason for reason in Reason if ("Discouraged", "True", reason) in TOLD]
     statuses += [look(3, pods(3), advice=[Problem(reason, "words")]) for reason in discouraged]
-    statuses += [look(3, pods(3), heard=[Heard("a", verdict)]) for verdict in Verdict]
+    statuses += [look(3, pods(3), health=[ServerHealth("a", verdict)]) for verdict in Verdict]
     old, new = Certificate("old", 0.0, 1e10), Certificate("new", 1.0, 1e10)
     for certificates in ((old, new), (Certificate("expired", 0.0, 1.0),)):
-        heard = [Heard(each.fingerprint, Verdict.ANSWERING, shown=Shown(each, 0.0)) for each in certificates]
-        statuses.append(look(3, pods(3), heard=heard))
+        health = [ServerHealth(each.fingerprint, Verdict.ANSWERING, shown=Shown(each, 0.0)) for each in certificates]
+        statuses.append(look(3, pods(3), health=health))
     seen = {(each.type, each.status, each.reason) for status in statuses for each in status.conditions or ()}
     # The API server says it, and nothing that is observed.
     assert seen | {("Ready", "Unknown", Reason.PENDING)} == TOLD

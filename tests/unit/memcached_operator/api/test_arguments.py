@@ -127,13 +127,13 @@ FIELDS = {
 
 @given(st.sampled_from(list(FIELDS)), st.integers(0, 5), st.lists(st.sampled_from(GOOD[:-1]), max_size=3), st.data())
 def test_no_way_of_writing_a_flag_undoes_what_a_field_says(
-    letter: str, way: int, around: list[list[str]], data: st.DataObject
+    letter: str, endpoint: int, around: list[list[str]], data: st.DataObject
 ) -> None:
     long, field = FIELDS[letter]
     cut = data.draw(st.integers(1, len(long)))
     assume(judge([f"--{long[:cut]}=9"], THREADS).complaints[0].find("written in full") < 0)
-    ways = (["-X", "9"], ["-X9"], ["-vX9"], ["-CMX", "9"], [f"--{long[:cut]}=9"], [f"--{long[:cut]}", "9"])
-    words = [word.replace("X", letter) for word in ways[way]]
+    endpoints = (["-X", "9"], ["-X9"], ["-vX9"], ["-CMX", "9"], [f"--{long[:cut]}=9"], [f"--{long[:cut]}", "9"])
+    words = [word.replace("X", letter) for word in endpoints[endpoint]]
     before = data.draw(st.integers(0, len(around)))
     arguments = [word for each in (*around[:before], words, *around[before:]) for word in each]
     assert f"it would undo spec.{field}; set that field instead" in complaints(arguments)

@@ -59,7 +59,7 @@ def test_what_stays_the_operator_s_is_refused_by_name_and_with_the_remedy(spec: 
     [
         ({"labels": {"team": "a", "memcached_cr": "b"}}, "labels[memcached_cr]"),
         ({"labels": {"app.kubernetes.io/name": "a"}}, "labels[app.kubernetes.io/name]"),
-        ({"annotations": {"a": "b", "cache.example.com/speech": "tls"}}, "annotations[cache.example.com/speech]"),
+        ({"annotations": {"a": "b", "cache.example.com/transport": "tls"}}, "annotations[cache.example.com/transport]"),
     ],
 )
 def test_so_are_labels_and_annotations_of_the_operator_s(metadata: dict[str, Any], field: str) -> None:

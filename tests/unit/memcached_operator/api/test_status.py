@@ -14,7 +14,7 @@ from memcached_operator.memcached.observed.memcacheds import is_overdue, memcach
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.plan import Servers
-from memcached_operator.memcached.server_stats.stats_cache import Heard, Verdict
+from memcached_operator.memcached.server_stats.stats_cache import ServerHealth, Verdict
 from memcached_operator.memcached.status.conditions import status_of
 from memcached_operator.memcached.status.observation import Observation
 from operator_runtime.objects.conditions import Condition
@@ -199,7 +199,7 @@ some_drain = st.builds(Drain, st.just("StatefulSet"), st.integers(0, 3), st.just
 some_drains = st.lists(some_drain, max_size=2, unique_by=lambda each: each.firstOrdinal).map(tuple)
 # A certificate that expires between two looks is worth a write.
 some_heard = st.builds(
-    Heard, st.text("abc"), st.sampled_from(Verdict), st.just("why"), st.sampled_from(["", "1.6"]), st.none()
+    ServerHealth, st.text("abc"), st.sampled_from(Verdict), st.just("why"), st.sampled_from(["", "1.6"]), st.none()
 )
 some_troubles = st.none() | st.builds(
     Problem,
@@ -219,7 +219,7 @@ looks = st.builds(
     some_troubles,
     st.sampled_from(["", "waiting"]),
     leaving=st.sampled_from([None, "StatefulSet"]),
-    heard=st.none() | st.lists(some_heard),
+    health=st.none() | st.lists(some_heard),
 )
 
 

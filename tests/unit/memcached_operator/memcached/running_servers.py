@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from memcached_operator.memcached.server_stats.server_connection import Failure, Trouble
+from memcached_operator.memcached.server_stats.server_connection import ErrorKind, Failure
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, live_pod
 from tests.unit.memcached_operator.memcached.world import DELAY_S, World
 
 EVICT, RESIZE = "create/eviction Pod", "strategic_merge_patch/resize Pod"
 START_S = 1_800_000_000
-UNREACHABLE = Failure(Trouble.UNREACHABLE, "no connection within 1 s")
+UNREACHABLE = Failure(ErrorKind.UNREACHABLE, "no connection within 1 s")
 PAUSE_S = 60
 
 

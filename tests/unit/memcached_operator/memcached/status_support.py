@@ -12,7 +12,7 @@ from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.plan import Servers
 from memcached_operator.memcached.rollout.decision import DONE, Rollout
-from memcached_operator.memcached.server_stats.stats_cache import Heard
+from memcached_operator.memcached.server_stats.stats_cache import ServerHealth
 from memcached_operator.memcached.status.conditions import status_of
 from memcached_operator.memcached.status.observation import Observation
 from tests.unit.memcached_operator.memcached.support import NAME, deployment_of, pod_of
@@ -50,7 +50,7 @@ def look(
     rollout: Rollout = DONE,
     paused: bool = False,
     queued: bool = False,
-    heard: Sequence[Heard] | None = None,
+    health: Sequence[ServerHealth] | None = None,
     advice: Sequence[Problem] = (),
     generation: int = 1,
     now: str = NOW,
@@ -59,7 +59,7 @@ def look(
     observation = Observation(
         NAME, generation, size, "Deployment", deployment, found, servers, service, problem=problem, waiting=waiting,
         terminating=terminating, leaving=leaving, rollout=rollout, paused=paused, pause_s=60, queued=queued,
-        heard=heard, advice=advice,
+        health=health, advice=advice,
     )  # fmt: skip
     status = status_of(observation, last, now)
     assert decode_status(msgspec.json.encode(status)) == status

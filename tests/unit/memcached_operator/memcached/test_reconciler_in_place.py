@@ -242,7 +242,7 @@ async def test_a_bad_image_stops_after_one_server_and_the_former_one_comes_back_
 )
 async def test_how_many_items_came_back_is_told_if_it_is_said_in_time(has: int | None, type_: str, note: str) -> None:
     world = await warm(asked=True)
-    say(world, 2, 5000)
+    record_event(world, 2, 5000)
     change(world, image="memcached:2")
     await sent(world)
     restart(world, 2)
@@ -250,19 +250,19 @@ async def test_how_many_items_came_back_is_told_if_it_is_said_in_time(has: int |
     if has is None:
         world.clock.advance(PAUSE_S)
     else:
-        say(world, 2, has)
+        record_event(world, 2, has)
     assert (await sent(world))[0] == SETTLE
     (event,) = [each for each in world.recorder.events if each.reason == "Restarted"]
     assert event.type == type_
     assert event.note.endswith(note)
 
 
-def say(world: World, ordinal: int, items: int) -> None:
+def record_event(world: World, ordinal: int, items: int) -> None:
     """Let a server tell how many items it has."""
     world.show()
-    assert world.answers is not None
+    assert world.stats_cache is not None
     found = next(each for each in world.caches.pods.values() if each.ordinal == ordinal)
-    world.answers.hear(found, Answer.of({b"version": b"1.6.45", b"curr_items": b"%d" % items}))
+    world.stats_cache.hear(found, Answer.of({b"version": b"1.6.45", b"curr_items": b"%d" % items}))
 
 
 async def test_an_image_without_a_shell_is_told_once_its_container_cannot_start() -> None:

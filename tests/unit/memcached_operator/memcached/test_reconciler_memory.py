@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memcached_operator.memcached.rollout.live_memory import PATIENCE_S, REFUSED_RETRY_S
-from memcached_operator.memcached.server_stats.server_connection import Failure, Trouble
+from memcached_operator.memcached.server_stats.server_connection import ErrorKind, Failure
 from operator_runtime.client.errors import Forbidden, Invalid, NotFound, ServerError, StatusCause, Unreachable
 from tests.unit.memcached_operator.memcached.running_servers import (
     EVICT,
@@ -198,7 +198,7 @@ async def test_a_server_that_cannot_be_reached_for_a_minute_is_replaced(named: W
 
 
 async def test_a_busy_server_keeps_its_keys_and_is_told_when_it_has_a_moment(named: World) -> None:
-    named.untold = Failure(Trouble.SATURATED, "it is busy")
+    named.untold = Failure(ErrorKind.SATURATED, "it is busy")
     more(named)
     assert await sent(named) == RESIZES
     for _ in range(3):
@@ -210,9 +210,9 @@ async def test_a_busy_server_keeps_its_keys_and_is_told_when_it_has_a_moment(nam
     assert await sent(named) == [WRITE]
 
 
-@pytest.mark.parametrize("trouble", [*Trouble, None])
+@pytest.mark.parametrize("trouble", [*ErrorKind, None])
 async def test_a_new_leader_that_reaches_no_server_or_may_not_read_pods_replaces_none_for_it(
-    named: World, trouble: Trouble | None
+    named: World, trouble: ErrorKind | None
 ) -> None:
     more(named)
     await sent(named)
@@ -265,12 +265,12 @@ async def test_what_is_known_to_be_missing_is_announced_and_waited_for_by_nobody
     fields: dict[str, Any], why: str
 ) -> None:
     world = await running(fields)
-    assert world.answers is not None
+    assert world.stats_cache is not None
     if "resize" in why:
         world.api.core = ("pods",)
     elif "connect" in why:
         for each in [*world.caches.pods.values()] * 2:
-            world.answers.hear(each, UNREACHABLE)
+            world.stats_cache.hear(each, UNREACHABLE)
     world.memcached(size=3, workload="StatefulSet", memory="128Mi", **fields)
     assert await sent(world) == [WRITE, EVICT], "at the pace of a rollout, and without a try"
     ((reason, note),) = costs(world)

@@ -12,7 +12,7 @@ MISSING = "SecretNotFound: there is no Secret cache-tls with the key tls.crt"
 GOES_ON = "Running servers continue; new ones start once this is corrected."
 
 
-def say(pod: Json, message: str) -> None:
+def record_event(pod: Json, message: str) -> None:
     """The pod's sidecar ended with these words, and was started again."""
     last = {"terminated": {"exitCode": 1, "message": message}}
     pod["status"] |= {
@@ -29,7 +29,7 @@ def pods(world: World) -> list[Json]:
 async def told(world: World, *messages: str) -> None:
     """Have the first pods say that."""
     for each, message in zip(pods(world), messages, strict=False):
-        say(each, message)
+        record_event(each, message)
         world.api.put(each)
     await world.writes()
 

@@ -33,8 +33,8 @@ OTHER = KEY._replace(name="other")
 
 async def test_a_default_of_another_operator_waits_for_its_turn(named: World) -> None:
     of_another_operator(named)
-    turns = named.reconciler._objects._running._turns
-    assert turns.take(OTHER)
+    rollout_lock = named.reconciler._objects._running._rollout_lock
+    assert rollout_lock.take(OTHER)
     assert "strategic_merge_patch StatefulSet" not in await sent(named)
     told = "own defaults have changed: the servers are replaced after the servers of other"
     assert told in named.message("Progressing")
@@ -43,14 +43,14 @@ async def test_a_default_of_another_operator_waits_for_its_turn(named: World) ->
     assert note.startswith("The operator's own defaults have changed: the pods' template: 3 servers are replaced, ")
     assert f", after the servers of {OTHER}; " in note
     assert named.condition("Ready") == ("True", "AllServersReady")
-    turns.leave(OTHER)
+    rollout_lock.leave(OTHER)
     assert named.woken == [KEY]
     assert await sent(named) == ["strategic_merge_patch StatefulSet", EVICT]
-    assert not turns.take(OTHER), "the turn is passed on before all servers have been replaced"
+    assert not rollout_lock.take(OTHER), "the turn is passed on before all servers have been replaced"
     for _ in range(2):
         named.clock.advance(PAUSE_S)
         await sent(named)
-    assert turns.take(OTHER)
+    assert rollout_lock.take(OTHER)
 
 
 @pytest.mark.parametrize("annotation", ["template", "memory"])
@@ -63,11 +63,11 @@ async def test_a_deployment_waits_for_its_turn_with_other_memory_too(world: Worl
     annotations = world.deployment["spec"]["template"]["metadata"]["annotations"]
     annotations[f"cache.example.com/{annotation}"] = "60Mi,1Gi,1Gi"
     world.api.put(world.deployment)
-    turns = world.reconciler._objects._running._turns
-    assert turns.take(OTHER)
+    rollout_lock = world.reconciler._objects._running._rollout_lock
+    assert rollout_lock.take(OTHER)
     await sent_of(world)
     assert annotations[f"cache.example.com/{annotation}"] == "60Mi,1Gi,1Gi"
-    turns.leave(OTHER)
+    rollout_lock.leave(OTHER)
     await sent_of(world)
     found = world.deployment["spec"]["template"]["metadata"]["annotations"]
     assert found[f"cache.example.com/{annotation}"] != "60Mi,1Gi,1Gi"
@@ -75,7 +75,7 @@ async def test_a_deployment_waits_for_its_turn_with_other_memory_too(world: Worl
 
 
 async def test_what_the_user_asks_for_waits_for_no_turn(named: World) -> None:
-    assert named.reconciler._objects._running._turns.take(OTHER)
+    assert named.reconciler._objects._running._rollout_lock.take(OTHER)
     named.memcached(size=3, workload="StatefulSet", image="memcached:2")
     assert await sent(named) == ["strategic_merge_patch StatefulSet", EVICT]
 
@@ -83,7 +83,7 @@ async def test_what_the_user_asks_for_waits_for_no_turn(named: World) -> None:
 @pytest.mark.parametrize("end", ["deleted", "unreadable", "paused", "refused"])
 async def test_one_that_cannot_go_on_passes_its_turn_on(named: World, end: str) -> None:
     of_another_operator(named)
-    turns = named.reconciler._objects._running._turns
+    rollout_lock = named.reconciler._objects._running._rollout_lock
     if end == "refused":
         named.api.refuse("strategic_merge_patch", "StatefulSet", *[Forbidden(403, "Forbidden", "policy says no")] * 9)
     elif end == "paused":
@@ -93,13 +93,13 @@ async def test_one_that_cannot_go_on_passes_its_turn_on(named: World, end: str) 
         named.api.put(named.api.objects["Memcached", NAMESPACE, NAME])
     else:
         await sent(named)
-        assert not turns.take(OTHER)
+        assert not rollout_lock.take(OTHER)
     if end == "deleted":
         del named.api.objects["Memcached", NAMESPACE, NAME]
     elif end == "unreadable":
         named.memcached(size="many", workload="StatefulSet")
     await sent(named, looks=2)
-    assert turns.take(OTHER)
+    assert rollout_lock.take(OTHER)
 
 
 @pytest.mark.parametrize(
@@ -119,4 +119,4 @@ async def test_a_new_leader_begins_no_second_rollout_beside_one_that_is_on_its_w
     ]
     named.api.put(found)
     named.show()
-    assert named.reconciler._objects._running._turns.take(OTHER) is not holds
+    assert named.reconciler._objects._running._rollout_lock.take(OTHER) is not holds

@@ -15,8 +15,8 @@ from memcached_operator.memcached.labels import (
     OWNER_UID_ANNOTATION,
     RESTART_ANNOTATION,
     RESTORED_ANNOTATION,
-    SPEECH_ANNOTATION,
     TEMPLATE_ANNOTATION,
+    TRANSPORT_ANNOTATION,
     WARM_ANNOTATION,
 )
 from tests.unit.fake_server import Json
@@ -83,7 +83,7 @@ ANNOTATIONS: dict[str, tuple[str, list[str]]] = {
         ["x 1 1_0", f"x 1 {NINES}", f"x {NINES[:4000]} 1", "x 1 -1", "a"],
     ),
     "the memory": (MEMORY_ANNOTATION, [f"{NINES}Mi,1Mi,1Mi", f"{NINES[:4000]}Gi,,", "1e99,a,b", "64Mi", ",,"]),
-    "how servers are spoken to": (SPEECH_ANNOTATION, ["tls", "tls,tls,x", ","]),
+    "how servers are spoken to": (TRANSPORT_ANNOTATION, ["tls", "tls,tls,x", ","]),
     "the template": (TEMPLATE_ANNOTATION, ["", "x", NINES]),
     "what stays over a restart": (WARM_ANNOTATION, ["", "x"]),
     "what asks for a restart": (RESTART_ANNOTATION, ["", " \n ", NINES]),

@@ -29,7 +29,7 @@ from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.reconciler import MemcachedReconciler
 from memcached_operator.memcached.server_stats.server_connection import Failure
-from memcached_operator.memcached.server_stats.stats_cache import Answers
+from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.status.status_writer import SLOW_RETRY_S
 from operator_runtime import (
     Client,
@@ -124,7 +124,7 @@ class World:
         self.told: list[tuple[str, int]] = []
         self.untold: Failure | None = None
         self.woken: list[ObjectKey] = []
-        self.answers = Answers() if asked else None
+        self.stats_cache = StatsCache() if asked else None
         self.caches = Caches(*(Store() for _ in range(8)))
         self.caches.index()
         self.stores: dict[Kind[Any], Store[Any]] = {
@@ -155,7 +155,7 @@ class World:
             Config(IMAGE, user_id, DELAY_S, finalizer=finalizer),
             set_limit=self.set_limit,
             wake=self.woken.append,
-            answers=self.answers,
+            stats_cache=self.stats_cache,
             clock=self.clock,
             utc_now=lambda: datetime.fromtimestamp(1_800_000_000 + self.clock.now, UTC),
         )

@@ -10,7 +10,7 @@ import pytest
 from memcached_operator.api.reserved_pod_fields import keyed
 from memcached_operator.memcached.desired.object_types import as_json
 from memcached_operator.memcached.desired.passthrough import drift, way
-from memcached_operator.memcached.desired.workload import SHAPE
+from memcached_operator.memcached.desired.workload import CODEC
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
 from memcached_operator.memcached.observed.workloads import deployment_record
 from operator_runtime import Entry
@@ -48,7 +48,7 @@ def test_whatever_somebody_writes_into_the_annotation_can_be_read(path: str) -> 
     body["metadata"]["annotations"][APPLIED_OPTIONS_ANNOTATION] = f"{path}=0"
     record = deployment_record(json.dumps(body).encode())
     assert f"metadata.annotations[{APPLIED_OPTIONS_ANNOTATION}]" in [
-        each.path for each in SHAPE.differ(wanted_deployment(), record)
+        each.path for each in CODEC.differ(wanted_deployment(), record)
     ]
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from memcached_operator.memcached.desired.pod_template import noted, template
-from memcached_operator.memcached.desired.secrets import Speech, script
+from memcached_operator.memcached.desired.secrets import Transport, script
 from memcached_operator.memcached.desired.workload import workload
 from memcached_operator.memcached.desired.workload_types import PodTemplate
 from memcached_operator.memcached.observed.pods import pod_record
@@ -182,22 +182,22 @@ def test_servers_that_are_restarted_have_no_sidecar_and_processes_of_their_own()
     assert pod["containers"][0]["command"] == [*PLAIN_COMMAND, "-Z", "-o", SERVED]
 
 
-SPEECHES: list[tuple[dict[str, Any], Speech]] = [
-    ({}, Speech()),
-    ({"tls": {"secretName": "a"}}, Speech(tls=True)),
-    ({"tls": {"secretName": "a", "clientAuth": "Request"}}, Speech(tls=True)),
-    ({"tls": {"secretName": "a", "clientAuth": "Require"}}, Speech(tls=True, client_certificate=True)),
-    ({"auth": {"secretName": "a"}}, Speech(passwords=True)),
-    ({"tls": {"secretName": "a"}, "auth": {"secretName": "a"}}, Speech(tls=True, passwords=True)),
+SPEECHES: list[tuple[dict[str, Any], Transport]] = [
+    ({}, Transport()),
+    ({"tls": {"secretName": "a"}}, Transport(tls=True)),
+    ({"tls": {"secretName": "a", "clientAuth": "Request"}}, Transport(tls=True)),
+    ({"tls": {"secretName": "a", "clientAuth": "Require"}}, Transport(tls=True, client_certificate=True)),
+    ({"auth": {"secretName": "a"}}, Transport(passwords=True)),
+    ({"tls": {"secretName": "a"}, "auth": {"secretName": "a"}}, Transport(tls=True, passwords=True)),
 ]
 
 
-@pytest.mark.parametrize(("fields", "speech"), SPEECHES)
-def test_a_pod_says_by_its_annotation_how_its_server_is_spoken_to(fields: dict[str, Any], speech: Speech) -> None:
+@pytest.mark.parametrize(("fields", "transport"), SPEECHES)
+def test_a_pod_says_by_its_annotation_how_its_server_is_spoken_to(fields: dict[str, Any], transport: Transport) -> None:
     meta = made(fields | {"podTemplate": {"metadata": {"annotations": {"a": "b"}}}}).metadata
     pod = live_pod()
     pod["metadata"]["annotations"] = meta.annotations if meta else None
-    assert pod_record(json.dumps(pod).encode()).speech == speech
+    assert pod_record(json.dumps(pod).encode()).transport == transport
 
 
 def test_the_digest_of_a_template_is_another_with_each_of_them() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from memcached_operator.memcached.desired.codec import is_ours
 from memcached_operator.memcached.desired.object_types import encode
-from memcached_operator.memcached.desired.workload import SHAPE
+from memcached_operator.memcached.desired.workload import CODEC
 from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION
 from operator_runtime import Difference, NotOwned
 from tests.unit.memcached_operator.memcached.support import (
@@ -28,7 +28,7 @@ CONTROLLING = {"controller": True, "blockOwnerDeletion": True}
 
 def found(live: dict[str, Any], size: int = 2, image: str = IMAGE) -> list[Difference]:
     """What differs."""
-    return list(SHAPE.differ(wanted_deployment(size, image), deployment_of(live)))
+    return list(CODEC.differ(wanted_deployment(size, image), deployment_of(live)))
 
 
 def owned_by(owner: dict[str, Any] | None, *, annotation: str | None = None) -> dict[str, Any]:

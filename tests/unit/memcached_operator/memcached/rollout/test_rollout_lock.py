@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from memcached_operator.memcached.rollout.rollout_lock import Turns
+from memcached_operator.memcached.rollout.rollout_lock import RolloutLock
 from operator_runtime import ObjectKey
 
 A, B, C = (ObjectKey("shop", name) for name in "abc")
 
 
-def turns(underway: ObjectKey | None = None) -> tuple[Turns, list[ObjectKey]]:
+def rollout_lock(underway: ObjectKey | None = None) -> tuple[RolloutLock, list[ObjectKey]]:
     woken: list[ObjectKey] = []
-    return Turns(lambda: underway, woken.append), woken
+    return RolloutLock(lambda: underway, woken.append), woken
 
 
 def test_one_has_the_turn_until_it_is_done_and_the_next_is_woken_in_the_order_in_which_they_came() -> None:
-    found, woken = turns()
+    found, woken = rollout_lock()
     assert [found.take(each) for each in (B, A, C, B)] == [True, False, False, True]
     found.leave(B)
     assert woken == [A]
@@ -25,7 +25,7 @@ def test_one_has_the_turn_until_it_is_done_and_the_next_is_woken_in_the_order_in
 
 
 def test_one_that_asks_for_no_turn_any_more_keeps_nobody() -> None:
-    found, woken = turns()
+    found, woken = rollout_lock()
     assert found.take(A)
     assert not found.take(B)
     assert not found.take(C)
@@ -36,7 +36,7 @@ def test_one_that_asks_for_no_turn_any_more_keeps_nobody() -> None:
 
 
 def test_a_rollout_that_somebody_began_who_led_before_goes_on_first() -> None:
-    found, woken = turns(underway=A)
+    found, woken = rollout_lock(underway=A)
     assert not found.take(B)
     assert woken == [A], "it may have ended since its status was written, and is looked at"
     assert found.take(A)

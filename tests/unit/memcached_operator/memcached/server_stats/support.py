@@ -15,7 +15,7 @@ import pytest
 from kube_simulator.controllers import memcached
 from memcached_operator.memcached.labels import PORT
 from memcached_operator.memcached.observed.pods import PodRecord
-from memcached_operator.memcached.server_stats.server_connection import Failure, Way
+from memcached_operator.memcached.server_stats.server_connection import Endpoint, Failure
 from memcached_operator.memcached.server_stats.stats_cache import Answer
 from memcached_operator.memcached.server_stats.text_protocol import ask
 from operator_runtime.testing.waiting import async_until
@@ -27,7 +27,7 @@ ONE_THREAD = ("-t", "1")
 
 async def said_by(where: str, timeout_s: float) -> Answer | Failure:
     """What a server says of itself that speaks plain text at this IP address."""
-    return (await ask(Way(where), timeout_s)).answer
+    return (await ask(Endpoint(where), timeout_s)).answer
 
 
 def address() -> str:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from memcached_operator.memcached.desired.secrets import Speech
+from memcached_operator.memcached.desired.secrets import Transport
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
@@ -21,17 +21,17 @@ from memcached_operator.memcached.server_stats.certificates import first_of
 from memcached_operator.memcached.server_stats.endpoints import (
     KEPT_S,
     SECRETS,
-    Approach,
+    EndpointResolver,
+    Resolved,
     SecretRecord,
     Secrets,
-    Ways,
     login_of,
 )
 from memcached_operator.memcached.server_stats.server_connection import (
+    Endpoint,
+    ErrorKind,
     Failure,
     Login,
-    Trouble,
-    Way,
     without_certificate,
 )
 from memcached_operator.memcached.server_stats.stats_cache import Answer
@@ -41,9 +41,9 @@ from operator_runtime.testing.clock import FakeClock
 from tests.certificates import Authority, mounted, secret, tls_arguments
 from tests.unit.memcached_operator.memcached.server_stats.support import ONE_THREAD, TIMEOUT_S, running, server_pod
 
-PLAIN, TLS, REQUIRE = Speech(), Speech(tls=True), Speech(tls=True, client_certificate=True)
-BOTH = Speech(tls=True, client_certificate=True, passwords=True)
-LOGIN = Speech(passwords=True)
+PLAIN, TLS, REQUIRE = Transport(), Transport(tls=True), Transport(tls=True, client_certificate=True)
+BOTH = Transport(tls=True, client_certificate=True, passwords=True)
+LOGIN = Transport(passwords=True)
 CERTIFICATE = Authority().issue("cache").files
 PASSWORDS = {"password-file": b"ann:secret\n"}
 SPEC = b'{"tls": {"secretName": "certificate", "clientAuth": "Require"}, "auth": {"secretName": "passwords"}}'
@@ -69,39 +69,41 @@ class Server:
         return SECRETS.decode(json.dumps(secret(key.name, self.secrets[key.name]) | meta).encode())
 
 
-def ways(server: Server | None, clock: FakeClock | None = None, spec: bytes = SPEC) -> Ways:
+def endpoints(server: Server | None, clock: FakeClock | None = None, spec: bytes = SPEC) -> EndpointResolver:
     caches = Caches(*(Store() for _ in range(8)))
     caches.index()
     caches.memcacheds.put(MemcachedRecord("shop", "cache", "cache", "1", 1, False, spec, b""))
     secrets = Secrets(cast(Client, server), clock=clock or FakeClock()) if server is not None else None
-    return Ways(caches, secrets)
+    return EndpointResolver(caches, secrets)
 
 
-def pod(speech: Speech) -> PodRecord:
-    return msgspec.structs.replace(server_pod(), speech=speech)
+def pod(transport: Transport) -> PodRecord:
+    return msgspec.structs.replace(server_pod(), transport=transport)
 
 
-@pytest.mark.parametrize(("speech", "tls"), [(PLAIN, False), (TLS, True)])
-async def test_servers_that_ask_for_nothing_are_spoken_to_without_a_look_at_secrets(speech: Speech, tls: bool) -> None:
+@pytest.mark.parametrize(("transport", "tls"), [(PLAIN, False), (TLS, True)])
+async def test_servers_that_ask_for_nothing_are_spoken_to_without_a_look_at_secrets(
+    transport: Transport, tls: bool
+) -> None:
     server = Server(certificate=CERTIFICATE)
-    approach = await ways(server).to(pod(speech))
-    assert approach == Approach(Way("127.64.0.1", without_certificate() if tls else None))
+    resolved = await endpoints(server).to(pod(transport))
+    assert resolved == Resolved(Endpoint("127.64.0.1", without_certificate() if tls else None))
     assert not server.gets
 
 
-@pytest.mark.parametrize("speech", [REQUIRE, LOGIN, BOTH])
-async def test_without_the_setting_no_secret_is_read_and_it_says_so(speech: Speech) -> None:
-    approach = await ways(None).to(pod(speech))
-    assert (approach.way.login, approach.way.has_certificate) == (None, False)
-    assert approach.lacks == "--server-credentials is off"
+@pytest.mark.parametrize("transport", [REQUIRE, LOGIN, BOTH])
+async def test_without_the_setting_no_secret_is_read_and_it_says_so(transport: Transport) -> None:
+    resolved = await endpoints(None).to(pod(transport))
+    assert (resolved.endpoint.login, resolved.endpoint.has_certificate) == (None, False)
+    assert resolved.lacks == "--server-credentials is off"
 
 
 async def test_with_the_setting_a_server_is_shown_a_certificate_and_told_a_login() -> None:
-    approach = await ways(Server(certificate=CERTIFICATE, passwords=PASSWORDS)).to(pod(BOTH))
-    assert approach.lacks == ""
-    assert approach.way.login == Login("ann", "secret")
-    assert approach.way.has_certificate
-    assert approach.way.tls not in (None, without_certificate())
+    resolved = await endpoints(Server(certificate=CERTIFICATE, passwords=PASSWORDS)).to(pod(BOTH))
+    assert resolved.lacks == ""
+    assert resolved.endpoint.login == Login("ann", "secret")
+    assert resolved.endpoint.has_certificate
+    assert resolved.endpoint.tls not in (None, without_certificate())
 
 
 @pytest.mark.parametrize(
@@ -118,16 +120,16 @@ async def test_where_only_a_new_server_takes_a_renewed_certificate_the_secrets_i
 ) -> None:
     spec = b'{"tls": {"secretName": "certificate", "reload": "%b"}}' % reload
     server = Server(certificate=files)
-    approach = await ways(server, spec=spec).to(pod(TLS))
+    resolved = await endpoints(server, spec=spec).to(pod(TLS))
     found = first_of(CERTIFICATE["tls.crt"])
     assert found is not None
-    assert approach.due == (found.fingerprint if is_due else "")
+    assert resolved.due == (found.fingerprint if is_due else "")
     assert bool(server.gets) is (reload == b"Restart")
-    assert (await ways(None, spec=spec).to(pod(TLS))).due == ""
+    assert (await endpoints(None, spec=spec).to(pod(TLS))).due == ""
 
 
 NO_PAIR = "tls.crt and tls.key of Secret certificate are not a certificate"
-LACKS: list[tuple[Speech, dict[str, dict[str, bytes]], str]] = [
+LACKS: list[tuple[Transport, dict[str, dict[str, bytes]], str]] = [
     (LOGIN, {}, "Secret passwords does not exist"),
     (LOGIN, {"passwords": {}}, "Secret passwords has no password-file"),
     (LOGIN, {"passwords": {"password-file": b"ann\n"}}, "password-file of Secret passwords has no line user:password"),
@@ -139,9 +141,11 @@ LACKS: list[tuple[Speech, dict[str, dict[str, bytes]], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("speech", "secrets", "lacks"), LACKS)
-async def test_what_lacks_is_said_by_its_key(speech: Speech, secrets: dict[str, dict[str, bytes]], lacks: str) -> None:
-    assert (await ways(Server(**secrets)).to(pod(speech))).lacks == lacks
+@pytest.mark.parametrize(("transport", "secrets", "lacks"), LACKS)
+async def test_what_lacks_is_said_by_its_key(
+    transport: Transport, secrets: dict[str, dict[str, bytes]], lacks: str
+) -> None:
+    assert (await endpoints(Server(**secrets)).to(pod(transport))).lacks == lacks
 
 
 @pytest.mark.parametrize(
@@ -155,7 +159,7 @@ async def test_an_api_server_that_refuses_is_no_failure_of_the_operators(error: 
     server = Server(passwords=PASSWORDS)
     server.error = error
     clock = FakeClock()
-    to = ways(server, clock).to
+    to = endpoints(server, clock).to
     assert (await to(pod(LOGIN))).lacks == lacks
     server.error = None
     clock.advance(KEPT_S)
@@ -165,21 +169,21 @@ async def test_an_api_server_that_refuses_is_no_failure_of_the_operators(error: 
 @pytest.mark.parametrize("spec", [b"{}", b'{"size": "many"}'])
 async def test_a_pod_whose_memcached_names_no_secret_any_more_lacks_it(spec: bytes) -> None:
     server = Server(passwords=PASSWORDS)
-    assert (await ways(server, spec=spec).to(pod(LOGIN))).lacks == "its Memcached no longer names the Secret"
+    assert (await endpoints(server, spec=spec).to(pod(LOGIN))).lacks == "its Memcached no longer names the Secret"
     assert not server.gets
 
 
 async def test_a_secret_is_read_once_a_minute_however_many_servers_ask_for_it() -> None:
     server, clock = Server(certificate=CERTIFICATE, passwords=PASSWORDS), FakeClock()
-    to = ways(server, clock).to
+    to = endpoints(server, clock).to
     first = await asyncio.gather(*(to(pod(BOTH)) for _ in range(20)))
     assert server.gets == {"certificate": 1, "passwords": 1}
     clock.advance(KEPT_S - 1)
-    assert (await to(pod(BOTH))).way.tls is first[0].way.tls
+    assert (await to(pod(BOTH))).endpoint.tls is first[0].endpoint.tls
     assert server.gets.total() == 2
     server.secrets["passwords"] = {"password-file": b"bob:other\n"}
     clock.advance(1)
-    assert (await to(pod(BOTH))).way.login == Login("bob", "other")
+    assert (await to(pod(BOTH))).endpoint.login == Login("bob", "other")
     assert server.gets.total() == 4
 
 
@@ -222,15 +226,15 @@ def test_of_a_secret_only_what_is_needed_is_kept_and_nothing_shown() -> None:
 
 
 FAILURES = [
-    (Failure(Trouble.DENIED, "it requires a login"), "x is off", "it requires a login, and x is off"),
-    (Failure(Trouble.DENIED, "it refuses the login of ann"), "", "it refuses the login of ann"),
-    (Failure(Trouble.SILENT, "no answer"), "x is off", "no answer"),
+    (Failure(ErrorKind.DENIED, "it requires a login"), "x is off", "it requires a login, and x is off"),
+    (Failure(ErrorKind.DENIED, "it refuses the login of ann"), "", "it refuses the login of ann"),
+    (Failure(ErrorKind.SILENT, "no answer"), "x is off", "no answer"),
 ]
 
 
 @pytest.mark.parametrize(("failure", "lacks", "why"), FAILURES)
 def test_who_is_denied_says_what_was_lacking(failure: Failure, lacks: str, why: str) -> None:
-    assert Approach(Way(""), lacks).explained(failure) == (failure.trouble, why)
+    assert Resolved(Endpoint(""), lacks).explained(failure) == (failure.trouble, why)
 
 
 async def test_a_server_is_told_of_other_memory_as_its_pod_says_or_says_what_is_lacking() -> None:
@@ -238,11 +242,11 @@ async def test_a_server_is_told_of_other_memory_as_its_pod_says_or_says_what_is_
         passwords = ("-Y", f"{folder}/password-file")
         async with running(*tls_arguments(folder, verify=2), *passwords, "-m", "64", *ONE_THREAD) as where:
             there = msgspec.structs.replace(pod(BOTH), address=where)
-            failure = await limit_setter(ways(None))(there, 128)
+            failure = await limit_setter(endpoints(None))(there, 128)
             assert failure is not None
             assert failure.why == "it asks for a client certificate, and --server-credentials is off"
-            known = ways(Server(certificate=CERTIFICATE, passwords=PASSWORDS))
+            known = endpoints(Server(certificate=CERTIFICATE, passwords=PASSWORDS))
             assert await limit_setter(known)(there, 128) is None
-            said = await ask((await known.to(there)).way, TIMEOUT_S)
+            said = await ask((await known.to(there)).endpoint, TIMEOUT_S)
     assert isinstance(said.answer, Answer)
     assert said.answer.number("limit_maxbytes") == 128 << 20

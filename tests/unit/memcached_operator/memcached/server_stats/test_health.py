@@ -6,7 +6,7 @@ import pytest
 
 from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
 from memcached_operator.memcached.server_stats.health import judge, versions
-from memcached_operator.memcached.server_stats.stats_cache import Heard, Verdict
+from memcached_operator.memcached.server_stats.stats_cache import ServerHealth, Verdict
 from operator_runtime import Condition
 from tests.unit.memcached_operator.memcached.status_support import look, pods
 
@@ -20,8 +20,8 @@ OVER = (judge(None, None), judge([], None))
 STRANGERS = Condition("Serving", "True", "Somebodys", "Somebody wrote this.")
 
 
-def servers(*verdicts: Verdict, why: str = "no answer") -> list[Heard]:
-    return [Heard(f"c-{number}", verdict, why, "1.6.45") for number, verdict in enumerate(verdicts)]
+def servers(*verdicts: Verdict, why: str = "no answer") -> list[ServerHealth]:
+    return [ServerHealth(f"c-{number}", verdict, why, "1.6.45") for number, verdict in enumerate(verdicts)]
 
 
 JUDGED = [
@@ -48,11 +48,11 @@ JUDGED = [
 ]
 
 
-@pytest.mark.parametrize(("heard", "last", "status", "reason", "words"), JUDGED)
+@pytest.mark.parametrize(("health", "last", "status", "reason", "words"), JUDGED)
 def test_the_condition_follows_from_what_is_known_of_the_servers(
-    heard: list[Heard] | None, last: Condition | None, status: str, reason: str, words: str
+    health: list[ServerHealth] | None, last: Condition | None, status: str, reason: str, words: str
 ) -> None:
-    condition = judge(heard, last)
+    condition = judge(health, last)
     assert (condition.type, condition.status, condition.reason) == ("Serving", status, reason)
     assert words in condition.message
 
@@ -69,14 +69,14 @@ VERSIONS = [
 
 @pytest.mark.parametrize(("known", "last", "told"), VERSIONS)
 def test_the_versions_are_told_when_all_are_known(known: list[str] | None, last: str | None, told: str | None) -> None:
-    heard = None if known is None else [Heard("c", A, "", version) for version in known]
-    assert versions(heard, last) == told
+    health = None if known is None else [ServerHealth("c", A, "", version) for version in known]
+    assert versions(health, last) == told
 
 
 def test_without_servers_there_is_no_version() -> None:
-    before = look(3, pods(3), heard=servers(A, A, A))
-    assert look(0, (), last=before, heard=[]).version is None
-    assert look(3, pods(0, 3), last=before, heard=[]).version == "1.6.45", "they are still starting"
+    before = look(3, pods(3), health=servers(A, A, A))
+    assert look(0, (), last=before, health=[]).version is None
+    assert look(3, pods(0, 3), last=before, health=[]).version == "1.6.45", "they are still starting"
 
 
 DAY_S = 86_400.0
@@ -91,10 +91,10 @@ LACKS = "CredentialsMissing"
 WAS_STALE = Condition("Serving", "False", "CertificateStale", "One is late.")
 
 
-def having(*shown: tuple[Certificate, float], verdict: Verdict = A, why: str = "") -> list[Heard]:
+def having(*shown: tuple[Certificate, float], verdict: Verdict = A, why: str = "") -> list[ServerHealth]:
     """Servers that have shown a certificate for so many seconds."""
     return [
-        Heard(f"c-{number}", verdict, why, shown=Shown(certificate, NOW_S - for_s))
+        ServerHealth(f"c-{number}", verdict, why, shown=Shown(certificate, NOW_S - for_s))
         for number, (certificate, for_s) in enumerate(shown)
     ]
 
@@ -130,15 +130,15 @@ WITH_CERTIFICATES = [
 ]
 
 
-@pytest.mark.parametrize(("heard", "last", "status", "reason", "words"), WITH_CERTIFICATES)
+@pytest.mark.parametrize(("health", "last", "status", "reason", "words"), WITH_CERTIFICATES)
 def test_the_condition_follows_from_the_certificates_that_servers_show(
-    heard: list[Heard], last: Condition | None, status: str, reason: str, words: str
+    health: list[ServerHealth], last: Condition | None, status: str, reason: str, words: str
 ) -> None:
-    condition = judge(heard, last, NOW_S, NAMES)
+    condition = judge(health, last, NOW_S, NAMES)
     assert (condition.status, condition.reason) == (status, reason)
     assert words in condition.message
 
 
 def test_while_servers_are_replaced_none_is_late() -> None:
-    heard = having((OLD, 9e9), (NEWER, 9e9))
-    assert judge(heard, WAS_STALE, NOW_S, NAMES, rolling=True).reason == "Answering"
+    health = having((OLD, 9e9), (NEWER, 9e9))
+    assert judge(health, WAS_STALE, NOW_S, NAMES, rolling=True).reason == "Answering"

@@ -13,8 +13,8 @@ from memcached_operator.memcached.labels import PORT
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_stats.certificates import Certificate
 from memcached_operator.memcached.server_stats.metric_families import PATH, server_families
-from memcached_operator.memcached.server_stats.server_connection import SATURATED, Failure, Trouble
-from memcached_operator.memcached.server_stats.stats_cache import EXTSTORE, Answer, Answers
+from memcached_operator.memcached.server_stats.server_connection import SATURATED, ErrorKind, Failure
+from memcached_operator.memcached.server_stats.stats_cache import EXTSTORE, Answer, StatsCache
 from operator_runtime.serving.http_messages import HttpRequest
 from operator_runtime.serving.scrape import Scrapes
 from operator_runtime.telemetry.metrics import Metrics
@@ -59,17 +59,17 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 Series = dict[tuple[str, ...], float]
 
 
-def heard(*said: tuple[PodRecord, Answer | Failure]) -> Answers:
-    answers = Answers()
+def health(*said: tuple[PodRecord, Answer | Failure]) -> StatsCache:
+    stats_cache = StatsCache()
     for pod, each in said:
-        answers.hear(pod, each)
-    return answers
+        stats_cache.hear(pod, each)
+    return stats_cache
 
 
-async def scraped(pods: list[PodRecord], answers: Answers, accept: str = "") -> dict[str, tuple[str, Series]]:
+async def scraped(pods: list[PodRecord], stats_cache: StatsCache, accept: str = "") -> dict[str, tuple[str, Series]]:
     """Type and series of each metric that has some, by its name; the labels in the order of their names."""
     metrics = Metrics()
-    metrics.add(lambda: server_families(pods, answers.of))
+    metrics.add(lambda: server_families(pods, stats_cache.of))
     response = await Scrapes(Metrics(), further={PATH: metrics}).answer(
         HttpRequest("GET", PATH, headers={"accept": accept})
     )
@@ -90,7 +90,7 @@ async def test_a_real_server_is_shown_under_the_exporters_names_and_types(accept
         await store(where, items=1)
         said = await said_by(where, TIMEOUT_S)
     pod = server_pod()
-    found = await scraped([pod], heard((pod, said)), accept)
+    found = await scraped([pod], health((pod, said)), accept)
     types = {name.removeprefix("memcached_"): type_ for name, (type_, _) in found.items()}
     assert types == {name: "gauge" if name in NO_COUNTERS else type_ for name, type_ in EXPORTER.items()}
 
@@ -112,7 +112,7 @@ async def test_what_each_size_class_evicts_is_shown_and_what_it_refuses() -> Non
         said = await said_by(where, TIMEOUT_S)
     assert isinstance(said, Answer)
     pod = server_pod()
-    found = await scraped([pod], heard((pod, said)))
+    found = await scraped([pod], health((pod, said)))
     evicted, refused = (found[f"memcached_slab_items_{what}_total"][1] for what in ("evicted", "outofmemory"))
     assert evicted.keys() == refused.keys()
     assert sum(evicted.values()) == said.number("evictions") > 0
@@ -122,7 +122,7 @@ async def test_what_each_size_class_evicts_is_shown_and_what_it_refuses() -> Non
 async def test_a_server_with_storage_on_disk_is_shown_with_that() -> None:
     pod, bare = server_pod("a"), server_pod("b")
     said = answer(**{name: place for place, name in enumerate(EXTSTORE)})
-    found = await scraped([pod, bare], heard((pod, said), (bare, answer())))
+    found = await scraped([pod, bare], health((pod, said), (bare, answer())))
     shown = {name.removeprefix("memcached_"): each for name, each in found.items() if "extstore" in name}
     assert {name: type_ for name, (type_, _) in shown.items()} == {
         name: "gauge" if name in NO_COUNTERS else type_ for name, type_ in EXPORTER_EXTSTORE.items()
@@ -136,7 +136,7 @@ async def test_commands_are_told_by_what_came_of_them() -> None:
         get_hits=5, get_misses=2, cmd_set=100, cas_hits=3, cas_misses=4, cas_badval=5, cmd_flush=6, touch_hits=7,
         touch_misses=0, delete_hits=0, delete_misses=0, incr_hits=0, incr_misses=0, decr_hits=0, decr_misses=8,
     )  # fmt: skip
-    found = await scraped([pod], heard((pod, said)))
+    found = await scraped([pod], health((pod, said)))
     _, series = found["memcached_commands_total"]
     told = {(command, status): value for (command, _, _, _, status), value in series.items() if value}
     assert told == {
@@ -146,10 +146,10 @@ async def test_commands_are_told_by_what_came_of_them() -> None:
     }
 
 
-@pytest.mark.parametrize("failure", [SATURATED, Failure(Trouble.SILENT, "silent")])
+@pytest.mark.parametrize("failure", [SATURATED, Failure(ErrorKind.SILENT, "silent")])
 async def test_of_a_server_without_an_answer_only_that_is_told(failure: Failure) -> None:
     good, bad = server_pod("a"), server_pod("b")
-    found = await scraped([good, bad], heard((good, answer()), (bad, answer()), (bad, failure)))
+    found = await scraped([good, bad], health((good, answer()), (bad, answer()), (bad, failure)))
     assert found["memcached_up"][1] == {("cache", "shop", "a"): 1, ("cache", "shop", "b"): 0}
     for name, (_, series) in found.items():
         assert name == "memcached_up" or all("b" not in labels for labels in series)
@@ -157,26 +157,26 @@ async def test_of_a_server_without_an_answer_only_that_is_told(failure: Failure)
 
 async def test_servers_that_are_out_of_reach_altogether_are_not_said_to_be_down() -> None:
     first, second = server_pod("a"), server_pod("b")
-    refused = Failure(Trouble.UNREACHABLE, "connection refused")
-    answers = heard(*[(first, refused), (second, refused)] * 2)
-    assert await scraped([first, second], answers) == {}
-    answers.hear(first, answer())
-    answers.hear(second, refused)
-    assert [*(await scraped([first, second], answers))["memcached_up"][1].values()] == [1, 0]
+    refused = Failure(ErrorKind.UNREACHABLE, "connection refused")
+    stats_cache = health(*[(first, refused), (second, refused)] * 2)
+    assert await scraped([first, second], stats_cache) == {}
+    stats_cache.hear(first, answer())
+    stats_cache.hear(second, refused)
+    assert [*(await scraped([first, second], stats_cache))["memcached_up"][1].values()] == [1, 0]
 
 
 async def test_a_figure_that_a_server_does_not_give_is_left_out() -> None:
     pod = server_pod()
-    found = await scraped([pod], heard((pod, Answer.of({b"uptime": b"7"}))))
+    found = await scraped([pod], health((pod, Answer.of({b"uptime": b"7"}))))
     assert set(found) == {"memcached_up", "memcached_uptime_seconds"}
 
 
 async def test_when_certificates_expire_is_shown_also_of_servers_that_want_credentials() -> None:
     first, second = server_pod("a"), server_pod("b")
-    answers = Answers()
-    answers.hear(first, answer(), Certificate("one", 0.0, 2e9))
-    answers.hear(second, Failure(Trouble.DENIED, "it requires a login"), Certificate("two", 0.0, 1e9))
-    found = await scraped([first, second], answers)
+    stats_cache = StatsCache()
+    stats_cache.hear(first, answer(), Certificate("one", 0.0, 2e9))
+    stats_cache.hear(second, Failure(ErrorKind.DENIED, "it requires a login"), Certificate("two", 0.0, 1e9))
+    found = await scraped([first, second], stats_cache)
     expiries = found["memcached_server_certificate_expiry_timestamp_seconds"]
     assert expiries == ("gauge", {("cache", "shop", "a"): 2e9, ("cache", "shop", "b"): 1e9})
     assert found["memcached_up"][1] == {("cache", "shop", "a"): 1}

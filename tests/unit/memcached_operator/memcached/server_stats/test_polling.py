@@ -11,14 +11,14 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from memcached_operator.memcached.desired.secrets import Speech
+from memcached_operator.memcached.desired.secrets import Transport
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_stats.polling import AT_ONCE, TICK_S, TIMEOUT_S, Poller, Rounds
-from memcached_operator.memcached.server_stats.server_connection import SATURATED, Failure, Trouble, Way
-from memcached_operator.memcached.server_stats.stats_cache import Answer, Answers, Verdict
-from memcached_operator.memcached.server_stats.text_protocol import Said
+from memcached_operator.memcached.server_stats.server_connection import SATURATED, Endpoint, ErrorKind, Failure
+from memcached_operator.memcached.server_stats.stats_cache import Answer, StatsCache, Verdict
+from memcached_operator.memcached.server_stats.text_protocol import Response
 from operator_runtime import Channel, ObjectKey, Store
 from operator_runtime.testing.clock import FakeClock
 from operator_runtime.testing.waiting import async_until
@@ -48,14 +48,14 @@ class Day:
     """Rounds, and a clock that the test moves tick by tick."""
 
     def __init__(self, caches: Caches) -> None:
-        self.caches, self.answers, self.now = caches, Answers(), 100.0
-        self.rounds = Rounds(caches, self.answers, INTERVAL_S, self.now)
+        self.caches, self.stats_cache, self.now = caches, StatsCache(), 100.0
+        self.rounds = Rounds(caches, self.stats_cache, INTERVAL_S, self.now)
 
     def tick(self) -> list[PodRecord]:
         """Who is due next; each answers."""
         found = self.rounds.due(self.now)
         for pod in found:
-            self.answers.hear(pod, answer())
+            self.stats_cache.hear(pod, answer())
         self.now += TICK_S
         return found
 
@@ -112,7 +112,7 @@ def test_a_server_that_somebody_looks_for_is_asked_at_the_next_tick(caches: Cach
     day = Day(caches)
     day.interval()
     (new,) = add(caches, "another", 1)
-    day.answers.look([new])
+    day.stats_cache.look([new])
     assert new in day.tick()
     assert new not in day.tick()
 
@@ -120,7 +120,7 @@ def test_a_server_that_somebody_looks_for_is_asked_at_the_next_tick(caches: Cach
 def test_many_that_somebody_looks_for_do_not_come_all_at_once(caches: Caches) -> None:
     pods = add(caches, "cache", 500)
     day = Day(caches)
-    day.answers.look(pods)
+    day.stats_cache.look(pods)
     ticks = day.interval()
     assert max(map(len, ticks)) < 50
     asked = Counter(pod.name for tick in ticks for pod in tick)
@@ -132,25 +132,25 @@ def test_whoever_was_looked_for_and_is_not_there_any_more_is_not_asked(caches: C
     day = Day(caches)
     day.tick()
     (pod,) = add(caches, "cache", 1)
-    day.answers.look([pod])
+    day.stats_cache.look([pod])
     if change == "gone":
         caches.pods.remove(ObjectKey("shop", pod.name))
     else:
         later = {"uid": "another"} if change == "another" else {"ready": False}
         caches.pods.put(msgspec.structs.replace(pod, resource_version="2", **later))
     assert pod.uid not in {each.uid for each in day.tick()}
-    assert day.answers.missing == {}
+    assert day.stats_cache.missing == {}
 
 
 def test_what_was_heard_of_a_pod_that_is_gone_is_forgotten_within_two_intervals(caches: Caches) -> None:
     pods = add(caches, "cache", 3)
     day = Day(caches)
     day.interval()
-    assert len(day.answers) == 3
+    assert len(day.stats_cache) == 3
     caches.pods.remove(ObjectKey("shop", pods[0].name))
     day.interval()
     day.interval()
-    assert len(day.answers) == 2
+    assert len(day.stats_cache) == 2
 
 
 class Asked:
@@ -163,13 +163,13 @@ class Asked:
         self.go_on = asyncio.Event()
         self.go_on.set()
 
-    async def __call__(self, way: Way, timeout_s: float) -> Said:
+    async def __call__(self, endpoint: Endpoint, timeout_s: float) -> Response:
         self.timeouts.add(timeout_s)
         self.now += 1
         self.most = max(self.most, self.now)
         try:
             await self.go_on.wait()
-            return Said(self.said)
+            return Response(self.said)
         finally:
             self.now -= 1
             self.count += 1
@@ -177,11 +177,11 @@ class Asked:
 
 @asynccontextmanager
 async def polling(
-    caches: Caches, answers: Answers, asked: Asked, sent: list[ObjectKey], clock: FakeClock
+    caches: Caches, stats_cache: StatsCache, asked: Asked, sent: list[ObjectKey], clock: FakeClock
 ) -> AsyncIterator[Poller]:
     changed: Channel[ObjectKey] = Channel()
     changed.listen(sent.append)
-    poller = Poller(caches, answers, changed, interval_s=INTERVAL_S, ask=asked, clock=clock, tick_s=0.0)
+    poller = Poller(caches, stats_cache, changed, interval_s=INTERVAL_S, ask=asked, clock=clock, tick_s=0.0)
     task = asyncio.create_task(poller.run())
     try:
         yield poller
@@ -193,16 +193,16 @@ async def polling(
 
 async def test_a_memcached_is_looked_at_again_when_there_are_news_of_a_server_and_only_then(caches: Caches) -> None:
     add(caches, "cache", 1)
-    answers, asked, sent, clock = Answers(), Asked(), list[ObjectKey](), FakeClock()
+    stats_cache, asked, sent, clock = StatsCache(), Asked(), list[ObjectKey](), FakeClock()
     key = ObjectKey("shop", "cache")
-    async with polling(caches, answers, asked, sent, clock):
+    async with polling(caches, stats_cache, asked, sent, clock):
         await async_until("no first answer", lambda: asked.count == 1)
         assert sent == [key]
         for count, said, news in (
             (2, answer(curr_connections=7), 1),
-            (3, Failure(Trouble.SILENT, "silent"), 1),
-            (4, Failure(Trouble.SILENT, "silent"), 2),
-            (5, Failure(Trouble.SILENT, "silent"), 2),
+            (3, Failure(ErrorKind.SILENT, "silent"), 1),
+            (4, Failure(ErrorKind.SILENT, "silent"), 2),
+            (5, Failure(ErrorKind.SILENT, "silent"), 2),
             (6, SATURATED, 3),
         ):
             asked.said = said
@@ -215,25 +215,25 @@ async def test_a_memcached_is_looked_at_again_when_there_are_news_of_a_server_an
 @pytest.mark.parametrize("answer", [True, False])
 async def test_only_a_few_are_asked_at_once_and_nobody_is_waited_for_at_the_end(caches: Caches, answer: bool) -> None:
     pods = add(caches, "cache", 3 * AT_ONCE)
-    answers, asked, clock = Answers(), Asked(), FakeClock()
+    stats_cache, asked, clock = StatsCache(), Asked(), FakeClock()
     asked.go_on.clear()
-    async with polling(caches, answers, asked, [], clock):
+    async with polling(caches, stats_cache, asked, [], clock):
         await async_until("none is asked", lambda: asked.now == 1)
         clock.advance(INTERVAL_S)
         await async_until("they are not asked", lambda: asked.now == AT_ONCE)
         if answer:
             asked.go_on.set()
-            await async_until("not all are asked", lambda: len(answers) == len(pods))
-    assert (asked.most, asked.now, len(answers)) == (AT_ONCE, 0, len(pods) if answer else 0)
+            await async_until("not all are asked", lambda: len(stats_cache) == len(pods))
+    assert (asked.most, asked.now, len(stats_cache)) == (AT_ONCE, 0, len(pods) if answer else 0)
 
 
 async def test_what_goes_wrong_in_asking_ends_the_operator(caches: Caches) -> None:
     add(caches, "cache", 1)
 
-    async def broken(way: Way, timeout_s: float) -> Said:
-        raise ZeroDivisionError(way.address)
+    async def broken(endpoint: Endpoint, timeout_s: float) -> Response:
+        raise ZeroDivisionError(endpoint.address)
 
-    poller = Poller(caches, Answers(), Channel(), interval_s=INTERVAL_S, ask=broken, tick_s=0.0)
+    poller = Poller(caches, StatsCache(), Channel(), interval_s=INTERVAL_S, ask=broken, tick_s=0.0)
     with pytest.raises(BaseExceptionGroup) as raised:
         async with asyncio.timeout(60):
             await poller.run()
@@ -245,16 +245,16 @@ async def test_a_server_is_asked_as_its_pod_says_and_its_certificate_is_kept(cac
     (pod,) = add(caches, "cache", 1)
     with mounted({**pair.files, "password-file": b"ann:secret\n"}) as folder:
         async with running(*tls_arguments(folder), "-Y", f"{folder}/password-file", *ONE_THREAD) as where:
-            speech = Speech(tls=True, passwords=True)
-            there = msgspec.structs.replace(pod, resource_version="2", address=where, speech=speech)
+            transport = Transport(tls=True, passwords=True)
+            there = msgspec.structs.replace(pod, resource_version="2", address=where, transport=transport)
             caches.pods.put(there)
-            answers = Answers()
-            poller = Poller(caches, answers, Channel(), interval_s=INTERVAL_S, now=lambda: 7.0)
+            stats_cache = StatsCache()
+            poller = Poller(caches, stats_cache, Channel(), interval_s=INTERVAL_S, now=lambda: 7.0)
             polling = asyncio.create_task(poller.run())
-            await async_until("it is never judged", lambda: len(answers) == 1)
+            await async_until("it is never judged", lambda: len(stats_cache) == 1)
             poller.stop()
             await polling
-    (found,) = answers.look([there])
+    (found,) = stats_cache.look([there])
     assert (found.verdict, found.why) == (Verdict.DENIED, "it requires a login, and --server-credentials is off")
     assert found.shown is not None
     assert (found.shown.certificate.names, found.shown.since_s) == (("cache.shop.svc",), 7.0)

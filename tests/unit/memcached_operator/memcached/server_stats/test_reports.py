@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from memcached_operator.memcached.server_stats.certificates import STALE_S, Certificate
-from memcached_operator.memcached.server_stats.server_connection import Failure, Trouble
+from memcached_operator.memcached.server_stats.server_connection import ErrorKind, Failure
 from memcached_operator.memcached.server_stats.stats_cache import Answer
 from tests.unit.memcached_operator.memcached.server_stats.support import answer
 from tests.unit.memcached_operator.memcached.support import live_deployment
 from tests.unit.memcached_operator.memcached.world import DELAY_S, WRITE_STATUS, World
 
-SILENT = Failure(Trouble.SILENT, "no answer within 1 s")
+SILENT = Failure(ErrorKind.SILENT, "no answer within 1 s")
 
 
 @pytest.fixture
@@ -31,10 +31,10 @@ async def running() -> World:
 
 def hear(world: World, said: Answer | Failure, *servers: int) -> None:
     """These servers said so."""
-    assert world.answers is not None
+    assert world.stats_cache is not None
     pods = sorted(world.caches.pods.values(), key=lambda pod: pod.name)
     for number in servers:
-        world.answers.hear(pods[number], said)
+        world.stats_cache.hear(pods[number], said)
 
 
 async def written(world: World) -> list[str]:
@@ -95,12 +95,12 @@ async def test_a_server_that_does_not_answer_is_told_once_and_that_it_does_once(
 
 
 async def test_a_server_that_is_late_with_its_certificate_is_told_in_ten_minutes_without_event(running: World) -> None:
-    assert running.answers is not None
+    assert running.stats_cache is not None
     now_s = 1_800_000_000 + running.clock.now + 0.7
     old, new = (Certificate(name, now_s + begins, now_s + 1e6) for name, begins in (("old", -9.0), ("new", -5.0)))
     pods = sorted(running.caches.pods.values(), key=lambda pod: pod.name)
     for pod, certificate in zip(pods, (old, new), strict=True):
-        running.answers.hear(pod, answer(), certificate, now_s)
+        running.stats_cache.hear(pod, answer(), certificate, now_s)
     await written(running)
     assert running.condition("Serving") == ("True", "Answering")
     assert await told_after(running) == pytest.approx(STALE_S, abs=2.0)
@@ -122,11 +122,11 @@ async def told_after(world: World) -> float:
 
 
 async def test_a_server_that_shows_another_certificate_than_a_new_one_would_is_replaced(running: World) -> None:
-    assert running.answers is not None
+    assert running.stats_cache is not None
     running.clock.advance(3600)
     first, second = sorted(running.caches.pods.values(), key=lambda pod: pod.name)
     for pod in (first, second):
-        running.answers.hear(pod, answer(), Certificate("old", 0.0, 9e9), due="new")
+        running.stats_cache.hear(pod, answer(), Certificate("old", 0.0, 9e9), due="new")
     await running.reconcile(after_s=DELAY_S)
     assert "create/eviction Pod" in running.api.verbs()
     (note,) = [each.note for each in running.recorder.events if each.reason == "Replacing"]

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from memcached_operator.memcached.server_stats.server_connection import (
+    Endpoint,
+    ErrorKind,
     Failure,
     Login,
-    Trouble,
-    Way,
     client_context,
     without_certificate,
 )
 from memcached_operator.memcached.server_stats.stats_cache import Answer
-from memcached_operator.memcached.server_stats.text_protocol import Said, ask
+from memcached_operator.memcached.server_stats.text_protocol import Response, ask
 from tests.certificates import Authority, mounted, tls_arguments
 from tests.unit.memcached_operator.memcached.server_stats.support import (
     ONE_THREAD,
@@ -51,15 +51,15 @@ def showing(authority: Authority, folder: Path) -> ssl.SSLContext:
     return context
 
 
-def trouble(said: Said) -> tuple[Trouble, str]:
+def trouble(said: Response) -> tuple[ErrorKind, str]:
     assert isinstance(said.answer, Failure), said.answer
     return said.answer
 
 
 async def test_a_server_that_speaks_tls_answers_and_shows_its_certificate(folder: Path) -> None:
     async with running(*tls_arguments(folder), *ONE_THREAD) as where:
-        assert trouble(await ask(Way(where), TIMEOUT_S))[0] is Trouble.CLOSED, "in plain text"
-        said = await ask(Way(where, without_certificate()), TIMEOUT_S)
+        assert trouble(await ask(Endpoint(where), TIMEOUT_S))[0] is ErrorKind.CLOSED, "in plain text"
+        said = await ask(Endpoint(where, without_certificate()), TIMEOUT_S)
     assert isinstance(said.answer, Answer)
     assert said.answer.number("curr_connections") >= 1
     assert said.certificate == SERVER.der
@@ -68,14 +68,14 @@ async def test_a_server_that_speaks_tls_answers_and_shows_its_certificate(folder
 async def test_a_required_client_certificate_lets_in_and_without_it_the_servers_own_is_seen(folder: Path) -> None:
     async with running(*tls_arguments(folder, verify=2), *ONE_THREAD) as where:
         for _ in range(5):
-            without = await ask(Way(where, without_certificate()), TIMEOUT_S)
-            assert trouble(without) == (Trouble.DENIED, "it asks for a client certificate")
+            without = await ask(Endpoint(where, without_certificate()), TIMEOUT_S)
+            assert trouble(without) == (ErrorKind.DENIED, "it asks for a client certificate")
             assert without.certificate == SERVER.der
-        strange = await ask(Way(where, showing(Authority("other"), folder), has_certificate=True), TIMEOUT_S)
+        strange = await ask(Endpoint(where, showing(Authority("other"), folder), has_certificate=True), TIMEOUT_S)
         kind, why = trouble(strange)
-        assert kind is Trouble.DENIED
+        assert kind is ErrorKind.DENIED
         assert why.startswith("it refuses the client certificate with ")
-        right = await ask(Way(where, showing(AUTHORITY, folder), has_certificate=True), TIMEOUT_S)
+        right = await ask(Endpoint(where, showing(AUTHORITY, folder), has_certificate=True), TIMEOUT_S)
         assert isinstance(right.answer, Answer)
 
 
@@ -84,10 +84,10 @@ async def test_a_login_lets_ask_and_without_it_or_with_another_one_nothing_is_sa
     context = without_certificate() if tls else None
     arguments = tls_arguments(folder) if tls else ()
     async with running_with_passwords(folder, *arguments) as where:
-        assert trouble(await ask(Way(where, context), TIMEOUT_S)) == (Trouble.DENIED, "it requires a login")
-        wrong = await ask(Way(where, context, login=STRANGER), TIMEOUT_S)
-        assert trouble(wrong) == (Trouble.DENIED, "it refuses the login of ann")
-        right = await ask(Way(where, context, login=ANN), TIMEOUT_S)
+        assert trouble(await ask(Endpoint(where, context), TIMEOUT_S)) == (ErrorKind.DENIED, "it requires a login")
+        wrong = await ask(Endpoint(where, context, login=STRANGER), TIMEOUT_S)
+        assert trouble(wrong) == (ErrorKind.DENIED, "it refuses the login of ann")
+        right = await ask(Endpoint(where, context, login=ANN), TIMEOUT_S)
         assert isinstance(right.answer, Answer)
 
 
@@ -97,20 +97,22 @@ async def running_with_passwords(folder: Path, *arguments: str) -> AsyncIterator
         yield where
 
 
-WORSE: list[tuple[bytes, Trouble]] = [
-    (b"", Trouble.SILENT),
-    (b"\x16\x03\x03", Trouble.SILENT),
-    (b"HTTP/1.1 400 Bad Request\r\n\r\n", Trouble.STRANGE),
-    (b"\x15\x03\x03\x00\x02\x02\x28", Trouble.REFUSED),
-    (b"ERROR Too many open connections\r\n", Trouble.SATURATED),
+WORSE: list[tuple[bytes, ErrorKind]] = [
+    (b"", ErrorKind.SILENT),
+    (b"\x16\x03\x03", ErrorKind.SILENT),
+    (b"HTTP/1.1 400 Bad Request\r\n\r\n", ErrorKind.STRANGE),
+    (b"\x15\x03\x03\x00\x02\x02\x28", ErrorKind.REFUSED),
+    (b"ERROR Too many open connections\r\n", ErrorKind.SATURATED),
 ]
 
 
 @pytest.mark.parametrize(("said", "kind"), WORSE)
-async def test_what_answers_something_else_in_a_handshake_is_a_failure_with_a_name(said: bytes, kind: Trouble) -> None:
+async def test_what_answers_something_else_in_a_handshake_is_a_failure_with_a_name(
+    said: bytes, kind: ErrorKind
+) -> None:
     async with talking(at_once(said)) as where:
-        way = Way(where, without_certificate())
-        found = await ask(way, SOON_S if kind is Trouble.SILENT else TIMEOUT_S)
+        endpoint = Endpoint(where, without_certificate())
+        found = await ask(endpoint, SOON_S if kind is ErrorKind.SILENT else TIMEOUT_S)
     assert trouble(found)[0] is kind
     assert found.certificate == b""
 
@@ -124,21 +126,21 @@ def at_once(said: bytes) -> Talk:
 
 
 LOGINS = [
-    (b"CLIENT_ERROR authentication failure\r\n", Trouble.DENIED),
-    (b"ERROR\r\n", Trouble.REFUSED),
-    (b"ERROR Too many open connections\r\n", Trouble.SATURATED),
-    (b"x" * 5_000, Trouble.STRANGE),
-    (b"STORED\r\nERROR\r\n", Trouble.REFUSED),
-    (b"STORED\r\n", Trouble.SILENT),
+    (b"CLIENT_ERROR authentication failure\r\n", ErrorKind.DENIED),
+    (b"ERROR\r\n", ErrorKind.REFUSED),
+    (b"ERROR Too many open connections\r\n", ErrorKind.SATURATED),
+    (b"x" * 5_000, ErrorKind.STRANGE),
+    (b"STORED\r\nERROR\r\n", ErrorKind.REFUSED),
+    (b"STORED\r\n", ErrorKind.SILENT),
 ]
 
 
 @pytest.mark.parametrize(("said", "kind"), LOGINS)
-async def test_what_a_login_can_come_to(said: bytes, kind: Trouble) -> None:
+async def test_what_a_login_can_come_to(said: bytes, kind: ErrorKind) -> None:
     async with talking(saying(said)) as where:
-        found = await ask(Way(where, login=ANN), SOON_S if kind is Trouble.SILENT else TIMEOUT_S)
+        found = await ask(Endpoint(where, login=ANN), SOON_S if kind is ErrorKind.SILENT else TIMEOUT_S)
     assert trouble(found)[0] is kind
 
 
 def test_a_password_is_not_shown() -> None:
-    assert "secret" not in repr(Way("10.0.0.1", login=ANN))
+    assert "secret" not in repr(Endpoint("10.0.0.1", login=ANN))

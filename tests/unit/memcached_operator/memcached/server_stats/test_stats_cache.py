@@ -8,23 +8,23 @@ import msgspec
 import pytest
 
 from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
-from memcached_operator.memcached.server_stats.server_connection import SATURATED, Failure, Trouble
+from memcached_operator.memcached.server_stats.server_connection import SATURATED, ErrorKind, Failure
 from memcached_operator.memcached.server_stats.stats_cache import (
     Answer,
-    Answers,
-    Heard,
     Server,
+    ServerHealth,
+    StatsCache,
     Verdict,
-    heard,
+    health,
     is_asked,
 )
 from tests.unit.memcached_operator.memcached.server_stats.support import answer, server_pod
 
 GOOD = answer()
-REFUSED = Failure(Trouble.UNREACHABLE, "connection refused")
-SILENT = Failure(Trouble.SILENT, "no answer within 1 s")
-DENIED = Failure(Trouble.DENIED, "it requires a login")
-STRANGE = Failure(Trouble.STRANGE, "strange")
+REFUSED = Failure(ErrorKind.UNREACHABLE, "connection refused")
+SILENT = Failure(ErrorKind.SILENT, "no answer within 1 s")
+DENIED = Failure(ErrorKind.DENIED, "it requires a login")
+STRANGE = Failure(ErrorKind.STRANGE, "strange")
 # Of 1,024 connections memcached 1.6.45 takes 28 for itself where it has 4 threads.
 CROWDED: list[Answer | Failure] = [answer(curr_connections=996, rejected_connections=number) for number in range(3)]
 
@@ -59,7 +59,7 @@ TRIES: list[tuple[list[Answer | Failure], list[Verdict]]] = [
 def verdicts(tries: list[Answer | Failure], *, reached: bool = True) -> list[Verdict]:
     server, found = None, []
     for said in tries:
-        server = heard(server, said, restarts=0, reached=reached)
+        server = health(server, said, restarts=0, reached=reached)
         found.append(server.verdict)
     return found
 
@@ -78,60 +78,60 @@ def test_what_cannot_be_connected_to_is_not_at_fault_before_any_server_answered(
 def test_a_reason_changes_only_when_two_tries_agree_on_another() -> None:
     server, why = None, []
     for said in (SILENT, SILENT, STRANGE, SILENT, STRANGE, STRANGE):
-        server = heard(server, said, restarts=0, reached=True)
+        server = health(server, said, restarts=0, reached=True)
         why.append(server.why)
     assert why[1:] == [SILENT.why, SILENT.why, SILENT.why, SILENT.why, STRANGE.why]
 
 
 @pytest.fixture
-def answers() -> Answers:
-    return Answers()
+def stats_cache() -> StatsCache:
+    return StatsCache()
 
 
-def test_news_are_told_once(answers: Answers) -> None:
+def test_news_are_told_once(stats_cache: StatsCache) -> None:
     pod = server_pod()
     tries: list[Answer | Failure] = [GOOD, GOOD, answer(version="1.6.46"), SILENT, SILENT, SILENT, GOOD]
-    assert [answers.hear(pod, said) for said in tries] == [True, False, True, False, True, False, True]
+    assert [stats_cache.hear(pod, said) for said in tries] == [True, False, True, False, True, False, True]
 
 
-def test_a_container_that_was_started_again_is_judged_anew(answers: Answers) -> None:
+def test_a_container_that_was_started_again_is_judged_anew(stats_cache: StatsCache) -> None:
     pod = server_pod()
-    answers.hear(pod, SATURATED)
+    stats_cache.hear(pod, SATURATED)
     again = msgspec.structs.replace(pod, restarts=1)
-    assert answers.of(again) is None
-    assert answers.look([again]) == [Heard(pod.name)]
-    assert not answers.hear(again, SILENT)
-    server = answers.of(again)
+    assert stats_cache.of(again) is None
+    assert stats_cache.look([again]) == [ServerHealth(pod.name)]
+    assert not stats_cache.hear(again, SILENT)
+    server = stats_cache.of(again)
     assert server is not None
     assert server.verdict is U
 
 
 @pytest.mark.parametrize("said", [GOOD, SATURATED, DENIED])
-def test_once_any_server_answered_others_can_be_reached(answers: Answers, said: Answer | Failure) -> None:
+def test_once_any_server_answered_others_can_be_reached(stats_cache: StatsCache, said: Answer | Failure) -> None:
     broken = server_pod("b")
     for _ in range(2):
-        answers.hear(broken, REFUSED)
-    assert [each.verdict for each in answers.look([broken])] == [O]
-    answers.hear(server_pod("a"), said)
-    assert answers.hear(broken, REFUSED), "its verdict is another"
-    assert [each.verdict for each in answers.look([broken])] == [F]
+        stats_cache.hear(broken, REFUSED)
+    assert [each.verdict for each in stats_cache.look([broken])] == [O]
+    stats_cache.hear(server_pod("a"), said)
+    assert stats_cache.hear(broken, REFUSED), "its verdict is another"
+    assert [each.verdict for each in stats_cache.look([broken])] == [F]
 
 
 @pytest.mark.parametrize("changes", [{}, {"ready": False}, {"active": False}, {"address": ""}])
-def test_whoever_is_ready_and_has_an_address_is_asked(answers: Answers, changes: dict[str, Any]) -> None:
+def test_whoever_is_ready_and_has_an_address_is_asked(stats_cache: StatsCache, changes: dict[str, Any]) -> None:
     pod, asked = server_pod(**changes), not changes
     assert is_asked(pod) == asked
-    assert [each.pod for each in answers.look([pod])] == ([pod.name] if asked else [])
-    assert list(answers.missing.values()) == ([pod] if asked else [])
+    assert [each.pod for each in stats_cache.look([pod])] == ([pod.name] if asked else [])
+    assert list(stats_cache.missing.values()) == ([pod] if asked else [])
 
 
-def test_those_that_are_looked_for_in_vain_are_noted_until_they_are_heard(answers: Answers) -> None:
+def test_those_that_are_looked_for_in_vain_are_noted_until_they_are_heard(stats_cache: StatsCache) -> None:
     first, second = server_pod("b"), server_pod("a")
-    assert answers.look([first, second]) == [Heard("a"), Heard("b")]
-    assert set(answers.missing) == {first.uid, second.uid}
-    answers.hear(first, GOOD)
-    assert set(answers.missing) == {second.uid}
-    assert answers.look([first]) == [Heard("b", A, "", "1.6.45")]
+    assert stats_cache.look([first, second]) == [ServerHealth("a"), ServerHealth("b")]
+    assert set(stats_cache.missing) == {first.uid, second.uid}
+    stats_cache.hear(first, GOOD)
+    assert set(stats_cache.missing) == {second.uid}
+    assert stats_cache.look([first]) == [ServerHealth("b", A, "", "1.6.45")]
 
 
 def test_a_server_takes_half_a_kilobyte_and_none_of_the_collectors_time() -> None:
@@ -141,24 +141,24 @@ def test_a_server_takes_half_a_kilobyte_and_none_of_the_collectors_time() -> Non
 
 
 def test_another_certificate_is_news_and_the_same_one_is_none() -> None:
-    answers, pod = Answers(), server_pod()
+    stats_cache, pod = StatsCache(), server_pod()
     old, new = Certificate("old", 0.0, 9.0), Certificate("new", 1.0, 10.0)
-    assert answers.hear(pod, GOOD, old, 100.0)
-    assert not answers.hear(pod, GOOD, old, 200.0)
-    assert not answers.hear(pod, SILENT, None, 300.0), "a try that showed none takes nothing back"
-    assert answers.look([pod])[0].shown == Shown(old, 100.0)
-    assert answers.hear(pod, GOOD, new, 400.0)
-    assert answers.look([pod])[0].shown == Shown(new, 400.0)
+    assert stats_cache.hear(pod, GOOD, old, 100.0)
+    assert not stats_cache.hear(pod, GOOD, old, 200.0)
+    assert not stats_cache.hear(pod, SILENT, None, 300.0), "a try that showed none takes nothing back"
+    assert stats_cache.look([pod])[0].shown == Shown(old, 100.0)
+    assert stats_cache.hear(pod, GOOD, new, 400.0)
+    assert stats_cache.look([pod])[0].shown == Shown(new, 400.0)
 
 
 def test_a_server_that_shows_another_certificate_than_a_new_one_would_is_late() -> None:
-    answers, pod = Answers(), server_pod()
+    stats_cache, pod = StatsCache(), server_pod()
     old, new = Certificate("old", 0.0, 9.0), Certificate("new", 1.0, 10.0)
-    answers.hear(pod, GOOD, old, due="old")
-    assert answers.late([pod]) == frozenset()
-    assert answers.hear(pod, GOOD, old, due="new"), "it is news"
-    assert answers.late([pod]) == {pod.uid}
-    answers.hear(pod, GOOD, old, due=None)
-    assert answers.late([pod]) == frozenset(), "what nobody knows any more replaces no server"
-    answers.hear(pod, GOOD, new, due="new")
-    assert answers.late([pod, server_pod("another")]) == frozenset()
+    stats_cache.hear(pod, GOOD, old, due="old")
+    assert stats_cache.late([pod]) == frozenset()
+    assert stats_cache.hear(pod, GOOD, old, due="new"), "it is news"
+    assert stats_cache.late([pod]) == {pod.uid}
+    stats_cache.hear(pod, GOOD, old, due=None)
+    assert stats_cache.late([pod]) == frozenset(), "what nobody knows any more replaces no server"
+    stats_cache.hear(pod, GOOD, new, due="new")
+    assert stats_cache.late([pod, server_pod("another")]) == frozenset()

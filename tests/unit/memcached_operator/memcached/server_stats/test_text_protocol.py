@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from memcached_operator.memcached.labels import PORT
-from memcached_operator.memcached.server_stats.server_connection import MAX_BYTES, Failure, Trouble, Way
+from memcached_operator.memcached.server_stats.server_connection import MAX_BYTES, Endpoint, ErrorKind, Failure
 from memcached_operator.memcached.server_stats.stats_cache import EXTSTORE, FIGURES, Answer
 from memcached_operator.memcached.server_stats.text_protocol import (
     MAX_LINE,
@@ -78,32 +78,32 @@ def test_an_answer_is_whole_with_its_size_classes(received: bytes, classes: list
     ],
 )
 def test_what_is_no_pair_of_answers_is_strange(received: bytes) -> None:
-    failed(read_answer(received), Trouble.STRANGE)
+    failed(read_answer(received), ErrorKind.STRANGE)
 
 
 OTHERS = [
-    (b"ERROR\r\n", Trouble.REFUSED, "it answers ERROR"),
-    (b"CLIENT_ERROR unauthenticated\r\n", Trouble.DENIED, "it requires a login"),
-    (b"SERVER_ERROR out of memory\r\n", Trouble.REFUSED, "it answers SERVER_ERROR out of memory"),
-    (b"SERVER_ERROR \x1b[31m\xff\r\n", Trouble.REFUSED, "it answers SERVER_ERROR ?[31m?"),
-    (b"ERROR Too many open connections\r\n", Trouble.SATURATED, "turns others away"),
-    (b"HTTP/1.1 400 Bad Request\r\n", Trouble.STRANGE, "does not speak"),
-    (b"STAT pid 7\r\nHello\r\nEND\r\n", Trouble.STRANGE, "does not speak"),
-    (b"STAT pid\r\nEND\r\n", Trouble.STRANGE, "does not speak"),
-    (b"x" * (MAX_LINE + 1), Trouble.STRANGE, "does not speak"),
-    (b"STAT a 1\r\n" + b"STAT b" + b"x" * MAX_LINE, Trouble.STRANGE, "does not speak"),
-    (b"STAT a 1\r\n" * (MAX_BYTES // 10 + 1), Trouble.STRANGE, "does not speak"),
+    (b"ERROR\r\n", ErrorKind.REFUSED, "it answers ERROR"),
+    (b"CLIENT_ERROR unauthenticated\r\n", ErrorKind.DENIED, "it requires a login"),
+    (b"SERVER_ERROR out of memory\r\n", ErrorKind.REFUSED, "it answers SERVER_ERROR out of memory"),
+    (b"SERVER_ERROR \x1b[31m\xff\r\n", ErrorKind.REFUSED, "it answers SERVER_ERROR ?[31m?"),
+    (b"ERROR Too many open connections\r\n", ErrorKind.SATURATED, "turns others away"),
+    (b"HTTP/1.1 400 Bad Request\r\n", ErrorKind.STRANGE, "does not speak"),
+    (b"STAT pid 7\r\nHello\r\nEND\r\n", ErrorKind.STRANGE, "does not speak"),
+    (b"STAT pid\r\nEND\r\n", ErrorKind.STRANGE, "does not speak"),
+    (b"x" * (MAX_LINE + 1), ErrorKind.STRANGE, "does not speak"),
+    (b"STAT a 1\r\n" + b"STAT b" + b"x" * MAX_LINE, ErrorKind.STRANGE, "does not speak"),
+    (b"STAT a 1\r\n" * (MAX_BYTES // 10 + 1), ErrorKind.STRANGE, "does not speak"),
 ]
 
 
-def failed(said: object, trouble: Trouble, why: str = "") -> None:
+def failed(said: object, trouble: ErrorKind, why: str = "") -> None:
     assert isinstance(said, Failure), said
     assert said.trouble is trouble
     assert why in said.why
 
 
 @pytest.mark.parametrize(("received", "trouble", "why"), OTHERS)
-def test_what_is_no_answer_is_a_failure_with_a_name(received: bytes, trouble: Trouble, why: str) -> None:
+def test_what_is_no_answer_is_a_failure_with_a_name(received: bytes, trouble: ErrorKind, why: str) -> None:
     failed(stats_of(received), trouble, why)
 
 
@@ -164,25 +164,25 @@ async def test_a_real_memcached_gives_every_figure_but_those_of_its_disk() -> No
 
 async def test_a_real_memcached_that_has_all_its_connections_is_saturated_until_one_is_given_back() -> None:
     async with saturated() as (where, held):
-        failed(await said_by(where, TIMEOUT_S), Trouble.SATURATED)
+        failed(await said_by(where, TIMEOUT_S), ErrorKind.SATURATED)
         for each in held:
             each.close()
 
-        async def answers() -> bool:
+        async def stats_cache() -> bool:
             return isinstance(await said_by(where, TIMEOUT_S), Answer)
 
-        await async_until("it still turns connections away", answers)
+        await async_until("it still turns connections away", stats_cache)
 
 
 async def test_a_server_on_which_nobody_listens_is_unreachable() -> None:
     failure = await said_by(address(), TIMEOUT_S)
-    assert failure == Failure(Trouble.UNREACHABLE, "connection refused")
+    assert failure == Failure(ErrorKind.UNREACHABLE, "connection refused")
 
 
 @pytest.mark.parametrize("said", [b"", b"STAT pid 7\r\n"])
 async def test_a_server_that_says_nothing_or_never_ends_its_answer_is_silent(said: bytes) -> None:
     async with talking(saying(said)) as where:
-        failed(await said_by(where, SOON_S), Trouble.SILENT, f"no answer within {SOON_S} s")
+        failed(await said_by(where, SOON_S), ErrorKind.SILENT, f"no answer within {SOON_S} s")
 
 
 @pytest.mark.parametrize("said", [b"", b"STAT pid 7\r\n"])
@@ -192,7 +192,7 @@ async def test_a_server_that_closes_in_the_middle_is_closed(said: bytes) -> None
         writer.write(said)
 
     async with talking(talk) as where:
-        failed(await said_by(where, TIMEOUT_S), Trouble.CLOSED)
+        failed(await said_by(where, TIMEOUT_S), ErrorKind.CLOSED)
 
 
 @pytest.mark.parametrize("garbage", [b"x", b"STAT a 1\r\n"])
@@ -203,38 +203,38 @@ async def test_a_server_that_sends_without_end_is_given_up(garbage: bytes) -> No
             await writer.drain()
 
     async with talking(talk) as where:
-        failed(await said_by(where, TIMEOUT_S), Trouble.STRANGE)
+        failed(await said_by(where, TIMEOUT_S), ErrorKind.STRANGE)
 
 
 async def test_a_limit_is_set_and_read_back_or_refused_in_memcacheds_words() -> None:
     async with running("-m", "64", *ONE_THREAD) as where:
-        assert await memlimit(Way(where), 128, TIMEOUT_S) is None
+        assert await memlimit(Endpoint(where), 128, TIMEOUT_S) is None
         answer = await said_by(where, TIMEOUT_S)
         assert isinstance(answer, Answer)
         assert answer.number("limit_maxbytes") == 128 << 20
         for mib, word in ((7, "MEMLIMIT_TOO_SMALL"), (10**10, "MEMLIMIT_ADJUST_FAILED")):
-            failed(await memlimit(Way(where), mib, TIMEOUT_S), Trouble.REFUSED, word)
+            failed(await memlimit(Endpoint(where), mib, TIMEOUT_S), ErrorKind.REFUSED, word)
 
 
 LIMITS = [
-    (b"OK\r\n" + answer_of({"maxbytes": 64 << 20}), Trouble.REFUSED, "maxbytes is 67108864 after cache_memlimit 128"),
-    (b"OK\r\n" + answer_of({"maxconns": 1024}), Trouble.STRANGE, "does not speak"),
-    (b"ERROR\r\n" + answer_of({"maxbytes": 64 << 20}), Trouble.REFUSED, "it answers ERROR"),
-    (b"ERROR Too many open connections\r\n", Trouble.SATURATED, "turns others away"),
-    (b"x" * (MAX_LINE + 1), Trouble.STRANGE, "does not speak"),
-    (b"OK\r\nSTAT maxbytes", Trouble.SILENT, "no answer"),
+    (b"OK\r\n" + answer_of({"maxbytes": 64 << 20}), ErrorKind.REFUSED, "maxbytes is 67108864 after cache_memlimit 128"),
+    (b"OK\r\n" + answer_of({"maxconns": 1024}), ErrorKind.STRANGE, "does not speak"),
+    (b"ERROR\r\n" + answer_of({"maxbytes": 64 << 20}), ErrorKind.REFUSED, "it answers ERROR"),
+    (b"ERROR Too many open connections\r\n", ErrorKind.SATURATED, "turns others away"),
+    (b"x" * (MAX_LINE + 1), ErrorKind.STRANGE, "does not speak"),
+    (b"OK\r\nSTAT maxbytes", ErrorKind.SILENT, "no answer"),
     *(
-        (b"OK\r\n" + answer_of({"maxbytes": "9" * digits}), Trouble.STRANGE, "does not speak")
+        (b"OK\r\n" + answer_of({"maxbytes": "9" * digits}), ErrorKind.STRANGE, "does not speak")
         for digits in (21, MAX_LINE - 20, 5_000)
     ),
-    (b"O", Trouble.SILENT, "no answer"),
+    (b"O", ErrorKind.SILENT, "no answer"),
 ]
 
 
 @pytest.mark.parametrize(("said", "trouble", "why"), LIMITS)
-async def test_a_limit_that_cannot_be_read_back_is_a_failure(said: bytes, trouble: Trouble, why: str) -> None:
+async def test_a_limit_that_cannot_be_read_back_is_a_failure(said: bytes, trouble: ErrorKind, why: str) -> None:
     async with talking(saying(said)) as where:
-        said_of_it = await memlimit(Way(where), 128, SOON_S if trouble is Trouble.SILENT else TIMEOUT_S)
+        said_of_it = await memlimit(Endpoint(where), 128, SOON_S if trouble is ErrorKind.SILENT else TIMEOUT_S)
     failed(said_of_it, trouble, why)
 
 
@@ -252,4 +252,4 @@ async def test_a_connection_that_is_not_made_in_time_is_given_up() -> None:
             waiting.setblocking(False)
             waiting.connect_ex((where, PORT))
         failure = await said_by(where, SOON_S)
-    assert failure == Failure(Trouble.UNREACHABLE, f"no connection within {SOON_S} s")
+    assert failure == Failure(ErrorKind.UNREACHABLE, f"no connection within {SOON_S} s")

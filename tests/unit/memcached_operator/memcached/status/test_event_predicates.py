@@ -13,7 +13,7 @@ from memcached_operator.memcached.events import recorded_by
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.plan import Servers
-from memcached_operator.memcached.status.event_predicates import Waking
+from memcached_operator.memcached.status.event_predicates import ServerPredicates
 from memcached_operator.memcached.status.observation import Observation
 from memcached_operator.memcached.status.status_writer import StatusWriter
 from operator_runtime import ObjectKey, Result
@@ -28,8 +28,8 @@ def pod(number: int = 0, **changes: Any) -> PodRecord:
     return msgspec.structs.replace(made, **changes)
 
 
-def waking(world: World, awaited: int | None) -> Waking:
-    return Waking(world.caches, {KEY: awaited}.get)
+def waking(world: World, awaited: int | None) -> ServerPredicates:
+    return ServerPredicates(world.caches, {KEY: awaited}.get)
 
 
 NEW, PLACED = pod(), pod(resource_version="2", since_s=9, address="10.0.0.9")
