@@ -1,4 +1,4 @@
-"""The OLM bundle, installed by hand as OLM would do it: OLM itself cannot be had here."""
+"""The OLM bundle, installed by hand as OLM does it; tests/e2e/test_olm.py has OLM itself, which takes a node."""
 
 from __future__ import annotations
 
