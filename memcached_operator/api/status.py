@@ -126,9 +126,11 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
         return condition_of(self.conditions, type_)
 
 
-SERVING, DISCOURAGED = "Serving", "Discouraged"
+SERVING = "Serving"
+DISCOURAGED = "Discouraged"
+"""A condition of the operator's that is there only while it is True."""
 OUR_CONDITIONS = ("Ready", "Available", "Progressing", "Degraded", SERVING)
-"""A condition of ours that is there only while it is True."""
+"""The operator's conditions that are always there."""
 _decode = msgspec.json.Decoder(Status).decode
 _NONE = Status()
 
