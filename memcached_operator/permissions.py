@@ -204,6 +204,7 @@ TENANTS: Final = (
     # For anyone who installs an operator in a namespace: no user can grant a permission that they lack.
     Permission("cache.example.com", "memcacheds/finalizers", ("update",)),
     Permission("", "pods/resize", ("patch",)),
+    Permission("events.k8s.io", "events", ("create", "patch")),
     Permission("cache.example.com", "memcacheds/scale", ("get", "update", "patch")),
     Permission("cache.example.com", "memcacheds/status", ("get", "update", "patch")),
 )

@@ -86,7 +86,7 @@ def _retained(target: Json, patch: Json) -> Json:
     if _RETAIN not in patch:
         return target
     retained = patch[_RETAIN]
-    set_here = {key for key in patch if not key.startswith("$")}
+    set_here = {key for key, value in patch.items() if value is not None and not key.startswith("$")}
     if not isinstance(retained, list) or not set_here <= set(map(str, retained)):
         raise bad_request("invalid patch format of retainKeys")
     return {key: value for key, value in target.items() if key in retained}

@@ -26,8 +26,8 @@ def _rule(field: str, message: str, *holds: str, reason: str = "FieldValueInvali
 
 
 def _omitted(field: str) -> str:
-    """That a field of `rollout` is left out."""
-    return f"!has(self.rollout) || !has(self.rollout.{field})"
+    """That a field of `rollout`, which may be null, is left out."""
+    return f"!has(self.rollout) || self.rollout == null || !has(self.rollout.{field})"
 
 
 RULES: Final[list[Any]] = [

@@ -24,8 +24,8 @@ from memcached_operator.memcached.workloads.pod_status import AUTHORITY_REMOVED
 from memcached_operator.memcached.workloads.records import WorkloadRecord
 from operator_runtime import Condition, rfc3339, set_conditions
 
-_GOES_ON: Final = (Reason.DEPLOYING, Reason.SCALING, Reason.UPDATING)
-"""What began as one of these ends as that; all else is over with what it told of."""
+# Of a rollout, whose reason stays until its end. Any client may have written another.
+_UNDER_WAY: Final = (Reason.DEPLOYING, Reason.SCALING, Reason.UPDATING)
 
 
 def status_of(observed: Observation, last: Status, now: str) -> Status:
@@ -218,7 +218,7 @@ def _progressing(observed: Observation, last: Status, until: str) -> Condition:
     draining = observed.servers is not None and bool(observed.servers.draining)
     if draining:
         reason = Reason.SCALING
-    elif before is not None and before.status == "True" and before.reason in _GOES_ON:
+    elif before is not None and before.status == "True" and before.reason in _UNDER_WAY:
         reason = Reason(before.reason)
     elif observed.unwritten:
         reason = Reason.UPDATING if workload.replicas == size else Reason.SCALING

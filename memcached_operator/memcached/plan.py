@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 import msgspec
@@ -244,9 +244,9 @@ def drained_at(drain: Drain, drain_s: int) -> datetime | None:
     """When these servers have drained; None where another client wrote since when they do, and not as a time."""
     try:
         since = datetime.fromisoformat(drain.startTime)
-    except ValueError:
+        return since.astimezone(UTC) + timedelta(seconds=drain_s) if since.tzinfo is not None else None
+    except (ValueError, OverflowError):
         return None
-    return since + timedelta(seconds=drain_s) if since.tzinfo is not None else None
 
 
 def _left_s(drain: Drain, spec: Spec, now: datetime) -> float:

@@ -150,6 +150,14 @@ def decode_status(body: bytes) -> Status:
     return msgspec.structs.replace(status, conditions=written or None)
 
 
+def _is_readable(body: bytes) -> bool:
+    try:
+        decode_nested(_decode, body or b"{}")
+    except UNDECODABLE:
+        return False
+    return True
+
+
 class _Seen(msgspec.Struct):
     observedGeneration: int | None = None
 
@@ -167,8 +175,12 @@ def is_overdue(memcached: MemcachedRecord) -> bool:
         return True
 
 
-def status_patch(wanted: Status, last: Status) -> dict[str, object]:
-    """The fields of `wanted` that differ from `last`, for a merge patch; empty when there is nothing to write."""
+def status_patch(wanted: Status, last: Status, live: bytes = b"") -> dict[str, object]:
+    """The fields of `wanted` that differ from `last`, for a merge patch; empty when there is nothing to write.
+
+    Args:
+        live: the status as it is; of one that cannot be read, what is not wanted is taken away.
+    """
     if wanted == last:
         return {}
     changed = {
@@ -176,6 +188,8 @@ def status_patch(wanted: Status, last: Status) -> dict[str, object]:
         for field in Status.__struct_fields__
         if getattr(wanted, field) != getattr(last, field)
     }
+    if last == _NONE and not _is_readable(live):
+        return {field: msgspec.to_builtins(getattr(wanted, field)) for field in Status.__struct_fields__}
     # A status from before there was the image goes with the next write: an upgrade writes nothing.
     return {} if changed.keys() == {"image"} and last.image is None else changed
 

@@ -141,7 +141,7 @@ class StatusWriter:
                 changes_s = min(next_change_s(shown, now.timestamp() // 1) or _DAY_S, _DAY_S)
             observed = replace(observed, heard=heard)
         wanted = status_of(observed, last, rfc3339(now))
-        patch = status_patch(wanted, last)
+        patch = status_patch(wanted, last, memcached.status)
         # A specification that cannot be read is mended by an event alone.
         retry_s = SLOW_RETRY_S if observed.problem and observed.size is not None else None
         again = [each for each in (retry_s, next_s, changes_s) if each is not None]

@@ -1,9 +1,9 @@
 """A model -> a CustomResourceDefinition with a structural schema, for any kind.
 
 The API server takes a subset of OpenAPI 3.0: every node has a type, nothing is referenced, nothing is a union. What a
-model says beyond that is either said in the subset's own words (`X | None` becomes a field that may be left out, a
-`set` a list of type set) or refused with the field's path. Kubernetes' own keywords come from `json_schema_extra`, so
-that the models need no import from here:
+model says beyond that is either said in the subset's own words (`X | None` becomes a field that may be left out, and
+where X is an object without required fields one that may be null, a `set` a list of type set) or refused with the
+field's path. Kubernetes' own keywords come from `json_schema_extra`, so that the models need no import from here:
 
     size: Annotated[int, Field(ge=0, json_schema_extra={"format": "int32"})] = Field(default=1, description="…")
     model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": [{"rule": "…", "message": "…"}]})
@@ -51,7 +51,7 @@ _DROPPED = frozenset({"title", "examples"})
 # What `_node` puts in other words.
 _TRANSLATED = frozenset(
     {
-        *("additionalProperties", "const", "exclusiveMaximum", "exclusiveMinimum", "format", "items"),
+        *("additionalProperties", "const", "exclusiveMaximum", "exclusiveMinimum", "format", "items", "nullable"),
         *("properties", "required", "uniqueItems"),
     }
 )
@@ -289,6 +289,10 @@ def _node(schema: _Schema, place: _Place, *, optional: bool = False) -> _Schema:
         _put_list(schema, node, place)
     if node.get("type") == "object":
         _put_object(schema, node, place)
+        # Server-side apply leaves null where an object has lost its last field. What has a default gets that instead,
+        # and what needs a field is not to be taken for what was left out.
+        if schema.get("nullable") and not node.keys() & {"default", "required"}:
+            node["nullable"] = True
     return node
 
 
@@ -306,6 +310,8 @@ def _resolved(schema: _Schema, place: _Place, *, optional: bool) -> tuple[_Schem
             members = [member for member in union if member != {"type": "null"}]
             if len(members) < len(union) and not optional:
                 raise place.error("cannot be null here; give a field the default None, and lists and maps no None")
+            if len(members) < len(union):
+                outer["nullable"] = True
             if outer.get("x-kubernetes-int-or-string"):
                 schema = _int_or_string(members, outer, place)
             elif len(members) == 1:

@@ -29,10 +29,13 @@ _KEYS = {
 _PORTS, _SPREAD = "ports", "topologySpreadConstraints"
 # Of lists that stand beside `metadata` and not in a part of the object, it merges these alone, and these in it alone.
 _AT_THE_TOP, _IN_METADATA = ("webhooks", "secrets"), ("ownerReferences", "finalizers")
+REPLACED = ("policy", ("spec", "selector"))
+"""The one dict of all kinds that a strategic merge patch replaces, by the kind's group: a PodDisruptionBudget's."""
 # Fields whose keys are no fields.
 _NAMED_BY_PEOPLE = ("labels", "annotations", "matchLabels", "nodeSelector", "data", "binaryData", "stringData")
-# Dicts of which each entry is a field of its own, whatever becomes of the others.
+# Dicts of which each entry is a field of its own, whatever becomes of the others. The latter go where they get empty.
 _APART = (*_NAMED_BY_PEOPLE, "metadata", "limits", "requests")
+_PARTS_APART = ("affinity", "lifecycle", "resources", "securityContext")
 _LEAF = 0
 _PLAIN_NAME = re.compile(r"\w+")
 _KEYS_IN_PATHS = re.compile(r"\[[^\]]*\]")
@@ -120,10 +123,12 @@ def differences(wanted: object, live: object, steps: Steps = ()) -> Iterator[Dif
             held = live if isinstance(live, Mapping) else {}
             for key, value in wanted.items():
                 if isinstance(value, Mapping | list):
+                    if value == {} and held.get(key) is None and is_source((*steps, key)):
+                        yield Difference((*steps, key), value, None)
                     yield from differences(value, held.get(key), (*steps, key))
                 elif value is not None and held.get(key) != value:
                     yield Difference((*steps, key), value, held.get(key))
-        case list() | tuple() if wanted and (key_field := key_of(steps, wanted)) is not None:
+        case list() | tuple() if (key_field := key_of(steps, wanted)) is not None:
             held_entries = live if isinstance(live, list | tuple) else ()
             entries = {value_of(entry, key_field): entry for entry in held_entries}
             for entry in wanted:
@@ -166,7 +171,7 @@ def names_of(wanted: Any, steps: Steps = ()) -> Any:
     match wanted:
         case Mapping():
             return {name: names_of(part, (*steps, name)) for name, part in wanted.items() if part is not None}
-        case [_, *_] if (key := key_of(steps, wanted)) is not None:
+        case list() | tuple() if (key := key_of(steps, wanted)) is not None:
             return [_entry_names(each, key, steps) if key else each for each in wanted]
         case _:
             return _LEAF
@@ -182,18 +187,32 @@ def no_longer(names: Any, wanted: Any, live: Any, steps: Steps = ()) -> Iterator
         if held is None or held == part:
             continue  # compared in C: most parts are equal
         at = (*steps, name)
-        if isinstance(inner, list) and inner and isinstance(held, Sequence) and (key := key_of(at, inner)) is not None:
-            for each in inner:
+        if isinstance(held, list | tuple) and (key := key_of(at, held)) is not None:
+            # Entry by entry; by names that are none of entries, such as another client may have written, not at all.
+            for each in inner if isinstance(inner, list) and key_of(at, inner) == key else ():
                 entry = Entry(key, value_of(each, key))
                 there, mine = (entry_of(entries, entry) for entries in (held, part or ()))
                 if there is not None and mine is None:
                     yield Difference((*at, entry), None, there)
                 else:
                     yield from no_longer(each, mine, there, (*at, entry))
-        elif part is None and not (isinstance(inner, Mapping) and name in _APART):
+        elif part is None and not (isinstance(inner, Mapping) and _is_apart(name, inner, held)):
             yield Difference(at, None, held)
         else:
             yield from no_longer(inner, part, held, at)
+
+
+def _is_apart(name: str, names: Mapping[str, Any], live: object) -> bool:
+    """Whether what these names say of a dict goes alone, and leaves what others have in it."""
+    return name in _APART or (name in _PARTS_APART and not _is_all(names, live))
+
+
+def _is_all(names: object, live: object) -> bool:
+    """Whether a dict has nothing besides what these names say, as far as its fields are apart."""
+    if not isinstance(names, Mapping) or not isinstance(live, Mapping):
+        return True
+    apart = (*_APART, *_PARTS_APART)
+    return all(field in names and (field not in apart or _is_all(names[field], live[field])) for field in live)
 
 
 def field_name(path: str) -> str:
@@ -203,13 +222,16 @@ def field_name(path: str) -> str:
 
 def key_of(steps: Steps, entries: Sequence[object]) -> str | None:
     """By which field the entries of a list are known, "" for values; None for a list that is compared as a whole."""
-    if isinstance(entries[0], Fields):
+    if entries and isinstance(entries[0], Fields):
         return entries[0].entry_key or None
-    key = _KEYS.get(_field(steps)) if is_merged(steps) else None
-    if key is None:
+    if (key := _key(steps)) is None:
         return None
     known = all(isinstance(each, Mapping) and key in each if key else isinstance(each, str) for each in entries)
     return key if known else None
+
+
+def _key(steps: Steps) -> str | None:
+    return _KEYS.get(_field(steps)) if is_merged(steps) else None
 
 
 def is_merged(steps: Steps, key: str | None = None) -> bool:
@@ -220,6 +242,33 @@ def is_merged(steps: Steps, key: str | None = None) -> bool:
     if len(steps) == 1 and field not in _AT_THE_TOP:
         return False
     return _KEYS.get(field) == key if key is not None else field in _KEYS or field in (_PORTS, _SPREAD)
+
+
+def is_source(steps: Steps) -> bool:
+    """Whether that is the source of a volume, which may be there without a field of its own."""
+    return steps[-1] != "name" and len(steps) > 1 and isinstance(steps[-2], Entry) and holder(steps[:-1]) == "volumes"
+
+
+def holder(steps: Steps) -> str:
+    """The last field on a way: of what is in the entry of a list, that list."""
+    return next((step for step in reversed(steps) if isinstance(step, str)), "")
+
+
+def value_at(body: Any, steps: Steps) -> Any:
+    """What is at the end of a way into a body, None where there is nothing."""
+    for step in steps:
+        if isinstance(step, Entry):
+            body = entry_of(body, step) if isinstance(body, Sequence) else None
+        else:
+            body = body.get(step) if isinstance(body, Mapping) else None
+    return body
+
+
+def outermost(found: Iterable[Difference]) -> list[Difference]:
+    """The differences that are not within another one, which says all of what it leads to."""
+    listed = list(found)
+    ways = {each.steps for each in listed}
+    return [each for each in listed if not any(each.steps[:at] in ways for at in range(1, len(each.steps)))]
 
 
 def _field(steps: Steps) -> str:

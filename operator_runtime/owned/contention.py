@@ -1,16 +1,17 @@
 """Pure: which objects another client writes against us in a loop, and how rarely their owner is looked at then.
 
-Drift is put right at once. Of a loop, that would make a write for each write of the other client, for ever. So each
-object has a bucket of `REPAIRS` tokens, one for each repair; it is full again `WINDOW_S` after the first was taken. An
-object whose bucket is empty is contested until it is left alone for `WINDOW_S`.
+Drift is put right at once. Of a loop, that would make a write for each write of the other client, for ever. So an
+object that needs its `REPAIRS`th repair within `WINDOW_S` is contested, until it is left alone for `WINDOW_S`.
 
 The owner of a contested object is looked at once in `LOOK_S`. Such a look makes one write at most, a repair of an owned
 object or of the owner's status, and two looks in a row never both repair an owned object, so that neither keeps the
-other waiting for ever. What the user asks for, which is seen by a new `metadata.generation`, is not held back.
+other waiting for ever. Nor does one owned object keep another waiting: what a look had no write left for has the next
+one that may repair. What the user asks for, which is seen by a new `metadata.generation`, is not held back.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -56,30 +57,31 @@ class Undone(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class _Bucket:
-    """The tokens of one object.
+class _Repairs:
+    """Those of one object.
 
     Attributes:
         wish: what it was last put right to, and for which generation of the owner.
-        tokens: how many are left.
-        full_s: when it is full again.
+        last_s: when that was.
+        drift_s: when it was put right after another client had changed it: the last times of these.
     """
 
     wish: Hashable = None
-    tokens: int = REPAIRS
-    full_s: float = 0.0
+    last_s: float = 0.0
+    drift_s: deque[float] = field(default_factory=lambda: deque(maxlen=REPAIRS))
 
     def is_drift(self, wanted: Hashable) -> bool:
         """Whether another client did what is put right: the same was wanted before. What is new is believed once."""
         return wanted is None or self.wish == wanted
 
-    def left(self, now: float) -> int:
-        return self.tokens if now < self.full_s else REPAIRS
+    def within(self, now: float) -> int:
+        """How many were within the window that ends now."""
+        return sum(now < each + WINDOW_S for each in self.drift_s)
 
-    def take(self, now: float, tokens: int) -> None:
-        self.tokens = max(0, self.left(now) - tokens)
-        if now >= self.full_s or not self.tokens:
-            self.full_s = now + WINDOW_S
+    @property
+    def over_s(self) -> float:
+        """When it has been left alone for long enough."""
+        return self.drift_s[-1] + WINDOW_S if self.drift_s else 0.0
 
 
 @dataclass(slots=True)
@@ -89,23 +91,27 @@ class _Loop:
     Attributes:
         generation: of the owner at the last look.
         looked_s: when that was.
-        buckets: of the contested objects.
+        contested: the repairs of the contested objects.
         undone: what another client did to each.
         notes: of the event for each.
         free: the user asked for something just before the last look, which is then as any other.
         rests: the last look may not repair owned objects, as the one before did.
         wrote: the last look has had its one write.
+        waiting: owned objects for which a look had no write left, in the order of their turns.
+        turn: for which of these the present look has its write; None: for whichever comes first.
         repairs: how many there were since the first object is contested.
     """
 
     generation: int = 0
     looked_s: float = 0.0
-    buckets: list[_Bucket] = field(default_factory=list)
+    contested: list[_Repairs] = field(default_factory=list)
     undone: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     free: bool = False
     rests: bool = False
     wrote: bool = False
+    waiting: list[Hashable] = field(default_factory=list)
+    turn: Hashable = None
     repairs: int = 0
     reminder: Reminder = field(default_factory=Reminder)
 
@@ -115,7 +121,7 @@ class Contention:
 
     def __init__(self, memory: Memory, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._buckets = memory.slot(dict[Hashable, _Bucket])
+        self._repairs = memory.slot(dict[Hashable, _Repairs])
         self._loops = memory.slot(_Loop)
         self._swept_s = clock()
 
@@ -135,18 +141,34 @@ class Contention:
         loop, now = self._loops.find(key), self._clock()
         if loop is None:
             return ""
-        if all(now >= each.full_s for each in loop.buckets):
+        if all(now >= each.over_s for each in loop.contested):
             self._loops.drop(key)
             return f"no longer contested: no other client has {' or '.join(loop.undone)} for {WINDOW_S:.0f} s"
         loop.looked_s, loop.free = now, loop.generation != generation
         loop.generation = generation
         loop.rests, loop.wrote = loop.wrote and not loop.free, False
+        if not loop.rests:
+            loop.turn = loop.waiting.pop(0) if loop.waiting else None
         return ""
 
-    def may_repair(self, key: ObjectKey) -> bool:
-        """Whether this look may put owned objects right; where not, it is the turn of the owner's status."""
+    def may_repair(self, key: ObjectKey, of: Hashable) -> bool:
+        """Whether this look may put that object right, which needs it.
+
+        Where it may not, the look has had its write, or it is the turn of another object, or of the owner's status.
+        """
         loop = self._loops.find(key)
-        return loop is None or not loop.rests
+        if loop is None or loop.free:
+            return True
+        if not loop.rests and not loop.wrote and loop.turn in (None, of):
+            return True
+        if of not in loop.waiting:
+            loop.waiting.append(of)
+        return False
+
+    def wrote(self, key: ObjectKey) -> None:
+        """This look made a write that is no repair, such as an object in place of one that was replaced."""
+        if (loop := self._loops.find(key)) is not None:
+            loop.wrote = True
 
     def is_damped(self, key: ObjectKey) -> bool:
         """Whether this look is one of the rare ones at a contested owner: one write, and no words about it."""
@@ -163,14 +185,18 @@ class Contention:
         loop = self._loops.find(key)
         if loop is None:
             return None
-        if loop.rests or loop.wrote:
+        if loop.rests or loop.wrote or loop.waiting:
             return LOOK_S
-        return max(LOOK_S, *(each.full_s - self._clock() for each in loop.buckets))
+        return max(LOOK_S, *(each.over_s - self._clock() for each in loop.contested))
 
     def is_last(self, key: ObjectKey, generation: int, of: Hashable, wish: Wish | None) -> bool:
         """Whether one more repair of that object, which `repaired` tells of, makes it contested."""
-        bucket = (self._buckets.find(key) or {}).get(of)
-        return bucket is not None and bucket.left(self._clock()) == 1 and bucket.is_drift(_wanted(generation, wish))
+        repairs, loop = (self._repairs.find(key) or {}).get(of), self._loops.find(key)
+        if repairs is None or (loop is not None and repairs in loop.contested):
+            return False
+        if repairs.within(self._clock()) < REPAIRS - 1:
+            return False
+        return repairs.is_drift(_wanted(generation, wish))
 
     def repaired(
         self,
@@ -195,22 +221,22 @@ class Contention:
         """
         now, loop = self._clock(), self._loops.find(key)
         self._sweep(now)
-        bucket = self._buckets.of(key).setdefault(of, _Bucket())
-        if not bucket.is_drift(wanted := _wanted(generation, wish)):
-            bucket.wish = wanted
-            bucket.take(now, 0)
+        repairs = self._repairs.of(key).setdefault(of, _Repairs())
+        repairs.last_s = now
+        if not repairs.is_drift(wanted := _wanted(generation, wish)):
+            repairs.wish = wanted
             if loop is not None and of is not None:
                 loop.wrote = True
             return 0, ()
-        bucket.take(now, 1)
+        repairs.drift_s.append(now)
         if loop is not None:
             loop.repairs, loop.wrote = loop.repairs + 1, True
-        if not bucket.tokens and (loop is None or bucket not in loop.buckets):
+        if repairs.within(now) == REPAIRS and (loop is None or repairs not in loop.contested):
             if loop is None:
                 loop = self._loops.of(key)
                 loop.generation, loop.looked_s, loop.wrote = generation, now, True
                 loop.reminder.due(now)  # it is said as it begins
-            loop.buckets.append(bucket)
+            loop.contested.append(repairs)
             loop.undone.append(str(undone))
             loop.notes.append(note)
             return 0, [note]
@@ -223,9 +249,9 @@ class Contention:
         if now < self._swept_s + WINDOW_S:
             return
         self._swept_s = now
-        for key, buckets in self._buckets.items():
-            if all(now >= each.full_s for each in buckets.values()):
-                self._buckets.drop(key)
+        for key, of in self._repairs.items():
+            if all(now >= each.last_s + WINDOW_S for each in of.values()):
+                self._repairs.drop(key)
 
 
 def _wanted(generation: int, wish: Wish | None) -> Hashable:

@@ -225,7 +225,7 @@ class Finalizer(Generic[A]):
         return Finalized(Stage.CLEANED, obj)
 
     async def _put_on(self, obj: A) -> A:
-        if self._owners is not None and not self._owners.contention.may_repair(key_of(obj)):
+        if self._owners is not None and not self._owners.may_repair(obj, self._kind, key_of(obj)):
             return obj
         held = await self._write(obj, [*obj.finalizers, self.name])
         logger.log(logging.DEBUG if self._events else logging.INFO, "added the finalizer %s", self.name)

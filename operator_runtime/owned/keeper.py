@@ -137,7 +137,7 @@ class Keeper(Generic[O, W, P]):
             self._forget(owner, key)
         try:
             if live is None:
-                if not self._owners.contention.may_repair(key_of(owner)):
+                if not self._owners.may_repair(owner, self._kind, key):
                     return Kept(None, f"The {self._kind.resource.kind} was deleted; a new one follows.")
                 if (made := await self._make(owner, wanted, key, seen=seen)) is not None:
                     return self._judged(owner, made)
@@ -183,7 +183,7 @@ class Keeper(Generic[O, W, P]):
         going = f"The {self._kind.resource.kind} is being deleted."
         if live.deleting:
             return Kept(None, going)
-        if not self._owners.contention.may_repair(key_of(owner)):
+        if not self._owners.may_repair(owner, self._kind, key):
             return Kept(live)
         try:
             await self._delete(owner, live, (), propagation, wish=lambda: "absent")
@@ -209,6 +209,8 @@ class Keeper(Generic[O, W, P]):
             if done is None and not seen:
                 self._note(owner, key, _Done(owner.uid, answered=False))
             raise
+        if not deleted_by_another:
+            self._owners.contention.wrote(key_of(owner))
         if seen:
             self._forget(owner, key)
         else:
@@ -228,7 +230,7 @@ class Keeper(Generic[O, W, P]):
         if done is not None and done.deleted_uid not in ("", live.uid):
             self._forget(owner, key)  # another client has made it
         found = tuple(self._rules.differences(wanted, live))
-        if not found or not self._owners.contention.may_repair(key_of(owner)):
+        if not found or not self._owners.may_repair(owner, self._kind, key):
             return Kept(live)
         wish = partial(self._digest, wanted) if asked else None
         if fixed := [each for each in found if each.path.startswith(self._fixed)]:
@@ -269,9 +271,7 @@ class Keeper(Generic[O, W, P]):
             plainly = plain(resource.api_version, resource.kind, resource.plural, namespaced=resource.namespaced)
             body = (await self._client.get(plainly, key_of(live))).body
         write = self._client.strategic_patch if is_strategic(resource) else self._client.patch
-        # Where a new entry of a list is to stand follows from the whole.
-        whole = self._rules.body(wanted) if any(each.live is None for each in found) else None
-        sent = patch_of(found, resource, body, whole)
+        sent = patch_of(found, resource, body, self._rules.body(wanted))
         return await write(self._kind, live, sent, strict=True)
 
     async def _delete(

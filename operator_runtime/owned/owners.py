@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -106,6 +106,10 @@ class Owners(Generic[O]):
             return result
         return Result(requeue_after_s=next_s, priority=result.priority)
 
+    def may_repair(self, owner: O, kind: Kind[Any], at: ObjectKey) -> bool:
+        """Whether an object that needs it may be put right in this look; see `Contention.may_repair`."""
+        return self.contention.may_repair(key_of(owner), _object(kind, at))
+
     @asynccontextmanager
     async def repair(
         self,
@@ -131,7 +135,7 @@ class Owners(Generic[O]):
                 wrote it meanwhile.
         """
         key, name, who = key_of(owner), kind.resource.kind, _ANOTHER
-        of = None if status else (name, at)
+        of = None if status else _object(kind, at)
         # Once this is written, the managedFields name no other client.
         if fields and self.contention.is_last(key, owner.generation, of, wish):
             who = await self._other_manager(kind, at, fields)
@@ -230,3 +234,8 @@ def delayed(owners_of: OwnersOf, delay_s: Callable[[ObjectKey], float]) -> Calla
         return delay_s(key) or (0.0 if (owners := owners_of()) is None else owners.wait_s(key))
 
     return delayed
+
+
+def _object(kind: Kind[Any], at: ObjectKey) -> Hashable:
+    """By what an object is known among those of one owner."""
+    return kind.resource.kind, at

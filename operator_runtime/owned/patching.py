@@ -2,20 +2,22 @@
 
 What is to go is set to null by its name, whichever client wrote it: managedFields, which may be cleared, have no say.
 Kubernetes' own kinds take a strategic merge patch, which merges lists by their entries' keys. All others take a JSON
-merge patch, in which a list is there as a whole, as it is live but for what differs.
+merge patch, in which a list is there as a whole, as it is live but for what differs. What may not stay beside a field
+that is written goes with the same patch.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from operator_runtime.client.resources import Resource
 from operator_runtime.objects.bodies import merge_diff
-from operator_runtime.owned.compare import Difference, Entry, Steps, entry_of, is_merged, value_of
+from operator_runtime.owned.companions import companions, retained
+from operator_runtime.owned.compare import REPLACED, Difference, Entry, Steps, is_merged, outermost, value_at, value_of
 
 # Whose kinds take strategic merge patches. Kinds that are not built in may be of a group that ends in k8s.io, too.
 _BUILT_IN: Final = frozenset(
@@ -26,8 +28,6 @@ _BUILT_IN: Final = frozenset(
         *("scheduling.k8s.io", "storage.k8s.io"),
     )
 )
-# The one dict that a strategic merge patch replaces: a PodDisruptionBudget's.
-_REPLACED: Final = ("policy", ("spec", "selector"))
 
 Json = dict[str, Any]
 
@@ -38,8 +38,8 @@ def is_strategic(resource: Resource) -> bool:
 
 
 def needs_live(found: Iterable[Difference], resource: Resource) -> bool:
-    """Whether the patch has a list as a whole that others may add to, so that `patch_of` must be given the object."""
-    return any(_whole(each.steps, is_strategic(resource)) is not None for each in found)
+    """Whether the patch has something as a whole that others may add to, so that `patch_of` is to have the object."""
+    return any(_whole(each.steps, resource) is not None for each in found)
 
 
 def patch_of(
@@ -54,45 +54,75 @@ def patch_of(
         found: what differs.
         resource: of the object.
         live: the object's body, where `needs_live` says so. The patch is of that version alone then.
-        wanted: what is wanted, as a body: an entry that is new to a merged list is to stand where it stands there.
+        wanted: what is wanted, as a body: an entry that is new to a merged list is to stand where it stands there, and
+            what goes with a field is left as it is where it is wanted, too.
     """
     strategic = is_strategic(resource)
     patch: Json = {}
-    new: list[Steps] = []
-    lists: dict[Steps, list[Difference]] = {}
-    for each in found:
-        if (whole := _whole(each.steps, strategic)) is None:
+    sent: list[Difference] = []
+    wholes: dict[Steps, list[Difference]] = {}
+    for each in _by_entries(outermost(found)) if strategic else outermost(found):
+        if (whole := _whole(each.steps, resource)) is None:
             _put(patch, each.steps, _sent(each, resource))
-            new += [each.steps] if each.live is None else []
+            sent.append(each)
         else:
-            lists.setdefault(whole, []).append(each)
-    if strategic and wanted is not None:
-        for way in new:
-            _order(patch, way, wanted)
-    for steps, inside in lists.items():
+            wholes.setdefault(whole, []).append(each)
+    if strategic:
+        for each in sent:
+            _put_beside(patch, each, wanted or {})
+        for each in sent:
+            _order(patch, each, wanted or {})
+    for steps, inside in wholes.items():
         body = copy.deepcopy(dict(live or {}))
         for each in inside:
             _change(body, each.steps, msgspec.to_builtins(each.wanted))
-        entries = _at(body, steps)
+        entries = value_at(body, steps)
         _put(patch, steps, _replacing(entries) if strategic and is_merged(steps) else entries)
-    if lists and live is not None:
+    if wholes and live is not None:
         patch.setdefault("metadata", {})["resourceVersion"] = live["metadata"]["resourceVersion"]
     return patch
 
 
-def _whole(steps: Steps, strategic: bool) -> Steps | None:
-    """The way to the first list on a way that the patch must have as a whole; None where it has the entry alone."""
+def _by_entries(found: Iterable[Difference]) -> Iterator[Difference]:
+    """The same, with lists of texts that Kubernetes merges text by text: no directive replaces such a list."""
+    for each in found:
+        if each.wanted is None or not is_merged(each.steps, ""):
+            yield each
+            continue
+        wanted, there = (list(texts) if isinstance(texts, list | tuple) else [] for texts in each[1:])
+        yield from (Difference((*each.steps, Entry("", text)), None, text) for text in there if text not in wanted)
+        yield from (Difference((*each.steps, Entry("", text)), text, None) for text in wanted if text not in there)
+
+
+def _whole(steps: Steps, resource: Resource) -> Steps | None:
+    """The way to the first thing on a way that the patch must have as a whole; None where it has the field alone."""
+    strategic = is_strategic(resource)
+    if (resource.group, steps[:-1][: len(REPLACED[1])]) == REPLACED:
+        return REPLACED[1]
     for at, step in enumerate(steps):
         if isinstance(step, Entry) and not (strategic and is_merged(steps[:at], step.field)):
             return steps[:at]
     return None
 
 
+def _put_beside(patch: Json, each: Difference, wanted: Mapping[str, Any]) -> None:
+    """Have the patch take away what cannot stay beside what it writes, and what is to be filled in anew."""
+    new = each.live is None and isinstance(each.steps[-1], Entry)
+    for way in companions(each.steps, msgspec.to_builtins(each.wanted), new=new):
+        if value_at(wanted, way) is None and value_at(patch, way) is None:
+            _put(patch, way, None)
+    if each.wanted is not None and (volume := retained(each.steps, new=new)) is not None:
+        entry = value_at(patch, volume)
+        set_here = sorted(field for field, value in entry.items() if value is not None and not field.startswith("$"))
+        if "$patch" not in entry and len(set_here) > 1:
+            entry["$retainKeys"] = set_here
+
+
 def _sent(each: Difference, resource: Resource) -> Any:
     """What stands at the end of the way in a patch."""
     wanted = msgspec.to_builtins(each.wanted)
     match wanted, each.live:
-        case dict(), Mapping() if (resource.group, each.steps) != _REPLACED:
+        case dict(), Mapping() if (resource.group, each.steps) != REPLACED:
             wanted = merge_diff(each.live, wanted)
         case dict(), _:
             return wanted
@@ -103,7 +133,8 @@ def _with_lists(patch: Any, steps: Steps) -> Any:
     """A strategic merge patch whose lists are there as a whole."""
     if isinstance(patch, dict):
         return {field: _with_lists(value, (*steps, field)) for field, value in patch.items()}
-    return _replacing(patch) if isinstance(patch, list | tuple) and is_merged(steps) else patch
+    merged = isinstance(patch, list | tuple) and is_merged(steps) and not is_merged(steps, "")
+    return _replacing(patch) if merged else patch
 
 
 def _replacing(entries: Iterable[Any]) -> list[Any]:
@@ -130,14 +161,16 @@ def _put(patch: Json, steps: Steps, value: Any) -> None:
             entry.update({"$patch": "delete"} if value is None else value)
 
 
-def _order(patch: Json, steps: Steps, wanted: Mapping[str, Any]) -> None:
+def _order(patch: Json, new: Difference, wanted: Mapping[str, Any]) -> None:
     """Have a new entry of a list stand among ours as it is wanted; a merge would put it before them."""
-    entry, at = steps[-1], steps[:-1]
-    if not isinstance(entry, Entry) or not entry.field:
+    entry, at = new.steps[-1], new.steps[:-1]
+    if new.live is not None or not isinstance(entry, Entry) or not entry.field:
         return
-    keys = [value_of(each, entry.field) for each in _at(wanted, at)]
+    keys = [value_of(each, entry.field) for each in value_at(wanted, at) or ()]
     if len(keys) > 1:
-        _at(patch, at).sort(key=lambda each: keys.index(each[entry.field]) if each[entry.field] in keys else len(keys))
+        value_at(patch, at).sort(
+            key=lambda each: keys.index(each[entry.field]) if each[entry.field] in keys else len(keys)
+        )
         _put(patch, (*at[:-1], f"$setElementOrder/{at[-1]}"), [{entry.field: key} for key in keys])
 
 
@@ -161,12 +194,3 @@ def _change(body: Any, steps: Steps, value: Any) -> None:
         _change(body[at], rest, value)
     else:
         body[at : at + 1] = [] if value is None else [value]
-
-
-def _at(body: Any, steps: Steps) -> Any:
-    for step in steps:
-        if isinstance(step, Entry):
-            body = entry_of(body, step)
-        else:
-            body = body[step]
-    return body

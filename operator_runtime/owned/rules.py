@@ -22,7 +22,7 @@ from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.api_objects import OwnerReference
 from operator_runtime.objects.bodies import body_of, controller_in, whole_body, without_nones
 from operator_runtime.objects.kinds import Kind, reference
-from operator_runtime.owned.compare import Difference, differences, names_of, no_longer
+from operator_runtime.owned.compare import REPLACED, Difference, Steps, differences, names_of, no_longer, value_at
 from operator_runtime.owned.refusals import Refused
 
 logger = logging.getLogger(__name__)
@@ -31,6 +31,8 @@ logger = logging.getLogger(__name__)
 _SAID = "said"
 _TYPE = ("apiVersion", "kind")
 _IDENTITY = ("namespace", "name", "uid", "resourceVersion")
+# Of the metadata; all else in it is the API server's.
+_SAYABLE = ("labels", "annotations", "finalizers", "ownerReferences")
 
 
 class Ownable(Record, Protocol):
@@ -126,7 +128,7 @@ def rules_for_bodies(
     """For what is wanted as dicts. An annotation of the object has the names of what the last body said, so that what
     the next one leaves out is taken away.
     """
-    annotation = f"{manager}/{_SAID}"
+    annotation, one = f"{manager}/{_SAID}", REPLACED[1] if resource.group == REPLACED[0] else ()
 
     def body(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
         controller_in(resource, whole_body(resource, wanted))
@@ -138,13 +140,24 @@ def rules_for_bodies(
     def differ(wanted: Mapping[str, Any], live: Any) -> Iterable[Difference]:
         ours = _compared(body(wanted))
         held = body_of(live, ours)
-        yield from differences(ours, held)
+        found = list(differences(ours, held))
         before = (held["metadata"].get("annotations") or {}).get(annotation, "")
         if before != ours["metadata"]["annotations"][annotation]:
-            yield from no_longer(_decoded(before), ours, held)
+            found += no_longer(_names_in(before), ours, held)
+        return _with_one(found, ours, held, one) if one else found
 
     unsaid = (f"metadata.annotations[{annotation}]",)
     return Rules(differ, _key_in, body, fixed=fixed, replace=replace, unsaid=unsaid)
+
+
+def _with_one(
+    found: Iterable[Difference], wanted: Mapping[str, Any], live: Mapping[str, Any], way: Steps
+) -> Iterable[Difference]:
+    """Differences, of which those in the dict at the end of that way are one: it is replaced, so ours as a whole."""
+    yield from (each for each in found if each.steps == way or each.steps[: len(way)] != way)
+    ours, theirs = value_at(wanted, way), value_at(live, way)
+    if ours is not None and (theirs is None or any(differences(ours, theirs)) or any(differences(theirs, ours))):
+        yield Difference(way, ours, theirs)
 
 
 def _compared(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,11 +166,19 @@ def _compared(body: Mapping[str, Any]) -> dict[str, Any]:
     return {part: value for part, value in body.items() if part not in _TYPE} | {"metadata": metadata}
 
 
-def _decoded(text: str) -> object:
+def _names_in(said: str) -> Mapping[str, object]:
+    """The names in such an annotation, which any client may write: of what no body says there are none."""
     try:
-        return decode_nested(msgspec.json.decode, text.encode())
+        names = decode_nested(msgspec.json.decode, said.encode())
     except UNDECODABLE:
         return {}
+    if not isinstance(names, Mapping):
+        return {}
+    metadata = names.get("metadata")
+    sayable = (
+        {field: metadata[field] for field in _SAYABLE if field in metadata} if isinstance(metadata, Mapping) else {}
+    )
+    return {part: each for part, each in names.items() if part not in _TYPE} | {"metadata": sayable}
 
 
 def _key_in(body: Mapping[str, Any]) -> ObjectKey:

@@ -89,3 +89,45 @@ def test_a_pod_may_sleep_before_its_end_as_long_as_it_is_given(api: Api, seconds
     hook = {"preStop": {"sleep": {"seconds": seconds}}}
     answer = create(api, {"lifecycle": hook}, terminationGracePeriodSeconds=grace_s)
     assert stored(answer)["lifecycle"] == hook
+
+
+EXEC, GET, DIAL = {"exec": {"command": ["a"]}}, {"httpGet": {"port": 80}}, {"tcpSocket": {"port": 80}}
+SLEEP = {"sleep": {"seconds": 1}}
+FIELD, KEY = {"fieldRef": {"fieldPath": "metadata.name"}}, {"configMapKeyRef": {"name": "c", "key": "k"}}
+ONE_HANDLER = "Forbidden: may not specify more than 1 handler type"
+AT = "spec.template.spec.containers[0]"
+
+
+@pytest.mark.parametrize(
+    ("container", "message", "field"),
+    [
+        ({"readinessProbe": EXEC | GET}, ONE_HANDLER, "readinessProbe.httpGet"),
+        ({"startupProbe": GET | DIAL}, ONE_HANDLER, "startupProbe.tcpSocket"),
+        ({"livenessProbe": {"periodSeconds": 1}}, "Required value: must specify a handler type", "livenessProbe"),
+        ({"lifecycle": {"preStop": EXEC | SLEEP}}, ONE_HANDLER, "lifecycle.preStop.sleep"),
+        ({"lifecycle": {"postStart": GET | SLEEP}}, ONE_HANDLER, "lifecycle.postStart.sleep"),
+        ({"lifecycle": {"preStop": {}}}, "Required value: must specify a handler type", "lifecycle.preStop"),
+        (
+            {"env": [{"name": "A", "value": "a", "valueFrom": FIELD}]},
+            'Invalid value: "": may not be specified when `value` is not empty',
+            "env[0].valueFrom",
+        ),
+        (
+            {"env": [{"name": "A", "valueFrom": FIELD | KEY}]},
+            'Invalid value: "": may not have more than one field specified at a time',
+            "env[0].valueFrom",
+        ),
+    ],
+)
+def test_of_what_excludes_each_other_one_alone_may_be_there(
+    api: Api, container: Json, message: str, field: str
+) -> None:
+    answer = create(api, container).expect(422, "Invalid")
+    assert [(each["message"], each["field"]) for each in answer["details"]["causes"]] == [(message, f"{AT}.{field}")]
+
+
+def test_a_volume_has_one_source(api: Api) -> None:
+    volumes = [{"name": "a", "emptyDir": {}, "configMap": {"name": "c"}}]
+    answer = create(api, {}, volumes=volumes).expect(422, "Invalid")
+    causes = [(each["message"], each["field"]) for each in answer["details"]["causes"]]
+    assert causes == [("Forbidden: may not specify more than 1 volume type", "spec.template.spec.volumes[0].configMap")]

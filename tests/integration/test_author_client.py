@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from operator_runtime import Client
 from operator_runtime.client.access.auth import load_access
 from operator_runtime.client.api_client import ApiClient
@@ -9,6 +11,7 @@ from tests.cluster import Cluster
 from tests.unit.operator_runtime.owned.bodies_kept import CHANGES_NOTHING, CHANGES_SOMETHING, otherwise
 
 
+@pytest.mark.core
 async def test_what_bodies_want_otherwise_is_put_right_by_one_patch_and_nothing_where_nothing_differs(
     cluster: Cluster, namespace: str
 ) -> None:

@@ -176,6 +176,44 @@ def test_a_wrong_value_or_a_contradiction_is_refused_with_the_fields_name(
     assert message in answer.stderr
 
 
+# What was applied, what is applied then, and what is stored.
+EMPTIED: list[Any] = [
+    ({"disruptionBudget": {"maxUnavailable": 1}}, {"disruptionBudget": {}}, {"disruptionBudget": None}),
+    ({"rollout": {"maxSurge": 1}}, {"rollout": {}, "workload": "StatefulSet"}, {"rollout": None}),
+    ({"resources": {"limits": {"cpu": 1}}}, {"resources": {}}, {"resources": None}),
+    ({"resources": {"limits": {"cpu": 1}}}, {"resources": {"limits": {}}}, {"resources": {"limits": None}}),
+    ({"podTemplate": {"metadata": {"labels": {"a": "b"}}}}, {"podTemplate": {}}, {"podTemplate": None}),
+    ({"podTemplate": {"spec": {"hostUsers": True}}}, {"podTemplate": {"spec": {}}}, {"podTemplate": {"spec": None}}),
+    ({"service": {"labels": {"a": "b"}}}, {"service": {}}, {"service": {"type": "Headless"}}),
+]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(("first", "then", "left"), EMPTIED)
+def test_an_object_that_server_side_apply_has_emptied_is_accepted_as_null(
+    kubectl: Kubectl, first: dict[str, Any], then: dict[str, Any], left: dict[str, Any]
+) -> None:
+    for spec in (first, then):
+        answer = kubectl("apply", "--server-side", "-f", "-", body=memcached(spec={"size": 0, **spec}))
+        assert succeeded(answer), answer.stderr
+    assert stored(kubectl)["spec"] == FILLED_IN | {"size": 0} | then | left
+
+
+@pytest.mark.cluster("kubernetes")
+@pytest.mark.parametrize(
+    ("field", "needed"),
+    [("networkPolicy", {"allowFrom": []}), ("auth", {"secretName": "a"}), ("tls", {"secretName": "a"})],
+)
+def test_an_object_that_needs_a_field_is_not_taken_for_left_out_when_that_goes(
+    kubectl: Kubectl, field: str, needed: dict[str, Any]
+) -> None:
+    kubectl("apply", "--server-side", "-f", "-", body=memcached(spec={"size": 0, field: needed}))
+    answer = kubectl("apply", "--server-side", "-f", "-", body=memcached(spec={"size": 0, field: {}}))
+    assert answer.returncode == 1
+    assert f"spec.{field}" in answer.stderr
+    assert needed.items() <= stored(kubectl)["spec"][field].items()
+
+
 def test_a_change_that_leaves_a_contradiction_is_refused_and_one_that_takes_it_away_is_not(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", body=memcached(spec={"service": {"type": "ClusterIP"}, "rollout": {"maxSurge": 1}}))
     only = kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"workload":"StatefulSet"}}')

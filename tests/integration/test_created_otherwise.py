@@ -14,6 +14,7 @@ from tests.kubectl_in_namespace import Kubectl
 pytestmark = [
     pytest.mark.core,
     pytest.mark.cluster("kubernetes"),  # the simulator enforces few policies
+    pytest.mark.since("1.36", "mutating admission policies"),
     pytest.mark.usefixtures("operator"),
 ]
 

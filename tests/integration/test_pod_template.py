@@ -168,3 +168,60 @@ def test_what_the_api_server_refuses_is_an_invalid_specification_in_its_words(
 
     change(kubectl, podTemplate=None)
     wait_condition(kubectl, "shop", "Ready", "AllServersReady")
+
+
+def hook(**handler: Any) -> dict[str, Any]:
+    """A podTemplate in which servers end by this, and in the time that Kubernetes gives them."""
+    server = {"name": "memcached", "lifecycle": {"preStop": handler}}
+    return {"spec": {"containers": [server], "terminationGracePeriodSeconds": None}}
+
+
+AT_ONCE: dict[str, Any] = {"spec": {"containers": None, "terminationGracePeriodSeconds": 0}}
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("workload", ["Deployment", "StatefulSet"])
+def test_whatever_was_there_before_the_same_specification_comes_to_the_same_pods(
+    kubectl: Kubectl, workload: str
+) -> None:
+    complete(kubectl, "shop", 0, workload=workload, image="memcached:1")
+    plain, mine = template(kubectl, workload)["spec"], {"exec": {"command": ["true"]}}
+
+    def pods(**spec: Any) -> Any:
+        change(kubectl, **({"image": "memcached:1", "podTemplate": None} | spec))
+        all_caught_up(kubectl)
+        condition_ = condition(kubectl, "shop", "Degraded")
+        assert condition_["status"] == "False", condition_["message"]
+        return template(kubectl, workload)["spec"]
+
+    def edited(*path: str, value: Any) -> Any:
+        """The pods after another client has edited something of the container's."""
+        at = "/".join(("/spec/template/spec/containers/0", *path))
+        patch = [{"op": "remove", "path": at}] if value is None else [{"op": "replace", "path": at, "value": value}]
+        kubectl("patch", workload, "shop", "--type=json", "-p", json.dumps(patch))
+        all_caught_up(kubectl)
+        return template(kubectl, workload)["spec"]
+
+    def hooks(given: Any) -> Any:
+        lifecycle = pods(podTemplate=given)["containers"][0].get("lifecycle") or {}
+        return lifecycle.get("preStop", {}).keys()
+
+    asked = (AT_ONCE, hook(**mine), AT_ONCE, hook(httpGet={"port": 80}), hook(**mine), AT_ONCE, None)
+    assert [[*hooks(given)] for given in asked] == [[], ["exec"], [], ["httpGet"], ["exec"], [], ["sleep"]]
+    assert template(kubectl, workload)["spec"] == plain
+
+    assert edited("lifecycle", value=None) == plain
+    assert edited("lifecycle", "preStop", value=mine) == plain
+    assert edited("readinessProbe", value=mine) == plain
+    owned = pods(podTemplate=hook(**mine))
+    assert edited("lifecycle", value=None) == owned
+    assert edited("lifecycle", "preStop", value={"sleep": {"seconds": 1}}) == owned
+
+    latest = pods(image="memcached:latest", podTemplate=None)
+    assert latest["containers"][0]["imagePullPolicy"] == "Always"
+    assert pods() == plain
+    if workload == "StatefulSet":
+        other = {"spec": {"updateStrategy": {"type": "RollingUpdate"}}}
+        kubectl("patch", workload, "shop", "-p", json.dumps(other))
+        all_caught_up(kubectl)
+        assert kubectl.get(workload, "shop")["spec"]["updateStrategy"] == {"type": "OnDelete"}

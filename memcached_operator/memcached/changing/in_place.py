@@ -29,6 +29,8 @@ has ended the former one, which is then told in the pod's status."""
 # What the pod's status has of a container that has ended, until it has started again. A node waits before it starts one
 # once more that it started within the last minutes.
 _BETWEEN: Final = ("Completed", "Error", "CrashLoopBackOff")
+# Of any count, and of any time in seconds.
+_MOST_DIGITS: Final = 10
 
 
 class Asked(NamedTuple):
@@ -52,9 +54,20 @@ def asked(pod: PodRecord) -> Asked | None:
     """What is noted on a pod, None where it is not being changed, or it cannot be read."""
     try:
         rolls, restarts, since_s = pod.in_place.split(" ")
-        return Asked(rolls, int(restarts), int(since_s))
+        return Asked(rolls, _count(restarts), _count(since_s))
     except ValueError:
         return None
+
+
+def _count(text: str) -> int:
+    """A number of ours.
+
+    Raises:
+        ValueError: it is none, as of another client that wrote it: longer than any, for one.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+        raise ValueError(f"no count: {text[:_MOST_DIGITS]}")
+    return int(text)
 
 
 def is_possible(pod: PodRecord, workload: WorkloadRecord) -> bool:

@@ -5,7 +5,7 @@ Such a part is compared as the user wrote it: what the API server fills in aroun
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from memcached_operator.api.pod_template import MERGE_KEYS, find, keyed, steps
@@ -37,6 +37,21 @@ def of_parts(wanted: Manifest, live: Manifest, *, whole: bool = True) -> Iterato
         if mine is None:
             gone.append(at)
         yield from drift(mine, there, at)
+
+
+def with_parts(wanted: Manifest, found: Sequence[Difference], passed: Sequence[Steps]) -> list[Difference]:
+    """Differences, of which those around a part want it as the user has it, and not as the operator made it.
+
+    Args:
+        found: in what the operator makes.
+        passed: ways to the parts.
+    """
+    around = [each for each in found if each.wanted is not None and any(is_within(way, [each.steps]) for way in passed)]
+    whole = keyed(wanted.body()) if around else {}
+    return [
+        each._replace(wanted=unkeyed(find(whole, each.path), _field(each.steps))) if each in around else each
+        for each in found
+    ]
 
 
 def passed_through(*manifests: Manifest) -> list[Steps]:

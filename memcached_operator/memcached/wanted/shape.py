@@ -18,7 +18,7 @@ from memcached_operator.api.names import API_VERSION, KIND
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, OWNER_UID_ANNOTATION
 from memcached_operator.memcached.wanted.applied_options import digests, mark
 from memcached_operator.memcached.wanted.common import Manifest, ObjectMeta, OwnerRef, comparable, controller_of
-from memcached_operator.memcached.wanted.compare import is_within, of_parts, passed_through
+from memcached_operator.memcached.wanted.compare import is_within, of_parts, passed_through, with_parts
 from operator_runtime import Difference, ObjectKey, OwnerReference, differences, shared
 
 if TYPE_CHECKING:
@@ -182,7 +182,9 @@ class Shape(Generic[M]):
             return found  # as most
         passed = [("passed",), *passed_through(wanted, held)]
         found = [each for each in found if not is_within(each.steps, passed)]
-        found += of_parts(wanted, held)
+        found = with_parts(wanted, found, passed)
+        ways = [each.steps for each in found]
+        found += [each for each in of_parts(wanted, held) if not is_within(each.steps, ways)]
         if before and not mark(wanted):
             found.append(Difference(("metadata", "annotations", APPLIED_OPTIONS_ANNOTATION), None, before))
         return found

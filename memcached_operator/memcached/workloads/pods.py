@@ -241,7 +241,7 @@ def seconds_of(time: str | None) -> int:
     """An RFC 3339 time in seconds since 1970; 0 where there is none, or it cannot be read."""
     try:
         return int(datetime.fromisoformat(time).timestamp()) if time else 0
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0
 
 

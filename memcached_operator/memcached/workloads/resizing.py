@@ -31,9 +31,10 @@ def memory_of(annotation: str) -> Memory | None:
     """What such an annotation says, None where it is none of ours."""
     try:
         items, request, limit = annotation.split(",")
-        return Memory(mebibytes(items), request, limit)
+        mib = mebibytes(items)
     except ValueError:
         return None
+    return Memory(mib, request, limit) if mib <= _MOST_MIB else None
 
 
 class Step(Enum):
@@ -123,6 +124,8 @@ class _Pod(msgspec.Struct):
 
 _decode = msgspec.json.Decoder(_Pod).decode
 _NONE: Final = Resources()
+# More than any server has: what is larger another client wrote.
+_MOST_MIB: Final = 2**40
 
 
 def resizable(raw: msgspec.Raw | bytes) -> Resizable:

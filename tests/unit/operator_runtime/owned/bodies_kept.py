@@ -14,6 +14,9 @@ from operator_runtime.owned.rules import rules_for_bodies
 CONFIG_MAPS = plain("v1", "ConfigMap", "configmaps")
 SERVICES = plain("v1", "Service", "services")
 DEPLOYMENTS = plain("apps/v1", "Deployment", "deployments")
+STATEFUL_SETS = plain("apps/v1", "StatefulSet", "statefulsets")
+BUDGETS = plain("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
+POLICIES = plain("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies")
 TYPED = typed("apps/v1", "Deployment", "deployments", spec=dict[str, Any], status=dict[str, Any])
 
 APP = {"app": "shop"}
@@ -43,6 +46,28 @@ def service(*ports: dict[str, Any]) -> dict[str, Any]:
 def deployment(*containers: dict[str, Any], pod: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
     template = {"metadata": {"labels": APP}, "spec": {"containers": [*containers], **(pod or {})}}
     return body(spec={"selector": {"matchLabels": APP}, "template": template, **spec})
+
+
+def clerk(**fields: Any) -> dict[str, Any]:
+    """A Deployment of one container with these fields."""
+    return deployment({**CLERK, **fields})
+
+
+def theirs(**fields: Any) -> dict[str, Any]:
+    """Somebody's patch, by which that container has these fields besides."""
+    return in_pods(containers=[{**CLERK, **fields}])
+
+
+def volume(**source: Any) -> dict[str, Any]:
+    return deployment(CLERK, pod={"volumes": [{"name": "v", **source}]})
+
+
+def selected(**labels: str) -> dict[str, Any]:
+    return body(spec={"selector": {"matchLabels": labels}, "maxUnavailable": 1})
+
+
+def policy(**spec: Any) -> dict[str, Any]:
+    return body(spec={"podSelector": {"matchLabels": APP}, **spec})
 
 
 class Case(NamedTuple):
@@ -85,7 +110,88 @@ CHANGES_NOTHING = [
     same(TYPED, deployment(CLERK), {"metadata": {"labels": APP}}),
     same(DEPLOYMENTS, deployment(CLERK, pod={"nodeSelector": {"a": "1"}}), in_pods(nodeSelector={"b": "2"})),
 ]
+HOOK, OTHER_HOOK = {"preStop": {"exec": {"command": ["a"]}}}, {"preStop": {"httpGet": {"port": 80}}}
+PROBE, OTHER_PROBE = {"tcpSocket": {"port": 80}, "periodSeconds": 5}, {"exec": {"command": ["a"]}, "periodSeconds": 5}
+VARIABLE, OTHER_VARIABLE = (
+    {"name": "A", "value": "1"},
+    {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+)
+CHANGES_NOTHING += [
+    # An empty list of those that are merged wants no entry, and takes none of others' away.
+    same(DEPLOYMENTS, clerk(env=[]), theirs(env=[{"name": "X", "value": "1"}])),
+    same(DEPLOYMENTS, deployment(CLERK, pod={"volumes": []}), in_pods(volumes=[{"name": "x", "emptyDir": {}}])),
+    same(CONFIG_MAPS, body({"finalizers": []}), {"metadata": {"finalizers": ["x.io/x"]}}),
+    same(DEPLOYMENTS, clerk(lifecycle=HOOK), theirs(lifecycle={**HOOK, "postStart": {"exec": {"command": ["x"]}}})),
+    same(BUDGETS, selected(a="1", b="2")),
+    same(POLICIES, policy(egress=[{}])),
+    same(STATEFUL_SETS, deployment(CLERK, serviceName="a", updateStrategy={"type": "OnDelete"})),
+]
+# Of what excludes each other, and of what the API server fills in by something else.
+CHANGES_TOGETHER = [
+    Case(DEPLOYMENTS, clerk(env=[VARIABLE]), NOTHING, clerk(env=[])),
+    Case(CONFIG_MAPS, body({"finalizers": ["a.io/a"]}), NOTHING, body({"finalizers": []})),
+    Case(DEPLOYMENTS, clerk(lifecycle=HOOK), NOTHING, clerk(lifecycle=OTHER_HOOK)),
+    Case(DEPLOYMENTS, clerk(lifecycle=HOOK), NOTHING, clerk(lifecycle={"preStop": {"sleep": {"seconds": 1}}})),
+    Case(DEPLOYMENTS, clerk(lifecycle=HOOK), NOTHING, clerk()),
+    Case(DEPLOYMENTS, clerk(lifecycle=HOOK), theirs(), clerk(lifecycle=HOOK)),
+    Case(DEPLOYMENTS, clerk(lifecycle=HOOK), theirs(lifecycle=OTHER_HOOK), clerk(lifecycle=HOOK)),
+    Case(DEPLOYMENTS, clerk(lifecycle=HOOK), theirs(lifecycle=OTHER_HOOK), clerk()),
+    Case(DEPLOYMENTS, clerk(livenessProbe=PROBE), NOTHING, clerk(livenessProbe=OTHER_PROBE)),
+    Case(DEPLOYMENTS, clerk(livenessProbe=PROBE), theirs(livenessProbe=OTHER_PROBE), clerk(livenessProbe=PROBE)),
+    Case(DEPLOYMENTS, clerk(env=[VARIABLE]), NOTHING, clerk(env=[OTHER_VARIABLE])),
+    Case(DEPLOYMENTS, clerk(env=[VARIABLE]), theirs(env=[OTHER_VARIABLE]), clerk(env=[VARIABLE])),
+    Case(DEPLOYMENTS, clerk(env=[OTHER_VARIABLE]), theirs(env=[VARIABLE]), clerk(env=[OTHER_VARIABLE])),
+    Case(
+        DEPLOYMENTS,
+        volume(secret={"secretName": "s"}),
+        in_pods(volumes=[{"name": "v", "nfs": {"server": "s", "path": "/"}}]),
+        volume(secret={"secretName": "s"}),
+    ),
+    Case(
+        DEPLOYMENTS,
+        volume(emptyDir={}),
+        in_pods(volumes=[{"name": "v", "configMap": {"name": "c"}}]),
+        volume(emptyDir={}),
+    ),
+    Case(DEPLOYMENTS, deployment(CLERK), NOTHING, deployment(CLERK, strategy={"type": "Recreate"})),
+    Case(DEPLOYMENTS, deployment(CLERK, strategy={"type": "Recreate"}), NOTHING, deployment(CLERK)),
+    Case(
+        DEPLOYMENTS,
+        deployment(CLERK, strategy={"rollingUpdate": {"maxSurge": 1}}),
+        {"spec": {"strategy": {"type": "Recreate", "rollingUpdate": None}}},
+        deployment(CLERK, strategy={"rollingUpdate": {"maxSurge": 1}}),
+    ),
+    Case(
+        STATEFUL_SETS,
+        deployment(CLERK, serviceName="a", updateStrategy={"type": "OnDelete"}),
+        {"spec": {"updateStrategy": {"type": "RollingUpdate"}}},
+        deployment(CLERK, serviceName="a", updateStrategy={"type": "OnDelete"}),
+    ),
+    Case(
+        DEPLOYMENTS,
+        clerk(securityContext={"seccompProfile": {"type": "RuntimeDefault"}}),
+        theirs(securityContext={"seccompProfile": {"type": "Localhost", "localhostProfile": "x"}}),
+        clerk(securityContext={"seccompProfile": {"type": "RuntimeDefault"}}),
+    ),
+    Case(DEPLOYMENTS, clerk(image="clerk:latest"), NOTHING, clerk(image="clerk:1")),
+    Case(DEPLOYMENTS, clerk(image="clerk:1"), NOTHING, clerk(image="clerk")),
+    Case(DEPLOYMENTS, clerk(), theirs(image="clerk:latest"), clerk()),
+    Case(DEPLOYMENTS, deployment(CLERK, pod={"serviceAccountName": "x"}), NOTHING, deployment(CLERK)),
+    Case(
+        DEPLOYMENTS,
+        deployment(CLERK, pod={"serviceAccountName": "x"}),
+        NOTHING,
+        deployment(CLERK, pod={"serviceAccountName": "y"}),
+    ),
+    Case(BUDGETS, selected(a="1", b="2"), NOTHING, selected(a="1", b="3")),
+    Case(BUDGETS, selected(a="1", b="2"), NOTHING, selected(a="1")),
+    Case(BUDGETS, selected(a="1"), {"spec": {"selector": {"matchLabels": {"x": "1"}}}}, selected(a="1")),
+    Case(BUDGETS, selected(a="1"), {"spec": {"maxUnavailable": None, "minAvailable": 1}}, selected(a="1")),
+    Case(POLICIES, policy(), NOTHING, policy(egress=[{}])),
+    Case(POLICIES, policy(egress=[{}]), NOTHING, policy()),
+]
 CHANGES_SOMETHING = [
+    *CHANGES_TOGETHER,
     # Another value.
     Case(CONFIG_MAPS, words(a="1"), NOTHING, words(a="2")),
     Case(CONFIG_MAPS, words(a="1"), NOTHING, words(a="1", b="2")),

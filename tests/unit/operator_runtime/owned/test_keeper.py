@@ -315,7 +315,7 @@ async def test_an_object_is_made_again_where_a_status_was_written_and_not_where_
 
 
 async def test_an_owner_that_is_contested_and_on_its_way_out_is_not_looked_at_for_that(at: Keeping) -> None:
-    for _ in range(REPAIRS + 1):
+    for _ in range(REPAIRS):
         await at.client.delete(CONFIG_MAPS, await at.keep(at.words(a="1"), seen=True))
 
     async def reconcile(_: ObjectKey) -> Result:

@@ -49,7 +49,7 @@ STRATEGIC: dict[str, tuple[list[Difference], dict[str, Any]]] = {
     ),
     "two fields of one entry": (
         differing(((*CONTAINER, "image"), "c:2", "c:1"), ((*CONTAINER, "args"), ["-v"], None)),
-        pod(containers=[{"name": "c", "image": "c:2", "args": ["-v"]}]),
+        pod(containers=[{"name": "c", "image": "c:2", "imagePullPolicy": None, "args": ["-v"]}]),
     ),
     "an entry in an entry": (
         differing(((*CONTAINER, "volumeMounts", Entry("mountPath", "/a")), {"mountPath": "/a", "name": "v"}, None)),
@@ -81,7 +81,10 @@ STRATEGIC: dict[str, tuple[list[Difference], dict[str, Any]]] = {
         ),
         pod(
             containers=[
-                {"name": "c", "image": "c:2", "env": [{"$patch": "replace"}, {"name": "A"}], "args": ["a"], "tty": None}
+                {
+                    **{"name": "c", "image": "c:2", "imagePullPolicy": None, "args": ["a"], "tty": None},
+                    "env": [{"$patch": "replace"}, {"name": "A"}],
+                }
             ]
         ),
     ),
@@ -114,9 +117,103 @@ def test_an_entry_that_is_new_to_a_list_is_to_stand_where_it_is_wanted() -> None
         ((*variables, Entry("name", "X")), None, {"name": "X"}),
         ((*variables, Entry("name", "B"), "value"), "b", "a"),
     )
-    changed = [{"name": "B", "value": "b"}, {"name": "C"}, {"name": "X", "$patch": "delete"}]
+    changed = [{"name": "B", "value": "b", "valueFrom": None}, {"name": "C"}, {"name": "X", "$patch": "delete"}]
     order = {"$setElementOrder/env": [{"name": "A"}, {"name": "B"}, {"name": "C"}]}
     assert patch_of(found, DEPLOYMENTS, wanted=wanted) == pod(containers=[{"name": "c", "env": changed, **order}])
+
+
+# Rows with what goes along: the differences, what is wanted, and what is sent besides.
+PROBE, HOOK, VOLUME = (
+    (*CONTAINER, "livenessProbe"),
+    (*CONTAINER, "lifecycle", "preStop"),
+    (*POD, "volumes", Entry("name", "v")),
+)
+ALONG: dict[str, tuple[list[Difference], dict[str, Any]]] = {
+    "a handler of a probe": (
+        differing(((*PROBE, "tcpSocket", "port"), 80, None)),
+        pod(
+            containers=[
+                {"name": "c", "livenessProbe": {"tcpSocket": {"port": 80}, "exec": None, "grpc": None, "httpGet": None}}
+            ]
+        ),
+    ),
+    "a hook that may be there with another handler": (
+        differing(((*CONTAINER, "lifecycle"), {"preStop": {"exec": {"command": ["a"]}}}, None)),
+        pod(
+            containers=[
+                {
+                    "name": "c",
+                    "lifecycle": {
+                        "preStop": {"exec": {"command": ["a"]}, "httpGet": None, "sleep": None, "tcpSocket": None}
+                    },
+                }
+            ]
+        ),
+    ),
+    "a handler that goes": (
+        differing(((*HOOK, "exec"), None, {"command": ["a"]})),
+        pod(containers=[{"name": "c", "lifecycle": {"preStop": {"exec": None}}}]),
+    ),
+    "the source of a volume": (
+        differing(((*VOLUME, "configMap", "name"), "c", None)),
+        pod(volumes=[{"name": "v", "configMap": {"name": "c"}, "$retainKeys": ["configMap", "name"]}]),
+    ),
+    "a volume": (
+        differing((VOLUME, {"name": "v", "emptyDir": {}}, None)),
+        pod(volumes=[{"name": "v", "emptyDir": {}}]),
+    ),
+    "a variable, which others may have": (
+        differing(((*CONTAINER, "env", Entry("name", "A")), {"name": "A", "value": "1"}, None)),
+        pod(containers=[{"name": "c", "env": [{"name": "A", "value": "1", "valueFrom": None}]}]),
+    ),
+    "a type with nothing beside it": (
+        differing((("spec", "strategy", "type"), "Recreate", "RollingUpdate")),
+        {"spec": {"strategy": {"type": "Recreate", "rollingUpdate": None}}},
+    ),
+    "a type with something beside it": (
+        differing((("spec", "strategy", "type"), "RollingUpdate", "Recreate")),
+        {"spec": {"strategy": {"type": "RollingUpdate"}}},
+    ),
+    "an account that goes": (
+        differing(((*POD, "serviceAccountName"), None, "a")),
+        pod(serviceAccountName=None, serviceAccount=None),
+    ),
+    "a difference within another one that goes": (
+        differing(((*HOOK, "exec"), None, {"command": ["a"]}), ((*CONTAINER, "lifecycle"), None, {"preStop": {}})),
+        pod(containers=[{"name": "c", "lifecycle": None}]),
+    ),
+    "finalizers as a whole": (
+        differing((("metadata", "finalizers"), ["a.io/a"], ["b.io/b"])),
+        {"metadata": {"finalizers": ["a.io/a"], "$deleteFromPrimitiveList/finalizers": ["b.io/b"]}},
+    ),
+}
+
+
+@pytest.mark.parametrize(("found", "patch"), ALONG.values(), ids=ALONG)
+def test_what_cannot_stay_beside_what_is_written_goes_with_it(found: list[Difference], patch: dict[str, Any]) -> None:
+    assert patch_of(found, DEPLOYMENTS) == patch
+    assert patch_of(reversed(found), DEPLOYMENTS) == patch
+
+
+def test_what_is_wanted_is_not_filled_in_anew() -> None:
+    wanted = pod(containers=[{"name": "c", "image": "c:2", "imagePullPolicy": "Always"}])
+    found = differing(((*CONTAINER, "image"), "c:2", "c:1"))
+    assert patch_of(found, DEPLOYMENTS, wanted=wanted) == pod(containers=[{"name": "c", "image": "c:2"}])
+
+
+def test_other_kinds_have_nothing_along() -> None:
+    assert patch_of(differing((("spec", "egress"), [], None)), ROUTES) == {"spec": {"egress": []}}
+
+
+def test_of_the_selector_of_a_budget_the_rest_stays_when_a_label_of_it_is_put_right() -> None:
+    found = differing((("spec", "selector", "matchLabels", "a"), "1", "2"), (("spec", "maxUnavailable"), 1, None))
+    assert needs_live(found, BUDGETS)
+    live = {"metadata": {"resourceVersion": "7"}, "spec": {"selector": {"matchLabels": {"a": "2", "b": "3"}}}}
+    assert patch_of(found, BUDGETS, live) == {
+        "metadata": {"resourceVersion": "7"},
+        "spec": {"maxUnavailable": 1, "minAvailable": None, "selector": {"matchLabels": {"a": "1", "b": "3"}}},
+    }
+    assert not needs_live(found, DEPLOYMENTS)
 
 
 def test_the_selector_of_a_budget_is_sent_as_a_whole_as_kubernetes_replaces_it() -> None:

@@ -191,7 +191,8 @@ def test_a_user_id_is_taken_away_in_the_write_that_changes_the_template() -> Non
         template(live)["securityContext"]["runAsUser"] = 11211
         template(live)["containers"][0]["image"] = "memcached:1"
 
-    container = {"name": "memcached", "image": "docker.io/library/memcached:1.6.45-alpine"}
+    image = {"image": "docker.io/library/memcached:1.6.45-alpine", "imagePullPolicy": None}
+    container = {"name": "memcached", **image}
     assert patched("StatefulSet", edited)["spec"]["template"]["spec"] == {
         "containers": [container],
         "securityContext": {"runAsUser": None},

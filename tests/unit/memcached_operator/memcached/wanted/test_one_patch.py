@@ -36,6 +36,13 @@ def sidecar(*variables: Json) -> Json:
 
 
 ANOTHER_USER = {"name": "memcached", "imagePullPolicy": "Never", "securityContext": {"runAsUser": 1000}}
+
+
+def hook(handler: str) -> Json:
+    does = {"exec": {"command": ["a"]}, "httpGet": {"port": 80}}
+    return {"name": "memcached", "lifecycle": {"preStop": {handler: does[handler]}}}
+
+
 ASKED: dict[str, Json] = {
     "the defaults": {},
     "pods of the user's": {"podTemplate": full_spec()["podTemplate"]},
@@ -53,6 +60,11 @@ ASKED: dict[str, Json] = {
         }
     },
     "servers that end at once": {"podTemplate": {"spec": {"terminationGracePeriodSeconds": 0}}},
+    "servers that end at once, with a hook of the user's": {
+        "podTemplate": {"spec": {"terminationGracePeriodSeconds": 0, "containers": [hook("exec")]}}
+    },
+    "a hook of the user's": {"podTemplate": {"spec": {"containers": [hook("exec")]}}},
+    "another hook of the user's": {"podTemplate": {"spec": {"containers": [hook("httpGet")]}}},
     "a sidecar": sidecar({"name": "X", "value": "1"}, {"name": "Y", "value": "2"}),
     "a sidecar with a variable less, and another probe": sidecar({"name": "Y", "value": "3"})
     | {"tls": {"secretName": "tls"}},
@@ -95,7 +107,7 @@ def without_what_is_empty(value: Any) -> Any:
     if not isinstance(value, dict):
         return [*map(without_what_is_empty, value)] if isinstance(value, list) else value
     kept = {name: without_what_is_empty(part) for name, part in value.items()}
-    return {name: part for name, part in kept.items() if part not in ({}, [])}
+    return {name: part for name, part in kept.items() if part not in ({}, [], None)}
 
 
 def in_order(value: Any) -> Any:
