@@ -1,7 +1,7 @@
 """Which operator this is: one of those that the runtime can carry."""
 
 from memcached_operator import __version__
-from operator_runtime.identity import Program
+from operator_runtime import Program
 
 PROGRAM = Program(
     "memcached-operator",

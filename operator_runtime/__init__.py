@@ -19,6 +19,9 @@ if TYPE_CHECKING:
         ObjectKey as ObjectKey,
         Store as Store,
     )
+    from operator_runtime.client.access.cert_chain import (
+        load_cert_chain as load_cert_chain,
+    )
     from operator_runtime.client.errors import (
         UNDECODABLE as UNDECODABLE,
         Conflict as Conflict,
@@ -158,6 +161,7 @@ _PLACES = {
     "cache.compaction": ("Packing",),
     "cache.sharing": ("shared",),
     "cache.store": ("ObjectKey", "Store"),
+    "client.access.cert_chain": ("load_cert_chain",),
     "client.errors": (
         "Conflict",
         "Forbidden",

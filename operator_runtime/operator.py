@@ -14,17 +14,17 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store
 from operator_runtime.client.api_client import ApiClient, Propagation
 from operator_runtime.client.watch import Record
-from operator_runtime.controller.builder import ControllerBuilder, itself, own_writes_delay_s
-from operator_runtime.controller.controller import Controller, ControllerConfig, Result
+from operator_runtime.controller.builder import ControllerBuilder, InitialKeys, itself, own_writes_delay_s
+from operator_runtime.controller.controller import Controller, ControllerConfig, Reconcile
 from operator_runtime.controller.informers import Informers
 from operator_runtime.controller.manager import Leadership, Manager, Service
 from operator_runtime.controller.predicates import Predicate, always
@@ -41,7 +41,7 @@ from operator_runtime.from_settings import (
 from operator_runtime.identity import Program
 from operator_runtime.objects.kinds import Kind
 from operator_runtime.owned.keeper import Keeper
-from operator_runtime.owned.owners import Owner, Owners
+from operator_runtime.owned.owners import Owner, Owners, delayed, guarded
 from operator_runtime.owned.rules import Change, Ownable, Rules, rules_for_bodies, telling
 from operator_runtime.serving.monitoring import add_sources, served
 from operator_runtime.serving.probes import Checks
@@ -217,7 +217,7 @@ class Operator:
         self,
         name: str,
         kind: Kind[R],
-        reconcile: Callable[[ObjectKey], Awaitable[Result]],
+        reconcile: Reconcile[ObjectKey],
         *,
         workers: int | None = None,
         when: Predicate[R] = always,
@@ -248,9 +248,10 @@ class Operator:
             drain_timeout_s=self.settings.shutdown_timeout_s,
         )
 
-        def initial_keys() -> Iterable[ObjectKey]:
-            return builder.initial_keys()
+        def owners() -> Owners[Any] | None:
+            return self._owners.get(id(kind))  # what is owned may be told after the controller
 
+        initial_keys = InitialKeys()
         observer = self._controller_metrics.observer(name, config.workers)
         queue: AsyncWorkQueue[ObjectKey] = AsyncWorkQueue(WorkQueue(observer=observer))
         controller = Controller(
@@ -259,13 +260,14 @@ class Operator:
             config=config,
             queue=queue,
             initial_keys=initial_keys,
-            delay_s=own_writes_delay_s(own),
+            delay_s=delayed(owners, own_writes_delay_s(own)),
+            around=partial(guarded, owners),
             observer=observer,
         )
         self.manager.add_runnable(controller)
         self._controller_metrics.add_queue(name, queue.core)
         self._own_writes[name] = own
-        builder = ControllerBuilder(controller, kind, self._informers, own)
+        builder = ControllerBuilder(controller, kind, self._informers, own, initial_keys)
         self._builders.append(builder)
         return builder.watches(kind, itself, when=when, labels=labels, fields=fields, missing=missing)
 
@@ -304,10 +306,6 @@ class Operator:
             )
         for builder in self._builders:
             builder.finish()
-            if (owners := self._owners.get(id(builder.kind))) is not None:
-                controller = builder.controller
-                controller.reconcile = owners.guarded(controller.reconcile)
-                controller.delay_s = owners.delayed(controller.delay_s)
         return self.manager
 
 

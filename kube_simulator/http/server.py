@@ -17,9 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NoReturn
 
-from aiohttp import web
-from aiohttp.http_parser import RawRequestMessage
-from aiohttp.streams import StreamReader
+from aiohttp import StreamReader, web
 
 from kube_simulator.access.rbac import Authorizer
 from kube_simulator.errors import ApiError, Cause, invalid_parameter, not_implemented
@@ -326,7 +324,7 @@ def _agent(record: Record) -> str:
 
 def _request_factory(loop: asyncio.AbstractEventLoop) -> Callable[..., web.BaseRequest]:
     def make(
-        message: RawRequestMessage, payload: StreamReader, protocol: Any, writer: Any, task: asyncio.Task[None]
+        message: Any, payload: StreamReader, protocol: Any, writer: Any, task: asyncio.Task[None]
     ) -> web.BaseRequest:
         return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=BODY_LIMIT_BYTES)
 

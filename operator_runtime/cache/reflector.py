@@ -31,7 +31,8 @@ from operator_runtime.client.frames import MAX_PAGE_BYTES
 from operator_runtime.client.lines import LineSplitter
 from operator_runtime.client.resources import Resource
 from operator_runtime.client.response_identity import Asked, AskedList
-from operator_runtime.client.watch import SILENCE_LIMIT_S, Cause, Pause, Record, Watch
+from operator_runtime.client.watch import SILENCE_LIMIT_S, Record, Watch
+from operator_runtime.client.watch_ends import Cause, Pause
 
 logger = logging.getLogger(__name__)
 

@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import aiohttp
-from aiohttp.client_proto import ResponseHandler
 
 from operator_runtime.client.access.credentials import ClusterAccess
+from operator_runtime.client.aiohttp_internals import INCOMPLETE_BODY, Connector
 from operator_runtime.client.exchange import Answer, Origin, exchange
 from operator_runtime.client.wire import Wire, reason_of
 from operator_runtime.client.write_fence import WriteFence
@@ -42,7 +40,8 @@ class Pool:
         self._origin = origin
         self._template = origin.template()
         self._head = origin.host + (b"Connection: close\r\n" if once else b"")
-        self.connector = _Connector(
+        self.connector = Connector(
+            Wire,
             ssl=context if context is not None else True,
             socket_factory=_socket_with_keepalive,
             force_close=once,
@@ -125,20 +124,6 @@ class Connections:
                 await each.close()
 
 
-class _Connector(aiohttp.TCPConnector):
-    """A pool of such connections."""
-
-    def __init__(self, **pooling: Any) -> None:
-        super().__init__(**pooling)
-        # aiohttp has no public way to it. Should this one go, the tests of what is sent twice fail.
-        protocol: Callable[..., ResponseHandler] = Wire
-        self._factory = partial(protocol, loop=self._loop)
-
-
-# How aiohttp begins to say so; what follows are its own classes.
-_INCOMPLETE = "Response payload is not completed"
-
-
 def describe(error: BaseException) -> str:
     """A connection's failure in words: aiohttp's and asyncio's are often empty, or speak of their own settings."""
     match error:
@@ -151,7 +136,7 @@ def describe(error: BaseException) -> str:
         case aiohttp.ClientConnectorError():
             proxy = "the proxy " if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
             return f"{proxy}{error.host}:{error.port}: {reason_of(error.os_error)}"
-        case aiohttp.ClientPayloadError() if error.__cause__ is not None and str(error).startswith(_INCOMPLETE):
+        case aiohttp.ClientPayloadError() if error.__cause__ is not None and str(error).startswith(INCOMPLETE_BODY):
             return "the connection ended within the answer"
         case TimeoutError():
             return str(error) or "no answer in time"

@@ -12,19 +12,21 @@ import asyncio
 import base64
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
-from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from yarl import URL
 
+from operator_runtime.client.aiohttp_internals import (
+    EMPTY_PAYLOAD,
+    Connection,
+    HttpProcessingError,
+    StreamReader,
+    request_template,
+)
 from operator_runtime.client.wire import ConnectionCut, Wire
 from operator_runtime.client.write_fence import WriteFence
-
-if TYPE_CHECKING:
-    from aiohttp.connector import Connection
 
 CONNECT_TIMEOUT_S = 10.0
 
@@ -61,13 +63,7 @@ class Origin:
 
     def template(self) -> aiohttp.ClientRequest:
         """What a connector is shown to be told where to connect to."""
-        return aiohttp.ClientRequest(
-            "GET",
-            self.url,
-            proxy=self.proxy,
-            server_hostname=self.tls_server_name,
-            loop=asyncio.get_running_loop(),
-        )
+        return request_template(self.url, self.proxy, self.tls_server_name)
 
 
 class Answer:

@@ -1,9 +1,9 @@
 """The rules of list and watch, as a state machine that does no I/O.
 
 A `Watch` says which request comes next (`next_request`), is fed what came back (`page`, `line`, `ended`), calls a sink
-with what it means, and says how long to pause before the next request. All rules on 410, ERROR events, bookmarks,
-resourceVersions, silence and backoff are here, so that they can be read in one place and tested as tables; moving bytes
-and time is the reflector's.
+with what it means, and says how long to pause before the next request. Its states, and the rules on what ended a
+request (410, ERROR events, silence, backoff), are in `client.watch_ends`; those on lines, pages, bookmarks and
+resourceVersions are here. All are tested as tables; moving bytes and time is the reflector's.
 
 The way round: a *snapshot* (one streaming list, or pages where the server has no streaming lists) brings the sink
 every object; then *resumed* watches carry that on from the last resourceVersion. What the server says decides whether
@@ -21,27 +21,12 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from operator_runtime.client.errors import (
-    UNDECODABLE,
-    AnswerTooLong,
-    ApiError,
-    Expired,
-    Forbidden,
-    Invalid,
-    KubeError,
-    MalformedAnswer,
-    NotFound,
-    ResourceVersionTooLarge,
-    ServerError,
-    StreamStalled,
-    TooManyRequests,
-    Unauthorized,
-    Unreachable,
-)
+from operator_runtime.client.errors import UNDECODABLE, KubeError, MalformedAnswer
 from operator_runtime.client.frames import (
     MAX_LIST_BYTES,
     MAX_PAGE_BYTES,
     PAGE_SIZE,
+    FrameMetadata,
     bookmark_of,
     frame_of,
     metadata_of,
@@ -49,7 +34,20 @@ from operator_runtime.client.frames import (
     refusal_of,
     smaller_page,
 )
-from operator_runtime.client.retry import Backoff
+from operator_runtime.client.watch_ends import (
+    BACKOFF_RESET_S,
+    Cause,
+    Empty,
+    Listed,
+    Paging,
+    Patience,
+    Pause,
+    Recovery,
+    State,
+    Streaming,
+    Watching,
+    judge,
+)
 
 # Bookmarks come each 60 s (59.3 to 60.4 s were measured) and the server's watch cache keeps events for 75 s: a stream
 # silent for longer than a bookmark's period and a margin is dead, and resuming it can still succeed.
@@ -57,20 +55,8 @@ SILENCE_LIMIT_S = 70.0
 # The server ends a watch after a time drawn from here, which spreads reconnects after an API server's restart
 # (client-go's MinWatchTimeout and twice that).
 TIMEOUT_RANGE_S = (300.0, 600.0)
-# client-go's reflector backoff, 0.8 s doubling and forgotten after two healthy minutes, but to 10 s and not 30 s: that
-# is meant for the informers of every node of a cluster. An operator has three, and after an outage people wait for it.
-BACKOFF_FIRST_S = 0.8
-BACKOFF_LONGEST_S = 10.0
-BACKOFF_RESET_S = 120.0
-# A missing permission or CRD is mended by a person who is waiting for the effect: never wait longer than this. It says
-# nothing about the server, so it has a count of its own: what fails first once it is mended is a first failure.
-MENDABLE_LONGEST_S = 5.0
-# A watch that ends sooner than this without an event is a failure (client-go's VeryShortWatchError), or we would spin.
-SHORT_WATCH_S = 1.0
 # After so many failures in a row of streaming lists that are not plainly transport trouble, pages are tried instead.
 STREAMING_TRIES = 2
-# After so many failures in a row of resuming, where the server answers but not with a watch, a new snapshot is taken.
-RESUME_TRIES = 5
 
 
 class Record(Protocol):
@@ -117,25 +103,6 @@ class Mode(StrEnum):
     RESUMED = "watch"
 
 
-class Cause(StrEnum):
-    """Why a request ended, as metrics and logs name it."""
-
-    CLOSED = "closed"
-    SHORT = "short"
-    SILENT = "silent"
-    EXPIRED = "expired"
-    TOO_LARGE = "version_too_large"
-    THROTTLED = "throttled"
-    UNAUTHORIZED = "unauthorized"
-    FORBIDDEN = "forbidden"
-    NOT_FOUND = "not_found"
-    UNSUPPORTED = "unsupported"
-    UNREACHABLE = "unreachable"
-    MALFORMED = "malformed"
-    SERVER_ERROR = "server_error"
-    OTHER = "other"
-
-
 @dataclass(frozen=True, slots=True)
 class Request:
     """One GET: its query, and whether the answer is a stream of lines or one page."""
@@ -154,24 +121,30 @@ class Request:
         return MAX_PAGE_BYTES if "limit" in self.query else MAX_LIST_BYTES
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """What follows an ended request: wait `seconds`; `failures` in a row so far (0: all is well)."""
+@dataclass(slots=True)
+class _Listing:
+    """How this server is asked for a snapshot, by what its answers have shown.
 
-    seconds: float
-    cause: Cause
-    failures: int
+    Attributes:
+        page_size: objects in a page.
+        whole: this snapshot is asked for in one piece where there are no streaming lists.
+        streaming: it has streaming lists, as far as is known.
+        streaming_failures: of these in a row.
+    """
+
+    page_size: int
+    whole: bool = False
+    streaming: bool = True
+    streaming_failures: int = 0
 
 
 class Watch(Generic[R]):
     """One list-and-watch of one scope (a namespace or all of them) and one selector.
 
-    Invariants:
-        `resource_version` is "" until a snapshot is complete; then it is the last one that this stream has vouched for,
-        and belongs to this scope and selector alone.
-        While a snapshot is being built (`_building`), nothing moves `resource_version`: a streaming list's objects come
-        in key order, not in the order of their versions.
-        `failures` counts ended requests since the watch last worked: since a snapshot was complete, or a line was good.
+    Invariant: each line changes the state in place, so that none is made for it.
+
+    Attributes:
+        failures: ended requests since the watch last worked: since a snapshot was complete, or a line was good.
     """
 
     def __init__(
@@ -197,39 +170,33 @@ class Watch(Generic[R]):
         self._sink = sink
         selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
         self._selector = {name: selector for name, selector in selectors.items() if selector}
-        self._page_size = page_size
         self._uniform = uniform
-        self._backoff = Backoff(BACKOFF_FIRST_S, BACKOFF_LONGEST_S, uniform=uniform)
-        self._attempts = self._attempts_to_mend = 0
-        self._last_cause: Cause | None = None
-        self._streaming_failures = 0
-        self._unpaged = False
-        self._continue = ""
-        self._building = False
-        self._events = 0
-        self._mode = Mode.STREAMING_LIST
+        self._listing = _Listing(page_size)
+        self._patience = Patience(uniform)
+        self._state: State = Empty()
         self.failures = 0
-        self.resource_version = ""
-        self.streaming_lists = True
+
+    @property
+    def resource_version(self) -> str:
+        """Version of the snapshot and what was heard since, "" until a snapshot is complete."""
+        state = self._state
+        return state.resource_version if isinstance(state, Watching | Listed) else ""
 
     def next_request(self) -> Request:
         """The GET to send now."""
-        self._events = 0
-        if self.resource_version:
-            self._mode = Mode.RESUMED
-            return Request(self._mode, self._watch_query(resourceVersion=self.resource_version))
-        if self.streaming_lists:
-            self._mode = Mode.STREAMING_LIST
-            self._begin()
-            # No resourceVersion: the snapshot is as fresh as the moment of the request, never an old replica's.
-            query = self._watch_query(sendInitialEvents="true", resourceVersionMatch="NotOlderThan")
-            return Request(self._mode, query)
-        self._mode = Mode.PAGES
-        if not self._continue:
-            self._begin()
-        paging = {} if self._unpaged else {"limit": str(self._page_size)}
-        resume = {"continue": self._continue} if self._continue else {}
-        return Request(self._mode, self._selector | paging | resume)
+        match self._state:
+            case Watching(version) | Listed(version):
+                self._state = Watching(version)
+                return Request(Mode.RESUMED, self._watch_query(resourceVersion=version))
+            case Paging(token) if token:
+                return self._page_request(token)
+        self._state = Streaming() if self._listing.streaming else Paging()
+        self._sink.begin()
+        if not self._listing.streaming:
+            return self._page_request("")
+        # No resourceVersion: the snapshot is as fresh as the moment of the request, never an old replica's.
+        query = self._watch_query(sendInitialEvents="true", resourceVersionMatch="NotOlderThan")
+        return Request(Mode.STREAMING_LIST, query)
 
     def page(self, body: bytes) -> bool:
         """Take one page; True when the snapshot is complete.
@@ -241,10 +208,10 @@ class Watch(Generic[R]):
         page = page_of(body)
         for item in page.items or ():
             self._deliver(item, gone=False)
-        self._continue = page.metadata.continue_
-        if self._continue:
+        if page.metadata.continue_:
+            self._state = Paging(page.metadata.continue_)
             return False
-        self._complete(page.metadata.resourceVersion)
+        self._complete(Listed(page.metadata.resourceVersion))
         return True
 
     def line(self, line: bytes) -> None:
@@ -257,18 +224,22 @@ class Watch(Generic[R]):
         frame = frame_of(line)
         match frame.type:
             case "ADDED" | "MODIFIED":
-                self._events += 1
                 version = self._deliver(frame.object, gone=False)
             case "DELETED":
-                self._events += 1
                 version = self._deliver(frame.object, gone=True)
             case "BOOKMARK":
-                version = self._bookmark(frame.object)
+                self._bookmark(bookmark_of(frame.object))
+                return
             case _:
                 raise refusal_of(frame, line)
-        if version and not self._building:
-            self.resource_version = version
-            self.failures = 0
+        state = self._state
+        if isinstance(state, Watching):
+            state.events += 1
+            if version:
+                state.resource_version = version
+                self.failures = 0
+        elif isinstance(state, Streaming):
+            state.events += 1
 
     def last_line(self, rest: bytes) -> None:
         """Take what came after the last newline: a whole event that lost its newline, or half of one, which is dropped.
@@ -297,111 +268,46 @@ class Watch(Generic[R]):
             received_bytes: bytes of the answer's body; 0 from a stream means that it was silent from end to end.
         """
         if lasted_s >= BACKOFF_RESET_S and received_bytes:
-            self._attempts = 0
-        if error is None and self._mode is Mode.PAGES:
-            self._attempts = 0
+            self._patience.server_works()
+        if error is None and isinstance(self._state, Paging | Listed):
+            self._patience.server_works()
             return Pause(0.0, Cause.CLOSED, 0)
-        # A streaming list goes on as a watch once its snapshot is complete.
-        mode = self._mode if self._building else Mode.RESUMED
         self.failures += 1
-        cause = self._judge(error, mode, lasted_s, received_bytes)
+        cause, recovery = judge(self._state, error, lasted_s, received_bytes, self.failures)
+        self._recover(recovery)
         if cause is Cause.CLOSED:
-            self._attempts = self._attempts_to_mend = self.failures = 0
-            self._last_cause = None
+            self._patience.all_is_well()
+            self.failures = 0
             return Pause(0.0, cause, 0)
-        delay_s = self._delay_s(cause)
-        self._last_cause = cause
-        if isinstance(error, ApiError) and error.retry_after_s is not None:
-            delay_s = max(delay_s, error.retry_after_s + self._uniform(0.0, BACKOFF_FIRST_S))
-        return Pause(delay_s, cause, self.failures)
+        return Pause(self._patience.pause_s(cause, error), cause, self.failures)
 
-    def _delay_s(self, cause: Cause) -> float:
-        """Count one more failure of its sort, and say how long to be patient with it."""
-        if cause in (Cause.FORBIDDEN, Cause.NOT_FOUND):
-            self._attempts_to_mend += 1
-            return min(self._backoff.delay_s(self._attempts_to_mend), MENDABLE_LONGEST_S)
-        self._attempts_to_mend = 0
-        self._attempts += 1
-        if cause is not self._last_cause and cause in (Cause.EXPIRED, Cause.SILENT, Cause.UNSUPPORTED):
-            # The remedy is known and is not more of the same, also after an outage, which ends with a 410. The count
-            # goes on: a remedy that does not help is not to be tried without a pause.
-            return 0.0
-        return self._backoff.delay_s(self._attempts)
+    def _recover(self, recovery: Recovery) -> None:
+        """Let what follows from an end be so."""
+        listing = self._listing
+        match recovery:
+            case Recovery.NONE:
+                return
+            case Recovery.SMALLER_PAGES:
+                listing.page_size = smaller_page(listing.page_size)
+                return
+            case Recovery.RELIST_WHOLE:
+                listing.whole = True
+            case Recovery.DOUBT_STREAMING:
+                listing.streaming_failures += 1
+                listing.streaming = listing.streaming_failures < STREAMING_TRIES
+            case Recovery.NO_STREAMING:
+                listing.streaming = False
+        self._state = Empty()
 
-    def _judge(self, error: KubeError | None, mode: Mode, lasted_s: float, received_bytes: int) -> Cause:
-        """Name the cause, and forget whatever must not be resumed from."""
-        silent = received_bytes == 0
-        match error:
-            case None if mode is Mode.STREAMING_LIST:
-                cause = Cause.SHORT  # it ended before its snapshot was complete
-            case None if silent and lasted_s >= SHORT_WATCH_S:
-                # A watch from a version ahead of the server's (an etcd restored from a backup) is answered with 200 and
-                # then nothing at all, for ever: only a new snapshot gets out of it.
-                self._forget()
-                return Cause.SILENT
-            case None if lasted_s < SHORT_WATCH_S and self._events == 0:
-                cause = Cause.SHORT
-            case None:
-                return Cause.CLOSED
-            case StreamStalled():
-                if silent:
-                    self._forget()
-                cause = Cause.SILENT
-            case Expired():
-                if mode is Mode.PAGES and self._continue:
-                    self._unpaged = True  # the pages take longer than the server keeps a version: ask for all at once
-                self._forget()
-                return Cause.EXPIRED
-            case ResourceVersionTooLarge():
-                self._forget()
-                return Cause.TOO_LARGE
-            case TooManyRequests():
-                return Cause.THROTTLED
-            case Unreachable():
-                return Cause.UNREACHABLE
-            case Unauthorized():
-                return Cause.UNAUTHORIZED
-            case Forbidden():
-                return Cause.FORBIDDEN
-            case NotFound():
-                return Cause.NOT_FOUND
-            case Invalid():
-                cause = Cause.UNSUPPORTED
-            case ServerError(status=500):
-                cause = Cause.SERVER_ERROR
-            case ServerError():
-                return Cause.SERVER_ERROR  # a gateway, or a server that boots: says nothing about what was asked for
-            case AnswerTooLong():
-                self._page_size = smaller_page(self._page_size)
-                return Cause.MALFORMED
-            case MalformedAnswer():
-                cause = Cause.MALFORMED
-            case _:
-                return Cause.OTHER
-        if mode is Mode.STREAMING_LIST:
-            # A server without streaming lists says 400 or 422; one whose etcd cannot serve them says 500 or nothing.
-            self._streaming_failures += 1
-            if isinstance(error, Invalid) or self._streaming_failures >= STREAMING_TRIES:
-                self.streaming_lists = False
-        elif isinstance(error, Invalid) or (mode is Mode.RESUMED and self.failures >= RESUME_TRIES):
-            self._forget()  # a version or a continue token that the server does not even parse, or chokes on
-        return cause
+    def _complete(self, state: Listed | Watching) -> None:
+        self._state = state
+        self._listing.whole = False
+        self._listing.streaming_failures = self.failures = 0
+        self._sink.complete(state.resource_version)
 
-    def _forget(self) -> None:
-        self.resource_version = ""
-        self._continue = ""
-
-    def _begin(self) -> None:
-        self._building = True
-        self._continue = ""
-        self._sink.begin()
-
-    def _complete(self, resource_version: str) -> None:
-        self._building = False
-        self._unpaged = False
-        self._streaming_failures = self.failures = 0
-        self.resource_version = resource_version
-        self._sink.complete(resource_version)
+    def _page_request(self, token: str) -> Request:
+        paging = {} if self._listing.whole else {"limit": str(self._listing.page_size)}
+        return Request(Mode.PAGES, self._selector | paging | ({"continue": token} if token else {}))
 
     def _watch_query(self, **more: str) -> dict[str, str]:
         timeout_s = int(self._uniform(*TIMEOUT_RANGE_S))
@@ -421,8 +327,10 @@ class Watch(Generic[R]):
             self._sink.put(record)
         return record.resource_version
 
-    def _bookmark(self, raw: msgspec.Raw) -> str:
-        bookmark = bookmark_of(raw)
-        if self._building and bookmark.ends_snapshot:
-            self._complete(bookmark.resourceVersion)
-        return bookmark.resourceVersion
+    def _bookmark(self, bookmark: FrameMetadata) -> None:
+        state = self._state
+        if isinstance(state, Watching):
+            state.resource_version = bookmark.resourceVersion
+            self.failures = 0
+        elif isinstance(state, Streaming) and bookmark.ends_snapshot:
+            self._complete(Watching(bookmark.resourceVersion, state.events))

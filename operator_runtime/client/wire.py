@@ -10,7 +10,8 @@ import ssl
 from typing import Any
 
 import aiohttp
-from aiohttp.client_proto import ResponseHandler
+
+from operator_runtime.client.aiohttp_internals import ResponseHandler, unparsed
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ class Wire(ResponseHandler):
 
     def spoke_unasked(self) -> str:
         """What came before the first request, as of a server that speaks no HTTP; "" for nothing."""
-        return "" if self.requests or not self._tail else repr(self._tail[:_QUOTED_BYTES])
+        return "" if self.requests or not unparsed(self) else repr(unparsed(self)[:_QUOTED_BYTES])
 
     def set_response_params(self, **params: Any) -> None:
         # Called for each request, when it has got its connection.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from operator_runtime.cache.own_writes import OwnWrites
@@ -27,6 +27,22 @@ MappedKeys = ObjectKey | Iterable[ObjectKey] | None
 """What a change is a reason to reconcile: one key, several, or none."""
 
 
+class InitialKeys:
+    """Keys that a controller looks at when it begins; its builder adds to them until it runs."""
+
+    def __init__(self) -> None:
+        self._first: list[Callable[[], Iterable[ObjectKey]]] = []
+        self._all: list[Callable[[], Iterable[ObjectKey]]] = []
+
+    def add(self, keys: Callable[[], Iterable[ObjectKey]], *, first: bool = False) -> None:
+        """Look at these, too, or at these `first`."""
+        (self._first if first else self._all).append(keys)
+
+    def __call__(self) -> Iterable[ObjectKey]:
+        """All of them as the caches hold them now, each once, in their order."""
+        return dict.fromkeys(key for keys in (*self._first, *self._all) for key in keys())
+
+
 class ControllerBuilder:
     """Adds reasons to reconcile to one controller; each method gives the builder back.
 
@@ -42,17 +58,21 @@ class ControllerBuilder:
     """
 
     def __init__(
-        self, controller: Controller[ObjectKey], kind: Kind[Any], informers: Informers, own: OwnWrites
+        self,
+        controller: Controller[ObjectKey],
+        kind: Kind[Any],
+        informers: Informers,
+        own: OwnWrites,
+        initial_keys: InitialKeys,
     ) -> None:
         self.controller = controller
         self.kind = kind
         self._informers = informers
         self._own_writes = own
+        self._initial_keys = initial_keys
         self._callback_errors = CallbackErrors()
         self._finished = False
         self._watched: list[tuple[str, Store[Any]]] = []
-        self._snapshots: list[Callable[[], Iterator[ObjectKey]]] = []
-        self._first: list[Callable[[], Iterator[ObjectKey]]] = []
 
     def owns(
         self,
@@ -119,7 +139,7 @@ class ControllerBuilder:
 
         def changed(before: R | None, after: R | None) -> None:
             if not controller.begun:
-                return  # thousands come with the first lists, and `initial_keys` has them all
+                return  # thousands come with the first lists, and `InitialKeys` has them all
             priority = LOW_PRIORITY if store.relisting else 0
             counts = not same(before, after) and self._counts(when, kind.resource.kind, before, after)
             known = self._knows(store.known_to)
@@ -133,7 +153,7 @@ class ControllerBuilder:
         store.add_handler(changed)
         self._informers.when_late(store, self._look_at_all)
         self._watched.append((name, store))
-        self._snapshots.append(lambda: (key for each in store.values() for key in keys(each)))
+        self._initial_keys.add(lambda: (key for each in store.values() for key in keys(each)))
         return self
 
     def watches_channel(self, channel: Channel[E], map_to_keys: Callable[[E], MappedKeys]) -> ControllerBuilder:
@@ -166,16 +186,12 @@ class ControllerBuilder:
             TypeError: `overdue` is a coroutine function.
         """
         check_plain(overdue, f"what controller {self.controller.name!r} begins with")
-        self._first.append(lambda: (key_of(each) for each in store.values() if self._is(overdue, each)))
+        self._initial_keys.add(lambda: (key_of(each) for each in store.values() if self._is(overdue, each)), first=True)
         return self
-
-    def initial_keys(self) -> Iterator[ObjectKey]:
-        """What all that the caches hold maps to: the keys to look at when the controller begins, in this order."""
-        return iter(dict.fromkeys(key for keys in (*self._first, *self._snapshots) for key in keys()))
 
     def _look_at_all(self) -> None:
         """What was done without a cache is to be done with it, also for those of whom it has nothing."""
-        for key in self.initial_keys():
+        for key in self._initial_keys():
             self.controller.enqueue(key, priority=LOW_PRIORITY)
 
     def finish(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from operator_runtime.client.errors import NOT_ABOUT_THE_OBJECT, ApiError, KubeError
 from operator_runtime.client.retry import check_seconds
@@ -47,6 +47,10 @@ class Result:
             check_seconds("requeue_after_s", self.requeue_after_s)
         if self.priority is not None and not isinstance(self.priority, int):
             raise ValueError(f"priority is {self.priority!r}: it must be a whole number, such as {LOW_PRIORITY}")
+
+
+Reconcile = Callable[[K], Awaitable[Result]]
+"""A coroutine function that makes the world of one key as it should be."""
 
 
 class StaleCache(KubeError):
@@ -149,12 +153,13 @@ class Controller(Generic[K]):
     def __init__(
         self,
         name: str,
-        reconcile: Callable[[K], Awaitable[Result]],
+        reconcile: Reconcile[K],
         *,
         config: ControllerConfig | None = None,
         queue: AsyncWorkQueue[K] | None = None,
         initial_keys: Callable[[], Iterable[K]] = tuple,
         delay_s: Callable[[K], float] = lambda _: 0.0,
+        around: Callable[[Reconcile[K]], Reconcile[K]] = lambda reconcile: reconcile,
         observer: ReconcileObserver | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -167,6 +172,7 @@ class Controller(Generic[K]):
             initial_keys: the keys to look at when it begins.
             delay_s: seconds that a key must still wait before it may be reconciled, 0.0 for none, e.g. until the cache
                 has seen the key's own last write. A key that waits is neither counted nor logged.
+            around: gives `reconcile` with what is to be done before and after it.
             observer: called with each reconcile.
             clock: measures durations, in seconds.
 
@@ -178,9 +184,9 @@ class Controller(Generic[K]):
         self.name = name
         self.config = config or ControllerConfig()
         self.queue: AsyncWorkQueue[K] = AsyncWorkQueue() if queue is None else queue
-        self.reconcile = reconcile
+        self.reconcile: Final = around(reconcile)
+        self.delay_s: Final = delay_s
         self._initial_keys = initial_keys
-        self.delay_s = delay_s
         self._observer = observer
         self._clock = clock
         self._sequence = itertools.count(1)

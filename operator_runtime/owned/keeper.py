@@ -6,6 +6,7 @@
 
 The cache is looked at, and nothing is sent where it shows what is wanted. What is there and is not the owner's stays as
 it is. Before something is made or taken again, or deleted, the API server is asked whether its owner is still there.
+What is to be done is decided in `decisions`, by values; it is done here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -30,56 +31,31 @@ from operator_runtime.client.errors import (
     Unreachable,
 )
 from operator_runtime.controller.controller import StaleCache
-from operator_runtime.objects.kinds import Kind, PlainObject, plain
+from operator_runtime.objects.kinds import Kind, plain
 from operator_runtime.owned.compare import Difference
 from operator_runtime.owned.contention import Verb, Wish
+from operator_runtime.owned.decisions import (
+    Decider,
+    Delete,
+    Foreign,
+    LastWrite,
+    Leave,
+    Replace,
+    Unchangeable,
+    Update,
+    Wait,
+    creation,
+    has_status,
+)
 from operator_runtime.owned.owners import Owner, Owners
 from operator_runtime.owned.patching import is_strategic, needs_live, patch_of
 from operator_runtime.owned.per_key_state import Slot
 from operator_runtime.owned.refusals import REFUSED_S, Refused
 from operator_runtime.owned.rules import Change, Kept, NotOwned, Ownable, Reverted, Rules, Unwatched
 
-# What cannot change of an object that is there, of the kinds of these groups: Deployments, StatefulSets, Jobs.
-_FIXED, _FIXED_IN = "spec.selector", ("apps", "batch")
-_OWNERS = "metadata.ownerReferences"
-_SINCE, _NEVER = "lastTransitionTime", "1970-01-01T00:00:00Z"
-
 O = TypeVar("O", bound=Owner)  # noqa: E741 -- for owner
 W = TypeVar("W")
 P = TypeVar("P", bound=Ownable)
-
-
-def _has_status(owner: object) -> bool:
-    """Whether something was written into the status of an object, as far as that can be told.
-
-    Conditions that have been so since 1970 are those that a CustomResourceDefinition fills in until the first write.
-    """
-    status = (owner.body.get("status") or {}) if isinstance(owner, PlainObject) else getattr(owner, "status", None)
-    if status is None:
-        return True
-    if (conditions := _field(status, "conditions")) and all(_field(each, _SINCE) == _NEVER for each in conditions):
-        return False
-    return bool(status != type(status)())
-
-
-def _field(part: Any, name: str) -> Any:
-    return part.get(name) if isinstance(part, dict) else getattr(part, name, None)
-
-
-class _Done(NamedTuple):
-    """What was done last to an object for the owner of this uid, while no status tells of it.
-
-    Attributes:
-        owner_uid: the owner's.
-        answered: a create that is not answered may have been done all the same.
-        deleted_uid: of the object where it was deleted, "" where it was created.
-        fields: what could not be changed of the deleted one, which is to be replaced.
-    """
-
-    owner_uid: str
-    answered: bool = True
-    deleted_uid: str = ""
-    fields: Sequence[Difference] = ()
 
 
 def _always_watched(_namespace: str) -> None:
@@ -105,8 +81,8 @@ class Keeper(Generic[O, W, P]):
         self._rules = rules
         self._tell = tell
         self._refusal = refusal  # why the cache has nothing of a namespace
-        self._fixed = rules.fixed + ((_FIXED,) if kind.resource.group in _FIXED_IN else ())
-        self._done: Slot[dict[ObjectKey, _Done]] = owners.memory.slot(dict)
+        self._decider = Decider(kind.resource, owners.kind.resource, rules)
+        self._last_writes: Slot[dict[ObjectKey, LastWrite]] = owners.memory.slot(dict)
 
     async def keep(self, owner: O, wanted: W, *, seen: bool | None = None, asked: bool = True) -> Kept[P]:
         """Make the object where there is none, and put right, or replace, what is not as wanted.
@@ -132,8 +108,8 @@ class Keeper(Generic[O, W, P]):
         if (why := self._refusal(key.namespace)) is not None:
             raise self._unwatched(why)
         live = self._store.get(key)
-        seen = _has_status(owner) if seen is None else seen
-        if seen and (done := self._last(owner, key)) is not None and not done.deleted_uid:
+        seen = has_status(owner) if seen is None else seen
+        if seen and (last := self._last(owner, key)) is not None and not last.deleted_uid:
             self._forget(owner, key)
         try:
             if live is None:
@@ -177,90 +153,84 @@ class Keeper(Generic[O, W, P]):
             Forbidden: the API server refuses; it is not asked for the same again for `REFUSED_S`.
             StaleCache: owner or object are not as the caches show them.
         """
-        live = self._store.get(key)
-        if live is None or not self._rules.is_ours(live, owner.uid):
-            return Kept(None)
-        going = f"The {self._kind.resource.kind} is being deleted."
-        if live.deleting:
-            return Kept(None, going)
-        if not self._owners.may_repair(owner, self._kind, key):
-            return Kept(live)
-        try:
-            await self._delete(owner, live, (), propagation, wish=lambda: "absent")
-        except Conflict as error:
-            raise self._stale(live, error) from error
-        return Kept(None, going)
+        match self._decider.decide_removal(owner, self._store.get(key)):
+            case Leave():
+                return Kept(None)
+            case Wait(why):
+                return Kept(None, why)
+            case Delete(live):
+                if not self._owners.may_repair(owner, self._kind, key):
+                    return Kept(live)
+                try:
+                    await self._delete(owner, live, (), propagation, wish=lambda: "absent")
+                except Conflict as error:
+                    raise self._stale(live, error) from error
+                return Kept(None, self._decider.going)
 
     async def _make(self, owner: O, wanted: W, key: ObjectKey, *, seen: bool) -> P | None:
         """Create the object; None when one of that name exists."""
-        done = self._last(owner, key)
-        replaces = done is not None and bool(done.deleted_uid)
-        deleted_by_another = not replaces and (seen or (done is not None and done.answered))
+        last = self._last(owner, key)
+        decided = creation(last, seen=seen)
         try:
             with self._owners.refusals.trying(key_of(owner), self._kind, key, wanted):
-                if (seen or done is not None) and not await self._owners.still_there(owner):
+                if decided.owner_in_doubt and not await self._owners.still_there(owner):
                     raise self._gone()
                 repair = self._owners.repair(owner, self._kind, key, "deleted")
-                async with repair if deleted_by_another else nullcontext():
+                async with repair if decided.drift else nullcontext():
                     made = await self._client.create(self._kind, self._rules.body(wanted))
         except Conflict:
             return None
         except (Unreachable, MalformedAnswer):
-            if done is None and not seen:
-                self._note(owner, key, _Done(owner.uid, answered=False))
+            if not decided.owner_in_doubt:
+                self._note(owner, key, LastWrite(owner.uid, answered=False))
             raise
-        if not deleted_by_another:
+        if not decided.drift:
             self._owners.contention.wrote(key_of(owner))
         if seen:
             self._forget(owner, key)
         else:
-            self._note(owner, key, _Done(owner.uid))
-        damped = (deleted_by_another or replaces) and self._owners.contention.is_damped(key_of(owner))
-        fields = done.fields if done is not None else ()
-        self._tell(owner, Change(None, made, fields, not deleted_by_another, damped))
+            self._note(owner, key, LastWrite(owner.uid))
+        damped = (decided.drift or decided.replaces) and self._owners.contention.is_damped(key_of(owner))
+        self._tell(owner, Change(None, made, decided.fields, not decided.drift, damped))
         return made
 
     async def _put_right(self, owner: O, wanted: W, live: P, *, asked: bool) -> Kept[P]:
-        kind = self._kind.resource.kind
-        if not self._rules.is_ours(live, owner.uid):
-            return self._not_ours(owner, live)
-        if live.deleting:
-            return Kept(None, f"The {kind} is being deleted; a new one follows.")
-        key, done = key_of(live), self._last(owner, key_of(live))
-        if done is not None and done.deleted_uid not in ("", live.uid):
+        decided = self._decider.decide(owner, wanted, live)
+        match decided:
+            case Wait(why):
+                return Kept(None, why)
+            case Foreign(why):
+                raise NotOwned(why)
+        key, last = key_of(live), self._last(owner, key_of(live))
+        if last is not None and last.deleted_uid not in ("", live.uid):
             self._forget(owner, key)  # another client has made it
-        found = tuple(self._rules.differences(wanted, live))
-        if not found or not self._owners.may_repair(owner, self._kind, key):
+        if isinstance(decided, Leave) or not self._owners.may_repair(owner, self._kind, key):
             return Kept(live)
         wish = partial(self._digest, wanted) if asked else None
-        if fixed := [each for each in found if each.path.startswith(self._fixed)]:
-            if self._rules.replace is None:
-                raise Refused(
-                    f"The {kind}'s {fixed[0]}, which Kubernetes does not allow. Delete the {kind}: a new one follows."
-                )
-            await self._delete(owner, live, fixed, self._rules.replace, wish=wish)
-            return Kept(
-                None,
-                f"The {kind} is being replaced, as {fixed[0]}, which Kubernetes does not allow; a new one follows.",
-            )
-        disowned = any(each.path.startswith(_OWNERS) for each in found)
-        if disowned and not await self._owners.still_there(owner):
+        match decided:
+            case Unchangeable(why):
+                raise Refused(why)
+            case Replace(fields, propagation, why):
+                await self._delete(owner, live, fields, propagation, wish=wish)
+                return Kept(None, why)
+            case Update():
+                return await self._update(owner, wanted, live, decided, wish)
+
+    async def _update(self, owner: O, wanted: W, live: P, update: Update, wish: Wish | None) -> Kept[P]:
+        """Put right what was found, unless another client or a policy undoes it on its way in."""
+        if update.disowned and not await self._owners.still_there(owner):
             # Deleted with --cascade=orphan, which the watch has not shown yet. Owned by it again, the object would be
             # the garbage collector's.
             raise self._gone()
-        told = tuple(each for each in found if each.path not in self._rules.unsaid) or found
-
-        with self._owners.refusals.trying(key_of(owner), self._kind, key, (live.uid, wanted, found)):
-            paths = [each.path for each in found]
+        key, paths = key_of(live), [each.path for each in update.found]
+        with self._owners.refusals.trying(key_of(owner), self._kind, key, (live.uid, wanted, update.found)):
             async with self._owners.repair(owner, self._kind, key, "changed", paths, wish=wish):
-                kept = await self._patch(live, found, wanted)
-                if self._rules.is_ours(kept, owner.uid) and tuple(self._rules.differences(wanted, kept)) == found:
-                    fields = "; ".join(map(str, told))
-                    raise Reverted(
-                        f"Something reverts our changes of the {kind}, such as a mutating admission policy: {fields}."
-                    )
-        judged = self._judged(owner, kept)
-        self._tell(owner, Change(live, kept, told, asked, self._owners.contention.is_damped(key_of(owner))))
+                answer = await self._patch(live, update.found, wanted)
+                if why := self._decider.reverted(owner, wanted, answer, update):
+                    raise Reverted(why)
+        judged = self._judged(owner, answer)
+        routine = self._owners.contention.is_damped(key_of(owner))
+        self._tell(owner, Change(live, answer, update.told, wish is not None, routine))
         return judged
 
     async def _patch(self, live: P, found: Sequence[Difference], wanted: W) -> P:
@@ -284,7 +254,7 @@ class Keeper(Generic[O, W, P]):
         wish: Wish | None,
     ) -> None:
         """Delete this very version of an object: to replace it, as these fields cannot be changed, or for good."""
-        key, done = key_of(live), _Done(owner.uid, deleted_uid=live.uid, fields=fields)
+        key, done = key_of(live), LastWrite(owner.uid, deleted_uid=live.uid, fields=fields)
         paths = [each.path for each in fields]
         try:
             with self._owners.refusals.trying(key_of(owner), self._kind, key, (live.uid, propagation)):
@@ -305,44 +275,32 @@ class Keeper(Generic[O, W, P]):
             owner, Change(live, live, fields, asked, self._owners.contention.is_damped(key_of(owner)), deleted=True)
         )
 
-    def _last(self, owner: O, key: ObjectKey) -> _Done | None:
+    def _last(self, owner: O, key: ObjectKey) -> LastWrite | None:
         """What was done last to an object for this very owner, and no predecessor of its name."""
-        done = (self._done.find(key_of(owner)) or {}).get(key)
-        return done if done is not None and done.owner_uid == owner.uid else None
+        last = (self._last_writes.find(key_of(owner)) or {}).get(key)
+        return last if last is not None and last.owner_uid == owner.uid else None
 
-    def _note(self, owner: O, key: ObjectKey, done: _Done) -> None:
-        self._done.of(key_of(owner))[key] = done
+    def _note(self, owner: O, key: ObjectKey, last: LastWrite) -> None:
+        self._last_writes.of(key_of(owner))[key] = last
 
     def _forget(self, owner: O, key: ObjectKey) -> None:
-        if (done := self._done.find(key_of(owner))) is not None:
-            done.pop(key, None)
-            if not done:
-                self._done.drop(key_of(owner))
+        if (writes := self._last_writes.find(key_of(owner))) is not None:
+            writes.pop(key, None)
+            if not writes:
+                self._last_writes.drop(key_of(owner))
 
     def _digest(self, wanted: W) -> int:
         return hash(msgspec.json.encode(self._rules.body(wanted)))
 
     def _judged(self, owner: O, answer: P) -> Kept[P]:
-        """What a write was answered with: another client may have made it another owner's in that moment.
-
-        Its type may decode nothing of what is not ours, so that only its owner is looked at.
-        """
-        return Kept(answer) if self._rules.is_ours(answer, owner.uid) else self._not_ours(owner, answer)
-
-    def _not_ours(self, owner: O, live: P) -> Kept[P]:
-        kind, resource, holder = self._kind.resource.kind, self._owners.kind.resource, live.controller
-        predecessor = (resource.api_version, resource.kind, owner.name)
-        if holder and (holder.api_version, holder.kind, holder.name) == predecessor:
-            # The garbage collector has not come by yet. Its owner is gone for good: uids are never used twice.
-            return Kept(
-                None, f"The {kind} of a deleted {holder.kind} of the same name is still there; waiting for it to go."
-            )
-        whose = f"belongs to {holder.kind} {holder.name}" if holder else "has no owner"
-        remedy = f"Rename this {resource.kind} or delete that {kind}"
-        if holder is None and self._rules.handover:
-            remedy += f"; to hand it over, {self._rules.handover}"
-        where = f" in namespace {live.namespace}" if live.namespace != owner.namespace else ""
-        raise NotOwned(f"A {kind} named {live.name} exists{where} and {whose}: it is left alone. {remedy}.")
+        """What a write was answered with: another client may have made it another owner's in that moment."""
+        match self._decider.claim(owner, answer):
+            case Wait(why):
+                return Kept(None, why)
+            case Foreign(why):
+                raise NotOwned(why)
+            case None:
+                return Kept(answer)
 
     def _may_show(self, live: P) -> bool:
         """Whether the cache has, or may yet have, an object; labels that its type does not tell it has not."""

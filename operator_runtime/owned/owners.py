@@ -1,6 +1,6 @@
 """The objects of one kind that own others: what is remembered of each, and how often is written for it.
 
-`Owners.guarded` stands around the reconcile of their controller, and `Owners.repair` around each write that puts
+`guarded` stands around the reconcile of their controller, and `Owners.repair` around each write that puts
 something right; the rule is in `contention`.
 """
 
@@ -16,7 +16,7 @@ from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.errors import Conflict, KubeError, NotFound
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.client import Client
-from operator_runtime.controller.controller import Result
+from operator_runtime.controller.controller import Reconcile, Result
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.kinds import Kind, reference
 from operator_runtime.owned.contention import Contention, Undone, Verb, Wish
@@ -43,8 +43,6 @@ class Owner(Record, Protocol):
 
 O = TypeVar("O", bound=Owner)  # noqa: E741 -- for owner, as in the signatures below
 T = TypeVar("T")
-
-Reconcile = Callable[[ObjectKey], Awaitable[Result]]
 
 
 class _Gone(NamedTuple):
@@ -94,27 +92,19 @@ class Owners(Generic[O]):
             return 0.0
         return self._gone_for_s(owner) or self.contention.wait_s(key, owner.generation)
 
-    def guarded(self, reconcile: Reconcile) -> Reconcile:
-        """`reconcile`, with what is to be done before and after it; what is remembered of an owner goes with it."""
-
-        async def guarded(key: ObjectKey) -> Result:
-            owner = self._store.get(key)
-            if owner is None:
-                self.memory.forget(key)
-            elif not owner.deleting and (over := self.contention.look(key, owner.generation)):
-                logger.info("%s", over)
-            result = await reconcile(key)
-            # One on its way out is not put right, and waits for nothing of this.
-            next_s = None if owner is None or owner.deleting else self.contention.next_look_s(key)
-            if next_s is None or (result.requeue_after_s is not None and result.requeue_after_s <= next_s):
-                return result
-            return Result(requeue_after_s=next_s, priority=result.priority)
-
-        return guarded
-
-    def delayed(self, delay_s: Callable[[ObjectKey], float]) -> Callable[[ObjectKey], float]:
-        """`delay_s`, and after it `wait_s`: seconds for which a controller leaves a key alone."""
-        return lambda key: delay_s(key) or self.wait_s(key)
+    async def reconcile(self, key: ObjectKey, reconcile: Reconcile[ObjectKey]) -> Result:
+        """Do `reconcile`, and what is to be done before and after it; what is remembered of an owner goes with it."""
+        owner = self._store.get(key)
+        if owner is None:
+            self.memory.forget(key)
+        elif not owner.deleting and (over := self.contention.look(key, owner.generation)):
+            logger.info("%s", over)
+        result = await reconcile(key)
+        # One on its way out is not put right, and waits for nothing of this.
+        next_s = None if owner is None or owner.deleting else self.contention.next_look_s(key)
+        if next_s is None or (result.requeue_after_s is not None and result.requeue_after_s <= next_s):
+            return result
+        return Result(requeue_after_s=next_s, priority=result.priority)
 
     def may_repair(self, owner: O, kind: Kind[Any], at: ObjectKey) -> bool:
         """Whether an object that needs it may be put right in this look; see `Contention.may_repair`."""
@@ -221,6 +211,29 @@ class Owners(Generic[O]):
             return f'{_ANOTHER} that calls itself "{ours}" (does a second operator run?)'
         latest = next((each.manager for each in writers.latest(fields[0]) if each.manager != ours), None)
         return f'{_ANOTHER} (the last one to write the object is "{latest}")' if latest else _ANOTHER
+
+
+OwnersOf = Callable[[], Owners[Any] | None]
+"""The owners of a controller's kind; None where they own nothing, as is known once the operator runs."""
+
+
+def guarded(owners_of: OwnersOf, reconcile: Reconcile[ObjectKey]) -> Reconcile[ObjectKey]:
+    """`reconcile` of a controller, by way of `Owners.reconcile` where there are owners."""
+
+    async def guarded(key: ObjectKey) -> Result:
+        owners = owners_of()
+        return await (reconcile(key) if owners is None else owners.reconcile(key, reconcile))
+
+    return guarded
+
+
+def delayed(owners_of: OwnersOf, delay_s: Callable[[ObjectKey], float]) -> Callable[[ObjectKey], float]:
+    """`delay_s`, and after it `Owners.wait_s`: seconds for which a controller leaves a key alone."""
+
+    def delayed(key: ObjectKey) -> float:
+        return delay_s(key) or (0.0 if (owners := owners_of()) is None else owners.wait_s(key))
+
+    return delayed
 
 
 def _object(kind: Kind[Any], at: ObjectKey) -> Hashable:

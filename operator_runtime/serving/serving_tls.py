@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import socket
 import ssl
 import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from prometheus_client import Metric
 
+from operator_runtime.client.access.cert_chain import load_cert_chain, no_passphrase
 from operator_runtime.serving.http_server import ServingError
 from operator_runtime.telemetry.metrics import counter, gauge
 
@@ -86,7 +84,7 @@ class CertificateFiles:
         self._reads += 1
         context = _context()
         try:
-            context.load_cert_chain(self._certificate, self._key, password=_no_password)
+            context.load_cert_chain(self._certificate, self._key, password=no_passphrase)
         except (OSError, ssl.SSLError):
             self._errors += 1
             self._usable = False
@@ -124,26 +122,8 @@ async def self_signed_context(flag: str) -> ssl.SSLContext:
         last = (complaint.decode("utf-8", "replace").strip().splitlines() or ["no reason given"])[-1]
         raise ServingError(f"cannot sign a certificate for the metrics: {last}. Or give one with {flag}.")
     context = _context()
-    with as_file(pem) as path:
-        context.load_cert_chain(path)
+    load_cert_chain(context, pem)
     return context
-
-
-@contextmanager
-def as_file(content: bytes) -> Iterator[str]:
-    """A path under which `content` can be read meanwhile, in memory where the system has such files."""
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("certificate", os.MFD_CLOEXEC)
-        try:
-            os.write(descriptor, content)
-            yield f"/proc/self/fd/{descriptor}"
-        finally:
-            os.close(descriptor)
-    else:
-        with tempfile.NamedTemporaryFile() as file:
-            file.write(content)
-            file.flush()
-            yield file.name
 
 
 def _context() -> ssl.SSLContext:
@@ -151,11 +131,6 @@ def _context() -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     return context
-
-
-def _no_password() -> bytes:
-    """An encrypted key is refused instead of asking for its password on a terminal."""
-    return b""
 
 
 def _look(path: Path) -> tuple[int, int, int]:

@@ -9,7 +9,7 @@ from typing import Any
 from prometheus_client import Metric
 
 from operator_runtime.cache.reflector import Reflector
-from operator_runtime.client.watch import Cause
+from operator_runtime.client.watch_ends import Cause
 from operator_runtime.telemetry.metrics import counter, gauge
 
 _STREAM = ("resource", "scope")

@@ -32,8 +32,17 @@ from memcached_operator.memcached.server_stats.server_connection import (
     without_certificate,
 )
 from memcached_operator.memcached.spec import Auth, Tls, read_spec
-from operator_runtime import Client, Forbidden, Kind, KubeError, NotFound, ObjectKey, resource_of, shared
-from operator_runtime.serving.serving_tls import as_file
+from operator_runtime import (
+    Client,
+    Forbidden,
+    Kind,
+    KubeError,
+    NotFound,
+    ObjectKey,
+    load_cert_chain,
+    resource_of,
+    shared,
+)
 
 KEPT_S: Final = 60.0
 READ_TIMEOUT_S: Final = 2.0
@@ -237,13 +246,7 @@ def _showing(chain: bytes, key: bytes) -> ssl.SSLContext | None:
     """For TLS with that client certificate; None where these are none."""
     context = client_context()
     try:
-        with as_file(chain.rstrip() + b"\n" + key) as path:
-            context.load_cert_chain(path, password=_no_password)
+        load_cert_chain(context, chain.rstrip() + b"\n" + key)
     except (OSError, ValueError):
         return None
     return context
-
-
-def _no_password() -> bytes:
-    """An encrypted key is refused instead of asking for its password on a terminal."""
-    return b""

@@ -51,6 +51,7 @@ from operator_runtime.controller.builder import own_writes_delay_s
 from operator_runtime.controller.controller import ReconcileContext, current_reconcile
 from operator_runtime.events.event_bodies import ObjectReference
 from operator_runtime.events.recorder import EventRecorder
+from operator_runtime.owned.owners import delayed
 from operator_runtime.testing.clock import FakeClock
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.fake_api import FakeApi
@@ -159,7 +160,7 @@ class World:
             clock=self.clock,
             utc_now=lambda: datetime.fromtimestamp(1_800_000_000 + self.clock.now, UTC),
         )
-        self.wait_s = self.owners.delayed(own_writes_delay_s(self.own_writes))
+        self.wait_s = delayed(lambda: self.owners, own_writes_delay_s(self.own_writes))
 
     async def set_limit(self, pod: PodRecord, mib: int) -> Failure | None:
         """A memcached that does as it is told, unless `untold` says why not."""
@@ -211,7 +212,7 @@ class World:
         self.api.calls.clear()
         token = current_reconcile.set(ReconcileContext("memcached", KEY, 1))
         try:
-            return await self.owners.guarded(self.reconciler.reconcile)(KEY)
+            return await self.owners.reconcile(KEY, self.reconciler.reconcile)
         except StaleCache as error:
             return Result(requeue_after_s=error.retry_s)
         finally:

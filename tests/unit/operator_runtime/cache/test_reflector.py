@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from operator_runtime.client.errors import StreamStalled, Unreachable, classify
-from operator_runtime.client.watch import Cause
+from operator_runtime.client.watch_ends import Cause
 from tests.unit.operator_runtime.cache.reflector_support import (
     DEADLINE_S,
     EXPIRED_EVENT,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from operator_runtime.client.errors import Expired, MalformedAnswer
@@ -108,6 +110,21 @@ def test_what_is_no_event_is_malformed_and_quoted(resumed: Watch[Thing], line: b
     with pytest.raises(MalformedAnswer, match="not a watch event: '"):
         resumed.line(line)
     assert resumed.resource_version == "100"
+
+
+def test_no_line_of_a_stream_makes_a_state_of_its_own_but_the_end_of_a_snapshot(watch: Watch[Thing]) -> None:
+    watch.next_request()
+    states = [watch._state]
+    for line in (
+        event("ADDED", thing("a", 20)),
+        bookmark(100, end="true"),
+        event("MODIFIED", thing("a", 101)),
+        event("DELETED", thing("a", 102)),
+        bookmark(103),
+    ):
+        watch.line(line)
+        states.append(watch._state)
+    assert [after is before for before, after in pairwise(states)] == [True, False, True, True, True]
 
 
 # The end of the bytes.

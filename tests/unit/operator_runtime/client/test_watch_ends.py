@@ -21,7 +21,8 @@ from operator_runtime.client.errors import (
     classify,
     classify_response,
 )
-from operator_runtime.client.watch import (
+from operator_runtime.client.watch import Mode, Watch
+from operator_runtime.client.watch_ends import (
     BACKOFF_FIRST_S,
     BACKOFF_LONGEST_S,
     BACKOFF_RESET_S,
@@ -29,9 +30,7 @@ from operator_runtime.client.watch import (
     RESUME_TRIES,
     SHORT_WATCH_S,
     Cause,
-    Mode,
     Pause,
-    Watch,
 )
 from tests.unit.operator_runtime.client.watch_support import Sink, bookmark, event, status
 from tests.unit.things import Thing, thing

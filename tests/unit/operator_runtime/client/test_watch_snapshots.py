@@ -19,7 +19,8 @@ from operator_runtime.client.errors import (
     classify,
     classify_response,
 )
-from operator_runtime.client.watch import STREAMING_TRIES, Cause, Mode, Pause, Watch
+from operator_runtime.client.watch import STREAMING_TRIES, Mode, Watch
+from operator_runtime.client.watch_ends import Cause, Pause
 from tests.unit.operator_runtime.client.watch_support import HTML, Sink, bookmark, event, page, status
 from tests.unit.things import Thing, decode, thing
 

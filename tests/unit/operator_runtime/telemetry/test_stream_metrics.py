@@ -8,7 +8,7 @@ from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import Store
 from operator_runtime.client.errors import Forbidden
 from operator_runtime.client.resources import DEPLOYMENTS, PODS, Resource
-from operator_runtime.client.watch import Cause
+from operator_runtime.client.watch_ends import Cause, Listed
 from operator_runtime.telemetry.stream_metrics import client_families, stream_families
 from operator_runtime.testing.clock import START_S, FakeClock
 from tests.unit.operator_runtime.series import series
@@ -20,7 +20,7 @@ def reflector(resource: Resource = PODS, namespace: str | None = None, version: 
     made: Reflector[Thing] = Reflector(
         cast("Any", None), resource, decode, Store(), namespace=namespace, clock=FakeClock()
     )
-    made._watch.resource_version = version
+    made._watch._state = Listed(version)
     return made
 
 

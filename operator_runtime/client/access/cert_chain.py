@@ -1,0 +1,46 @@
+"""A certificate and its key that are in memory, such as a Secret's, into a TLS context, which takes files alone."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+def load_cert_chain(context: ssl.SSLContext, pem: bytes) -> None:
+    """Have `context` show a certificate that is held in memory, as `ssl.SSLContext.load_cert_chain` does of files.
+
+    Args:
+        context: of a client or of a server.
+        pem: the certificate, the certificates between it and its authority, and its private key, in PEM.
+
+    Raises:
+        ssl.SSLError: they are no PEM, do not belong together, or the key is encrypted.
+        OSError: no file could be made for them.
+    """
+    with _as_file(pem) as path:
+        context.load_cert_chain(path, password=no_passphrase)
+
+
+def no_passphrase() -> bytes:
+    """Passphrase of an encrypted key: it is refused instead of asking for one at a terminal."""
+    return b""
+
+
+@contextmanager
+def _as_file(content: bytes) -> Iterator[str]:
+    """A path under which `content` can be read meanwhile, in memory where the system has such files."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("certificate", os.MFD_CLOEXEC)
+        try:
+            os.write(descriptor, content)
+            yield f"/proc/self/fd/{descriptor}"
+        finally:
+            os.close(descriptor)
+    else:
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(content)
+            file.flush()
+            yield file.name

@@ -1,0 +1,255 @@
+"""What an ended request of a list and watch means: its cause, what mends it, and how long to wait before the next.
+
+All of it is values: where the watch is (`State`), what ended the request (`Cause`) and what follows (`Recovery`).
+`judge` finds the latter two and changes nothing; `client.watch` applies them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, StrEnum, auto
+
+from operator_runtime.client.errors import (
+    AnswerTooLong,
+    ApiError,
+    Expired,
+    Forbidden,
+    Invalid,
+    KubeError,
+    MalformedAnswer,
+    NotFound,
+    ResourceVersionTooLarge,
+    ServerError,
+    StreamStalled,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
+from operator_runtime.client.retry import Backoff
+
+# client-go's reflector backoff, 0.8 s doubling and forgotten after two healthy minutes, but to 10 s and not 30 s: that
+# is meant for the informers of every node of a cluster. An operator has three, and after an outage people wait for it.
+BACKOFF_FIRST_S = 0.8
+BACKOFF_LONGEST_S = 10.0
+BACKOFF_RESET_S = 120.0
+# A missing permission or CRD is mended by a person who is waiting for the effect: never wait longer than this. It says
+# nothing about the server, so it has a count of its own: what fails first once it is mended is a first failure.
+MENDABLE_LONGEST_S = 5.0
+# A watch that ends sooner than this without an event is a failure (client-go's VeryShortWatchError), or we would spin.
+SHORT_WATCH_S = 1.0
+# After so many failures in a row of resuming, where the server answers but not with a watch, a new snapshot is taken.
+RESUME_TRIES = 5
+
+
+@dataclass(slots=True)
+class Empty:
+    """No snapshot: the next request begins one."""
+
+
+@dataclass(slots=True)
+class Streaming:
+    """A snapshot is built by a streaming list; `events` of this request came so far.
+
+    Its objects come in the order of their keys and not of their versions, so that there is no version before its end.
+    """
+
+    events: int = 0
+
+
+@dataclass(slots=True)
+class Paging:
+    """A snapshot is built by pages; the next one is asked for by `continue_token`, "" for the first."""
+
+    continue_token: str = ""
+
+
+@dataclass(slots=True)
+class Listed:
+    """A snapshot by pages is complete at `resource_version`, and no watch of what follows is begun."""
+
+    resource_version: str
+
+
+@dataclass(slots=True)
+class Watching:
+    """A snapshot is complete, and a stream carries it on. Each of its lines changes this in place.
+
+    Attributes:
+        resource_version: the last one that the stream has vouched for.
+        events: how many this request has brought; those of the snapshot, where it began with one.
+    """
+
+    resource_version: str
+    events: int = 0
+
+
+State = Empty | Streaming | Paging | Listed | Watching
+"""Where a watch is. A version belongs to its scope and selector alone, and is there where it can be resumed from."""
+
+
+class Cause(StrEnum):
+    """Why a request ended, as metrics and logs name it."""
+
+    CLOSED = "closed"
+    SHORT = "short"
+    SILENT = "silent"
+    EXPIRED = "expired"
+    TOO_LARGE = "version_too_large"
+    THROTTLED = "throttled"
+    UNAUTHORIZED = "unauthorized"
+    FORBIDDEN = "forbidden"
+    NOT_FOUND = "not_found"
+    UNSUPPORTED = "unsupported"
+    UNREACHABLE = "unreachable"
+    MALFORMED = "malformed"
+    SERVER_ERROR = "server_error"
+    OTHER = "other"
+
+
+class Recovery(Enum):
+    """What follows from an end.
+
+    Attributes:
+        NONE: the next request asks for the same, or for what comes next.
+        RELIST: what is held cannot be resumed from; a new snapshot.
+        RELIST_WHOLE: that in one piece, as its pages take longer than the server keeps a version.
+        SMALLER_PAGES: fewer objects in a page.
+        DOUBT_STREAMING: a new snapshot, and by pages after some failures of streaming lists in a row.
+        NO_STREAMING: a new snapshot by pages, as the server has no streaming lists.
+    """
+
+    NONE = auto()
+    RELIST = auto()
+    RELIST_WHOLE = auto()
+    SMALLER_PAGES = auto()
+    DOUBT_STREAMING = auto()
+    NO_STREAMING = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """What follows an ended request: wait `seconds`; `failures` in a row so far (0: all is well)."""
+
+    seconds: float
+    cause: Cause
+    failures: int
+
+
+def judge(
+    state: State, error: KubeError | None, lasted_s: float, received_bytes: int, failures: int
+) -> tuple[Cause, Recovery]:
+    """Cause of an end, and what follows from it.
+
+    Args:
+        state: where the watch is; not one of pages, where a request ended by itself: a page came.
+        error: what ended the request, None where it ended by itself.
+        lasted_s: seconds since it was sent.
+        received_bytes: of the answer's body; 0 from a stream means that it was silent from end to end.
+        failures: how many requests in a row have failed, if this one has.
+    """
+    silent = received_bytes == 0
+    match error:
+        case None if isinstance(state, Streaming):
+            return Cause.SHORT, _in_doubt(state, failures)  # it ended before its snapshot was complete
+        case None if silent and lasted_s >= SHORT_WATCH_S:
+            # A watch from a version ahead of the server's (an etcd restored from a backup) is answered with 200 and
+            # then nothing at all, for ever: only a new snapshot gets out of it.
+            return Cause.SILENT, Recovery.RELIST
+        case None if lasted_s < SHORT_WATCH_S and not (isinstance(state, Watching) and state.events):
+            return Cause.SHORT, _in_doubt(state, failures)
+        case None:
+            return Cause.CLOSED, Recovery.NONE
+        case StreamStalled() if silent and not isinstance(state, Streaming):
+            return Cause.SILENT, Recovery.RELIST
+        case StreamStalled():
+            return Cause.SILENT, _in_doubt(state, failures)
+        case Expired() if isinstance(state, Paging) and state.continue_token:
+            return Cause.EXPIRED, Recovery.RELIST_WHOLE
+        case Expired():
+            return Cause.EXPIRED, Recovery.RELIST
+        case ResourceVersionTooLarge():
+            return Cause.TOO_LARGE, Recovery.RELIST
+        case Invalid() if isinstance(state, Streaming):
+            return Cause.UNSUPPORTED, Recovery.NO_STREAMING  # a server without them says 400 or 422
+        case Invalid():
+            return Cause.UNSUPPORTED, Recovery.RELIST  # a version or a token that the server does not even parse
+        case ServerError(status=500):
+            return Cause.SERVER_ERROR, _in_doubt(state, failures)
+        case AnswerTooLong():
+            return Cause.MALFORMED, Recovery.SMALLER_PAGES
+        case MalformedAnswer():
+            return Cause.MALFORMED, _in_doubt(state, failures)
+        case _:
+            return _said_nothing_of_the_request(error), Recovery.NONE
+
+
+def _in_doubt(state: State, failures: int) -> Recovery:
+    """What follows a failure that may be due to what was asked for.
+
+    A server whose etcd cannot serve streaming lists says 500 or nothing; another chokes on a version.
+    """
+    match state:
+        case Streaming():
+            return Recovery.DOUBT_STREAMING
+        case Paging():
+            return Recovery.NONE
+        case _:
+            return Recovery.RELIST if failures >= RESUME_TRIES else Recovery.NONE
+
+
+def _said_nothing_of_the_request(error: KubeError) -> Cause:
+    match error:
+        case TooManyRequests():
+            return Cause.THROTTLED
+        case Unreachable():
+            return Cause.UNREACHABLE
+        case Unauthorized():
+            return Cause.UNAUTHORIZED
+        case Forbidden():
+            return Cause.FORBIDDEN
+        case NotFound():
+            return Cause.NOT_FOUND
+        case ServerError():
+            return Cause.SERVER_ERROR  # a gateway, or a server that boots
+        case _:
+            return Cause.OTHER
+
+
+class Patience:
+    """How long to wait before the next request, by what failed in a row."""
+
+    def __init__(self, uniform: Callable[[float, float], float]) -> None:
+        self._uniform = uniform
+        self._backoff = Backoff(BACKOFF_FIRST_S, BACKOFF_LONGEST_S, uniform=uniform)
+        self._attempts = self._attempts_to_mend = 0
+        self._last_cause: Cause | None = None
+
+    def server_works(self) -> None:
+        """Count anew what says something about the server."""
+        self._attempts = 0
+
+    def all_is_well(self) -> None:
+        """Count anew whatever fails."""
+        self._attempts = self._attempts_to_mend = 0
+        self._last_cause = None
+
+    def pause_s(self, cause: Cause, error: KubeError | None) -> float:
+        """Count one more failure, and say how many seconds to wait; a wait that the server asks for is a minimum."""
+        delay_s = self._delay_s(cause)
+        self._last_cause = cause
+        if isinstance(error, ApiError) and error.retry_after_s is not None:
+            delay_s = max(delay_s, error.retry_after_s + self._uniform(0.0, BACKOFF_FIRST_S))
+        return delay_s
+
+    def _delay_s(self, cause: Cause) -> float:
+        if cause in (Cause.FORBIDDEN, Cause.NOT_FOUND):
+            self._attempts_to_mend += 1
+            return min(self._backoff.delay_s(self._attempts_to_mend), MENDABLE_LONGEST_S)
+        self._attempts_to_mend = 0
+        self._attempts += 1
+        if cause is not self._last_cause and cause in (Cause.EXPIRED, Cause.SILENT, Cause.UNSUPPORTED):
+            # The remedy is known and is not more of the same, also after an outage, which ends with a 410. The count
+            # goes on: a remedy that does not help is not to be tried without a pause.
+            return 0.0
+        return self._backoff.delay_s(self._attempts)

@@ -1,0 +1,221 @@
+"""Pure: what is to be done about an owned object, by what is there of it. `keeper.Keeper` does it.
+
+A decision is one of a closed set of values, each with what it takes to carry it out, and in words why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from operator_runtime.client.api_client import Propagation
+from operator_runtime.client.resources import Resource
+from operator_runtime.objects.kinds import PlainObject
+from operator_runtime.owned.compare import Difference
+from operator_runtime.owned.owners import Owner
+from operator_runtime.owned.rules import Ownable, Rules
+
+# What cannot change of an object that is there, of the kinds of these groups: Deployments, StatefulSets, Jobs.
+_FIXED, _FIXED_IN = "spec.selector", ("apps", "batch")
+_OWNERS = "metadata.ownerReferences"
+_SINCE, _NEVER = "lastTransitionTime", "1970-01-01T00:00:00Z"
+
+W = TypeVar("W")
+P = TypeVar("P", bound=Ownable)
+
+
+class LastWrite(NamedTuple):
+    """What was done last to an object for the owner of this uid, while no status tells of it.
+
+    Attributes:
+        owner_uid: the owner's.
+        answered: a create that is not answered may have been done all the same.
+        deleted_uid: of the object where it was deleted, "" where it was created.
+        fields: what could not be changed of the deleted one, which is to be replaced.
+    """
+
+    owner_uid: str
+    answered: bool = True
+    deleted_uid: str = ""
+    fields: Sequence[Difference] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """The object is as wanted, or, where it is to go, there is none of the owner's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing can be done yet, as `why` says in a sentence."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """An object of another owner, or of none, has the name; `why` says which, and the remedy."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unchangeable:
+    """A field is to change that cannot, and the object is not to be replaced; `why` has the remedy."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """There is no object.
+
+    Attributes:
+        drift: another client has deleted it.
+        replaces: it was deleted to be replaced, or it was to go before.
+        owner_in_doubt: the owner may be gone, too, which the watch has not shown.
+        fields: what could not be changed of the one that it replaces.
+    """
+
+    drift: bool
+    replaces: bool
+    owner_in_doubt: bool
+    fields: Sequence[Difference]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Fields are not as wanted.
+
+    Attributes:
+        found: all of them, which one patch puts right.
+        told: those that are worth a word.
+        disowned: it is to be owned again, as after a deletion of its owner with --cascade=orphan.
+    """
+
+    found: tuple[Difference, ...]
+    told: tuple[Difference, ...]
+    disowned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """`fields` cannot be changed, so that the object is deleted, and made anew when it is gone; `why` says so."""
+
+    fields: Sequence[Difference]
+    propagation: Propagation
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delete(Generic[P]):
+    """`obj` is the owner's, and is to go."""
+
+    obj: P
+
+
+def creation(last: LastWrite | None, *, seen: bool) -> Create:
+    """How an object is made that is not there.
+
+    Args:
+        last: what was done to it before.
+        seen: the owner's status tells of such an object.
+    """
+    replaces = last is not None and bool(last.deleted_uid)
+    drift = not replaces and (seen or (last is not None and last.answered))
+    return Create(drift, replaces, seen or last is not None, () if last is None else last.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Decider(Generic[W, P]):
+    """Decides about the objects of one kind, for owners of another.
+
+    Attributes:
+        resource: of the objects.
+        owners: of their owners.
+        rules: see there.
+    """
+
+    resource: Resource
+    owners: Resource
+    rules: Rules[W, P]
+
+    def decide(self, owner: Owner, wanted: W, live: P) -> Leave | Wait | Foreign | Unchangeable | Replace | Update:
+        """What is to be done about an object that is there, so that it is as wanted."""
+        if (claimed := self.claim(owner, live)) is not None:
+            return claimed
+        kind = self.resource.kind
+        if live.deleting:
+            return Wait(f"The {kind} is being deleted; a new one follows.")
+        found = tuple(self.rules.differences(wanted, live))
+        if not found:
+            return Leave()
+        if fixed := [each for each in found if each.path.startswith(self._fixed)]:
+            if self.rules.replace is None:
+                remedy = f"Delete the {kind}: a new one follows."
+                return Unchangeable(f"The {kind}'s {fixed[0]}, which Kubernetes does not allow. {remedy}")
+            why = f"The {kind} is being replaced, as {fixed[0]}, which Kubernetes does not allow; a new one follows."
+            return Replace(fixed, self.rules.replace, why)
+        told = tuple(each for each in found if each.path not in self.rules.unsaid) or found
+        return Update(found, told, any(each.path.startswith(_OWNERS) for each in found))
+
+    def decide_removal(self, owner: Owner, live: P | None) -> Leave | Wait | Delete[P]:
+        """What is to be done so that there is no such object; what is not the owner's is left alone."""
+        if live is None or not self.rules.is_ours(live, owner.uid):
+            return Leave()
+        return Wait(self.going) if live.deleting else Delete(live)
+
+    @property
+    def going(self) -> str:
+        """What is waited for once an object is deleted."""
+        return f"The {self.resource.kind} is being deleted."
+
+    def claim(self, owner: Owner, live: P) -> Wait | Foreign | None:
+        """Why an object is not this owner's, None where it is; also of what a write was answered with.
+
+        Its type may decode nothing of what is not ours, so that only its owner is looked at.
+        """
+        if self.rules.is_ours(live, owner.uid):
+            return None
+        kind, owners, holder = self.resource.kind, self.owners, live.controller
+        predecessor = (owners.api_version, owners.kind, owner.name)
+        if holder and (holder.api_version, holder.kind, holder.name) == predecessor:
+            # The garbage collector has not come by yet. Its owner is gone for good: uids are never used twice.
+            return Wait(f"The {kind} of a deleted {holder.kind} of the same name is still there; waiting for it to go.")
+        whose = f"belongs to {holder.kind} {holder.name}" if holder else "has no owner"
+        remedy = f"Rename this {owners.kind} or delete that {kind}"
+        if holder is None and self.rules.handover:
+            remedy += f"; to hand it over, {self.rules.handover}"
+        where = f" in namespace {live.namespace}" if live.namespace != owner.namespace else ""
+        return Foreign(f"A {kind} named {live.name} exists{where} and {whose}: it is left alone. {remedy}.")
+
+    def reverted(self, owner: Owner, wanted: W, answer: P, update: Update) -> str:
+        """What reverts an update, in words, where its answer shows the object as it was before; "" for nothing."""
+        if not self.rules.is_ours(answer, owner.uid) or tuple(self.rules.differences(wanted, answer)) != update.found:
+            return ""
+        fields = "; ".join(map(str, update.told))
+        return (
+            f"Something reverts our changes of the {self.resource.kind}, such as a mutating admission policy: {fields}."
+        )
+
+    @property
+    def _fixed(self) -> tuple[str, ...]:
+        return self.rules.fixed + ((_FIXED,) if self.resource.group in _FIXED_IN else ())
+
+
+def has_status(owner: object) -> bool:
+    """Whether something was written into the status of an object, as far as that can be told.
+
+    Conditions that have been so since 1970 are those that a CustomResourceDefinition fills in until the first write.
+    """
+    status = (owner.body.get("status") or {}) if isinstance(owner, PlainObject) else getattr(owner, "status", None)
+    if status is None:
+        return True
+    if (conditions := _field(status, "conditions")) and all(_field(each, _SINCE) == _NEVER for each in conditions):
+        return False
+    return bool(status != type(status)())
+
+
+def _field(part: Any, name: str) -> Any:
+    return part.get(name) if isinstance(part, dict) else getattr(part, name, None)
