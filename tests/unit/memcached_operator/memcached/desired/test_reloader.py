@@ -26,7 +26,12 @@ from operator_runtime.testing.waiting import until
 
 MEMCACHED = shutil.which("memcached")
 pytestmark = pytest.mark.skipif(MEMCACHED is None or not Path("/proc").is_dir(), reason="no memcached on the PATH")
-SHELLS = [each for each in ("dash", "busybox", "bash") if shutil.which(each)]
+# The official images have dash or busybox; the third one is for images of others.
+SHELLS = [
+    pytest.param(each, marks=[pytest.mark.slow] if each == "bash" else [])
+    for each in ("dash", "busybox", "bash")
+    if shutil.which(each)
+]
 KEEPS_ROOT = ("-u", "root") if os.getuid() == 0 else ()
 Files = dict[str, bytes]
 _DAY = datetime.timedelta(days=1)
