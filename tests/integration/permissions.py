@@ -308,7 +308,8 @@ def use(
 
 
 _DEGRADED = "degraded: Forbidden"
-_RESIZED = ("servers of a StatefulSet get other memory without a restart", _is_resized, _more_memory)
+RESIZED = "servers of a StatefulSet get other memory without a restart"
+_RESIZED = (RESIZED, _is_resized, _more_memory)
 _IN_PLACE = "servers with spec.warmRestart come to another image in their pods"
 _LISTED = "Degraded says what keeps a StatefulSet from making pods"
 _NOT_WRITTEN = ("events are not written", "grant create and patch")

@@ -72,7 +72,7 @@ ALIKE: dict[str, list[Use]] = {}
 for _use in USES:
     _server = "streaming lists" if _use.streaming else "lists"
     _kind = "a standby" if _use.before is not permissions.nothing else "a leader" if _use.flags else "alone"
-    _resize = ", resize" if _use.resource == "pods/resize" else ""
+    _resize = ", resize" if _use.feature == permissions.RESIZED else ""
     ALIKE.setdefault(f"{_kind}, {_server}{_resize}", []).append(_use)
 
 
