@@ -176,7 +176,7 @@ class Objects:
         return unmet if generation == memcached.generation else frozenset()
 
     async def hand_over(self, memcached: MemcachedRecord) -> None:
-        """Hand over what was made for the Memcached in whose place this one was restored; see `restoring`."""
+        """Hand over what was made for the Memcached in whose place this one was restored; see `adoption`."""
         await self._adoption.hand_over(memcached)
 
     def release(self, key: ObjectKey) -> None:

@@ -1,7 +1,7 @@
 """Pure: why a pod is not ready, and whether its memcached ever ran, as far as its status tells.
 
 That a volume cannot be mounted, as where its Secret is missing, is told by events alone, which are not watched: of such
-a pod its status says what it waits for, and not why; see `changing.unmounted`.
+a pod its status says what it waits for, and not why; see `rollout.mount_failures`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from typing import Final
 import msgspec
 
 from memcached_operator.api.names import RELOADER
+from memcached_operator.api.status import Reason
 from memcached_operator.memcached.desired.object_types import SeenCondition
 from memcached_operator.memcached.labels import CONTAINER
 from operator_runtime import shared
 
-AUTHORITY_REMOVED, RELOAD_FAILED = "AuthorityRemoved", "ReloadFailed"
-"""The reasons of what a sidecar says of a memcached that runs, as `reloader.sh` has them: it trusts a CA that was taken
-out of its Secret, or could not be told to reload."""
+AUTHORITY_REMOVED = "AuthorityRemoved"
+"""A reason of what a sidecar says of a memcached that runs, as `reloader.sh` has it: it trusts a CA that was taken out
+of its Secret. The other one, `Reason.RELOAD_FAILED`, is a condition's as well."""
 
 
 class Condition(SeenCondition):
@@ -216,4 +217,4 @@ def _waits_for(reloader: _ContainerStatus) -> str:
 
 def _outdated(reloader: _ContainerStatus) -> str:
     said = _said(reloader)
-    return said if said.startswith((AUTHORITY_REMOVED, RELOAD_FAILED)) else ""
+    return said if said.startswith((AUTHORITY_REMOVED, Reason.RELOAD_FAILED)) else ""

@@ -55,7 +55,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         ready: its Ready condition is True.
         problem: why it is not ready, "" when nothing is known: a reason, or a reason and a message.
         waits: what its memcached waits for in the ordinary course of starting, "" for nothing that is known; a problem
-            once it takes long, see `sightings`.
+            once it takes long, see `rollout.observed_times`.
         down: its memcached does not run and has no keys to lose: it has no node, never ran, cannot start, or has ended.
         outdated: what its memcached has of its Secrets' former content although they changed, a reason and a message
             in its sidecar's words; "" for nothing.
@@ -69,7 +69,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         warm: digest of what a container that starts again in it does not take on, "" where that loses its items.
         image: of its template, or to which it was changed in place since; "" where it does not keep its items.
         rewritten: it runs other images than that: admission gave it these when it was created.
-        in_place: how it is being changed in place, "" where it is not; see `changing.in_place`.
+        in_place: how it is being changed in place, "" where it is not; see `rollout.in_place`.
         termination: how it is being deleted, None where it is not.
     """
 

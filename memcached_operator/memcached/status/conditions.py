@@ -161,7 +161,7 @@ def _pods_refused(workload: WorkloadRecord) -> Problem:
 
 
 def _missing_pods(observed: Observation) -> str:
-    """A StatefulSet does not tell in its status what keeps it from making pods; see `changing.missing`."""
+    """A StatefulSet does not tell in its status what keeps it from making pods; see `rollout.missing_pods`."""
     workload, size = observed.workload, observed.size or 0
     if workload is None or workload.kind != "StatefulSet" or not workload.settled or len(observed.target) >= size:
         return ""
