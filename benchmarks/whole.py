@@ -69,16 +69,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(not complete)
 
 
-def _measured(wanted: Table, number: int, folder: Path) -> bool:
-    report = rounds.report_of(wanted.plan)
+def _measured(desired: Table, number: int, folder: Path) -> bool:
+    report = rounds.report_of(desired.plan)
     try:
-        rounds.run(report, wanted.plan, wanted.operators, number)
+        rounds.run(report, desired.plan, desired.operators, number)
     finally:
         if report.runs:
             print(table(report), end="\n\n", flush=True)
-            write_json(report, folder / f"{wanted.name}.json")
-            (folder / f"{wanted.name}.md").write_text(markdown(report) + "\n")
-    return rounds.complete(report, wanted.operators, number)
+            write_json(report, folder / f"{desired.name}.json")
+            (folder / f"{desired.name}.md").write_text(markdown(report) + "\n")
+    return rounds.complete(report, desired.operators, number)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -68,23 +68,23 @@ async def _up(kubeconfig: Path | None, ready_after_s: float, *, memcached: bool)
 
 
 @contextmanager
-def _copied(original: Path, wanted: Path | None) -> Iterator[Path]:
+def _copied(original: Path, desired: Path | None) -> Iterator[Path]:
     """The kubeconfig where it is wanted, until the end of the block.
 
     Raises:
         FileExistsError: something is there already, which may be somebody's only access to a cluster.
     """
-    if wanted is None:
+    if desired is None:
         yield original
         return
-    wanted.parent.mkdir(parents=True, exist_ok=True)
+    desired.parent.mkdir(parents=True, exist_ok=True)
     # Private from the first byte on: it holds the administrator's key.
-    with open(os.open(wanted, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as copy:
+    with open(os.open(desired, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as copy:
         copy.write(original.read_bytes())
     try:
-        yield wanted
+        yield desired
     finally:
-        wanted.unlink(missing_ok=True)
+        desired.unlink(missing_ok=True)
 
 
 def _say(server: str, directory: Path, kubeconfig: Path, ready_after_s: float, *, real: bool) -> None:

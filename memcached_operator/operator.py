@@ -64,7 +64,7 @@ async def run(settings: Settings) -> int:
 def set_up(operator: Operator, settings: Settings) -> None:
     """Put Memcached's parts together; nothing runs yet."""
     caches = Caches(
-        memcacheds=operator.informer(MEMCACHEDS, missing=_CRD_REMEDY),
+        memcacheds=operator.informer(MEMCACHEDS, crd_hint=_CRD_REMEDY),
         deployments=operator.informer(DEPLOYMENTS),
         pods=operator.informer(PODS, labels=POD_SELECTOR),
         # Without the permission for these there is the rest.

@@ -128,13 +128,13 @@ if TYPE_CHECKING:
     )
     from operator_runtime.owned.owners import Owners as Owners
     from operator_runtime.owned.per_key_state import (
-        Memory as Memory,
-        Slot as Slot,
+        KeyedState as KeyedState,
+        KeyedStates as KeyedStates,
     )
     from operator_runtime.owned.refusals import Refused as Refused
     from operator_runtime.owned.rules import (
         Change as Change,
-        Kept as Kept,
+        EnsureResult as EnsureResult,
         NotOwned as NotOwned,
         Reverted as Reverted,
         Rules as Rules,
@@ -223,10 +223,10 @@ _PLACES = {
     ),
     "owned.finalizer": ("Finalized", "Finalizer", "Stage", "Waiting"),
     "owned.keeper": ("Keeper",),
-    "owned.per_key_state": ("Memory", "Slot"),
+    "owned.per_key_state": ("KeyedState", "KeyedStates"),
     "owned.owners": ("Owners",),
     "owned.refusals": ("Refused",),
-    "owned.rules": ("Change", "Kept", "NotOwned", "Reverted", "Rules", "Unwatched"),
+    "owned.rules": ("Change", "EnsureResult", "NotOwned", "Reverted", "Rules", "Unwatched"),
     "serving.probes": ("Checks",),
     "settings.runtime_settings": ("RuntimeSettings",),
     "settings.setting": ("Setting", "Switch"),

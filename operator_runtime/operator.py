@@ -131,7 +131,7 @@ class Operator:
         )
 
     def informer(
-        self, kind: Kind[R], *, labels: str = "", fields: str = "", missing: str = "", optional: bool = False
+        self, kind: Kind[R], *, labels: str = "", fields: str = "", crd_hint: str = "", optional: bool = False
     ) -> Store[R]:
         """The cache of the objects of `kind` that the selectors choose: shared, read without waiting.
 
@@ -139,13 +139,13 @@ class Operator:
             kind: see `Kind`; one instance used twice has one cache.
             labels: label selector, as in the API's query.
             fields: field selector, likewise.
-            missing: what to do where the cluster does not know the kind, for the log.
+            crd_hint: what to do where the cluster does not know the kind, for the log.
             optional: the cluster may do without the kind, or the operator's account without the right to list it. Then
                 nothing waits for the first list any more, the cache is empty, and readiness does not ask about it. When
                 the kind is installed or the right is granted, it is filled, and the controllers that watch it look at
                 everything again.
         """
-        return self._informers.store(kind, labels=labels, fields=fields, missing=missing, optional=optional)
+        return self._informers.store(kind, labels=labels, fields=fields, crd_hint=crd_hint, optional=optional)
 
     def owners(self, kind: Kind[O]) -> Owners[O]:
         """The objects of `kind` as owners of others: what is remembered of each, and how often is written for it.
@@ -165,7 +165,7 @@ class Operator:
         labels: str = "",
         fixed: tuple[str, ...] = (),
         replace: Propagation | None = None,
-        tell: Callable[[O, Change[P]], None] | None = None,
+        on_change: Callable[[O, Change[P]], None] | None = None,
         optional: bool = False,
     ) -> Keeper[O, Mapping[str, Any], P]: ...
     @overload
@@ -176,7 +176,7 @@ class Operator:
         *,
         labels: str = "",
         rules: Rules[W, P],
-        tell: Callable[[O, Change[P]], None] | None = None,
+        on_change: Callable[[O, Change[P]], None] | None = None,
         optional: bool = False,
     ) -> Keeper[O, W, P]: ...
     def owned(
@@ -188,7 +188,7 @@ class Operator:
         rules: Rules[Any, P] | None = None,
         fixed: tuple[str, ...] = (),
         replace: Propagation | None = None,
-        tell: Callable[[O, Change[P]], None] | None = None,
+        on_change: Callable[[O, Change[P]], None] | None = None,
         optional: bool = False,
     ) -> Keeper[O, Any, P]:
         """Keeps objects of `kind` for those of `owners`, before or after their controller is added.
@@ -200,7 +200,7 @@ class Operator:
             rules: what is compared, and how it is written; None for bodies of dicts, as manifests have them.
             fixed: where there are no `rules`, see there.
             replace: likewise.
-            tell: called with each write that was done; None has a line in the log and an event on the owner.
+            on_change: called with each write that was done; None has a line in the log and an event on the owner.
             optional: of the cache, see `informer`; without it, `Keeper.keep` raises `Unwatched`.
         """
         store = self.informer(kind, labels=labels, optional=optional)
@@ -209,7 +209,7 @@ class Operator:
             kind,
             store,
             rules or rules_for_bodies(self.program.name, kind.resource, fixed=fixed, replace=replace),
-            tell or telling(self.events, owners, kind),
+            on_change or telling(self.events, owners, kind),
             self._informers.refusal_of(store),
         )
 
@@ -223,7 +223,7 @@ class Operator:
         when: Predicate[R] = always,
         labels: str = "",
         fields: str = "",
-        missing: str = "",
+        crd_hint: str = "",
     ) -> ControllerBuilder:
         """Reconcile each object of `kind` when it changes; the builder adds more reasons.
 
@@ -235,7 +235,7 @@ class Operator:
             when: which changes of an object of `kind` count.
             labels: label selector of the watch.
             fields: field selector of the watch.
-            missing: what to do where the cluster does not know the kind, for the log.
+            crd_hint: what to do where the cluster does not know the kind, for the log.
 
         Raises:
             TypeError: `reconcile` is not a coroutine function.
@@ -269,7 +269,7 @@ class Operator:
         self._own_writes[name] = own
         builder = ControllerBuilder(controller, kind, self._informers, own, initial_keys)
         self._builders.append(builder)
-        return builder.watches(kind, itself, when=when, labels=labels, fields=fields, missing=missing)
+        return builder.watches(kind, itself, when=when, labels=labels, fields=fields, crd_hint=crd_hint)
 
     def metrics_at(self, path: str) -> Metrics:
         """What another path of the metrics server shows: figures of what the operator looks after rather than its own,

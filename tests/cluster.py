@@ -100,10 +100,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test once on each Kubernetes API that it may run on."""
     if "cluster" in metafunc.fixturenames:
         mark = metafunc.definition.get_closest_marker("cluster")
-        wanted = CLUSTERS if mark is None else mark.args
+        desired = CLUSTERS if mark is None else mark.args
         chosen = metafunc.config.option.cluster
-        selected = [name for name in wanted if chosen in (None, name)]
-        metafunc.parametrize("cluster", selected or wanted, indirect=True, scope="session")
+        selected = [name for name in desired if chosen in (None, name)]
+        metafunc.parametrize("cluster", selected or desired, indirect=True, scope="session")
 
 
 def lacking(item: pytest.Item, release: str) -> str | None:

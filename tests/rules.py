@@ -259,14 +259,14 @@ def _inside(scope: ast.Module | Function) -> Iterator[ast.AST]:
         waiting.extend(each for each in ast.iter_child_nodes(node) if not isinstance(each, _FUNCTIONS))
 
 
-def _named_by(scope: ast.Module | Function, wanted: Callable[[ast.AST, set[str]], bool]) -> set[str]:
-    """The names that what is wanted is assigned or appended to; `wanted` is told those that are known."""
+def _named_by(scope: ast.Module | Function, desired: Callable[[ast.AST, set[str]], bool]) -> set[str]:
+    """The names that what is wanted is assigned or appended to; `desired` is told those that are known."""
     assigned = [pair for node in _inside(scope) for pair in _assigned(node)]
     found: set[str] = set()
     while True:
         before = len(found)
         for target, value in assigned:
-            if wanted(value, found):
+            if desired(value, found):
                 found.update(each.id for each in ast.walk(target) if isinstance(each, ast.Name))
         if len(found) == before:
             return found

@@ -92,7 +92,7 @@ def login(**_: Any) -> kopf.ConnectionInfo:
 @kopf.index(GROUP, VERSION, "memcacheds")
 def memcacheds(body: kopf.Body, **_: Any) -> dict[Key, dict[str, Any]]:
     meta = body["metadata"]
-    wanted = {
+    desired = {
         "uid": meta["uid"],
         "generation": meta["generation"],
         "deleted": "deletionTimestamp" in meta,
@@ -100,7 +100,7 @@ def memcacheds(body: kopf.Body, **_: Any) -> dict[Key, dict[str, Any]]:
         "image": body.get("spec", {}).get("image") or CONTAINER["image"],
         "status": dict(body.get("status", {})),
     }
-    return {(meta["namespace"], meta["name"]): wanted}
+    return {(meta["namespace"], meta["name"]): desired}
 
 
 @kopf.index("apps", "v1", "deployments", labels=OURS)
@@ -173,49 +173,49 @@ async def reconcile(key: Key, indices: Mapping[str, Any]) -> None:
 
 
 async def _reconcile_once(key: Key, indices: Mapping[str, Any]) -> None:
-    wanted = _only(indices["memcacheds"].get(key))
-    if wanted is None or wanted["deleted"]:
+    desired = _only(indices["memcacheds"].get(key))
+    if desired is None or desired["deleted"]:
         return
     namespace, name = key
     deployments_path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
     live = _only(indices["deployments"].get(key))
     if live is None:
-        await _send("POST", deployments_path, _deployment(key, wanted), "application/json", accept=409)
-        await _make_extras(key, wanted, indices)
+        await _send("POST", deployments_path, _deployment(key, desired), "application/json", accept=409)
+        await _make_extras(key, desired, indices)
         return
-    if live["owners"] != [wanted["uid"]]:
+    if live["owners"] != [desired["uid"]]:
         return
     patch: dict[str, Any] = {}
-    if live["size"] != wanted["size"]:
-        patch["replicas"] = wanted["size"]
-    if live["image"] != wanted["image"] or live["command"] != CONTAINER["command"]:
-        patch["template"] = {"spec": {"containers": [_container(wanted)]}}
+    if live["size"] != desired["size"]:
+        patch["replicas"] = desired["size"]
+    if live["image"] != desired["image"] or live["command"] != CONTAINER["command"]:
+        patch["template"] = {"spec": {"containers": [_container(desired)]}}
     if patch:
         await _send("PATCH", f"{deployments_path}/{name}", {"spec": patch}, "application/merge-patch+json", accept=404)
 
-    await _make_extras(key, wanted, indices)
+    await _make_extras(key, desired, indices)
     nodes = sorted(pod for pod in indices["pods"].get(key, ()) if pod is not None)
     status = {
         "nodes": nodes,
         "replicas": len(nodes),
         "readyReplicas": live["ready"],
-        "observedGeneration": wanted["generation"],
+        "observedGeneration": desired["generation"],
     }
-    if any(wanted["status"].get(name) != value for name, value in status.items()):
+    if any(desired["status"].get(name) != value for name, value in status.items()):
         path = f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/memcacheds/{name}/status"
         await _send("PATCH", path, {"status": status}, "application/merge-patch+json", accept=404)
 
 
-async def _make_extras(key: Key, wanted: Mapping[str, Any], indices: Mapping[str, Any]) -> None:
+async def _make_extras(key: Key, desired: Mapping[str, Any], indices: Mapping[str, Any]) -> None:
     if not EXTRAS:
         return
     namespace, _ = key
     if _only(indices["services"].get(key)) is None:
         path = f"/api/v1/namespaces/{namespace}/services"
-        await _send("POST", path, _service(key, wanted), "application/json", accept=409)
-    if wanted["size"] > 1 and _only(indices["budgets"].get(key)) is None:
+        await _send("POST", path, _service(key, desired), "application/json", accept=409)
+    if desired["size"] > 1 and _only(indices["budgets"].get(key)) is None:
         path = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"
-        await _send("POST", path, _budget(key, wanted), "application/json", accept=409)
+        await _send("POST", path, _budget(key, desired), "application/json", accept=409)
 
 
 def _only(store: Any) -> Any:
@@ -237,15 +237,15 @@ async def _send(method: str, path: str, body: object, content_type: str, *, acce
             answer.raise_for_status()
 
 
-def _container(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    return CONTAINER | {"image": wanted["image"]}
+def _container(desired: Mapping[str, Any]) -> dict[str, Any]:
+    return CONTAINER | {"image": desired["image"]}
 
 
 def _selector(name: str) -> dict[str, str]:
     return {"app": "memcached", "memcached_cr": name}
 
 
-def _metadata(key: Key, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def _metadata(key: Key, desired: Mapping[str, Any]) -> dict[str, Any]:
     namespace, name = key
     labels = _selector(name) | {
         "app.kubernetes.io/component": "cache",
@@ -257,24 +257,24 @@ def _metadata(key: Key, wanted: Mapping[str, Any]) -> dict[str, Any]:
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": "Memcached",
         "name": name,
-        "uid": wanted["uid"],
+        "uid": desired["uid"],
         "controller": True,
         "blockOwnerDeletion": True,
     }
     return {"namespace": namespace, "name": name, "labels": labels, "ownerReferences": [owner]}
 
 
-def _service(key: Key, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def _service(key: Key, desired: Mapping[str, Any]) -> dict[str, Any]:
     port = {"name": "memcached", "port": 11211, "protocol": "TCP", "targetPort": "memcached"}
     spec = {"type": "ClusterIP", "clusterIP": "None", "selector": _selector(key[1]), "ports": [port]}
-    return {"apiVersion": "v1", "kind": "Service", "metadata": _metadata(key, wanted), "spec": spec}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": _metadata(key, desired), "spec": spec}
 
 
-def _budget(key: Key, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def _budget(key: Key, desired: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": _metadata(key, wanted),
+        "metadata": _metadata(key, desired),
         "spec": {
             "maxUnavailable": 1,
             "selector": {"matchLabels": _selector(key[1])},
@@ -283,16 +283,16 @@ def _budget(key: Key, wanted: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _deployment(key: Key, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    metadata = _metadata(key, wanted)
-    pod = COMMON["template"]["spec"] | {"containers": [_container(wanted)]}
+def _deployment(key: Key, desired: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = _metadata(key, desired)
+    pod = COMMON["template"]["spec"] | {"containers": [_container(desired)]}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": metadata,
         "spec": COMMON
         | {
-            "replicas": wanted["size"],
+            "replicas": desired["size"],
             "selector": {"matchLabels": _selector(key[1])},
             "template": {"metadata": {"labels": metadata["labels"]}, "spec": pod},
         },

@@ -76,7 +76,7 @@ class ShellController:
         client, events = operator.client, operator.events
         self._client, self._events = client, events
         self._shells, self._deployments = operator.informer(SHELLS), operator.informer(DEPLOYMENTS)
-        self._owned = operator.owned(SHELLS, DEPLOYMENTS, tell=self._say)
+        self._owned = operator.owned(SHELLS, DEPLOYMENTS, on_change=self._say)
         self._pods = operator.informer(PODS, labels=f"app={APP}")
         self._pods.add_index("shell", shell_of_pod)
         self._finalizer = Finalizer(FINALIZER, client, SHELLS, self.clean_up, events=events, report=self._report)
@@ -118,7 +118,9 @@ class ShellController:
         last = condition_of(shell.status.conditions, "Ready")
         asked = last is None or last.observedGeneration != shell.generation
         try:
-            kept, waiting = await self._owned.keep(shell, deployment_of(shell), seen=last is not None, asked=asked)
+            kept, waiting = await self._owned.ensure(
+                shell, deployment_of(shell), seen=last is not None, desired_changed=asked
+            )
         except NotOwned as error:  # its deletion is an event for us, as we watch all Deployments
             about = reference(SHELLS, shell)
             self._events.emit(about, type="Warning", reason="NotControlled", action="Create", note=str(error))

@@ -114,7 +114,9 @@ class Publisher:
         """Keep the ConfigMap in one namespace; why that is refused. The other namespaces do not wait for it."""
         seen = namespace in publication.status.namespaces
         try:
-            await self._owned.keep(publication, config_map_of(publication, namespace, files), seen=seen, asked=True)
+            await self._owned.ensure(
+                publication, config_map_of(publication, namespace, files), seen=seen, desired_changed=True
+            )
         except (Forbidden, Invalid, Refused) as error:
             return str(error)
         return None

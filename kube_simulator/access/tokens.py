@@ -153,14 +153,14 @@ class Tokens:
         Raises:
             InvalidToken: it is not good.
         """
-        wanted = tuple(audiences) or (AUDIENCE,)
+        desired = tuple(audiences) or (AUDIENCE,)
         if (user := self._opaque.get(token)) is not None:
-            return Verified(user, wanted)
+            return Verified(user, desired)
         claims = self._claims(token)
-        shared = tuple(each for each in wanted if each in claims["aud"])
+        shared = tuple(each for each in desired if each in claims["aud"])
         if not shared:
             raise _bad(f"token audiences {_go_list(claims['aud'])} is invalid for the target audiences "
-                       f"{_go_list(wanted)}")  # fmt: skip
+                       f"{_go_list(desired)}")  # fmt: skip
         now_s = self._now().timestamp()
         if now_s > claims["exp"] + _LEEWAY_S:
             raise _bad("service account token has expired")
@@ -202,16 +202,16 @@ class Tokens:
         return claims
 
 
-def _lifetime_s(wanted: int | None) -> int:
-    if wanted is None:
+def _lifetime_s(desired: int | None) -> int:
+    if desired is None:
         return _DEFAULT_LIFETIME_S
-    if wanted < _SHORTEST_LIFETIME_S:
+    if desired < _SHORTEST_LIFETIME_S:
         why = "may not specify a duration less than 10 minutes"
-    elif wanted > _LONGEST_LIFETIME_S:
+    elif desired > _LONGEST_LIFETIME_S:
         why = "may not specify a duration larger than 2^32 seconds"
     else:
-        return wanted
-    raise _invalid(Cause("FieldValueInvalid", f"Invalid value: {wanted}: {why}", "spec.expirationSeconds"))
+        return desired
+    raise _invalid(Cause("FieldValueInvalid", f"Invalid value: {desired}: {why}", "spec.expirationSeconds"))
 
 
 def _bad(why: str) -> InvalidToken:

@@ -38,15 +38,15 @@ def judge(crd: Json, others: Iterable[Json]) -> Verdict:
     Args:
         others: the other CRDs of its group; what they were given is taken.
     """
-    wanted, had = crd["spec"]["names"], _accepted(crd)
+    desired, had = crd["spec"]["names"], _accepted(crd)
     given = [_accepted(other) for other in others]
     for reasons in _FIELDS:
         taken = {name for names in given for field in reasons for name in _listed(names, field)}
         for field, reason in reasons.items():
-            for name in _listed(wanted, field):
+            for name in _listed(desired, field):
                 if name in taken and name not in _listed(had, field):
                     return Verdict({"plural": "", "kind": "", **had}, reason, f"{quoted(name)} is already in use")
-    return Verdict({key: value for key, value in wanted.items() if value})
+    return Verdict({key: value for key, value in desired.items() if value})
 
 
 def _accepted(crd: Json) -> Json:

@@ -85,8 +85,8 @@ def conditions_of(found: Json) -> list[Json]:
 
 def replicas_of(found: Json) -> int:
     """`spec.replicas`, which Kubernetes defaults to 1."""
-    wanted = found["spec"].get("replicas")
-    return 1 if wanted is None else int(wanted)
+    desired = found["spec"].get("replicas")
+    return 1 if desired is None else int(desired)
 
 
 def counted(found: Json, field: str) -> int:

@@ -123,18 +123,18 @@ def steps(stateful_set: Json, pods: Iterable[Json], revision: str, now: datetime
         pods: of this set by `ordinal_of`, those that are being deleted too.
     """
     ordered = stateful_set["spec"]["podManagementPolicy"] != "Parallel"
-    wanted = range(_start(stateful_set), _start(stateful_set) + replicas_of(stateful_set))
+    desired = range(_start(stateful_set), _start(stateful_set) + replicas_of(stateful_set))
     there = {ordinal_of(stateful_set, pod) or 0: pod for pod in pods}
     available = {ordinal: _is_available(pod, stateful_set, now) for ordinal, pod in there.items()}
     found: list[Step] = []
-    for ordinal in wanted:
+    for ordinal in desired:
         step = _kept_step(ordinal, there.get(ordinal))
         if ordered and not isinstance(step, Make | End) and not available[ordinal]:
             return found
         found += [step] if step is not None else []
         if ordered and isinstance(step, Make | End):
             return found
-    condemned = sorted(there.keys() - set(wanted), reverse=True)
+    condemned = sorted(there.keys() - set(desired), reverse=True)
     first_bad = min((each for each in condemned if not available[each]), default=None)
     for ordinal in condemned:
         if not is_deleting(there[ordinal]):
@@ -143,7 +143,7 @@ def steps(stateful_set: Json, pods: Iterable[Json], revision: str, now: datetime
             found.append(End(there[ordinal]))
         if ordered:
             return found
-    return [*found, *_update(stateful_set, wanted, there, available, revision)]
+    return [*found, *_update(stateful_set, desired, there, available, revision)]
 
 
 def _kept_step(ordinal: int, pod: Json | None) -> Step | None:
@@ -156,13 +156,13 @@ def _kept_step(ordinal: int, pod: Json | None) -> Step | None:
 
 
 def _update(
-    stateful_set: Json, wanted: range, there: Mapping[int, Json], available: Mapping[int, bool], revision: str
+    stateful_set: Json, desired: range, there: Mapping[int, Json], available: Mapping[int, bool], revision: str
 ) -> list[Step]:
     """From the top, the first pod of another revision ends, once all above it are available."""
     strategy = stateful_set["spec"]["updateStrategy"]
     if strategy["type"] != _ROLLING:
         return []
-    for ordinal in reversed(wanted[(strategy.get("rollingUpdate") or {}).get("partition", 0) :]):
+    for ordinal in reversed(desired[(strategy.get("rollingUpdate") or {}).get("partition", 0) :]):
         pod = there.get(ordinal)
         if pod is None or is_finished(pod):
             return []

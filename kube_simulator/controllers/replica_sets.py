@@ -202,12 +202,12 @@ def status_of(replica_set: Json, active: list[Json], terminating: int, now: date
 
     Counts of 0 are left out, but for `replicas` and `terminatingReplicas`.
     """
-    wanted = (replica_set["spec"]["template"].get("metadata") or {}).get("labels") or {}
+    desired = (replica_set["spec"]["template"].get("metadata") or {}).get("labels") or {}
     minimum_s = replica_set["spec"].get("minReadySeconds") or 0
     labelled = ready = available = 0
     next_s = math.inf
     for pod in active:
-        labelled += wanted.items() <= labels_of(pod).items()
+        labelled += desired.items() <= labels_of(pod).items()
         if not is_ready(pod):
             continue
         ready += 1

@@ -29,24 +29,24 @@ def max_surge(deployment: Json) -> int:
 
 def max_unavailable(deployment: Json) -> int:
     """How many of the pods that are wanted may be unavailable, while it is updated."""
-    wanted = replicas_of(deployment)
-    return min(_fenceposts(deployment)[1], wanted) if is_rolling(deployment) else 0
+    desired = replicas_of(deployment)
+    return min(_fenceposts(deployment)[1], desired) if is_rolling(deployment) else 0
 
 
 def _fenceposts(deployment: Json) -> tuple[int, int]:
     """Surge is rounded up and unavailability down; if both come to 0, one pod may be unavailable."""
-    wanted = replicas_of(deployment)
+    desired = replicas_of(deployment)
     rolling = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
-    surge = _scaled(rolling.get("maxSurge", "25%"), wanted, up=True)
-    unavailable = _scaled(rolling.get("maxUnavailable", "25%"), wanted, up=False)
+    surge = _scaled(rolling.get("maxSurge", "25%"), desired, up=True)
+    unavailable = _scaled(rolling.get("maxUnavailable", "25%"), desired, up=False)
     return (0, 1) if surge == 0 and unavailable == 0 else (surge, unavailable)
 
 
-def _scaled(value: int | str, wanted: int, *, up: bool) -> int:
+def _scaled(value: int | str, desired: int, *, up: bool) -> int:
     """A number, or a percentage of what is wanted."""
     if isinstance(value, int):
         return value
-    hundredths = int(value.removesuffix("%")) * wanted
+    hundredths = int(value.removesuffix("%")) * desired
     return -(-hundredths // 100) if up else hundredths // 100
 
 
@@ -57,11 +57,11 @@ def new_size(deployment: Json, others: Iterable[Json], present: int) -> int:
         others: the ReplicaSets of older templates.
         present: how many it is to have until now; 0 before it is made.
     """
-    wanted = replicas_of(deployment)
-    if not is_rolling(deployment) or present >= wanted:
-        return wanted
-    room = wanted + max_surge(deployment) - present - sum(map(replicas_of, others))
-    return present + max(0, min(room, wanted - present))
+    desired = replicas_of(deployment)
+    if not is_rolling(deployment) or present >= desired:
+        return desired
+    room = desired + max_surge(deployment) - present - sum(map(replicas_of, others))
+    return present + max(0, min(room, desired - present))
 
 
 def old_sizes(deployment: Json, new: Json, old: Sequence[Json]) -> dict[str, int]:
@@ -98,9 +98,9 @@ def scaled_sizes(deployment: Json, new: Json | None, old: Sequence[Json]) -> dic
     One that is alone gets all. In the middle of a rolling update each gets its share, the greatest what is left over.
     """
     alone = _active_or_latest(new, old)
-    wanted = replicas_of(deployment)
+    desired = replicas_of(deployment)
     if alone is not None:
-        return {alone["metadata"]["name"]: wanted}
+        return {alone["metadata"]["name"]: desired}
     active = [each for each in old if replicas_of(each) > 0]
     if new is not None and _saturated(deployment, new):
         return {each["metadata"]["name"]: 0 for each in active}
@@ -111,9 +111,9 @@ def scaled_sizes(deployment: Json, new: Json | None, old: Sequence[Json]) -> dic
 
 
 def _shares(deployment: Json, active: list[Json]) -> dict[str, int]:
-    wanted = replicas_of(deployment)
+    desired = replicas_of(deployment)
     total = sum(map(replicas_of, active))
-    to_add = (wanted + max_surge(deployment) if wanted > 0 else 0) - total
+    to_add = (desired + max_surge(deployment) if desired > 0 else 0) - total
     oldest_first = by_age(active)
     ordered = sorted(oldest_first[::-1] if to_add > 0 else oldest_first, key=replicas_of, reverse=True)
     sizes, added = {}, 0
@@ -131,12 +131,12 @@ def _share(deployment: Json, replica_set: Json, to_add: int, added: int) -> int:
     present = replicas_of(replica_set)
     if present == 0 or to_add in (0, added):
         return 0
-    wanted = replicas_of(deployment)
-    if wanted == 0:
+    desired = replicas_of(deployment)
+    if desired == 0:
         fraction = -present
     else:
         before = int(annotations_of(replica_set).get(MAXIMUM) or counted(deployment, "replicas") or 1)
-        exact = present * (wanted + max_surge(deployment)) / before
+        exact = present * (desired + max_surge(deployment)) / before
         fraction = math.floor(exact + 0.5) - present
     left = to_add - added
     return min(fraction, left) if to_add > 0 else max(fraction, left)
@@ -154,21 +154,21 @@ def _active_or_latest(new: Json | None, old: Sequence[Json]) -> Json | None:
 
 
 def _saturated(deployment: Json, new: Json) -> bool:
-    wanted = replicas_of(deployment)
+    desired = replicas_of(deployment)
     return (
-        replicas_of(new) == wanted
-        and annotations_of(new).get(DESIRED) == str(wanted)
-        and counted(new, "availableReplicas") == wanted
+        replicas_of(new) == desired
+        and annotations_of(new).get(DESIRED) == str(desired)
+        and counted(new, "availableReplicas") == desired
     )
 
 
 def size_annotations(deployment: Json) -> dict[str, str]:
     """By which a ReplicaSet tells later how large the Deployment was when its size was decided."""
-    wanted = replicas_of(deployment)
-    return {DESIRED: str(wanted), MAXIMUM: str(min(wanted + max_surge(deployment), _MOST_REPLICAS))}
+    desired = replicas_of(deployment)
+    return {DESIRED: str(desired), MAXIMUM: str(min(desired + max_surge(deployment), _MOST_REPLICAS))}
 
 
 def is_scaled(deployment: Json, replica_sets: Iterable[Json]) -> bool:
     """The Deployment's size has changed since the ReplicaSets' sizes were decided."""
-    wanted = str(replicas_of(deployment))
-    return any(annotations_of(each).get(DESIRED, wanted) != wanted for each in replica_sets if replicas_of(each) > 0)
+    desired = str(replicas_of(deployment))
+    return any(annotations_of(each).get(DESIRED, desired) != desired for each in replica_sets if replicas_of(each) > 0)

@@ -51,8 +51,8 @@ def safe_digits(number: int) -> str:
 
 def find_new(deployment: Json, replica_sets: Iterable[Json]) -> Json | None:
     """The oldest ReplicaSet that has the Deployment's present template."""
-    wanted = deployment["spec"]["template"]
-    same = (each for each in replica_sets if _without_hash(each["spec"]["template"]) == _without_hash(wanted))
+    desired = deployment["spec"]["template"]
+    same = (each for each in replica_sets if _without_hash(each["spec"]["template"]) == _without_hash(desired))
     return next(iter(by_age(same)), None)
 
 
@@ -98,13 +98,13 @@ def made(deployment: Json, revision: int, replicas: int) -> Json:
 def refreshed(deployment: Json, replica_set: Json, revision: int) -> Json:
     """The ReplicaSet of the present template, which may have had another revision; itself if there is nothing to do."""
     present = annotations_of(replica_set)
-    wanted = {**present, **_inherited(deployment)}
+    desired = {**present, **_inherited(deployment)}
     if revision_of(replica_set) < revision:
         if REVISION in present:
             before = present.get(_HISTORY)
-            wanted[_HISTORY] = f"{before},{present[REVISION]}" if before else present[REVISION]
-        wanted[REVISION] = str(revision)
-    changed = replica_set if wanted == present else with_metadata(replica_set, annotations=wanted)
+            desired[_HISTORY] = f"{before},{present[REVISION]}" if before else present[REVISION]
+        desired[REVISION] = str(revision)
+    changed = replica_set if desired == present else with_metadata(replica_set, annotations=desired)
     ready_s = deployment["spec"].get("minReadySeconds", 0)
     return (
         changed

@@ -88,12 +88,12 @@ def _understood(kind: str, parameters: Mapping[str, str]) -> Representation | No
     if kind not in (JSON_TYPE, YAML_TYPE, "*/*"):
         return None
     in_yaml = kind == YAML_TYPE
-    wanted = parameters.get("as")
-    if wanted is None:
+    desired = parameters.get("as")
+    if desired is None:
         return Representation(yaml=in_yaml)
     group, version = parameters.get("g"), parameters.get("v", "")
-    if group == "meta.k8s.io" and version in ("v1", "v1beta1") and wanted in _AS:
-        return Representation(_AS[wanted], version, in_yaml)  # type: ignore[arg-type]
+    if group == "meta.k8s.io" and version in ("v1", "v1beta1") and desired in _AS:
+        return Representation(_AS[desired], version, in_yaml)  # type: ignore[arg-type]
     return None
 
 
@@ -174,9 +174,9 @@ def patch_body(body: bytes, kind: PatchKind) -> Any:
         problem = str(error) if body.strip() else "unexpected end of JSON input"
         raise bad_request(f"error decoding patch: {problem}") from None
     if isinstance(decoded, list) != (kind == "json") or not isinstance(decoded, list | dict):
-        wanted = "[]handlers.jsonPatchOp" if kind == "json" else "map[string]interface {}"
+        desired = "[]handlers.jsonPatchOp" if kind == "json" else "map[string]interface {}"
         found = "object" if isinstance(decoded, dict) else "array" if isinstance(decoded, list) else "value"
-        raise bad_request(f"error decoding patch: json: cannot unmarshal {found} into Go value of type {wanted}")
+        raise bad_request(f"error decoding patch: json: cannot unmarshal {found} into Go value of type {desired}")
     return decoded
 
 

@@ -87,24 +87,24 @@ def _all(_match: re.Match[str]) -> Step:
 def _filter(match: re.Match[str]) -> Step:
     fields, equal = match["field"].split("."), match["operator"] == "=="
     bare = match["bare"]
-    wanted: object = match["double"] if match["double"] is not None else match["single"]
+    desired: object = match["double"] if match["double"] is not None else match["single"]
     if bare is not None:
-        wanted = _BARE[bare] if bare in _BARE else float(bare)
+        desired = _BARE[bare] if bare in _BARE else float(bare)
 
     def step(value: object) -> Iterator[object]:
         for each in value if isinstance(value, list) else []:
             found: object = each
             for field in fields:
                 found = found.get(field) if isinstance(found, dict) else None
-            if found is not None and (_same(found, wanted) is equal):
+            if found is not None and (_same(found, desired) is equal):
                 yield each
 
     return step
 
 
-def _same(found: object, wanted: object) -> bool:
+def _same(found: object, desired: object) -> bool:
     """In Python, unlike here, True is 1."""
-    return isinstance(found, bool) is isinstance(wanted, bool) and found == wanted
+    return isinstance(found, bool) is isinstance(desired, bool) and found == desired
 
 
 _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Step]], ...] = (

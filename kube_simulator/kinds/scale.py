@@ -19,11 +19,11 @@ def read(resource: Resource, found: Json) -> Json:
         ApiError: 500, a custom resource does not say how many it wants.
     """
     paths = _paths(resource)
-    wanted = _number(found, paths.spec_replicas)
-    if wanted is None:
+    desired = _number(found, paths.spec_replicas)
+    if desired is None:
         if resource.custom:
             raise internal(f'Internal error occurred: the spec replicas field "{paths.spec_replicas}" does not exist')
-        wanted = 0
+        desired = 0
     if resource.custom:
         selector = _value(found, paths.label_selector) if paths.label_selector else None
     else:
@@ -32,7 +32,7 @@ def read(resource: Resource, found: Json) -> Json:
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {key: found["metadata"][key] for key in _IDENTITY if key in found["metadata"]},
-        "spec": {"replicas": wanted} if wanted else {},
+        "spec": {"replicas": desired} if desired else {},
         "status": {
             "replicas": _number(found, paths.status_replicas) or 0,
             **({"selector": selector} if selector and isinstance(selector, str) else {}),
@@ -40,15 +40,15 @@ def read(resource: Resource, found: Json) -> Json:
     }
 
 
-def written(resource: Resource, old: Json, wanted: object) -> Json:
+def written(resource: Resource, old: Json, desired: object) -> Json:
     """The object with as many replicas as a scale says, which may leave out 0.
 
     Raises:
         ApiError: 400, this is no scale of that object; 409, it is of another that had the name; 422, not that many.
     """
     name = old["metadata"]["name"]
-    replicas = _replicas(wanted, name)
-    uid = (wanted.get("metadata") or {}).get("uid") if isinstance(wanted, dict) else None
+    replicas = _replicas(desired, name)
+    uid = (desired.get("metadata") or {}).get("uid") if isinstance(desired, dict) else None
     if uid and uid != old["metadata"]["uid"]:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata']['uid']}"
         raise conflict(resource, name, why)
@@ -81,16 +81,16 @@ def problems(resource: Resource, new: Json, subresource: str = "") -> list[Cause
     return found
 
 
-def _replicas(wanted: object, name: str) -> int:
-    if not isinstance(wanted, dict):
+def _replicas(desired: object, name: str) -> int:
+    if not isinstance(desired, dict):
         raise bad_request("couldn't get version/kind; json parse error: a Scale is a JSON object")
-    kind = wanted.get("kind") or "Scale"
+    kind = desired.get("kind") or "Scale"
     if kind != "Scale":
         raise bad_request(f"{kind} cannot be handled as a Scale")
-    named = (wanted.get("metadata") or {}).get("name") or name
+    named = (desired.get("metadata") or {}).get("name") or name
     if named != name:
         raise bad_request(f"the name of the object ({named}) does not match the name on the URL ({name})")
-    spec = wanted.get("spec") or {}
+    spec = desired.get("spec") or {}
     replicas = (spec.get("replicas") or 0) if isinstance(spec, dict) else spec
     if type(replicas) is not int or abs(replicas) > causes.MAX_INT32:
         why = f"json: cannot unmarshal {replicas!r} into Go struct field ScaleSpec.spec.replicas of type int32"

@@ -98,10 +98,10 @@ def server_side_apply(
     untouched = _trees(_reset(resource, subresource) if reset is None else reset)
     has = owned(applied, shape)
     fields = without_trees(without_own_metadata(has), untouched)
-    wanted = _only(_only(applied, untouched), _SERVERS_OWN)
+    desired = _only(_only(applied, untouched), _SERVERS_OWN)
     before = live if live is not None else {key: applied[key] for key in ("apiVersion", "kind")} | {"metadata": {}}
     base = with_entries(before, [])
-    laid = merged(base, wanted, shape)
+    laid = merged(base, desired, shape)
     version, mine = resource.api_version, (manager, "Apply", "", subresource)
     others, own = _entries(live, shape, version, subresource, mine, now)
     if own is not None:

@@ -176,6 +176,6 @@ def _index(container: list[Any], token: str) -> int:
     return at % len(container)
 
 
-def _undecodable(value: object, wanted: str) -> ApiError:
+def _undecodable(value: object, desired: str) -> ApiError:
     found = _GO_KINDS.get(type(value), "number")
-    return bad_request(f"error decoding patch: json: cannot unmarshal {found} into Go {wanted}")
+    return bad_request(f"error decoding patch: json: cannot unmarshal {found} into Go {desired}")

@@ -14,15 +14,15 @@ from kube_simulator.values import Json
 def merge_patch(target: Json, patch: Json) -> Json:
     """The target with the patch merged into it; the target itself if that changes nothing."""
     merged = target
-    for key, wanted in patch.items():
+    for key, desired in patch.items():
         found = merged.get(key)
-        if wanted is None:
+        if desired is None:
             if key in merged:
                 merged = {name: value for name, value in merged.items() if name != key}
             continue
-        new: Any = wanted
-        if isinstance(wanted, dict):
-            new = merge_patch(found if isinstance(found, dict) else {}, wanted)
+        new: Any = desired
+        if isinstance(desired, dict):
+            new = merge_patch(found if isinstance(found, dict) else {}, desired)
         if key in merged and same(new, found):
             continue
         if merged is target:

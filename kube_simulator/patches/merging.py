@@ -58,23 +58,23 @@ def _merged_maps(live: dict[str, Any], applied: dict[str, Any], shape: Shape) ->
 def _merged_lists(live: list[Any], applied: list[Any], shape: Shape) -> list[Any]:
     """The applied elements in their order; those of the live list alone stay before the shared ones they preceded."""
     steps = [shape.step(element) for element in live]
-    wanted = {shape.step(element): element for element in applied}
+    desired = {shape.step(element): element for element in applied}
     place = {step: at for at, step in reversed(list(enumerate(steps)))}
     result: list[Any] = []
     waiting: list[Any] = []  # new ones, which come right before the next that is shared
     cursor = 0
-    for step, element in wanted.items():
+    for step, element in desired.items():
         if step not in place:
             waiting.append(element)
             continue
         at = place[step]
         end = at if at >= cursor else len(live)
-        result += (live[each] for each in range(cursor, end) if steps[each] not in wanted)
+        result += (live[each] for each in range(cursor, end) if steps[each] not in desired)
         cursor = min(end + 1, len(live))
         alone = steps.count(step) == 1
         result += (*waiting, merged(live[at], element, shape.items) if alone else element)
         waiting = []
-    result += (live[each] for each in range(cursor, len(live)) if steps[each] not in wanted)
+    result += (live[each] for each in range(cursor, len(live)) if steps[each] not in desired)
     result += waiting
     unchanged = len(result) == len(live) and all(mine is new for mine, new in zip(live, result, strict=True))
     return live if unchanged else result

@@ -37,31 +37,31 @@ def strategic_merge(target: Json, patch: Json, node: Node) -> Json:
         return _directed(patch)
     target = _retained(target, patch)
     merged = dict(target)
-    for key, wanted in patch.items():
+    for key, desired in patch.items():
         prefix, _, field = key.partition("/")
         if key == _RETAIN or prefix == _ORDER:
             continue  # done above; with the list, or below
         if prefix == _DELETE:
-            if isinstance(wanted, list) and isinstance(found := merged.get(field), list):
-                merged[field] = [value for value in found if not _contains(wanted, value)]
-        elif wanted is None:
+            if isinstance(desired, list) and isinstance(found := merged.get(field), list):
+                merged[field] = [value for value in found if not _contains(desired, value)]
+        elif desired is None:
             merged.pop(key, None)
         else:
             order = patch.get(f"{_ORDER}/{key}")
             asked = None if order is None else _list(order)
             if key in merged:
-                merged[key] = _merged(merged[key], wanted, asked, node, key)
+                merged[key] = _merged(merged[key], desired, asked, node, key)
                 continue
-            if asked is not None and isinstance(wanted, list):
-                if not wanted:
+            if asked is not None and isinstance(desired, list):
+                if not desired:
                     raise internal("no elements in any of the given slices")
-                _check_order(wanted, asked, _identity(_known(node, key)))
-            if not _directs(wanted):
-                merged[key] = _fresh(wanted)
-    for key, wanted in patch.items():
+                _check_order(desired, asked, _identity(_known(node, key)))
+            if not _directs(desired):
+                merged[key] = _fresh(desired)
+    for key, desired in patch.items():
         prefix, _, field = key.partition("/")
         if prefix == _ORDER and field not in patch:
-            order, found = _list(wanted), merged.get(field)
+            order, found = _list(desired), merged.get(field)
             if isinstance(found, list) or not field:
                 merged[field] = _merged_lists(found or [], [], order, _known(node, field))
     return target if same(merged, target) else merged
@@ -92,36 +92,36 @@ def _retained(target: Json, patch: Json) -> Json:
     return {key: value for key, value in target.items() if key in retained}
 
 
-def _merged(found: Any, wanted: Any, order: list[Any] | None, node: Node, key: str) -> Any:
+def _merged(found: Any, desired: Any, order: list[Any] | None, node: Node, key: str) -> Any:
     """A field that both have: objects and lists are merged where the schema says so, anything else is replaced."""
-    if isinstance(found, dict) and isinstance(wanted, dict):
+    if isinstance(found, dict) and isinstance(desired, dict):
         below = _known(node, key)
-        return wanted if "replace" in below.patch_strategy else strategic_merge(found, wanted, below)
-    if isinstance(found, list) and isinstance(wanted, list):
+        return desired if "replace" in below.patch_strategy else strategic_merge(found, desired, below)
+    if isinstance(found, list) and isinstance(desired, list):
         below = _known(node, key)
         if "merge" in below.patch_strategy:
-            return _merged_lists(found, wanted, order, below)
-    return wanted
+            return _merged_lists(found, desired, order, below)
+    return desired
 
 
-def _merged_lists(found: list[Any], wanted: list[Any], order: list[Any] | None, node: Node) -> list[Any]:
-    if len({isinstance(each, dict) for each in (*found, *wanted)}) > 1:
-        raise internal(f"list element types are not identical: {printed([found, wanted])}")
+def _merged_lists(found: list[Any], desired: list[Any], order: list[Any] | None, node: Node) -> list[Any]:
+    if len({isinstance(each, dict) for each in (*found, *desired)}) > 1:
+        raise internal(f"list element types are not identical: {printed([found, desired])}")
     elements, identity = node.items(), _identity(node)
-    if elements is None or not node.patch_merge_key or not all(isinstance(each, dict) for each in (*found, *wanted)):
+    if elements is None or not node.patch_merge_key or not all(isinstance(each, dict) for each in (*found, *desired)):
         if order is not None:
-            _check_order(wanted, order, identity)
+            _check_order(desired, order, identity)
         distinct: list[Any] = []
-        for value in (*found, *wanted):
+        for value in (*found, *desired):
             if not _contains(distinct, value):
                 distinct.append(value)
-        return _ordered(distinct, found, wanted if order is None else order, identity)
-    directives = [each.get(_DIRECTIVE) for each in wanted]
+        return _ordered(distinct, found, desired if order is None else order, identity)
+    directives = [each.get(_DIRECTIVE) for each in desired]
     if "replace" in directives:
-        return [each for each in wanted if _DIRECTIVE not in each]
-    gone = [identity(each) for each in wanted if each.get(_DIRECTIVE) == "delete"]
+        return [each for each in desired if _DIRECTIVE not in each]
+    gone = [identity(each) for each in desired if each.get(_DIRECTIVE) == "delete"]
     merged = [each for each in found if not _contains(gone, identity(each))]
-    changes = [each for each in wanted if each.get(_DIRECTIVE) != "delete"]
+    changes = [each for each in desired if each.get(_DIRECTIVE) != "delete"]
     for each in changes:
         _check_directive(each)
         places = [at for at, mine in enumerate(merged) if same(identity(mine), identity(each))]

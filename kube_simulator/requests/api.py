@@ -240,10 +240,10 @@ class Api:
     ) -> Written:
         resource = target.resource
         old = self._found(target)
-        wanted = change(scale.read(resource, old))
-        version, _ = claims(wanted)
+        desired = change(scale.read(resource, old))
+        version, _ = claims(desired)
         check_version(target, version, old)
-        new = scale.written(resource, old, wanted)
+        new = scale.written(resource, old, desired)
         written = self._replace(_Change(target, caller, options), old, new)
         return Written(scale.read(resource, written.object), warnings=written.warnings)
 

@@ -65,27 +65,27 @@ def details(resource: Resource, gone: Json) -> Json:
 
 def _check(resource: Resource, found: Json, options: DeleteOptions) -> None:
     meta = found["metadata"]
-    for what, wanted, key in (
+    for what, desired, key in (
         ("UID", options.uid, "uid"),
         ("ResourceVersion", options.resource_version, "resourceVersion"),
     ):
-        if wanted and wanted != meta[key]:
-            why = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {meta[key]}"
+        if desired and desired != meta[key]:
+            why = f"Precondition failed: {what} in precondition: {desired}, {what} in object meta: {meta[key]}"
             raise conflict(resource, meta["name"], why)
 
 
 def _finalizers(resource: Resource, present: list[str], options: DeleteOptions) -> list[str]:
     """With those by which the garbage collector is asked to do its part, or without, as the policy says."""
-    wanted: list[str] = list(present)
+    desired: list[str] = list(present)
     if options.propagation is not None:
-        wanted = [each for each in present if each not in (_ORPHAN, _FOREGROUND)]
+        desired = [each for each in present if each not in (_ORPHAN, _FOREGROUND)]
         if options.propagation == "Orphan":
-            wanted.append(_ORPHAN)
+            desired.append(_ORPHAN)
         elif options.propagation == "Foreground":
-            wanted.append(_FOREGROUND)
-    if resource.plural == "customresourcedefinitions" and _CRD_CLEANUP not in wanted:
-        wanted.append(_CRD_CLEANUP)
-    return wanted
+            desired.append(_FOREGROUND)
+    if resource.plural == "customresourcedefinitions" and _CRD_CLEANUP not in desired:
+        desired.append(_CRD_CLEANUP)
+    return desired
 
 
 def _holds_itself(resource: Resource, found: Json) -> bool:

@@ -33,13 +33,13 @@ async def evict(api: Api, target: Target, options: DeleteOptions) -> None:
 def _check(pod: Json, options: DeleteOptions) -> None:
     """Raises the 409 of a precondition that does not hold."""
     meta = pod["metadata"]
-    for what, wanted, found, done in (
+    for what, desired, found, done in (
         ("UID", options.uid, meta["uid"], "deleted and then recreated"),
         ("ResourceVersion", options.resource_version, meta["resourceVersion"], "modified"),
     ):
-        if wanted and wanted != found:
+        if desired and desired != found:
             why = (
-                f"the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). "
+                f"the {what} in the precondition ({desired}) does not match the {what} in record ({found}). "
                 f"The object might have been {done}"
             )
             message = f'Operation cannot be fulfilled on Pod "{meta["name"]}": {why}'

@@ -54,9 +54,9 @@ def check_update(target: Target, body: Json, old: Json) -> None:
     check_version(target, version, old)
 
 
-def uid_mismatch(target: Target, wanted: str, found: str) -> ApiError:
+def uid_mismatch(target: Target, desired: str, found: str) -> ApiError:
     """409: a PUT or a deletion is meant for another object that had the name."""
-    why = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+    why = f"Precondition failed: UID in precondition: {desired}, UID in object meta: {found}"
     return conflict(target.resource, target.name, why)
 
 

@@ -113,6 +113,6 @@ def _is_integer(value: object, format: str) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value in _INTEGERS.get(format, range(0))
 
 
-def _mismatch(value: Any, path: str, wanted: str) -> str:
+def _mismatch(value: Any, path: str, desired: str) -> str:
     kinds = {bool: "bool", int: "number", float: "number", str: "string", list: "array", dict: "object"}
-    return f"json: cannot unmarshal {kinds[type(value)]} into field {path or 'value'} of type {wanted}"
+    return f"json: cannot unmarshal {kinds[type(value)]} into field {path or 'value'} of type {desired}"

@@ -41,8 +41,8 @@ def _spec_problems(crd: Json, spec: Json) -> Iterator[Cause]:
     names = spec.get("names") or {}
     said = {"group": spec.get("group"), "names.plural": names.get("plural"), "names.kind": names.get("kind")}
     yield from (causes.required(f"spec.{path}") for path, value in said.items() if not value)
-    name, wanted = (crd.get("metadata") or {}).get("name"), f"{names.get('plural')}.{spec.get('group')}"
-    if name != wanted:
+    name, desired = (crd.get("metadata") or {}).get("name"), f"{names.get('plural')}.{spec.get('group')}"
+    if name != desired:
         yield causes.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     if spec.get("scope") not in _SCOPES:
         yield causes.not_supported("spec.scope", spec.get("scope") or "", _SCOPES)

@@ -248,8 +248,8 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int | float) and abs(value) < 2**53 and float(value).is_integer()
 
 
-def _wrong_type(path: str, wanted: str, found: str) -> Cause:
-    return causes.type_invalid(path, found, f"{path} in body must be of type {wanted}: {quoted(found)}")
+def _wrong_type(path: str, desired: str, found: str) -> Cause:
+    return causes.type_invalid(path, found, f"{path} in body must be of type {desired}: {quoted(found)}")
 
 
 def _no_field(why: str) -> Cause:

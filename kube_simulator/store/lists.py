@@ -77,11 +77,11 @@ class _Wanted:
 def list_page(store: Store, resource: Resource, namespace: str, query: Mapping[str, str]) -> Listing:
     """The page that a query asks for; without a namespace, of all. Raises ApiError 400, 410, 422, 504."""
     selection = selection_of(resource, query)
-    wanted = _wanted(query, store.revision)
-    if wanted.revision is None:
+    desired = _desired(query, store.revision)
+    if desired.revision is None:
         revision, items = store.revision, present(store, resource, namespace, selection)
     else:
-        revision, items = wanted.revision, _past(store, resource, namespace, wanted.revision, wanted.start)
+        revision, items = desired.revision, _past(store, resource, namespace, desired.revision, desired.start)
 
     def position(object: Json) -> str:
         metadata = object["metadata"]
@@ -89,8 +89,8 @@ def list_page(store: Store, resource: Resource, namespace: str, query: Mapping[s
             return f"/{metadata['namespace']}/{metadata['name']}"
         return f"/{metadata['name']}"
 
-    first = bisect_left(items, wanted.start, key=position) if wanted.start else 0
-    page, next_ = _page(items, first, wanted.limit, selection)
+    first = bisect_left(items, desired.start, key=position) if desired.start else 0
+    page, next_ = _page(items, first, desired.limit, selection)
     if next_ == len(items):
         return Listing(page, revision)
     # What follows the last object of the page: no key lies between it and this.
@@ -117,7 +117,7 @@ def problems_of(query: Mapping[str, str]) -> list[Cause]:
     return found
 
 
-def _wanted(query: Mapping[str, str], current: int) -> _Wanted:
+def _desired(query: Mapping[str, str], current: int) -> _Wanted:
     limit = max(0, integer(query, "limit"))
     # Of no use to a list, and yet read.
     integer(query, "timeoutSeconds")

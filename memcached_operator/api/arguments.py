@@ -370,8 +370,8 @@ def _judged(flag: str, letter: str, value: str | None, threads: int, found: Argu
         yield f"must contain {flag} and its value as two words", None
     elif letter == "o":
         yield from _judged_options(value, threads, found)
-    elif known.check and (wanted := known.check(value)):
-        yield f"must set {flag} to {wanted}", value
+    elif known.check and (desired := known.check(value)):
+        yield f"must set {flag} to {desired}", value
     elif letter == "N" and int(value) > threads:
         yield f"must set {flag} to at most {threads}, the value of spec.threads", value
     else:
@@ -398,8 +398,8 @@ def _judged_options(text: str, threads: int, found: Arguments) -> Iterator[_Comp
                 yield f"must contain {name} without a value", option
             else:
                 found.note(name, "")
-        elif wanted := check(value):
-            yield f"must set {name} to {wanted}", option
+        elif desired := check(value):
+            yield f"must set {name} to {desired}", option
         elif name == "hashpower" and int(value) < (
             least := next((power for most, power in _HASHPOWERS if threads <= most), 16)
         ):

@@ -159,21 +159,21 @@ def _is_readable(body: bytes) -> bool:
     return True
 
 
-def status_patch(wanted: Status, last: Status, live: bytes = b"") -> dict[str, object]:
-    """The fields of `wanted` that differ from `last`, for a merge patch; empty when there is nothing to write.
+def status_patch(desired: Status, last: Status, live: bytes = b"") -> dict[str, object]:
+    """The fields of `desired` that differ from `last`, for a merge patch; empty when there is nothing to write.
 
     Args:
-        live: the status as it is; of one that cannot be read, what is not wanted is taken away.
+        live: the status as it is; of one that cannot be read, what is not desired is taken away.
     """
-    if wanted == last:
+    if desired == last:
         return {}
     changed = {
-        field: msgspec.to_builtins(getattr(wanted, field))
+        field: msgspec.to_builtins(getattr(desired, field))
         for field in Status.__struct_fields__
-        if getattr(wanted, field) != getattr(last, field)
+        if getattr(desired, field) != getattr(last, field)
     }
     if last == _NONE and not _is_readable(live):
-        return {field: msgspec.to_builtins(getattr(wanted, field)) for field in Status.__struct_fields__}
+        return {field: msgspec.to_builtins(getattr(desired, field)) for field in Status.__struct_fields__}
     # A status from before there was the image goes with the next write: an upgrade writes nothing.
     return {} if changed.keys() == {"image"} and last.image is None else changed
 
@@ -185,24 +185,24 @@ def our_part(status: Status) -> dict[str, object]:
     return {field: getattr(status, field) for field in Status.__struct_fields__} | {"conditions": conditions}
 
 
-def is_settled(wanted: Status, last: Status, size: int | None) -> bool:
+def is_settled(desired: Status, last: Status, size: int | None) -> bool:
     """Whether a change is worth writing at once: its servers are all there, or all ready.
 
     On the way there each pod would cost a write of its own; those wait a moment for the next one. So does no server
     that leaves the list, as its end is counted from the write.
     """
-    if wanted.draining != last.draining:
+    if desired.draining != last.draining:
         return True
-    if wanted.nodes != last.nodes:
-        return wanted.replicas == size
-    return wanted.readyReplicas != last.readyReplicas and wanted.readyReplicas == size
+    if desired.nodes != last.nodes:
+        return desired.replicas == size
+    return desired.readyReplicas != last.readyReplicas and desired.readyReplicas == size
 
 
-def is_urgent(wanted: Status, last: Status) -> bool:
+def is_urgent(desired: Status, last: Status) -> bool:
     """Whether a change tells of more than of servers on their way: clients or people are to act on it."""
-    if (wanted.serverList or ()) != (last.serverList or ()) or wanted.draining != last.draining:
+    if (desired.serverList or ()) != (last.serverList or ()) or desired.draining != last.draining:
         return True
-    return any(_holds(wanted, each) != _holds(last, each) for each in ("Available", "Degraded"))
+    return any(_holds(desired, each) != _holds(last, each) for each in ("Available", "Degraded"))
 
 
 def _holds(status: Status, type_: str) -> bool:

@@ -132,10 +132,10 @@ class _Checks:
         async def judged(required: RequiredPermission) -> Finding:
             return installing.judge_install(required, await mine.granted(required))
 
-        wanted = [*installing.definition_permissions(scope)] if crd.verdict is not Verdict.OK else []
+        desired = [*installing.definition_permissions(scope)] if crd.verdict is not Verdict.OK else []
         if not all_ok([account, *permissions]):
-            wanted += installing.install_permissions(scope, self._account.namespace, rbac_only=rules)
-        install = await self._each("install", dict.fromkeys(wanted), judged)
+            desired += installing.install_permissions(scope, self._account.namespace, rbac_only=rules)
+        install = await self._each("install", dict.fromkeys(desired), judged)
         if not all_ok([account, *permissions]):
             install.append(
                 await self._or_unknown("install", _granting(mine, scope, self._account.namespace, rbac_only=rules))
@@ -253,10 +253,10 @@ class _Checks:
     async def _each(
         self,
         check: str,
-        wanted: Iterable[RequiredPermission],
+        desired: Iterable[RequiredPermission],
         judged: Callable[[RequiredPermission], Awaitable[Finding]],
     ) -> list[Finding]:
-        return await asyncio.gather(*(self._or_unknown(check, judged(each), str(each)) for each in wanted))
+        return await asyncio.gather(*(self._or_unknown(check, judged(each), str(each)) for each in desired))
 
     async def _or_unknown(self, check: str, finding: Awaitable[Finding], what: str = "") -> Finding:
         try:

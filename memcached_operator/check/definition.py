@@ -75,11 +75,11 @@ def differences(live: Json, ours: Json) -> Iterator[str]:
     live_names, our_names = live.get("names") or {}, ours["names"]
     yield from _all_compared("names.", live_names, our_names)
     live_versions = _by_name(live.get("versions") or ())
-    for name, wanted in _by_name(ours["versions"]).items():
+    for name, desired in _by_name(ours["versions"]).items():
         if name not in live_versions:
             yield f"version {name} is missing"
         else:
-            yield from _version_differences(live_versions[name], wanted)
+            yield from _version_differences(live_versions[name], desired)
     for name in sorted(live_versions.keys() - _by_name(ours["versions"]).keys()):
         yield f"version {name} is unknown to this release"
 
@@ -117,17 +117,17 @@ def published_differences(document: Json, ours: Json) -> Iterator[str] | None:
     """
     schemas: Json = (document.get("components") or {}).get("schemas") or {}
     group, _, version = API_VERSION.partition("/")
-    wanted = {"group": group, "version": version, "kind": ours["spec"]["names"]["kind"]}
+    desired = {"group": group, "version": version, "kind": ours["spec"]["names"]["kind"]}
     for schema in schemas.values():
-        if wanted in (schema.get("x-kubernetes-group-version-kind") or ()):
+        if desired in (schema.get("x-kubernetes-group-version-kind") or ()):
             return _fields_differ(schema.get("properties") or {}, _by_name(ours["spec"]["versions"])[VERSION])
     return None
 
 
 def _fields_differ(published: Json, ours: Json) -> Iterator[str]:
-    wanted = ours["schema"]["openAPIV3Schema"]["properties"]
+    desired = ours["schema"]["openAPIV3Schema"]["properties"]
     for field in ("spec", "status"):
-        yield from schema_differences(published.get(field) or {}, wanted[field], field)
+        yield from schema_differences(published.get(field) or {}, desired[field], field)
 
 
 def _version_differences(live: Json, ours: Json) -> Iterator[str]:
@@ -145,11 +145,11 @@ def _version_differences(live: Json, ours: Json) -> Iterator[str]:
 
 def _column_differences(live: Sequence[Json], ours: Sequence[Json]) -> Iterator[str]:
     live_columns, our_columns = _by_name(live), _by_name(ours)
-    for name, wanted in our_columns.items():
+    for name, desired in our_columns.items():
         if name not in live_columns:
             yield f"column {name} is missing"
         else:
-            yield from _all_compared(f"column {name}: ", live_columns[name], wanted)
+            yield from _all_compared(f"column {name}: ", live_columns[name], desired)
     for name in live_columns.keys() - our_columns.keys():
         yield f"column {name} is unknown to this release"
     if live_columns.keys() == our_columns.keys() and list(live_columns) != list(our_columns):

@@ -110,9 +110,9 @@ class Reviews:
         return _decoded(answer).allowed
 
 
-async def lacking_of(reviews: Reviews, wanted: Iterable[RequiredPermission]) -> list[RequiredPermission]:
+async def lacking_of(reviews: Reviews, desired: Iterable[RequiredPermission]) -> list[RequiredPermission]:
     """What of these permissions is not granted, each with the verbs that are missing."""
-    required = list(wanted)
+    required = list(desired)
     lacking = []
     for each, granted in zip(required, await asyncio.gather(*map(reviews.granted, required)), strict=True):
         if missing := tuple(verb for verb in each.permission.verbs if verb not in granted):

@@ -30,8 +30,8 @@ from operator_runtime import (
     Conflict,
     Forbidden,
     Invalid,
+    KeyedStates,
     Kind,
-    Memory,
     NotFound,
     ObjectKey,
     ServerError,
@@ -45,10 +45,10 @@ logger = logging.getLogger(__name__)
 class Adoption:
     """Hands over objects, and says how; see `hand_over` and `remedy`."""
 
-    def __init__(self, client: Client, caches: Caches, remembered: Memory, tell: RecordEvent) -> None:
+    def __init__(self, client: Client, caches: Caches, states: KeyedStates, tell: RecordEvent) -> None:
         self._client = client
         self._caches = caches
-        self._refused = remembered.slot(str)
+        self._refused = states.keyed(str)
         self._tell = tell
 
     async def hand_over(self, memcached: MemcachedRecord) -> None:

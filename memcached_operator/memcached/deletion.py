@@ -92,28 +92,28 @@ def next_step(memcached: MemcachedRecord, workloads: Sequence[WorkloadRecord], p
     """
     if ORPHAN_FINALIZER in memcached.finalizers:
         return Release("it was deleted with --cascade=orphan, so its servers stay")
-    ours = [each for each in workloads if each.owner_uid == memcached.uid]
-    if workloads and not ours:
+    owned = [each for each in workloads if each.owner_uid == memcached.uid]
+    if workloads and not owned:
         # Among them one that was ours and was orphaned: the garbage collector takes its own finalizer off the
         # Memcached as soon as it has done so.
         named = " and ".join(f"the {each.kind} {each.name}" for each in workloads)
         return Release(f"{named} is not controlled by it, and is left alone")
-    for each in ours:
+    for each in owned:
         if not each.deleting:
             return Delete(each)
-    strange = {each.kind for each in workloads if each not in ours}
-    if left := [pod for pod in pods if pod.workload not in strange]:
-        return _wait_for_pods(ours, left)
-    if not ours:
+    foreign = {each.kind for each in workloads if each not in owned}
+    if left := [pod for pod in pods if pod.workload not in foreign]:
+        return _wait_for_pods(owned, left)
+    if not owned:
         return Release("its pods are gone")
-    held = next((each for each in ours if each.held_by), None)
+    held = next((each for each in owned if each.held_by), None)
     if held is not None:
         return Wait(
             f"Waiting for the {held.kind} {held.name}, which has the finalizer {held.held_by}, to be deleted.",
             f"The client that added {held.held_by} to the {held.kind} must remove it.",
         )
     return Wait(
-        f"Waiting for the {ours[0].kind} {ours[0].name} to be deleted.",
+        f"Waiting for the {owned[0].kind} {owned[0].name} to be deleted.",
         "The garbage collector deletes it: check that kube-controller-manager runs.",
     )
 
@@ -163,12 +163,12 @@ class Deletion:
         status_writer: StatusWriter,
         record_event: RecordEvent,
         *,
-        wanted: bool,
+        desired: bool,
         clock: Callable[[], float],
     ) -> None:
         """
         Args:
-            wanted: each Memcached is to have the finalizer. What carries it is released in any case.
+            desired: each Memcached is to have the finalizer. What carries it is released in any case.
         """
         self._client = client
         self._caches = caches
@@ -176,9 +176,9 @@ class Deletion:
         self._status = status_writer
         self._record_event = record_event
         self._clock = clock
-        self._progress = owners.memory.slot(_Progress)
+        self._progress = owners.states.keyed(_Progress)
         self._finalizer = Finalizer(
-            FINALIZER, client, MEMCACHEDS, self._clean_up, add=wanted, events=None, owners=owners, clock=clock
+            FINALIZER, client, MEMCACHEDS, self._clean_up, add=desired, events=None, owners=owners, clock=clock
         )
 
     async def add_finalizer(
@@ -292,8 +292,8 @@ class Deletion:
             spec = read_spec(memcached.spec)
         except InvalidSpec:
             spec = None
-        ours, pods = self._caches.workloads_of(memcached), self._caches.servers_of(memcached)
-        seen = unplanned(memcached, last, ours, pods, problem, spec=spec, terminating=terminating)
+        owned, pods = self._caches.workloads_of(memcached), self._caches.servers_of(memcached)
+        seen = unplanned(memcached, last, owned, pods, problem, spec=spec, terminating=terminating)
         status, result = await self._status.report(memcached, last, seen)
         if spec is None or await self._follow(memcached, spec, status):
             return result
@@ -308,10 +308,10 @@ class Deletion:
         if live is None or live.deleting or live.owner_uid != memcached.uid or status.serverList is None:
             return True
         held = PUBLICATION.held(live)
-        wanted = publication(memcached.owner, spec, status.serverList)
-        if wanted is None or held.immutable or held.data == wanted.data:
+        desired = publication(memcached.owner, spec, status.serverList)
+        if desired is None or held.immutable or held.data == desired.data:
             return True
-        body = {"metadata": {"annotations": wanted.metadata.annotations}, "data": wanted.data}
+        body = {"metadata": {"annotations": desired.metadata.annotations}, "data": desired.data}
         try:
             await self._client.patch(CONFIG_MAPS, live, body)
         except (Conflict, NotFound):

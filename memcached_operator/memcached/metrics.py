@@ -11,9 +11,9 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.api.status import DISCOURAGED, OUR_CONDITIONS, Reason
-from memcached_operator.memcached.desired import workload as desired
 from memcached_operator.memcached.desired.auxiliary import beside
 from memcached_operator.memcached.desired.object_types import Manifest, without_names
+from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.labels import Owner
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
@@ -30,13 +30,13 @@ _REASONS = frozenset(each.value for each in Reason)
 class RepairCounts:
     """Counts by kind and field what others changed in our objects and we put right.
 
-    A series comes with its first repair: most never do, and there are some 200. The fields are those of a wanted
+    A series comes with its first repair: most never do, and there are some 200. The fields are those of a desired
     object; whatever is none of them counts as `OTHER_FIELDS`, so that no other client's label becomes a series.
     """
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
-        self._known = {(kind, name) for kind, wanted in _examples().items() for name in field_names(wanted)}
+        self._known = {(kind, name) for kind, desired in _examples().items() for name in field_names(desired)}
 
     def count(self, kind: str, path: str) -> None:
         """One field was put right; `path` as `Difference` has it."""
@@ -59,8 +59,8 @@ def _examples() -> Mapping[str, Manifest]:
     owner = Owner("name", "namespace", "uid")
     spec = Spec(size=2, networkPolicy=NetworkPolicy(allowFrom=()), publish="ConfigMap")
     manifests = (
-        desired.workload("Deployment", owner, 1, "image"),
-        desired.workload("StatefulSet", owner, 1, "image"),
+        desired_workload("Deployment", owner, 1, "image"),
+        desired_workload("StatefulSet", owner, 1, "image"),
         *beside(owner, spec, ()),
     )
     return {each.kind or "": without_names(each) for each in manifests}

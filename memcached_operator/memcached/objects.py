@@ -1,4 +1,4 @@
-"""The objects of one Memcached: each is kept as it is wanted, or removed, whatever becomes of the others."""
+"""The objects of one Memcached: each is kept as desired, or removed, whatever becomes of the others."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from prometheus_client import Metric
 from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.memcached.adoption import Adoption
-from memcached_operator.memcached.desired import workload as desired
 from memcached_operator.memcached.desired.budget import BUDGET, budget, in_the_way, others_budget
 from memcached_operator.memcached.desired.codec import Codec, OwnedRecord
 from memcached_operator.memcached.desired.network_policy import NETWORK_POLICY, network_policy
 from memcached_operator.memcached.desired.object_types import Manifest
 from memcached_operator.memcached.desired.server_list import PUBLICATION, is_untouched, publication, publication_name
 from memcached_operator.memcached.desired.service import SERVICE, service, with_names
-from memcached_operator.memcached.desired.workload import DEPLOYMENT, STATEFUL_SET
+from memcached_operator.memcached.desired.workload import DEPLOYMENT, STATEFUL_SET, desired_workload
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.events import recorded_by
 from memcached_operator.memcached.labels import POD_SELECTOR
@@ -45,7 +44,7 @@ from memcached_operator.memcached.rollout.outcome import Outcome, reported_faili
 from memcached_operator.memcached.rollout.workload_rollout import Keepers, WorkloadRollout
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.spec import Spec
-from operator_runtime import Change, Keeper, Kept, Kind, ObjectKey, Operator
+from operator_runtime import Change, EnsureResult, Keeper, Kind, ObjectKey, Operator
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +74,7 @@ class Config:
     ) -> WorkloadManifest:
         """The workload of that kind that a Memcached wants."""
         image = spec.image or self.image
-        return desired.workload(
+        return desired_workload(
             kind, memcached.owner, replicas, image, self.user_id, spec, paused=paused, restart=restart
         )
 
@@ -101,18 +100,18 @@ class Objects:
 
         def owned(kind: Kind[Any], shape: Codec[Any], **cache: Any) -> Keeper[MemcachedRecord, Any, Any]:
             tell = partial(self._told, kind.resource.kind)
-            return operator.owned(MEMCACHEDS, kind, rules=shape.rules, tell=tell, **cache)
+            return operator.owned(MEMCACHEDS, kind, rules=shape.rules, on_change=tell, **cache)
 
         workloads: Keepers = {
             "Deployment": owned(DEPLOYMENTS, DEPLOYMENT),
             "StatefulSet": owned(STATEFUL_SETS, STATEFUL_SET, optional=True),
         }
-        remembered = operator.owners(MEMCACHEDS).memory
-        self._unmet = remembered.slot(lambda: (0, frozenset[str]()))
-        self._adoption = Adoption(operator.client, caches, remembered, record_event)
+        states = operator.owners(MEMCACHEDS).states
+        self._unmet = states.keyed(lambda: (0, frozenset[str]()))
+        self._adoption = Adoption(operator.client, caches, states, record_event)
         memory = LiveMemory(
             operator.client,
-            remembered,
+            states,
             set_limit,
             record_event,
             credentials=config.credentials,
@@ -120,7 +119,7 @@ class Objects:
             clock=clock,
         )
         self._running = WorkloadRollout(
-            operator.client, caches, workloads, config.workload, memory, remembered, record_event, wake, stats_cache
+            operator.client, caches, workloads, config.workload, memory, states, record_event, wake, stats_cache
         )
         self._beside: dict[str, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
             "Service": owned(SERVICES, SERVICE, optional=True),
@@ -130,7 +129,7 @@ class Objects:
             "ConfigMap": owned(CONFIG_MAPS, PUBLICATION, labels=POD_SELECTOR, optional=True),
         }
 
-    async def keep(
+    async def ensure(
         self, memcached: MemcachedRecord, spec: Spec, plan: Plan, last: Status, pods: Sequence[PodRecord], now: datetime
     ) -> Outcome:
         """Make, put right and remove what the plan and the specification say, and bring the servers to it.
@@ -145,14 +144,14 @@ class Objects:
         # in between. Any other is as the status has it, which coalesces what comes together.
         leave = not set(plan.servers.draining) <= set(last.draining or ())
         published = plan.servers.listed if leave else last.serverList
-        await self._keep_service(memcached, spec, plan, last, outcome)
-        await self._keep_budget(memcached, spec, last, outcome)
+        await self._ensure_service(memcached, spec, plan, last, outcome)
+        await self._ensure_budget(memcached, spec, last, outcome)
         policy = network_policy(memcached.owner, spec, self._config.operator_namespace)
-        await self._keep_one("NetworkPolicy", memcached, policy, last, outcome)
+        await self._ensure_one("NetworkPolicy", memcached, policy, last, outcome)
         if spec.publish is None or last.serverList is not None:
             outcome.published = published
-            await self._keep_list(memcached, spec, published or (), last, outcome)
-        if outcome.strange and (remedy := self._adoption.remedy(memcached)):
+            await self._ensure_list(memcached, spec, published or (), last, outcome)
+        if outcome.foreign and (remedy := self._adoption.remedy(memcached)):
             outcome.problems.append(Problem(Reason.NOT_CONTROLLED, remedy, blocking=False))
         if outcome.failed or outcome.failure is not None:
             # The status is of this generation from now on: what is yet to be done for it is no other client's change.
@@ -164,7 +163,7 @@ class Objects:
     async def publish(self, memcached: MemcachedRecord, spec: Spec, status: Status) -> bool:
         """Have the published list follow a status that was just written; whether nothing was in the way of it."""
         outcome = Outcome()
-        await self._keep_list(memcached, spec, status.serverList or (), status, outcome)
+        await self._ensure_list(memcached, spec, status.serverList or (), status, outcome)
         return not (outcome.problems or outcome.waiting)
 
     def _unmet_of(self, memcached: MemcachedRecord, last: Status) -> frozenset[str]:
@@ -183,48 +182,48 @@ class Objects:
         """Nothing is done for the Memcached of that key any more: others wait for it no longer."""
         self._running.release(key)
 
-    async def _keep_service(
+    async def _ensure_service(
         self, memcached: MemcachedRecord, spec: Spec, plan: Plan, last: Status, outcome: Outcome
     ) -> None:
         named = spec.workload == "StatefulSet" or plan.servers.has_names
         if spec.workload != "StatefulSet" and named and last.service is not None:
             spec = with_names(spec)  # the names that clients know stay as long as their servers do
-        wanted = service(memcached.owner, spec, named=named)
+        desired = service(memcached.owner, spec, named=named)
         follows = any(each.workload == "StatefulSet" for each in last.draining or ())
-        kept = await self._keep_one("Service", memcached, wanted, last, outcome, asked=follows)
+        kept = await self._ensure_one("Service", memcached, desired, last, outcome, asked=follows)
         if kept is not None and kept.obj is not None:
             outcome.service = memcached.name
 
-    async def _keep_budget(self, memcached: MemcachedRecord, spec: Spec, last: Status, outcome: Outcome) -> None:
-        wanted = budget(memcached.owner, spec)
+    async def _ensure_budget(self, memcached: MemcachedRecord, spec: Spec, last: Status, outcome: Outcome) -> None:
+        desired = budget(memcached.owner, spec)
         others = self._caches.others_budgets(memcached.namespace)
-        if wanted is not None and (other := others_budget(others, memcached.name, spec)):
-            wanted, message = None, in_the_way(other, memcached.name)
+        if desired is not None and (other := others_budget(others, memcached.name, spec)):
+            desired, message = None, in_the_way(other, memcached.name)
             outcome.problems.append(Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, message, blocking=False))
-        await self._keep_one("PodDisruptionBudget", memcached, wanted, last, outcome)
+        await self._ensure_one("PodDisruptionBudget", memcached, desired, last, outcome)
 
-    async def _keep_list(
+    async def _ensure_list(
         self, memcached: MemcachedRecord, spec: Spec, servers: Sequence[str], last: Status, outcome: Outcome
     ) -> None:
         key = ObjectKey(memcached.namespace, publication_name(memcached.name))
-        wanted = publication(memcached.owner, spec, servers)
+        desired = publication(memcached.owner, spec, servers)
         live = self._caches.config_maps.get(key)
         # One that is as it was written is no longer right because the servers have changed since.
         follows = live is not None and bool(live.form) and is_untouched(PUBLICATION.held(live))
-        await self._keep_one("ConfigMap", memcached, wanted, last, outcome, key=key, seen=False, asked=follows)
+        await self._ensure_one("ConfigMap", memcached, desired, last, outcome, key=key, seen=False, asked=follows)
 
-    async def _keep_one(
+    async def _ensure_one(
         self,
         kind: str,
         memcached: MemcachedRecord,
-        wanted: Manifest | None,
+        desired: Manifest | None,
         last: Status,
         outcome: Outcome,
         *,
         key: ObjectKey | None = None,
         seen: bool = True,
         asked: bool = False,
-    ) -> Kept[OwnedRecord] | None:
+    ) -> EnsureResult[OwnedRecord] | None:
         """Make an object beside the servers, put it right or remove it; None where it is not there, as far as is known.
 
         Args:
@@ -232,12 +231,12 @@ class Objects:
             asked: a difference follows from what has changed elsewhere.
         """
         keeper = self._beside[kind]
-        if wanted is None:
+        if desired is None:
             await outcome.attempt(kind, keeper.remove(memcached, key or memcached.key))
             return None
         told = last.observedGeneration == memcached.generation and last.condition("Ready") is not None
         newer = not told or kind in outcome.unmet
-        doing = keeper.keep(memcached, wanted, seen=seen and not newer, asked=asked or newer)
+        doing = keeper.ensure(memcached, desired, seen=seen and not newer, desired_changed=asked or newer)
         return await outcome.attempt(kind, doing, newer=newer)
 
     def families(self) -> Iterator[Metric]:
@@ -247,7 +246,7 @@ class Objects:
         """Say in the log and in an event what was done, and count what another client had changed."""
         paths = [each.path for each in change.fields]
         text = in_words(memcached, kind, change)
-        if not change.asked and not change.deleted:
+        if not change.desired_changed and not change.deleted:
             for path in paths:
                 self._counts.count(kind, path)
         level = logging.DEBUG if change.routine else logging.INFO

@@ -77,7 +77,7 @@ def plan(
     key: ObjectKey,
     spec: Spec,
     last: Status,
-    ours: Mapping[Workload, WorkloadRecord],
+    owned: Mapping[Workload, WorkloadRecord],
     pods: Sequence[PodRecord],
     now: datetime,
 ) -> Plan:
@@ -89,14 +89,14 @@ def plan(
     """
     target: Workload = spec.workload
     last = _begun(last, now)
-    listed = _listed_workload(spec, last, ours, pods)
+    listed = _listed_workload(spec, last, owned, pods)
     written = last.draining or ()
     over = [each for each in written if _left_s(each, spec, now) == 0.0]
     replicas: dict[Workload, int] = {target: spec.size, listed: spec.size}
     draining: list[Drain] = []
     removed, drained = None, False
     if "StatefulSet" in replicas:
-        live = _live_replicas(ours, pods)
+        live = _live_replicas(owned, pods)
         replicas["StatefulSet"] = kept = _replicas(spec.size, live, last, over)
         drained = kept < live and any(each.workload == "StatefulSet" for each in over)
         if listed == "StatefulSet":
@@ -104,7 +104,7 @@ def plan(
     if listed != target:
         # It was moved from, and is moved to again: should the user think again once more, it has drained so far.
         draining += [each for each in written if each.workload == target and each not in over]
-    elif (other := ours.get(OTHER[target])) is not None and not other.deleting:
+    elif (other := owned.get(OTHER[target])) is not None and not other.deleting:
         drain = next((each for each in written if each.workload == other.kind and each.firstOrdinal == 0), None)
         if drain is None and last.workload != target:
             drain = Drain(other.kind, 0, _upwards(now))
@@ -128,13 +128,13 @@ def as_published(last: Status, pods: Sequence[PodRecord]) -> Servers | None:
             return None
 
 
-def as_ending(last: Status, ours: Mapping[Workload, WorkloadRecord], pods: Sequence[PodRecord]) -> Servers | None:
+def as_ending(last: Status, owned: Mapping[Workload, WorkloadRecord], pods: Sequence[PodRecord]) -> Servers | None:
     """What stays published while the Memcached is being deleted; None where nothing was.
 
     Where a StatefulSet is there, it makes a lost server anew under its name, which stays listed. Where it goes or is
     gone, no server comes back.
     """
-    published, workload = as_published(last, pods), ours.get("StatefulSet")
+    published, workload = as_published(last, pods), owned.get("StatefulSet")
     if published is None or published.workload != "StatefulSet" or (workload is not None and not workload.deleting):
         return published
     left = {pod.name for pod in pods}
@@ -142,19 +142,19 @@ def as_ending(last: Status, ours: Mapping[Workload, WorkloadRecord], pods: Seque
 
 
 def _listed_workload(
-    spec: Spec, last: Status, ours: Mapping[Workload, WorkloadRecord], pods: Iterable[PodRecord]
+    spec: Spec, last: Status, owned: Mapping[Workload, WorkloadRecord], pods: Iterable[PodRecord]
 ) -> Workload:
     target: Workload = spec.workload
     other = OTHER[target]
-    moves = last.workload == other or (last.workload is None and other in ours)
-    return other if moves and not _is_all_ready(target, spec.size, ours, pods) else target
+    moves = last.workload == other or (last.workload is None and other in owned)
+    return other if moves and not _is_all_ready(target, spec.size, owned, pods) else target
 
 
 def _is_all_ready(
-    kind: Workload, size: int, ours: Mapping[Workload, WorkloadRecord], pods: Iterable[PodRecord]
+    kind: Workload, size: int, owned: Mapping[Workload, WorkloadRecord], pods: Iterable[PodRecord]
 ) -> bool:
     """Whether a workload has so many servers that the list can go over to it."""
-    if (workload := ours.get(kind)) is None or workload.deleting:
+    if (workload := owned.get(kind)) is None or workload.deleting:
         return False
     if kind == "Deployment":
         return len(_addresses(pods)) >= size
@@ -199,9 +199,9 @@ def _leaving(size: int, last: Status, now: datetime) -> list[Drain]:
     return [Drain("StatefulSet", first, since[first]) for first in sorted(since)]
 
 
-def _live_replicas(ours: Mapping[Workload, WorkloadRecord], pods: Iterable[PodRecord]) -> int:
+def _live_replicas(owned: Mapping[Workload, WorkloadRecord], pods: Iterable[PodRecord]) -> int:
     """How many pods a StatefulSet has, or had before it was deleted and left its pods behind."""
-    if (live := ours.get("StatefulSet")) is not None:
+    if (live := owned.get("StatefulSet")) is not None:
         return live.replicas
     return 1 + max((pod.ordinal for pod in pods), default=-1)
 

@@ -50,8 +50,8 @@ class MemcachedReconciler:
         self._utc_now = utc_now
         self._clock = clock
         self._owners = operator.owners(MEMCACHEDS)
-        self._seen = self._owners.memory.slot(lambda: UNSEEN)
-        self._unmounted = MountFailures(operator.client, self._owners.memory, clock=clock)
+        self._seen = self._owners.states.keyed(lambda: UNSEEN)
+        self._unmounted = MountFailures(operator.client, self._owners.states, clock=clock)
         record_event = recorded_by(operator.events)
         self._status = StatusWriter(
             operator.client,
@@ -66,7 +66,7 @@ class MemcachedReconciler:
             operator, caches, config, set_limit=set_limit, wake=wake, stats_cache=stats_cache, clock=clock
         )
         self._deletion = Deletion(
-            operator.client, caches, self._owners, self._status, record_event, wanted=config.finalizer, clock=clock
+            operator.client, caches, self._owners, self._status, record_event, desired=config.finalizer, clock=clock
         )
 
     async def reconcile(self, key: ObjectKey) -> Result:
@@ -96,9 +96,9 @@ class MemcachedReconciler:
             found = unplanned(memcached, last, ours, seen.active, Problem(Reason.INVALID_SPEC, str(error)))
             return (await self._status.report(memcached, last, found))[1]
         plan = plan_servers(key, spec, last, ours, seen.active, now)  # plan
-        outcome = await self._objects.keep(memcached, spec, plan, last, seen.pods, now)  # act
+        outcome = await self._objects.ensure(memcached, spec, plan, last, seen.pods, now)  # act
         outcome.of_finalizer(aside)
-        if self._owners.contention.is_spent(key):
+        if self._owners.contention.is_budget_used(key):
             return Result()
         found = observed(memcached, spec, plan, outcome, ours, seen.active, seen.ahead)  # report
         outcome.look_again(plan.next_s, seen.next_s)

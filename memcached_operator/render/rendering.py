@@ -14,9 +14,9 @@ import yaml
 from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.names import API_VERSION, KIND, InvalidSpec
 from memcached_operator.api.v1alpha1 import NAME_MAX_LENGTH, NAME_PATTERN
-from memcached_operator.memcached.desired import workload as desired
 from memcached_operator.memcached.desired.auxiliary import beside
 from memcached_operator.memcached.desired.warm_restart import restart_of
+from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.labels import RESTART_ANNOTATION, Owner, server
 from memcached_operator.memcached.spec import Spec, read_spec
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
@@ -113,7 +113,7 @@ def render(content: Mapping[str, Any], options: RenderOptions, uid: str = "") ->
     spec = read_spec(_json(_without_nulls(content["spec"])) if "spec" in content else b"")
     uid = uid or uid_of(content)
     owner = Owner(name, _namespace(metadata) or options.namespace, uid or UNKNOWN_UID)
-    workload = desired.workload(
+    workload = desired_workload(
         spec.workload, owner, spec.size, spec.image or options.image, options.user_id, spec, restart=_restart(metadata)
     )
     manifests = [workload, *beside(owner, spec, _servers(owner, spec))]

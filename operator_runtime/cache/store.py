@@ -40,13 +40,13 @@ _FEW = 8
 _Index = dict[ObjectKey, tuple[ObjectKey, ...] | set[ObjectKey]]
 
 
-def version_reached(seen: str, wanted: str) -> bool:
-    """Whether a resourceVersion `seen` is `wanted` or later.
+def version_reached(seen: str, desired: str) -> bool:
+    """Whether a resourceVersion `seen` is `desired` or later.
 
     Kubernetes promises since 1.35 that versions of one kind compare as decimal numbers: the shorter is the smaller,
     then digit by digit. It was so with etcd before. What is no such number is compared for equality.
     """
-    return seen == wanted or version_newer(seen, wanted)
+    return seen == desired or version_newer(seen, desired)
 
 
 def version_newer(seen: str, other: str) -> bool:

@@ -81,7 +81,7 @@ class ControllerBuilder:
         when: Predicate[Owned] = always,
         labels: str = "",
         fields: str = "",
-        missing: str = "",
+        crd_hint: str = "",
         optional: bool = False,
     ) -> ControllerBuilder:
         """Enqueue the owner of an object of `kind`, by its controller reference, also when the owner is gone already.
@@ -91,11 +91,11 @@ class ControllerBuilder:
             when: which changes count.
             labels: label selector of the watch.
             fields: field selector of the watch.
-            missing: what to do where the cluster does not know the kind, for the log.
+            crd_hint: what to do where the cluster does not know the kind, for the log.
             optional: the cluster may do without the kind, or the account without the right: see `Operator.informer`.
         """
         return self.watches(
-            kind, self._owner_of, when=when, labels=labels, fields=fields, missing=missing, optional=optional
+            kind, self._owner_of, when=when, labels=labels, fields=fields, crd_hint=crd_hint, optional=optional
         )
 
     def watches(
@@ -106,7 +106,7 @@ class ControllerBuilder:
         when: Predicate[R] = always,
         labels: str = "",
         fields: str = "",
-        missing: str = "",
+        crd_hint: str = "",
         optional: bool = False,
         after_create: bool = True,
     ) -> ControllerBuilder:
@@ -118,7 +118,7 @@ class ControllerBuilder:
             when: which changes count.
             labels: label selector of the watch.
             fields: field selector of the watch.
-            missing: what to do where the cluster does not know the kind, for the log.
+            crd_hint: what to do where the cluster does not know the kind, for the log.
             optional: the cluster may do without the kind, or the account without the right: see `Operator.informer`.
             after_create: look once more when the watch shows what a reconcile of the same key made; False where that
                 reconcile took the answer to its create for it.
@@ -133,7 +133,7 @@ class ControllerBuilder:
                 "add it in the set-up function, as the operator runs already"
             )
         check_plain(when, f"the predicate of controller {self.controller.name!r} for {kind.resource.kind}")
-        store = self._informers.store(kind, labels=labels, fields=fields, missing=missing, optional=optional)
+        store = self._informers.store(kind, labels=labels, fields=fields, crd_hint=crd_hint, optional=optional)
         keys = self._keys(map_to_keys, kind.resource.kind)
         controller, own, name = self.controller, self._own_writes, kind.resource.qualified_name
 

@@ -48,7 +48,7 @@ class Informers:
         self._stores: dict[_Selection, _Informer] = {}
 
     def store(
-        self, kind: Kind[R], *, labels: str = "", fields: str = "", missing: str = "", optional: bool = False
+        self, kind: Kind[R], *, labels: str = "", fields: str = "", crd_hint: str = "", optional: bool = False
     ) -> Store[R]:
         """The cache of the objects of `kind` that the selectors choose; the same one for the same question.
 
@@ -62,8 +62,8 @@ class Informers:
                 reflector.optional = optional
         for reflector in informer.reflectors:
             reflector.optional &= optional
-        if missing:  # also where another asked first, who had nothing to say
-            informer.remedies[NotFound] = missing
+        if crd_hint:  # also where another asked first, who had nothing to say
+            informer.remedies[NotFound] = crd_hint
         return cast("Store[R]", informer.store)
 
     def stores_of(self, kind: Kind[Any]) -> Iterator[Store[Any]]:

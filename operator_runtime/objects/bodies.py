@@ -84,8 +84,8 @@ def patch_body(resource: Resource, key: ObjectKey, body: Mapping[str, object], u
     """
     place = checked_key(resource, key)
     metadata = _checked(resource, body)
-    for field, wanted in (("name", key.name), ("namespace", key.namespace)):
-        if metadata.get(field, wanted) != wanted:
+    for field, desired in (("name", key.name), ("namespace", key.namespace)):
+        if metadata.get(field, desired) != desired:
             raise ValueError(
                 f"metadata.{field} is {metadata[field]!r}, but the patch is for {resource.kind} {key}: leave it out"
             )
@@ -145,16 +145,16 @@ def without_nones(value: Any) -> Any:
             return value
 
 
-def body_of(live: PlainObject | Object[Any, Any], wanted: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The body of an object as dicts and lists, as far as `wanted` is about it.
+def body_of(live: PlainObject | Object[Any, Any], desired: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The body of an object as dicts and lists, as far as `desired` is about it.
 
     Raises:
-        TypeError: the kind's type does not keep what `wanted` is about.
+        TypeError: the kind's type does not keep what `desired` is about.
     """
     if isinstance(live, PlainObject):
         return live.body
     held: dict[str, Any] = {"metadata": _metadata_of(live)}
-    for part in wanted.keys() - held.keys():
+    for part in desired.keys() - held.keys():
         value = getattr(live, part, None)
         if not isinstance(value, Mapping):
             raise TypeError(
@@ -179,13 +179,13 @@ def _metadata_of(live: Object[Any, Any]) -> dict[str, Any]:
     }
 
 
-def merge_diff(live: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON merge patch (RFC 7386) that makes `wanted` of `live`; empty where nothing differs.
+def merge_diff(live: Mapping[str, Any], desired: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON merge patch (RFC 7386) that makes `desired` of `live`; empty where nothing differs.
 
     A null and a missing field are the same. A list is replaced as a whole.
     """
     difference: dict[str, Any] = {}
-    for name, value in wanted.items():
+    for name, value in desired.items():
         was = live.get(name)
         if isinstance(value, Mapping) and isinstance(was, Mapping):
             if inner := merge_diff(was, value):
@@ -193,7 +193,7 @@ def merge_diff(live: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, 
         elif was != value:
             difference[name] = value
     for name, was in live.items():
-        if name not in wanted and was is not None:
+        if name not in desired and was is not None:
             difference[name] = None
     return difference
 
@@ -223,9 +223,9 @@ def _checked(resource: Resource, body: Mapping[str, object]) -> Mapping[str, Any
     """The metadata of a body that is of that kind, or does not say."""
     if not isinstance(body, Mapping):
         raise TypeError(f"the body of a {resource.kind} is {body!r}: give a dict, as a manifest has it")
-    for field, wanted in (("apiVersion", resource.api_version), ("kind", resource.kind)):
-        if body.get(field, wanted) != wanted:
-            raise ValueError(f"the body's {field} is {body[field]!r}, that of the kind is {wanted!r}: leave it out")
+    for field, desired in (("apiVersion", resource.api_version), ("kind", resource.kind)):
+        if body.get(field, desired) != desired:
+            raise ValueError(f"the body's {field} is {body[field]!r}, that of the kind is {desired!r}: leave it out")
     metadata = body.get("metadata", {})
     if not isinstance(metadata, Mapping):
         raise TypeError(f"metadata is {metadata!r}: give a dict with the object's name and namespace")

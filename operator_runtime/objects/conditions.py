@@ -40,22 +40,22 @@ def condition_of(conditions: Iterable[Condition] | None, type_: str) -> Conditio
 
 
 def set_conditions(
-    live: Iterable[Condition] | None, wanted: Iterable[Condition], *, generation: int, now: str | None = None
+    live: Iterable[Condition] | None, desired: Iterable[Condition], *, generation: int, now: str | None = None
 ) -> tuple[Condition, ...]:
-    """The conditions of a status with the wanted ones in their places, or at the end; others stay as they are.
+    """The conditions of a status with the desired ones in their places, or at the end; others stay as they are.
 
     `lastTransitionTime` is kept for as long as a condition's status stays the same, so that a status in which nothing
     changed is equal to the former.
 
     Args:
         live: the conditions as they are, None where there are none.
-        wanted: those to set.
+        desired: those to set.
         generation: of the specification that they speak of.
         now: the time of a transition, from `rfc3339`; None for the present one.
     """
     now = now or rfc3339()
     merged = {condition.type: condition for condition in live or ()}
-    for condition in wanted:
+    for condition in desired:
         before = merged.get(condition.type)
         if before is not None and before.lastTransitionTime and _says(before, condition, generation):
             continue
@@ -72,7 +72,7 @@ def rfc3339(moment: datetime | None = None) -> str:
     return (moment or datetime.now(UTC)).astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
-def _says(live: Condition, wanted: Condition, generation: int) -> bool:
+def _says(live: Condition, desired: Condition, generation: int) -> bool:
     """Whether a condition says already what is to be said."""
     said = live.status, live.reason, live.message, live.observedGeneration
-    return said == (wanted.status, wanted.reason, wanted.message, generation)
+    return said == (desired.status, desired.reason, desired.message, generation)

@@ -1,9 +1,9 @@
-"""Pure: how a live object differs from the wanted one, field by field.
+"""Pure: how a live object differs from the desired one, field by field.
 
-Only what the wanted object says is compared. Labels, annotations, containers and owner references that others added
-stay as they are; a field that we say nothing about is not ours. One that was wanted before would look as if it were not
-ours either, and managedFields, which know better, may be cleared. An operator that may want less of an object later
-keeps the names of what it wanted in an annotation (`names_of`), and takes away what is `no_longer` wanted.
+Only what the desired object says is compared. Labels, annotations, containers and owner references that others added
+stay as they are; a field that the desired object leaves out is not owned. One that was desired before would look the
+same, and managedFields, which know better, may be cleared. An operator that may desire less of an object later keeps
+the names of its fields in an annotation (`names_of`), and takes away what is `no_longer` desired.
 """
 
 from __future__ import annotations
@@ -68,16 +68,16 @@ class Fields(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Difference(NamedTuple):
-    """One field that is not as wanted.
+    """One field that is not as desired.
 
     Attributes:
         steps: the way to it.
-        wanted: the value that we want, None where there must be none: then it is taken away by its name.
+        desired: the value that we want, None where there must be none: then it is taken away by its name.
         live: the value that is there, None when there is none.
     """
 
     steps: Steps
-    wanted: object
+    desired: object
     live: object
 
     @property
@@ -89,99 +89,99 @@ class Difference(NamedTuple):
         return path
 
     def __str__(self) -> str:
-        return f"{self.path} was {_shown(self.live)}, is to be {_shown(self.wanted)}"
+        return f"{self.path} was {_shown(self.live)}, is to be {_shown(self.desired)}"
 
 
-def differences(wanted: object, live: object, steps: Steps = ()) -> Iterator[Difference]:
-    """The fields of `wanted` that `live` has not, or has otherwise.
+def differences(desired: object, live: object, steps: Steps = ()) -> Iterator[Difference]:
+    """The fields of `desired` that `live` has not, or has otherwise.
 
     Args:
-        wanted: `Fields`, or dicts and lists as JSON has them.
+        desired: `Fields`, or dicts and lists as JSON has them.
         live: of the same type.
         steps: where in the object they stand.
     """
-    match wanted:
+    match desired:
         case None:
             return
         case Fields():
-            if type(live) is not type(wanted):
-                yield Difference(steps, wanted, live)
+            if type(live) is not type(desired):
+                yield Difference(steps, desired, live)
                 return
-            if wanted == live:
+            if desired == live:
                 return  # compared in C: most parts are equal
-            for field in wanted.__struct_fields__:
+            for field in desired.__struct_fields__:
                 inner = (*steps, field)
-                ours, theirs = getattr(wanted, field), getattr(live, field)
-                if ours is None and theirs is not None and field in wanted.absent:
+                ours, theirs = getattr(desired, field), getattr(live, field)
+                if ours is None and theirs is not None and field in desired.absent:
                     yield Difference(inner, None, theirs)
-                if field in wanted.whole:
+                if field in desired.whole:
                     if ours is not None and ours != theirs:
                         yield Difference(inner, ours, theirs)
                 else:
                     yield from differences(ours, theirs, inner)
         case Mapping():
             held = live if isinstance(live, Mapping) else {}
-            for key, value in wanted.items():
+            for key, value in desired.items():
                 if isinstance(value, Mapping | list):
                     if value == {} and held.get(key) is None and is_source((*steps, key)):
                         yield Difference((*steps, key), value, None)
                     yield from differences(value, held.get(key), (*steps, key))
                 elif value is not None and held.get(key) != value:
                     yield Difference((*steps, key), value, held.get(key))
-        case list() | tuple() if (key_field := key_of(steps, wanted)) is not None:
+        case list() | tuple() if (key_field := key_of(steps, desired)) is not None:
             held_entries = live if isinstance(live, list | tuple) else ()
             entries = {value_of(entry, key_field): entry for entry in held_entries}
-            for entry in wanted:
+            for entry in desired:
                 key = value_of(entry, key_field)
                 inner = (*steps, Entry(key_field, key))
                 if key in entries:
                     yield from differences(entry, entries[key], inner)
                 else:
                     yield Difference(inner, entry, None)
-        case list() if steps[-1:] == (_PORTS,) and isinstance(live, list) and len(wanted) == len(live):
+        case list() if steps[-1:] == (_PORTS,) and isinstance(live, list) and len(desired) == len(live):
             # What they say of a port is all that is ours of it: the protocol has a default.
-            if any(next(differences(*each), None) for each in zip(wanted, live, strict=True)):
-                yield Difference(steps, wanted, live)
+            if any(next(differences(*each), None) for each in zip(desired, live, strict=True)):
+                yield Difference(steps, desired, live)
         case [] if live is None:
             return  # the API server leaves out of most kinds what is empty
         case _:
-            if wanted != live:
-                yield Difference(steps, wanted, live)
+            if desired != live:
+                yield Difference(steps, desired, live)
 
 
-def field_names(wanted: object, path: str = "") -> Iterator[str]:
-    """The names that `differences` can give to fields of `wanted`, without the keys of lists and labels."""
-    match wanted:
+def field_names(desired: object, path: str = "") -> Iterator[str]:
+    """The names that `differences` can give to fields of `desired`, without the keys of lists and labels."""
+    match desired:
         case None:
             return
         case Fields():
             if path:
                 yield path
-            for field in wanted.__struct_fields__:
-                yield from field_names(getattr(wanted, field), f"{path}.{field}" if path else field)
-        case tuple() if wanted and isinstance(wanted[0], Fields) and wanted[0].entry_key:
-            for entry in wanted:
+            for field in desired.__struct_fields__:
+                yield from field_names(getattr(desired, field), f"{path}.{field}" if path else field)
+        case tuple() if desired and isinstance(desired[0], Fields) and desired[0].entry_key:
+            for entry in desired:
                 yield from field_names(entry, path)
         case _:
             yield path
 
 
-def names_of(wanted: Any, steps: Steps = ()) -> Any:
+def names_of(desired: Any, steps: Steps = ()) -> Any:
     """The fields of a body, without values: dicts as they are, lists where their entries have keys, 0 for all else."""
-    match wanted:
+    match desired:
         case Mapping():
-            return {name: names_of(part, (*steps, name)) for name, part in wanted.items() if part is not None}
-        case list() | tuple() if (key := key_of(steps, wanted)) is not None:
-            return [_entry_names(each, key, steps) if key else each for each in wanted]
+            return {name: names_of(part, (*steps, name)) for name, part in desired.items() if part is not None}
+        case list() | tuple() if (key := key_of(steps, desired)) is not None:
+            return [_entry_names(each, key, steps) if key else each for each in desired]
         case _:
             return _LEAF
 
 
-def no_longer(names: Any, wanted: Any, live: Any, steps: Steps = ()) -> Iterator[Difference]:
-    """What a live object has by these names and is not wanted any more."""
+def no_longer(names: Any, desired: Any, live: Any, steps: Steps = ()) -> Iterator[Difference]:
+    """What a live object has by these names and is not desired any more."""
     if not isinstance(names, Mapping) or not isinstance(live, Mapping):
         return
-    ours = wanted if isinstance(wanted, Mapping) else {}
+    ours = desired if isinstance(desired, Mapping) else {}
     for name, inner in names.items():
         held, part = live.get(name), ours.get(name)
         if held is None or held == part:

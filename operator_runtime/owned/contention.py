@@ -3,10 +3,10 @@
 Drift is put right at once. Of a loop, that would make a write for each write of the other client, for ever. So an
 object that needs its `REPAIRS`th repair within `WINDOW_S` is contested, until it is left alone for `WINDOW_S`.
 
-The owner of a contested object is looked at once in `LOOK_S`. Such a look makes one write at most, a repair of an owned
-object or of the owner's status, and two looks in a row never both repair an owned object, so that neither keeps the
-other waiting for ever. Nor does one owned object keep another waiting: what a look had no write left for has the next
-one that may repair. What the user asks for, which is seen by a new `metadata.generation`, is not held back.
+The owner of a contested object is reconciled once in `CONTESTED_EVERY_S`. Such a reconcile makes one write at most, a
+repair of an owned object or of the owner's status, and two in a row never both repair an owned object, so that neither
+keeps the other waiting for ever. Nor does one owned object keep another waiting: what a reconcile had no write left for
+has the next one that may repair. What the user changes, which shows in a new `metadata.generation`, is not held back.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import Literal, NamedTuple
 
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.diagnostics.reminder import Reminder
-from operator_runtime.owned.per_key_state import Memory
+from operator_runtime.owned.per_key_state import KeyedStates
 
 # A person who tries to edit a field gives up before; a loop is here within a second.
 REPAIRS = 5
 WINDOW_S = 60.0
-LOOK_S = 1.0
+CONTESTED_EVERY_S = 1.0
 
-Wish = Callable[[], Hashable]
-"""What is wanted of an object, or a digest of it. It is called only where it decides."""
+DesiredDigest = Callable[[], Hashable]
+"""What is desired of an object, or a digest of it. It is called only where it decides."""
 Verb = Literal["changed", "deleted", "made"]
 """What another client did to an object, and a repair undoes."""
 
@@ -61,18 +61,18 @@ class _Repairs:
     """Those of one object.
 
     Attributes:
-        wish: what it was last put right to, and for which generation of the owner.
+        digest: what it was last put right to, and for which generation of the owner.
         last_s: when that was.
         drift_s: when it was put right after another client had changed it: the last times of these.
     """
 
-    wish: Hashable = None
+    digest: Hashable = None
     last_s: float = 0.0
     drift_s: deque[float] = field(default_factory=lambda: deque(maxlen=REPAIRS))
 
-    def is_drift(self, wanted: Hashable) -> bool:
-        """Whether another client did what is put right: the same was wanted before. What is new is believed once."""
-        return wanted is None or self.wish == wanted
+    def is_drift(self, desired: Hashable) -> bool:
+        """Whether another client did what is put right: the same was desired before. What is new is believed once."""
+        return desired is None or self.digest == desired
 
     def within(self, now: float) -> int:
         """How many were within the window that ends now."""
@@ -90,7 +90,7 @@ class _Loop:
 
     Attributes:
         generation: of the owner at the last look.
-        looked_s: when that was.
+        reconciled_s: when that was.
         contested: the repairs of the contested objects.
         undone: what another client did to each.
         notes: of the event for each.
@@ -103,7 +103,7 @@ class _Loop:
     """
 
     generation: int = 0
-    looked_s: float = 0.0
+    reconciled_s: float = 0.0
     contested: list[_Repairs] = field(default_factory=list)
     undone: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -119,10 +119,10 @@ class _Loop:
 class Contention:
     """The repairs of the last minute, and the owners of contested objects."""
 
-    def __init__(self, memory: Memory, clock: Callable[[], float]) -> None:
+    def __init__(self, states: KeyedStates, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._repairs = memory.slot(dict[Hashable, _Repairs])
-        self._loops = memory.slot(_Loop)
+        self._repairs = states.keyed(dict[Hashable, _Repairs])
+        self._loops = states.keyed(_Loop)
         self._swept_s = clock()
 
     def __len__(self) -> int:
@@ -134,7 +134,7 @@ class Contention:
         loop = self._loops.find(key)
         if loop is None or loop.generation != generation:
             return 0.0
-        return max(0.0, loop.looked_s + LOOK_S - self._clock())
+        return max(0.0, loop.reconciled_s + CONTESTED_EVERY_S - self._clock())
 
     def look(self, key: ObjectKey, generation: int) -> str:
         """A look begins; what is over by now, "" for nothing."""
@@ -144,7 +144,7 @@ class Contention:
         if all(now >= each.over_s for each in loop.contested):
             self._loops.drop(key)
             return f"no longer contested: no other client has {' or '.join(loop.undone)} for {WINDOW_S:.0f} s"
-        loop.looked_s, loop.free = now, loop.generation != generation
+        loop.reconciled_s, loop.free = now, loop.generation != generation
         loop.generation = generation
         loop.rests, loop.wrote = loop.wrote and not loop.free, False
         if not loop.rests:
@@ -170,33 +170,33 @@ class Contention:
         if (loop := self._loops.find(key)) is not None:
             loop.wrote = True
 
-    def is_damped(self, key: ObjectKey) -> bool:
+    def is_throttled(self, key: ObjectKey) -> bool:
         """Whether this look is one of the rare ones at a contested owner: one write, and no words about it."""
         loop = self._loops.find(key)
         return loop is not None and not loop.free
 
-    def is_spent(self, key: ObjectKey) -> bool:
+    def is_budget_used(self, key: ObjectKey) -> bool:
         """Whether this look has had its one write."""
         loop = self._loops.find(key)
         return loop is not None and loop.wrote and not loop.free
 
-    def next_look_s(self, key: ObjectKey) -> float | None:
+    def requeue_after_s(self, key: ObjectKey) -> float | None:
         """Seconds after which to look again at the latest; None where nothing is contested."""
         loop = self._loops.find(key)
         if loop is None:
             return None
         if loop.rests or loop.wrote or loop.waiting:
-            return LOOK_S
-        return max(LOOK_S, *(each.over_s - self._clock() for each in loop.contested))
+            return CONTESTED_EVERY_S
+        return max(CONTESTED_EVERY_S, *(each.over_s - self._clock() for each in loop.contested))
 
-    def is_last(self, key: ObjectKey, generation: int, of: Hashable, wish: Wish | None) -> bool:
+    def is_last(self, key: ObjectKey, generation: int, of: Hashable, digest: DesiredDigest | None) -> bool:
         """Whether one more repair of that object, which `repaired` tells of, makes it contested."""
         repairs, loop = (self._repairs.find(key) or {}).get(of), self._loops.find(key)
         if repairs is None or (loop is not None and repairs in loop.contested):
             return False
         if repairs.within(self._clock()) < REPAIRS - 1:
             return False
-        return repairs.is_drift(_wanted(generation, wish))
+        return repairs.is_drift(_desired(generation, digest))
 
     def repaired(
         self,
@@ -206,7 +206,7 @@ class Contention:
         undone: Undone,
         note: str,
         *,
-        wish: Wish | None = None,
+        digest: DesiredDigest | None = None,
     ) -> tuple[int, Sequence[str]]:
         """An object was put right; how many repairs came since it is contested, and the notes of events.
 
@@ -216,15 +216,15 @@ class Contention:
             of: the object, None for the owner's status.
             undone: what the repair undid.
             note: of the event where it becomes contested.
-            wish: where what is wanted may be new; None where only another client can have made the object other than it
-                was wanted before.
+            digest: where what is desired may be new; None where only another client can have made the object other than
+                it was desired before.
         """
         now, loop = self._clock(), self._loops.find(key)
         self._sweep(now)
         repairs = self._repairs.of(key).setdefault(of, _Repairs())
         repairs.last_s = now
-        if not repairs.is_drift(wanted := _wanted(generation, wish)):
-            repairs.wish = wanted
+        if not repairs.is_drift(desired := _desired(generation, digest)):
+            repairs.digest = desired
             if loop is not None and of is not None:
                 loop.wrote = True
             return 0, ()
@@ -234,7 +234,7 @@ class Contention:
         if repairs.within(now) == REPAIRS and (loop is None or repairs not in loop.contested):
             if loop is None:
                 loop = self._loops.of(key)
-                loop.generation, loop.looked_s, loop.wrote = generation, now, True
+                loop.generation, loop.reconciled_s, loop.wrote = generation, now, True
                 loop.reminder.due(now)  # it is said as it begins
             loop.contested.append(repairs)
             loop.undone.append(str(undone))
@@ -254,5 +254,5 @@ class Contention:
                 self._repairs.drop(key)
 
 
-def _wanted(generation: int, wish: Wish | None) -> Hashable:
-    return None if wish is None else (generation, wish())
+def _desired(generation: int, digest: DesiredDigest | None) -> Hashable:
+    return None if digest is None else (generation, digest())

@@ -43,7 +43,7 @@ class LastWrite(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """The object is as wanted, or, where it is to go, there is none of the owner's."""
+    """The object is as desired, or, where it is to go, there is none of the owner's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Fields are not as wanted.
+    """Fields are not as desired.
 
     Attributes:
         found: all of them, which one patch puts right.
@@ -141,14 +141,14 @@ class Decider(Generic[W, P]):
     owners: Resource
     rules: Rules[W, P]
 
-    def decide(self, owner: Owner, wanted: W, live: P) -> Leave | Wait | Foreign | Unchangeable | Replace | Update:
-        """What is to be done about an object that is there, so that it is as wanted."""
+    def decide(self, owner: Owner, desired: W, live: P) -> Leave | Wait | Foreign | Unchangeable | Replace | Update:
+        """What is to be done about an object that is there, so that it is as desired."""
         if (claimed := self.claim(owner, live)) is not None:
             return claimed
         kind = self.resource.kind
         if live.deleting:
             return Wait(f"The {kind} is being deleted; a new one follows.")
-        found = tuple(self.rules.differences(wanted, live))
+        found = tuple(self.rules.differences(desired, live))
         if not found:
             return Leave()
         if fixed := [each for each in found if each.path.startswith(self._fixed)]:
@@ -162,7 +162,7 @@ class Decider(Generic[W, P]):
 
     def decide_removal(self, owner: Owner, live: P | None) -> Leave | Wait | Delete[P]:
         """What is to be done so that there is no such object; what is not the owner's is left alone."""
-        if live is None or not self.rules.is_ours(live, owner.uid):
+        if live is None or not self.rules.is_owned(live, owner.uid):
             return Leave()
         return Wait(self.going) if live.deleting else Delete(live)
 
@@ -176,7 +176,7 @@ class Decider(Generic[W, P]):
 
         Its type may decode nothing of what is not ours, so that only its owner is looked at.
         """
-        if self.rules.is_ours(live, owner.uid):
+        if self.rules.is_owned(live, owner.uid):
             return None
         kind, owners, holder = self.resource.kind, self.owners, live.controller
         predecessor = (owners.api_version, owners.kind, owner.name)
@@ -190,9 +190,9 @@ class Decider(Generic[W, P]):
         where = f" in namespace {live.namespace}" if live.namespace != owner.namespace else ""
         return Foreign(f"A {kind} named {live.name} exists{where} and {whose}: it is left alone. {remedy}.")
 
-    def reverted(self, owner: Owner, wanted: W, answer: P, update: Update) -> str:
+    def reverted(self, owner: Owner, desired: W, answer: P, update: Update) -> str:
         """What reverts an update, in words, where its answer shows the object as it was before; "" for nothing."""
-        if not self.rules.is_ours(answer, owner.uid) or tuple(self.rules.differences(wanted, answer)) != update.found:
+        if not self.rules.is_owned(answer, owner.uid) or tuple(self.rules.differences(desired, answer)) != update.found:
             return ""
         fields = "; ".join(map(str, update.told))
         return (

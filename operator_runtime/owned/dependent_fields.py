@@ -2,7 +2,7 @@
 
 Of some fields one alone may be there, such as the handlers of a probe: the API server refuses a second one, whichever
 client wrote the first. Others the API server fills in by the value of a field, and keeps when that changes: what is
-there would depend on what was there before, and not on what is wanted.
+there would depend on what was there before, and not on what is desired.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _VOLUMES: Final = "volumes"
 
 
 def companions(steps: Steps, value: object, *, new: bool) -> Iterator[Steps]:
-    """The ways to what must go, or be filled in anew, where something is written, unless it is wanted as well.
+    """The ways to what must go, or be filled in anew, where something is written, unless it is desired as well.
 
     The sources of volumes, of which there are some thirty, are left to `retained`.
 

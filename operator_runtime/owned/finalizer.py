@@ -98,13 +98,13 @@ class _Unfinished:
     """A cleanup that is not done.
 
     Attributes:
-        looked_s: when it was last tried.
+        reconciled_s: when it was last tried.
         cut_off: what is yet to be reported of one that was cancelled. The next attempt begins with it: a cleanup that
             hangs is cancelled each time, and would never be seen in the status.
         waits: what was last said of one that waits.
     """
 
-    looked_s: float
+    reconciled_s: float
     cut_off: str = ""
     waits: str = ""
 
@@ -184,7 +184,7 @@ class Finalizer(Generic[A]):
             self._unfinished.pop(obj.uid, None)
             return Finalized(Stage.GOING, obj)
         unfinished = self._unfinished.setdefault(obj.uid, _Unfinished(self._clock()))
-        unfinished.looked_s = self._clock()
+        unfinished.reconciled_s = self._clock()
         self._unfinished.move_to_end(obj.uid)
         if what := unfinished.cut_off:
             unfinished.cut_off = ""
@@ -198,18 +198,18 @@ class Finalizer(Generic[A]):
                 )
         except asyncio.CancelledError:
             # Which of the two is not known here, and there is no time for more than to note the event down.
-            unfinished.cut_off = self._tell(
+            unfinished.cut_off = self._on_change(
                 obj, "it was cancelled, as it took longer than a reconcile may, or as the operator ends"
             )
             raise
         except StaleCache:
             raise  # no failure: it is looked at again
         except TerminalError as error:
-            await self._report_failure(obj, self._tell(obj, str(error), "when the object changes"))
+            await self._report_failure(obj, self._on_change(obj, str(error), "when the object changes"))
             raise
         except Exception as error:
             told = str(error) if isinstance(error, KubeError) else f"{type(error).__name__}: {error}"
-            await self._report_failure(obj, self._tell(obj, told))
+            await self._report_failure(obj, self._on_change(obj, told))
             raise
         if waiting is not None:
             if unfinished.waits != waiting.why:
@@ -234,7 +234,7 @@ class Finalizer(Generic[A]):
     def _forget_the_unseen(self) -> None:
         while self._unfinished:
             oldest = next(iter(self._unfinished))
-            if self._unfinished[oldest].looked_s > self._clock() - _FORGET_AFTER_S:
+            if self._unfinished[oldest].reconciled_s > self._clock() - _FORGET_AFTER_S:
                 return
             del self._unfinished[oldest]
 
@@ -248,7 +248,7 @@ class Finalizer(Generic[A]):
             reference(self._kind, obj), type="Normal", reason="CleanupPending", action="Cleanup", note=note
         )
 
-    def _tell(self, obj: A, why: str, again: str = "after a while") -> str:
+    def _on_change(self, obj: A, why: str, again: str = "after a while") -> str:
         """Say that the cleanup failed, and what it keeps from going; what was said."""
         note = (
             f"{self._kind.resource.kind} {obj.name} cannot go, as the cleanup of its finalizer {self.name} failed; "

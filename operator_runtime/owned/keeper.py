@@ -2,11 +2,11 @@
 
     self._config_maps = operator.owned(GREETINGS, CONFIG_MAPS)
     ...
-    kept = await self._config_maps.keep(greeting, config_map_of(greeting))
+    kept = await self._config_maps.ensure(greeting, config_map_of(greeting))
 
-The cache is looked at, and nothing is sent where it shows what is wanted. What is there and is not the owner's stays as
-it is. Before something is made or taken again, or deleted, the API server is asked whether its owner is still there.
-What is to be done is decided in `decisions`, by values; it is done here.
+Nothing is sent where the cache shows the desired object. A foreign object stays as it is. Before an object is recreated,
+adopted again, or deleted, the API server is asked whether its owner still exists. `decisions` decides, by values; this
+module acts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from operator_runtime.client.errors import (
 from operator_runtime.controller.controller import StaleCache
 from operator_runtime.objects.kinds import Kind, plain
 from operator_runtime.owned.compare import Difference
-from operator_runtime.owned.contention import Verb, Wish
+from operator_runtime.owned.contention import DesiredDigest, Verb
 from operator_runtime.owned.decisions import (
     Decider,
     Delete,
@@ -49,9 +49,9 @@ from operator_runtime.owned.decisions import (
 )
 from operator_runtime.owned.owners import Owner, Owners
 from operator_runtime.owned.patching import is_strategic, needs_live, patch_of
-from operator_runtime.owned.per_key_state import Slot
+from operator_runtime.owned.per_key_state import KeyedState
 from operator_runtime.owned.refusals import REFUSED_S, Refused
-from operator_runtime.owned.rules import Change, Kept, NotOwned, Ownable, Reverted, Rules, Unwatched
+from operator_runtime.owned.rules import Change, EnsureResult, NotOwned, Ownable, Reverted, Rules, Unwatched
 
 O = TypeVar("O", bound=Owner)  # noqa: E741 -- for owner
 W = TypeVar("W")
@@ -71,7 +71,7 @@ class Keeper(Generic[O, W, P]):
         kind: Kind[P],
         store: Store[P],
         rules: Rules[W, P],
-        tell: Callable[[O, Change[P]], None],
+        on_change: Callable[[O, Change[P]], None],
         refusal: Callable[[str], KubeError | None] = _always_watched,
     ) -> None:
         self._client = owners.client
@@ -79,21 +79,24 @@ class Keeper(Generic[O, W, P]):
         self._kind = kind
         self._store = store
         self._rules = rules
-        self._tell = tell
+        self._on_change = on_change
         self._refusal = refusal  # why the cache has nothing of a namespace
         self._decider = Decider(kind.resource, owners.kind.resource, rules)
-        self._last_writes: Slot[dict[ObjectKey, LastWrite]] = owners.memory.slot(dict)
+        self._last_writes: KeyedState[dict[ObjectKey, LastWrite]] = owners.states.keyed(dict)
 
-    async def keep(self, owner: O, wanted: W, *, seen: bool | None = None, asked: bool = True) -> Kept[P]:
-        """Make the object where there is none, and put right, or replace, what is not as wanted.
+    async def ensure(
+        self, owner: O, desired: W, *, seen: bool | None = None, desired_changed: bool = True
+    ) -> EnsureResult[P]:
+        """Make the object where there is none, and put right, or replace, what is not as desired.
 
         Args:
-            owner: whose object; `wanted` has its `owner_reference`.
-            wanted: the object.
+            owner: whose object; `desired` has its `owner_reference`.
+            desired: the object.
             seen: the owner's status tells of such an object, so that one that is missing was deleted, unless we did
                 that; None: if anything was written into the status.
-            asked: the owner's specification is newer than its status, or `wanted` follows from what has changed
-                elsewhere, so that no other client made a difference. It is believed once for each generation and body.
+            desired_changed: the owner's specification is newer than its status, or `desired` follows from what has
+                changed elsewhere, so that no other client made a difference. It is believed once for each generation
+                and body.
 
         Raises:
             NotOwned: an object of that name is there and is not this owner's. It is left alone. Where the cache cannot
@@ -104,7 +107,7 @@ class Keeper(Generic[O, W, P]):
             Refused: a change cannot be made at all.
             StaleCache: owner or object are not as the caches show them.
         """
-        key = self._rules.key(wanted)
+        key = self._rules.key(desired)
         if (why := self._refusal(key.namespace)) is not None:
             raise self._unwatched(why)
         live = self._store.get(key)
@@ -114,18 +117,18 @@ class Keeper(Generic[O, W, P]):
         try:
             if live is None:
                 if not self._owners.may_repair(owner, self._kind, key):
-                    return Kept(None, f"The {self._kind.resource.kind} was deleted; a new one follows.")
-                if (made := await self._make(owner, wanted, key, seen=seen)) is not None:
+                    return EnsureResult(None, f"The {self._kind.resource.kind} was deleted; a new one follows.")
+                if (made := await self._make(owner, desired, key, seen=seen)) is not None:
                     return self._judged(owner, made)
                 # Another client was faster, and the watch has not shown it yet: judge the live one.
                 live = await self._client.get(self._kind, key)
-            kept = await self._put_right(owner, wanted, live, asked=asked)
+            kept = await self._put_right(owner, desired, live, desired_changed=desired_changed)
             if kept.obj is None and self._store.get(key) is None:
                 raise StaleCache(f"no watch may tell of the end of what is not in the cache: {kept.waiting}")
             return kept
         except NotOwned as error:
             if live is not None and not self._may_show(live):
-                self._owners.refusals.add(key_of(owner), self._kind, key, wanted, error)
+                self._owners.refusals.add(key_of(owner), self._kind, key, desired, error)
             raise
         except Forbidden as error:
             if any(cause.reason == "NamespaceTerminating" for cause in error.causes):
@@ -138,7 +141,7 @@ class Keeper(Generic[O, W, P]):
         except (Conflict, NotFound) as error:
             raise self._stale(live, error) from error
 
-    async def remove(self, owner: O, key: ObjectKey, *, propagation: Propagation | None = None) -> Kept[P]:
+    async def remove(self, owner: O, key: ObjectKey, *, propagation: Propagation | None = None) -> EnsureResult[P]:
         """Delete the object of that name where the cache has one that is the owner's; it may be made again by `keep`.
 
         What is not the owner's is left alone without a word, and so is whatever is there of an optional kind whose list
@@ -155,29 +158,29 @@ class Keeper(Generic[O, W, P]):
         """
         match self._decider.decide_removal(owner, self._store.get(key)):
             case Leave():
-                return Kept(None)
+                return EnsureResult(None)
             case Wait(why):
-                return Kept(None, why)
+                return EnsureResult(None, why)
             case Delete(live):
                 if not self._owners.may_repair(owner, self._kind, key):
-                    return Kept(live)
+                    return EnsureResult(live)
                 try:
-                    await self._delete(owner, live, (), propagation, wish=lambda: "absent")
+                    await self._delete(owner, live, (), propagation, digest=lambda: "absent")
                 except Conflict as error:
                     raise self._stale(live, error) from error
-                return Kept(None, self._decider.going)
+                return EnsureResult(None, self._decider.going)
 
-    async def _make(self, owner: O, wanted: W, key: ObjectKey, *, seen: bool) -> P | None:
+    async def _make(self, owner: O, desired: W, key: ObjectKey, *, seen: bool) -> P | None:
         """Create the object; None when one of that name exists."""
         last = self._last(owner, key)
         decided = creation(last, seen=seen)
         try:
-            with self._owners.refusals.trying(key_of(owner), self._kind, key, wanted):
+            with self._owners.refusals.trying(key_of(owner), self._kind, key, desired):
                 if decided.owner_in_doubt and not await self._owners.still_there(owner):
                     raise self._gone()
                 repair = self._owners.repair(owner, self._kind, key, "deleted")
                 async with repair if decided.drift else nullcontext():
-                    made = await self._client.create(self._kind, self._rules.body(wanted))
+                    made = await self._client.create(self._kind, self._rules.body(desired))
         except Conflict:
             return None
         except (Unreachable, MalformedAnswer):
@@ -190,50 +193,52 @@ class Keeper(Generic[O, W, P]):
             self._forget(owner, key)
         else:
             self._note(owner, key, LastWrite(owner.uid))
-        damped = (decided.drift or decided.replaces) and self._owners.contention.is_damped(key_of(owner))
-        self._tell(owner, Change(None, made, decided.fields, not decided.drift, damped))
+        throttled = (decided.drift or decided.replaces) and self._owners.contention.is_throttled(key_of(owner))
+        self._on_change(owner, Change(None, made, decided.fields, not decided.drift, throttled))
         return made
 
-    async def _put_right(self, owner: O, wanted: W, live: P, *, asked: bool) -> Kept[P]:
-        decided = self._decider.decide(owner, wanted, live)
+    async def _put_right(self, owner: O, desired: W, live: P, *, desired_changed: bool) -> EnsureResult[P]:
+        decided = self._decider.decide(owner, desired, live)
         match decided:
             case Wait(why):
-                return Kept(None, why)
+                return EnsureResult(None, why)
             case Foreign(why):
                 raise NotOwned(why)
         key, last = key_of(live), self._last(owner, key_of(live))
         if last is not None and last.deleted_uid not in ("", live.uid):
             self._forget(owner, key)  # another client has made it
         if isinstance(decided, Leave) or not self._owners.may_repair(owner, self._kind, key):
-            return Kept(live)
-        wish = partial(self._digest, wanted) if asked else None
+            return EnsureResult(live)
+        digest = partial(self._digest, desired) if desired_changed else None
         match decided:
             case Unchangeable(why):
                 raise Refused(why)
             case Replace(fields, propagation, why):
-                await self._delete(owner, live, fields, propagation, wish=wish)
-                return Kept(None, why)
+                await self._delete(owner, live, fields, propagation, digest=digest)
+                return EnsureResult(None, why)
             case Update():
-                return await self._update(owner, wanted, live, decided, wish)
+                return await self._update(owner, desired, live, decided, digest)
 
-    async def _update(self, owner: O, wanted: W, live: P, update: Update, wish: Wish | None) -> Kept[P]:
+    async def _update(
+        self, owner: O, desired: W, live: P, update: Update, digest: DesiredDigest | None
+    ) -> EnsureResult[P]:
         """Put right what was found, unless another client or a policy undoes it on its way in."""
         if update.disowned and not await self._owners.still_there(owner):
             # Deleted with --cascade=orphan, which the watch has not shown yet. Owned by it again, the object would be
             # the garbage collector's.
             raise self._gone()
         key, paths = key_of(live), [each.path for each in update.found]
-        with self._owners.refusals.trying(key_of(owner), self._kind, key, (live.uid, wanted, update.found)):
-            async with self._owners.repair(owner, self._kind, key, "changed", paths, wish=wish):
-                answer = await self._patch(live, update.found, wanted)
-                if why := self._decider.reverted(owner, wanted, answer, update):
+        with self._owners.refusals.trying(key_of(owner), self._kind, key, (live.uid, desired, update.found)):
+            async with self._owners.repair(owner, self._kind, key, "changed", paths, digest=digest):
+                answer = await self._patch(live, update.found, desired)
+                if why := self._decider.reverted(owner, desired, answer, update):
                     raise Reverted(why)
         judged = self._judged(owner, answer)
-        routine = self._owners.contention.is_damped(key_of(owner))
-        self._tell(owner, Change(live, answer, update.told, wish is not None, routine))
+        routine = self._owners.contention.is_throttled(key_of(owner))
+        self._on_change(owner, Change(live, answer, update.told, digest is not None, routine))
         return judged
 
-    async def _patch(self, live: P, found: Sequence[Difference], wanted: W) -> P:
+    async def _patch(self, live: P, found: Sequence[Difference], desired: W) -> P:
         """Put right what was found in that very object, by one patch."""
         resource = self._kind.resource
         body = None
@@ -241,7 +246,7 @@ class Keeper(Generic[O, W, P]):
             plainly = plain(resource.api_version, resource.kind, resource.plural, namespaced=resource.namespaced)
             body = (await self._client.get(plainly, key_of(live))).body
         write = self._client.strategic_patch if is_strategic(resource) else self._client.patch
-        sent = patch_of(found, resource, body, self._rules.body(wanted))
+        sent = patch_of(found, resource, body, self._rules.body(desired))
         return await write(self._kind, live, sent, strict=True)
 
     async def _delete(
@@ -251,7 +256,7 @@ class Keeper(Generic[O, W, P]):
         fields: Sequence[Difference],
         propagation: Propagation | None,
         *,
-        wish: Wish | None,
+        digest: DesiredDigest | None,
     ) -> None:
         """Delete this very version of an object: to replace it, as these fields cannot be changed, or for good."""
         key, done = key_of(live), LastWrite(owner.uid, deleted_uid=live.uid, fields=fields)
@@ -262,7 +267,7 @@ class Keeper(Generic[O, W, P]):
                     # Deleted with --cascade=orphan, which the watch has not shown yet: then the object is to stay.
                     raise self._gone()
                 verb: Verb = "changed" if paths else "made"
-                async with self._owners.repair(owner, self._kind, key, verb, paths, wish=wish):
+                async with self._owners.repair(owner, self._kind, key, verb, paths, digest=digest):
                     await self._client.delete(
                         self._kind, live, resource_version=live.resource_version, propagation=propagation
                     )
@@ -270,9 +275,12 @@ class Keeper(Generic[O, W, P]):
             self._note(owner, key, done)  # it may have been done all the same
             raise
         self._note(owner, key, done)
-        asked = wish is not None
-        self._tell(
-            owner, Change(live, live, fields, asked, self._owners.contention.is_damped(key_of(owner)), deleted=True)
+        desired_changed = digest is not None
+        self._on_change(
+            owner,
+            Change(
+                live, live, fields, desired_changed, self._owners.contention.is_throttled(key_of(owner)), deleted=True
+            ),
         )
 
     def _last(self, owner: O, key: ObjectKey) -> LastWrite | None:
@@ -289,18 +297,18 @@ class Keeper(Generic[O, W, P]):
             if not writes:
                 self._last_writes.drop(key_of(owner))
 
-    def _digest(self, wanted: W) -> int:
-        return hash(msgspec.json.encode(self._rules.body(wanted)))
+    def _digest(self, desired: W) -> int:
+        return hash(msgspec.json.encode(self._rules.body(desired)))
 
-    def _judged(self, owner: O, answer: P) -> Kept[P]:
+    def _judged(self, owner: O, answer: P) -> EnsureResult[P]:
         """What a write was answered with: another client may have made it another owner's in that moment."""
         match self._decider.claim(owner, answer):
             case Wait(why):
-                return Kept(None, why)
+                return EnsureResult(None, why)
             case Foreign(why):
                 raise NotOwned(why)
             case None:
-                return Kept(answer)
+                return EnsureResult(answer)
 
     def _may_show(self, live: P) -> bool:
         """Whether the cache has, or may yet have, an object; labels that its type does not tell it has not."""

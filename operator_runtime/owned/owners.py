@@ -19,8 +19,8 @@ from operator_runtime.controller.client import Client
 from operator_runtime.controller.controller import Reconcile, Result
 from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.objects.kinds import Kind, reference
-from operator_runtime.owned.contention import Contention, Undone, Verb, Wish
-from operator_runtime.owned.per_key_state import Memory
+from operator_runtime.owned.contention import Contention, DesiredDigest, Undone, Verb
+from operator_runtime.owned.per_key_state import KeyedStates
 from operator_runtime.owned.refusals import Refusals
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class Owners(Generic[O]):
     Attributes:
         client: writes, and reads who else does.
         kind: theirs.
-        memory: what is remembered of each, and goes with it.
+        states: what is remembered of each, and goes with it.
         refusals: the writes for them that the API server refused.
         contention: what another client writes against us in a loop, by the owner's key.
     """
@@ -74,13 +74,13 @@ class Owners(Generic[O]):
     ) -> None:
         self.client = client
         self.kind = kind
-        self.memory = Memory()
-        self.refusals = Refusals(self.memory, clock)
+        self.states = KeyedStates()
+        self.refusals = Refusals(self.states, clock)
         self._events = events
         self._store = store
         self._clock = clock
-        self.contention = Contention(self.memory, clock)
-        self._gone = self.memory.slot(_Gone)
+        self.contention = Contention(self.states, clock)
+        self._gone = self.states.keyed(_Gone)
 
     def wait_s(self, key: ObjectKey) -> float:
         """Seconds for which an owner is not looked at: it is gone, whatever the cache shows, or contested.
@@ -96,12 +96,12 @@ class Owners(Generic[O]):
         """Do `reconcile`, and what is to be done before and after it; what is remembered of an owner goes with it."""
         owner = self._store.get(key)
         if owner is None:
-            self.memory.forget(key)
+            self.states.forget(key)
         elif not owner.deleting and (over := self.contention.look(key, owner.generation)):
             logger.info("%s", over)
         result = await reconcile(key)
         # One on its way out is not put right, and waits for nothing of this.
-        next_s = None if owner is None or owner.deleting else self.contention.next_look_s(key)
+        next_s = None if owner is None or owner.deleting else self.contention.requeue_after_s(key)
         if next_s is None or (result.requeue_after_s is not None and result.requeue_after_s <= next_s):
             return result
         return Result(requeue_after_s=next_s, priority=result.priority)
@@ -119,7 +119,7 @@ class Owners(Generic[O]):
         verb: Verb,
         fields: Sequence[str] = (),
         *,
-        wish: Wish | None = None,
+        digest: DesiredDigest | None = None,
         status: bool = False,
     ) -> AsyncIterator[None]:
         """Around a write that puts an object right. If it is one too many, the log and an event say who else writes.
@@ -130,20 +130,20 @@ class Owners(Generic[O]):
             at: its key.
             verb: what is undone by the write.
             fields: of the object, where they were changed.
-            wish: see `Contention.repaired`.
+            digest: see `Contention.repaired`.
             status: the object is the owner, and its status is written. A conflict counts as much then: another client
                 wrote it meanwhile.
         """
         key, name, who = key_of(owner), kind.resource.kind, _ANOTHER
         of = None if status else _object(kind, at)
         # Once this is written, the managedFields name no other client.
-        if fields and self.contention.is_last(key, owner.generation, of, wish):
+        if fields and self.contention.is_last(key, owner.generation, of, digest):
             who = await self._other_manager(kind, at, fields)
         undone = Undone(verb, name if at == key else f"{name} {at}", fields)
 
         def count() -> None:
             note = undone.note(who, self.kind.resource.kind)
-            times, notes = self.contention.repaired(key, owner.generation, of, undone, note, wish=wish)
+            times, notes = self.contention.repaired(key, owner.generation, of, undone, note, digest=digest)
             for each in notes:
                 if times:
                     logger.warning("still contested, put right %d times more: %s", times, each)
@@ -165,14 +165,14 @@ class Owners(Generic[O]):
     ) -> T:
         """Do what `write` does, which writes the owner's status; who changes what we wrote before is another manager.
 
-        `status` is our part of what is wanted, by field, and `changed` what of it differs from the live status.
+        `status` is our part of what is desired, by field, and `changed` what of it differs from the live status.
         """
         fields = [f"status.{each}" for each in changed]
 
-        def wish() -> int:
+        def digest() -> int:
             return hash(tuple(status.items()))
 
-        async with self.repair(owner, self.kind, key_of(owner), "changed", fields, wish=wish, status=True):
+        async with self.repair(owner, self.kind, key_of(owner), "changed", fields, digest=digest, status=True):
             return await write()
 
     async def still_there(self, owner: O) -> bool:

@@ -46,7 +46,7 @@ def patch_of(
     found: Iterable[Difference],
     resource: Resource,
     live: Mapping[str, Any] | None = None,
-    wanted: Mapping[str, Any] | None = None,
+    desired: Mapping[str, Any] | None = None,
 ) -> Json:
     """The patch that puts these differences right.
 
@@ -54,8 +54,8 @@ def patch_of(
         found: what differs.
         resource: of the object.
         live: the object's body, where `needs_live` says so. The patch is of that version alone then.
-        wanted: what is wanted, as a body: an entry that is new to a merged list is to stand where it stands there, and
-            what goes with a field is left as it is where it is wanted, too.
+        desired: the desired body. An entry that is new to a merged list goes where it stands there, and what depends on
+            a field is left as it is where it is desired, too.
     """
     strategic = is_strategic(resource)
     patch: Json = {}
@@ -69,13 +69,13 @@ def patch_of(
             wholes.setdefault(whole, []).append(each)
     if strategic:
         for each in sent:
-            _put_beside(patch, each, wanted or {})
+            _put_beside(patch, each, desired or {})
         for each in sent:
-            _order(patch, each, wanted or {})
+            _order(patch, each, desired or {})
     for steps, inside in wholes.items():
         body = copy.deepcopy(dict(live or {}))
         for each in inside:
-            _change(body, each.steps, msgspec.to_builtins(each.wanted))
+            _change(body, each.steps, msgspec.to_builtins(each.desired))
         entries = value_at(body, steps)
         _put(patch, steps, _replacing(entries) if strategic and is_merged(steps) else entries)
     if wholes and live is not None:
@@ -86,12 +86,12 @@ def patch_of(
 def _by_entries(found: Iterable[Difference]) -> Iterator[Difference]:
     """The same, with lists of texts that Kubernetes merges text by text: no directive replaces such a list."""
     for each in found:
-        if each.wanted is None or not is_merged(each.steps, ""):
+        if each.desired is None or not is_merged(each.steps, ""):
             yield each
             continue
-        wanted, there = (list(texts) if isinstance(texts, list | tuple) else [] for texts in each[1:])
-        yield from (Difference((*each.steps, Entry("", text)), None, text) for text in there if text not in wanted)
-        yield from (Difference((*each.steps, Entry("", text)), text, None) for text in wanted if text not in there)
+        desired, there = (list(texts) if isinstance(texts, list | tuple) else [] for texts in each[1:])
+        yield from (Difference((*each.steps, Entry("", text)), None, text) for text in there if text not in desired)
+        yield from (Difference((*each.steps, Entry("", text)), text, None) for text in desired if text not in there)
 
 
 def _whole(steps: Steps, resource: Resource) -> Steps | None:
@@ -105,13 +105,13 @@ def _whole(steps: Steps, resource: Resource) -> Steps | None:
     return None
 
 
-def _put_beside(patch: Json, each: Difference, wanted: Mapping[str, Any]) -> None:
+def _put_beside(patch: Json, each: Difference, desired: Mapping[str, Any]) -> None:
     """Have the patch take away what cannot stay beside what it writes, and what is to be filled in anew."""
     new = each.live is None and isinstance(each.steps[-1], Entry)
-    for way in companions(each.steps, msgspec.to_builtins(each.wanted), new=new):
-        if value_at(wanted, way) is None and value_at(patch, way) is None:
+    for way in companions(each.steps, msgspec.to_builtins(each.desired), new=new):
+        if value_at(desired, way) is None and value_at(patch, way) is None:
             _put(patch, way, None)
-    if each.wanted is not None and (volume := retained(each.steps, new=new)) is not None:
+    if each.desired is not None and (volume := retained(each.steps, new=new)) is not None:
         entry = value_at(patch, volume)
         set_here = sorted(field for field, value in entry.items() if value is not None and not field.startswith("$"))
         if "$patch" not in entry and len(set_here) > 1:
@@ -120,13 +120,13 @@ def _put_beside(patch: Json, each: Difference, wanted: Mapping[str, Any]) -> Non
 
 def _sent(each: Difference, resource: Resource) -> Any:
     """What stands at the end of the way in a patch."""
-    wanted = msgspec.to_builtins(each.wanted)
-    match wanted, each.live:
+    desired = msgspec.to_builtins(each.desired)
+    match desired, each.live:
         case dict(), Mapping() if (resource.group, each.steps) != REPLACED:
-            wanted = merge_diff(each.live, wanted)
+            desired = merge_diff(each.live, desired)
         case dict(), _:
-            return wanted
-    return _with_lists(wanted, each.steps) if is_strategic(resource) else wanted
+            return desired
+    return _with_lists(desired, each.steps) if is_strategic(resource) else desired
 
 
 def _with_lists(patch: Any, steps: Steps) -> Any:
@@ -161,12 +161,12 @@ def _put(patch: Json, steps: Steps, value: Any) -> None:
             entry.update({"$patch": "delete"} if value is None else value)
 
 
-def _order(patch: Json, new: Difference, wanted: Mapping[str, Any]) -> None:
-    """Have a new entry of a list stand among ours as it is wanted; a merge would put it before them."""
+def _order(patch: Json, new: Difference, desired: Mapping[str, Any]) -> None:
+    """Have a new entry of a list stand among ours as desired; a merge would put it before them."""
     entry, at = new.steps[-1], new.steps[:-1]
     if new.live is not None or not isinstance(entry, Entry) or not entry.field:
         return
-    keys = [value_of(each, entry.field) for each in value_at(wanted, at) or ()]
+    keys = [value_of(each, entry.field) for each in value_at(desired, at) or ()]
     if len(keys) > 1:
         value_at(patch, at).sort(
             key=lambda each: keys.index(each[entry.field]) if each[entry.field] in keys else len(keys)

@@ -10,8 +10,8 @@ from operator_runtime.cache.store import ObjectKey
 T = TypeVar("T")
 
 
-class Memory:
-    """Holds what `Slot`s remember; all of a key is forgotten at once, when its object is gone.
+class KeyedStates:
+    """Holds what `KeyedState`s remember; all of a key is forgotten at once, when its object is gone.
 
     Nothing in it is needed to do right: a successor that knows none of it comes to the same, by a request or two more.
     """
@@ -23,7 +23,7 @@ class Memory:
         """How many things are remembered."""
         return sum(map(len, self._slots))
 
-    def slot(self, make: Callable[[], T]) -> Slot[T]:
+    def keyed(self, make: Callable[[], T]) -> KeyedState[T]:
         """A thing to remember of keys.
 
         Args:
@@ -31,7 +31,7 @@ class Memory:
         """
         of: dict[ObjectKey, T] = {}
         self._slots.append(of)
-        return Slot(of, make)
+        return KeyedState(of, make)
 
     def forget(self, key: ObjectKey) -> None:
         """The object of that key is gone."""
@@ -39,8 +39,8 @@ class Memory:
             of.pop(key, None)
 
 
-class Slot(Generic[T]):
-    """One thing that is remembered of some keys; see `Memory.slot`."""
+class KeyedState(Generic[T]):
+    """One thing that is remembered of some keys; see `KeyedStates.keyed`."""
 
     def __init__(self, of: dict[ObjectKey, T], make: Callable[[], T]) -> None:
         self._of = of

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.errors import Forbidden, Invalid, KubeError
 from operator_runtime.objects.kinds import Kind
-from operator_runtime.owned.per_key_state import Memory
+from operator_runtime.owned.per_key_state import KeyedStates
 
 # No watch tells of a right that was granted, or of a quota that was raised.
 REFUSED_S = 30.0
@@ -32,9 +32,9 @@ class _Refusals(dict[tuple[str, ObjectKey], _Refusal]):
 class Refusals:
     """The last refusal for each object of each owner."""
 
-    def __init__(self, memory: Memory, clock: Callable[[], float]) -> None:
+    def __init__(self, states: KeyedStates, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._refusals = memory.slot(_Refusals)
+        self._refusals = states.keyed(_Refusals)
 
     @contextmanager
     def trying(self, owner: ObjectKey, kind: Kind[Any], at: ObjectKey, what: object) -> Iterator[None]:

@@ -61,12 +61,12 @@ class Reverted(Refused):
     names the fields."""
 
 
-class Kept(NamedTuple, Generic[P]):
+class EnsureResult(NamedTuple, Generic[P]):
     """An owned object as it is now.
 
     Attributes:
         obj: None where there is none, or one that is on its way out.
-        waiting: what is waited for before it is as wanted, as a sentence; "" for nothing.
+        waiting: what is waited for before it is as desired, as a sentence; "" for nothing.
     """
 
     obj: P | None
@@ -81,7 +81,7 @@ class Change(NamedTuple, Generic[P]):
         obj: as it is now; of a deleted one, as it was.
         fields: what was put right. Of one that was deleted to be replaced, what cannot be changed of it, and so of the
             one that is made in its place; nothing of any other that was made or deleted.
-        asked: the user asked for it; else another client had changed the fields, or deleted the object.
+        desired_changed: the user asked for it; else another client had changed the fields, or deleted the object.
         routine: it is contested, and that was said: this one is not worth a word.
         deleted: the object was deleted.
     """
@@ -89,7 +89,7 @@ class Change(NamedTuple, Generic[P]):
     before: P | None
     obj: P
     fields: Sequence[Difference]
-    asked: bool
+    desired_changed: bool
     routine: bool
     deleted: bool = False
 
@@ -99,11 +99,11 @@ class Rules(Generic[W, P]):
     """How the objects of one kind are kept.
 
     Attributes:
-        differences: which fields of the live object are not as wanted, all of them: what they say is written, in one
-            patch. One that is to go has None for what is wanted.
-        key: of what is wanted.
-        body: of what is wanted, as a manifest has it; a None in it is sent as a null.
-        is_ours: whether an object is that of the owner of this uid.
+        differences: which fields of the live object are not as desired, all of them: what they say is written, in one
+            patch. One that is to go has None for what is desired.
+        key: of what is desired.
+        body: of what is desired, as a manifest has it; a None in it is sent as a null.
+        is_owned: whether an object is that of the owner of this uid.
         handover: what would make an object ours that has no owner, to follow the remedy; "" for nothing.
         fixed: what the paths of differences begin with that cannot be put right, as Kubernetes does not let the field
             change. `spec.selector` is one without a word in the groups apps and batch: Deployments, StatefulSets, Jobs.
@@ -115,7 +115,7 @@ class Rules(Generic[W, P]):
     differences: Callable[[W, P], Iterable[Difference]]
     key: Callable[[W], ObjectKey]
     body: Callable[[W], Mapping[str, Any]]
-    is_ours: Callable[[P, str], bool] = lambda live, uid: live.controller is not None and live.controller.uid == uid
+    is_owned: Callable[[P, str], bool] = lambda live, uid: live.controller is not None and live.controller.uid == uid
     handover: str = ""
     fixed: tuple[str, ...] = ()
     replace: Propagation | None = None
@@ -125,20 +125,20 @@ class Rules(Generic[W, P]):
 def rules_for_bodies(
     manager: str, resource: Resource, *, fixed: tuple[str, ...] = (), replace: Propagation | None = None
 ) -> Rules[Any, Any]:
-    """For what is wanted as dicts. An annotation of the object has the names of what the last body said, so that what
+    """For what is desired as dicts. An annotation of the object has the names of what the last body said, so that what
     the next one leaves out is taken away.
     """
     annotation, one = f"{manager}/{_SAID}", REPLACED[1] if resource.group == REPLACED[0] else ()
 
-    def body(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
-        controller_in(resource, whole_body(resource, wanted))
-        content = without_nones(wanted)
+    def body(desired: Mapping[str, Any]) -> Mapping[str, Any]:
+        controller_in(resource, whole_body(resource, desired))
+        content = without_nones(desired)
         said = msgspec.json.encode(names_of(_compared(content)), order="deterministic").decode()
         annotations = {**content["metadata"].get("annotations", {}), annotation: said}
         return {**content, "metadata": {**content["metadata"], "annotations": annotations}}
 
-    def differ(wanted: Mapping[str, Any], live: Any) -> Iterable[Difference]:
-        ours = _compared(body(wanted))
+    def differ(desired: Mapping[str, Any], live: Any) -> Iterable[Difference]:
+        ours = _compared(body(desired))
         held = body_of(live, ours)
         found = list(differences(ours, held))
         before = (held["metadata"].get("annotations") or {}).get(annotation, "")
@@ -151,11 +151,11 @@ def rules_for_bodies(
 
 
 def _with_one(
-    found: Iterable[Difference], wanted: Mapping[str, Any], live: Mapping[str, Any], way: Steps
+    found: Iterable[Difference], desired: Mapping[str, Any], live: Mapping[str, Any], way: Steps
 ) -> Iterable[Difference]:
     """Differences, of which those in the dict at the end of that way are one: it is replaced, so ours as a whole."""
     yield from (each for each in found if each.steps == way or each.steps[: len(way)] != way)
-    ours, theirs = value_at(wanted, way), value_at(live, way)
+    ours, theirs = value_at(desired, way), value_at(live, way)
     if ours is not None and (theirs is None or any(differences(ours, theirs)) or any(differences(theirs, ours))):
         yield Difference(way, ours, theirs)
 
@@ -187,9 +187,9 @@ def _key_in(body: Mapping[str, Any]) -> ObjectKey:
 
 
 def telling(events: EventRecorder, owners: Kind[Any], kind: Kind[Any]) -> Callable[[Any, Change[Any]], None]:
-    """The default for `tell=`: a line in the log, and an event on the owner."""
+    """The default for `on_change=`: a line in the log, and an event on the owner."""
 
-    def tell(owner: Any, change: Change[Any]) -> None:
+    def on_change(owner: Any, change: Change[Any]) -> None:
         done = "Deleted" if change.deleted else "Created" if change.before is None else "Updated"
         apart = change.obj.namespace != owner.namespace
         what = f"{kind.resource.kind} {key_of(change.obj) if apart else change.obj.name}"
@@ -199,13 +199,13 @@ def telling(events: EventRecorder, owners: Kind[Any], kind: Kind[Any]) -> Callab
             note = f"{done} {what}: {why}"
             events.emit(reference(owners, owner), type="Normal", reason=done, action=done.removesuffix("d"), note=note)
 
-    return tell
+    return on_change
 
 
 def _why(change: Change[Any]) -> str:
     fields = "; ".join(map(str, change.fields))
     if change.deleted:
-        return f"to be replaced, as {fields}" if fields else "no longer wanted"
+        return f"to be replaced, as {fields}" if fields else "no longer desired"
     if change.before is None:
-        return f"replaced, as {fields}" if fields else "new" if change.asked else "it was missing"
+        return f"replaced, as {fields}" if fields else "new" if change.desired_changed else "it was missing"
     return fields

@@ -36,17 +36,17 @@ Errors = type[Exception] | tuple[type[Exception], ...]
 
 def eventually(
     ask: Callable[[], T],
-    wanted: Callable[[T], bool],
+    desired: Callable[[T], bool],
     *,
     what: str = "",
     deadline_s: float = DEADLINE_S,
     ignoring: Errors = (),
 ) -> T:
-    """Ask until the answer is wanted; that answer. Blocks the thread, and asks at least once.
+    """Ask until the answer is desired; that answer. Blocks the thread, and asks at least once.
 
     Args:
         ask: looks at the present state.
-        wanted: whether an answer is what the test waits for.
+        desired: whether an answer is what the test waits for.
         what: what is awaited, in words, for the message.
         deadline_s: how many seconds to try.
         ignoring: errors of `ask` that mean "not yet", such as NotFound.
@@ -55,7 +55,7 @@ def eventually(
         AssertionError: the deadline has passed; the message has `what` and the last answer, or the last error.
         RuntimeError: an event loop runs on this thread, and would stand still.
     """
-    return _wait(ask, wanted, _Lateness(what, deadline_s), ignoring)
+    return _wait(ask, desired, _Lateness(what, deadline_s), ignoring)
 
 
 def await_none(look: Callable[[], object | None], *, deadline_s: float = DEADLINE_S) -> None:
@@ -81,7 +81,7 @@ def until(complaint: str, look: Callable[[], bool], *, deadline_s: float = DEADL
 @overload
 async def async_eventually(
     ask: Callable[[], Awaitable[T]],
-    wanted: Callable[[T], bool],
+    desired: Callable[[T], bool],
     *,
     what: str = "",
     deadline_s: float = DEADLINE_S,
@@ -92,7 +92,7 @@ async def async_eventually(
 @overload
 async def async_eventually(
     ask: Callable[[], T],
-    wanted: Callable[[T], bool],
+    desired: Callable[[T], bool],
     *,
     what: str = "",
     deadline_s: float = DEADLINE_S,
@@ -102,7 +102,7 @@ async def async_eventually(
 
 async def async_eventually(
     ask: Callable[[], Awaitable[T]] | Callable[[], T],
-    wanted: Callable[[T], bool],
+    desired: Callable[[T], bool],
     *,
     what: str = "",
     deadline_s: float = DEADLINE_S,
@@ -113,7 +113,7 @@ async def async_eventually(
     Raises:
         AssertionError: the deadline has passed; the message has `what` and the last answer, or the last error.
     """
-    return await _async_wait(ask, wanted, _Lateness(what, deadline_s), ignoring)
+    return await _async_wait(ask, desired, _Lateness(what, deadline_s), ignoring)
 
 
 async def async_until(
@@ -159,7 +159,7 @@ class _Lateness:
         raise AssertionError(f"not within {self._deadline_s:g} s{what}; last seen: {shown}")
 
 
-def _wait(ask: Callable[[], T], wanted: Callable[[T], bool], lateness: _Lateness, ignoring: Errors) -> T:
+def _wait(ask: Callable[[], T], desired: Callable[[T], bool], lateness: _Lateness, ignoring: Errors) -> T:
     _must_not_run_on_a_loop()
     while True:
         seen: object
@@ -168,7 +168,7 @@ def _wait(ask: Callable[[], T], wanted: Callable[[T], bool], lateness: _Lateness
         except ignoring as error:
             seen = error
         else:
-            if wanted(answer):
+            if desired(answer):
                 return answer
             seen = answer
         lateness.check(seen)
@@ -177,7 +177,7 @@ def _wait(ask: Callable[[], T], wanted: Callable[[T], bool], lateness: _Lateness
 
 async def _async_wait(
     ask: Callable[[], object],
-    wanted: Callable[[T], bool],
+    desired: Callable[[T], bool],
     lateness: _Lateness,
     ignoring: Errors,
 ) -> T:
@@ -195,7 +195,7 @@ async def _async_wait(
             if not limit.expired():
                 raise
         else:
-            if wanted(answer):
+            if desired(answer):
                 return answer
             seen = answer
         lateness.check(seen)

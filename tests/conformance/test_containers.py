@@ -44,8 +44,8 @@ def stored(answer: Answer) -> Json:
 )
 def test_amounts_have_one_form(api: Api, given: object, kept: str) -> None:
     resources = {"requests": {"cpu": given, "memory": given}, "limits": {"memory": given}}
-    wanted = {"requests": {"cpu": kept, "memory": kept}, "limits": {"memory": kept}}
-    assert stored(create(api, {"resources": resources}))["resources"] == wanted
+    desired = {"requests": {"cpu": kept, "memory": kept}, "limits": {"memory": kept}}
+    assert stored(create(api, {"resources": resources}))["resources"] == desired
 
 
 @pytest.mark.parametrize("given", ["64MB", "64 Mi", "", "1..5"])

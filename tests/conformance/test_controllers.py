@@ -24,10 +24,10 @@ def await_items(api: Api, resource: str, namespace: str, count: int) -> list[Jso
     return eventually(lambda: items(api, resource, namespace), lambda found: len(found) == count)
 
 
-def await_status(api: Api, namespace: str, **wanted: int) -> Json:
+def await_status(api: Api, namespace: str, **desired: int) -> Json:
     return eventually(
         lambda: api.get(path("deployments", namespace, "web")).expect(200),
-        lambda found: {key: found.get("status", {}).get(key, 0) for key in wanted} == wanted,
+        lambda found: {key: found.get("status", {}).get(key, 0) for key in desired} == desired,
     )
 
 

@@ -140,8 +140,8 @@ def test_what_rbac_does_not_allow_is_403_that_names_user_verb_and_resource(
     body = deployment("a") if method == "POST" else None
     refused = user.request(method, path("deployments", namespace, name), body).expect(403, "Forbidden")
     assert refused["details"].get("kind") == "deployments"
-    wanted = f'User "{USER}" cannot {verb} resource "deployments" in API group "apps" in the namespace "{namespace}"'
-    assert wanted in refused["message"]
+    desired = f'User "{USER}" cannot {verb} resource "deployments" in API group "apps" in the namespace "{namespace}"'
+    assert desired in refused["message"]
 
 
 def test_a_watch_of_all_namespaces_is_refused_before_it_begins(user: Api) -> None:

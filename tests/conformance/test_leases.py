@@ -30,13 +30,13 @@ def test_of_many_who_take_a_lease_by_its_version_one_succeeds(
     cluster: Cluster, api: Api, namespace: str, lock: str
 ) -> None:
     created = api.post(path("leases", namespace), held("first")).expect(201)
-    wanted = created["metadata"]["resourceVersion"]
+    desired = created["metadata"]["resourceVersion"]
 
     def take(client: Api, number: int) -> Answer:
-        return client.put(lock, held(f"candidate-{number}", resourceVersion=wanted))
+        return client.put(lock, held(f"candidate-{number}", resourceVersion=desired))
 
     assert statuses_at_once(cluster, 8, take) == [200] + [409] * 7
-    lost = api.put(lock, held("late", resourceVersion=wanted))
+    lost = api.put(lock, held("late", resourceVersion=desired))
     status = lost.expect(409, "Conflict")
     assert status["details"] == {"name": "lock", "group": "coordination.k8s.io", "kind": "leases"}
     assert "Retry-After" not in lost.headers

@@ -28,9 +28,9 @@ def create(api: Api, namespace: str, *, replicas: int = 2, **spec: Any) -> Json:
 def pods(api: Api, namespace: str, image: str = "1") -> list[Json]:
     """The pods of this image that are not being deleted."""
     found = api.get(path("pods", namespace), labelSelector="app=web").expect(200)["items"]
-    wanted = f"registry.example.com/web:{image}"
+    desired = f"registry.example.com/web:{image}"
     alive = [each for each in found if "deletionTimestamp" not in each["metadata"]]
-    return [each for each in alive if each["spec"]["containers"][0]["image"] == wanted]
+    return [each for each in alive if each["spec"]["containers"][0]["image"] == desired]
 
 
 def await_pods(api: Api, namespace: str, **counts: int) -> dict[str, list[Json]]:
@@ -41,8 +41,8 @@ def await_pods(api: Api, namespace: str, **counts: int) -> dict[str, list[Json]]
     )
 
 
-def await_status(api: Api, namespace: str, **wanted: int) -> Json:
-    return await_status_of(api, namespace, "deployments", **wanted)
+def await_status(api: Api, namespace: str, **desired: int) -> Json:
+    return await_status_of(api, namespace, "deployments", **desired)
 
 
 def condition(status: Json, kind: str) -> tuple[str, str]:

@@ -25,11 +25,11 @@ def await_pods(api: Api, namespace: str, *names: str) -> dict[str, Json]:
     return eventually(lambda: pods(api, namespace), lambda found: found.keys() == set(names))
 
 
-def await_status(api: Api, namespace: str, plural: str = "statefulsets", /, **wanted: object) -> Json:
+def await_status(api: Api, namespace: str, plural: str = "statefulsets", /, **desired: object) -> Json:
     """The workload's status, once it says this; a count that it leaves out is 0."""
     found: Json = eventually(
         lambda: api.get(path(plural, namespace, "web")).expect(200).get("status", {}),
-        lambda found: {key: found.get(key, 0) for key in wanted} == wanted,
+        lambda found: {key: found.get(key, 0) for key in desired} == desired,
     )
     return found
 

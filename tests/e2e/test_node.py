@@ -71,13 +71,13 @@ def test_a_pod_resolves_the_lasting_names_of_a_stateful_set_and_the_records_of_i
     kubectl.wait("pod/lasting-0", "condition=Ready")
     name = f"lasting-0.lasting.{kubectl.namespace}.svc.cluster.local"
     records = f"_answers._tcp.lasting.{kubectl.namespace}.svc.cluster.local"
-    for asked, wanted in (
+    for asked, desired in (
         ((name,), f"Address: {pod_address(kubectl, 'lasting-0')}\n"),
         (("-type=srv", records), f"8080 {name}\n"),
     ):
         eventually(
             lambda asked=asked: kubectl("exec", "asker", "--", "nslookup", *asked, check=False),  # type: ignore[misc]
-            lambda said, wanted=wanted: wanted in said,  # type: ignore[misc]
+            lambda said, desired=desired: desired in said,  # type: ignore[misc]
         )
 
 

@@ -114,9 +114,9 @@ def urls(system: Kubectl, scheme: str) -> dict[tuple[str, str], str]:
     }
 
 
-def assert_scraped(asked: Prometheus, system: Kubectl, wanted: set[Target]) -> None:
+def assert_scraped(asked: Prometheus, system: Kubectl, desired: set[Target]) -> None:
     """Wait until what is scraped is this and no more, and Prometheus has learnt from it which pod leads."""
-    eventually(lambda: targets(asked), lambda found: found == wanted)
+    eventually(lambda: targets(asked), lambda found: found == desired)
     for pool in PATHS:
         assert asked.passed_over()[pool] >= 1, "the memcached server was not even looked at"
     lead = {pod: float(pod == leader(system)) for pod in operator_pods(system)}

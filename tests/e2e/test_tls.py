@@ -420,7 +420,7 @@ def _sync(kubectl: Kubectl) -> None:
     kubectl("annotate", "pods", "--all", "--overwrite", f"asked={time.monotonic()}")
 
 
-def _condition(kubectl: Kubectl, name: str, type_: str, wanted: Any, *, sync: bool = False) -> dict[str, Any]:
+def _condition(kubectl: Kubectl, name: str, type_: str, desired: Any, *, sync: bool = False) -> dict[str, Any]:
     def look() -> dict[str, Any]:
         if sync:
             _sync(kubectl)
@@ -428,4 +428,4 @@ def _condition(kubectl: Kubectl, name: str, type_: str, wanted: Any, *, sync: bo
         found: dict[str, Any] = next((each for each in conditions if each["type"] == type_), {"reason": ""})
         return found
 
-    return eventually(look, wanted, deadline_s=SYNCED_WITHIN_S)
+    return eventually(look, desired, deadline_s=SYNCED_WITHIN_S)

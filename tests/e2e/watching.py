@@ -53,7 +53,7 @@ class Watch:
         self._process.wait()
         self._thread.join()
 
-    def first(self, wanted: Callable[[Object], bool], *, after_s: float = 0.0) -> Seen:
+    def first(self, desired: Callable[[Object], bool], *, after_s: float = 0.0) -> Seen:
         """The first event since then of an object that is as wanted; waits for it.
 
         Args:
@@ -63,7 +63,7 @@ class Watch:
         with self._changed:
             while True:
                 for seen in self._seen:
-                    if seen.at_s > after_s and wanted(seen.object):
+                    if seen.at_s > after_s and desired(seen.object):
                         return seen
                 left_s = ends - time.monotonic()
                 assert left_s > 0, f"not seen within {DEADLINE_S} s; last: {[seen.object for seen in self._seen[-3:]]}"

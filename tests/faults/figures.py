@@ -43,5 +43,5 @@ class Figures:
 
     def await_ready(self, ready: bool) -> None:
         """Wait until /readyz says that."""
-        wanted = 200 if ready else 500
-        await_none(lambda: None if fetch(f"{self._probes}/readyz")[0] == wanted else f"/readyz does not say {wanted}")
+        desired = 200 if ready else 500
+        await_none(lambda: None if fetch(f"{self._probes}/readyz")[0] == desired else f"/readyz does not say {desired}")

@@ -141,8 +141,8 @@ def test_the_chart_makes_what_the_manifests_make(
     tmp_path: Path, values: Mapping[str, Any], namespace: str, resources: list[str], components: list[str]
 ) -> None:
     made = without_helm_labels(template(values, namespace=namespace))
-    wanted = overlay(tmp_path, resources=resources, components=components)
-    assert normalised(made, namespace) == normalised(wanted, namespace)
+    desired = overlay(tmp_path, resources=resources, components=components)
+    assert normalised(made, namespace) == normalised(desired, namespace)
 
 
 def test_the_chart_with_all_that_can_be_added_makes_what_the_components_make(tmp_path: Path) -> None:
@@ -154,8 +154,8 @@ def test_the_chart_with_all_that_can_be_added_makes_what_the_components_make(tmp
     overlay(inner, resources=["cluster"], components=components)
     # kustomize gives what components add to a namespace only where one is named.
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({"namespace": NAMESPACE, "resources": ["inner"]}))
-    wanted = documents(kustomize(tmp_path))
-    assert normalised(made, NAMESPACE) == normalised(wanted, NAMESPACE)
+    desired = documents(kustomize(tmp_path))
+    assert normalised(made, NAMESPACE) == normalised(desired, NAMESPACE)
 
 
 @pytest.mark.parametrize(
@@ -200,12 +200,12 @@ def test_the_operator_is_granted_what_it_asks_for_and_nothing_else(
     def asked(these: Sequence[Permission]) -> set[tuple[str, str, str]]:
         return {(verb, permission.group, permission.resource) for permission in these for verb in permission.verbs}
 
-    wanted: dict[str, set[tuple[str, str, str]]] = {NAMESPACE: asked(elects)}
+    desired: dict[str, set[tuple[str, str, str]]] = {NAMESPACE: asked(elects)}
     for namespace in namespaces or [""]:
-        wanted.setdefault(namespace, set()).update(asked(watched))
+        desired.setdefault(namespace, set()).update(asked(watched))
     if cluster_wide:
-        wanted.setdefault("", set()).update(asked(cluster_wide))
-    assert granted == wanted
+        desired.setdefault("", set()).update(asked(cluster_wide))
+    assert granted == desired
 
 
 def test_what_one_namespace_needs_takes_no_permission_on_the_cluster() -> None:

@@ -116,23 +116,23 @@ class Rolling:
 
         return conditions(self.await_status(is_so, f"{type_} {reason} {words}"))[type_][1]
 
-    def await_status(self, wanted: Callable[[Any], bool], what: str) -> Any:
+    def await_status(self, desired: Callable[[Any], bool], what: str) -> Any:
         """Wait until the status of the present specification is so; the status."""
 
         def is_so(found: Any) -> bool:
             status = found.get("status", {})
-            return status.get("observedGeneration") == found["metadata"]["generation"] and wanted(status)
+            return status.get("observedGeneration") == found["metadata"]["generation"] and desired(status)
 
         return eventually(self.get, is_so, what=what)["status"]
 
-    def written(self, *wanted: str) -> list[tuple[str, str, datetime]]:
+    def written(self, *desired: str) -> list[tuple[str, str, datetime]]:
         """What the operator wrote of these resources, such as "pods/eviction", and was not refused: also when."""
         found = [
             (f"{each.resource}/{each.subresource}".rstrip("/"), each.name, received_at(each))
             for each in writes_of(self.kubectl.cluster, OPERATOR_NAME, since=self._mark)
             if each.namespace == self.kubectl.namespace and each.code in (200, 201)
         ]
-        return sorted((each for each in found if each[0] in wanted), key=lambda each: each[2])
+        return sorted((each for each in found if each[0] in desired), key=lambda each: each[2])
 
     def evicted(self) -> list[str]:
         """The servers that the operator evicted, in order."""

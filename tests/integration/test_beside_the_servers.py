@@ -106,8 +106,8 @@ def test_what_somebody_changes_is_put_right_deletes_comes_back_and_what_is_no_lo
     for kind, (name, _) in KINDS.items():
         kubectl.wait(f"{kind}/{name}", "delete")
     all_caught_up(kubectl)
-    wanted = {f"{verb} {plural(kind)} {code}" for kind in KINDS for verb, code in (("create", 201), ("delete", 200))}
-    assert taken(written(kubectl, mark)) == wanted
+    desired = {f"{verb} {plural(kind)} {code}" for kind in KINDS for verb, code in (("create", 201), ("delete", 200))}
+    assert taken(written(kubectl, mark)) == desired
     assert condition(kubectl, "shop", "Degraded")["status"] == "False"
 
 

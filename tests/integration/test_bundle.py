@@ -25,10 +25,10 @@ ACCOUNT = INSTALL["permissions"][0]["serviceAccountName"]
 
 def deployment(targets: str) -> dict[str, Any]:
     """The operator's Deployment, with the OperatorGroup's namespaces in the annotation of its pods."""
-    [wanted] = INSTALL["deployments"]
-    spec = json.loads(json.dumps(wanted["spec"]))
+    [desired] = INSTALL["deployments"]
+    spec = json.loads(json.dumps(desired["spec"]))
     spec["template"]["metadata"].setdefault("annotations", {})["olm.targetNamespaces"] = targets
-    metadata = {"name": wanted["name"], "labels": wanted["label"]}
+    metadata = {"name": desired["name"], "labels": desired["label"]}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 

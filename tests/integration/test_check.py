@@ -84,9 +84,9 @@ def check_in_pod(kubectl: Kubectl, account: Path, *arguments: str) -> Checked:
     return check("--service-account-dir", str(account), *arguments, **kubectl.cluster.in_cluster_environment)
 
 
-def soon(ask: Callable[[], Checked], wanted: Callable[[Checked], bool]) -> Checked:
+def soon(ask: Callable[[], Checked], desired: Callable[[Checked], bool]) -> Checked:
     """Ask until it is so: an API server learns of new permissions and CRDs within a moment."""
-    return eventually(ask, wanted, deadline_s=DEADLINE_S)
+    return eventually(ask, desired, deadline_s=DEADLINE_S)
 
 
 class TestPermissions:

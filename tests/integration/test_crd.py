@@ -37,12 +37,12 @@ def kubectl_of(cluster: Cluster, namespace: str) -> Kubectl:
     return kubectl
 
 
-def until(wanted: Callable[[Outcome], bool], ask: Callable[[], Outcome]) -> Outcome:
+def until(desired: Callable[[Outcome], bool], ask: Callable[[], Outcome]) -> Outcome:
     """The first answer that is wanted; the last one, for the caller's assertion, once the deadline has passed."""
     deadline = time.monotonic() + PUBLISHED_WITHIN_S
     while True:
         answer = ask()
-        if wanted(answer) or time.monotonic() > deadline:
+        if desired(answer) or time.monotonic() > deadline:
             return answer
 
 

@@ -77,12 +77,12 @@ def _required(
 ) -> dict[str, metadata.Distribution]:
     """All that a distribution requires with these extras, and what that requires, by name."""
     for text in dist.requires or ():
-        wanted = Requirement(text)
-        if wanted.name in found:
+        desired = Requirement(text)
+        if desired.name in found:
             continue
-        if wanted.marker is None or any(wanted.marker.evaluate({"extra": extra}) for extra in extras or {""}):
-            found[wanted.name] = metadata.distribution(wanted.name)
-            _required(found[wanted.name], wanted.extras or {""}, found)
+        if desired.marker is None or any(desired.marker.evaluate({"extra": extra}) for extra in extras or {""}):
+            found[desired.name] = metadata.distribution(desired.name)
+            _required(found[desired.name], desired.extras or {""}, found)
     return found
 
 

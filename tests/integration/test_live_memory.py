@@ -94,8 +94,8 @@ def test_servers_get_more_memory_without_a_restart_and_the_template_comes_last(n
     assert {name: pod["metadata"]["uid"] for name, pod in shop.pods().items()} == {
         name: pod["metadata"]["uid"] for name, pod in before.items()
     }
-    (wanted,) = [each["resources"] for each in shop.get("statefulsets")["spec"]["template"]["spec"]["containers"]]
-    assert [node.resources(name) for name in before] == [wanted, wanted]
+    (desired,) = [each["resources"] for each in shop.get("statefulsets")["spec"]["template"]["spec"]["containers"]]
+    assert [node.resources(name) for name in before] == [desired, desired]
     assert shop.evicted() == []
     resized = [(name, at) for _, name, at in shop.written("pods/resize")]
     assert {name for name, _ in resized} == set(before)

@@ -56,7 +56,7 @@ def test_each_write_is_one_line_that_names_the_object_what_was_done_and_why(
         "created Service (new Memcached)",
         "created PodDisruptionBudget (new Memcached)",
         "scaled Deployment from 2 to 1 replicas (spec.size changed)",
-        "deleted PodDisruptionBudget: no longer wanted",
+        "deleted PodDisruptionBudget: no longer desired",
         "scaled Deployment from 3 to 1 replicas (another client had changed them)",
         "updated Deployment: ",
         "created Deployment with 1 replicas (it did not exist)",

@@ -20,10 +20,10 @@ def beside(owner: Owner, spec: Spec, servers: Sequence[str], operator_namespace:
         servers: `host:port` of each that is listed.
         operator_namespace: where the operator's own pods are, "" where it runs in no pod.
     """
-    wanted = (
+    desired = (
         service(owner, spec, named=spec.workload == "StatefulSet"),
         budget(owner, spec),
         network_policy(owner, spec, operator_namespace),
         publication(owner, spec, servers),
     )
-    return [each for each in wanted if each is not None]
+    return [each for each in desired if each is not None]

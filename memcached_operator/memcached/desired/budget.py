@@ -92,15 +92,15 @@ def budget_record(raw: msgspec.Raw | bytes) -> BudgetRecord:
 
 def budget(owner: Owner, spec: Spec) -> BudgetManifest | None:
     """The PodDisruptionBudget that a Memcached wants, if it wants one."""
-    wanted = spec.disruptionBudget or (DisruptionBudget() if spec.size > 1 else None)
-    if wanted is None or wanted.maxUnavailable == _NO_LIMIT:
+    desired = spec.disruptionBudget or (DisruptionBudget() if spec.size > 1 else None)
+    if desired is None or desired.maxUnavailable == _NO_LIMIT:
         return None
     return BudgetManifest(
         apiVersion="policy/v1",
         kind="PodDisruptionBudget",
         metadata=metadata(owner),
         spec=BudgetSpec(
-            maxUnavailable=wanted.maxUnavailable,
+            maxUnavailable=desired.maxUnavailable,
             selector={"matchLabels": selector_labels(owner.name)},
             # A server that does not answer anyway must not keep a node from being drained.
             unhealthyPodEvictionPolicy="AlwaysAllow",
@@ -128,10 +128,10 @@ def in_the_way(other: str, name: str) -> str:
 
 
 def _selects(selector: bytes, labels_: Mapping[str, str]) -> bool:
-    wanted = _decode_selector(selector)
-    if wanted is None or any(labels_.get(key) != value for key, value in (wanted.matchLabels or {}).items()):
+    desired = _decode_selector(selector)
+    if desired is None or any(labels_.get(key) != value for key, value in (desired.matchLabels or {}).items()):
         return False
-    return all(_meets(each, labels_) for each in wanted.matchExpressions or ())
+    return all(_meets(each, labels_) for each in desired.matchExpressions or ())
 
 
 def _meets(requirement: _Requirement, labels_: Mapping[str, str]) -> bool:

@@ -93,7 +93,7 @@ def common_fields(meta: ObjectMeta) -> dict[str, Any]:
     }
 
 
-def may_be_ours(meta: ObjectMeta) -> bool:
+def may_be_owned(meta: ObjectMeta) -> bool:
     """Whether some Memcached controls the object, or it was made for one."""
     owner = controller_of(meta.ownerReferences)
     ours = owner is not None and owner.kind == KIND and owner.apiVersion == API_VERSION
@@ -116,7 +116,7 @@ def nameless(text: bytes, name: str) -> bytes:
     return text.replace(_quoted(name), _NAME)
 
 
-def ours_of(meta: ObjectMeta) -> ObjectMeta:
+def owned_metadata(meta: ObjectMeta) -> ObjectMeta:
     """What may be ours of a live object's metadata."""
     annotations = meta.annotations or {}
     passed = digests(annotations.get(APPLIED_OPTIONS_ANNOTATION, ""))
@@ -128,7 +128,7 @@ def ours_of(meta: ObjectMeta) -> ObjectMeta:
     return ObjectMeta(labels=meta.labels, annotations=annotations or None, ownerReferences=meta.ownerReferences)
 
 
-def is_ours(live: OwnedRecord, uid: str) -> bool:
+def is_owned(live: OwnedRecord, uid: str) -> bool:
     """Whether the Memcached of that uid controls the object, or did until its ownerReference was removed."""
     return bool(live.form) and (live.owner_uid if live.owner else live.made_for_uid) == uid
 
@@ -140,7 +140,7 @@ class Codec(Generic[M]):
         self,
         type_: type[M],
         ours: Callable[[M], M] = lambda live: live,
-        excess: Callable[[M, M], Iterable[Difference]] = lambda _wanted, _live: (),
+        excess: Callable[[M, M], Iterable[Difference]] = lambda _desired, _live: (),
         *,
         fixed: tuple[str, ...] = (),
         replace: Literal["Background", "Orphan"] | None = None,
@@ -148,7 +148,7 @@ class Codec(Generic[M]):
         """
         Args:
             type_: what is ours of such an object.
-            ours: brings a live object's specification to the form in which the wanted one is built.
+            ours: brings a live object's specification to the form in which the desired one is built.
             excess: what a live object has that must not be there, beside what the types say of it.
             fixed, replace: see `Rules`.
         """
@@ -161,31 +161,31 @@ class Codec(Generic[M]):
     def record(self, raw: msgspec.Raw | bytes) -> OwnedRecord:
         meta = _decode_object(raw).metadata
         common = common_fields(meta)
-        if not may_be_ours(meta):
+        if not may_be_owned(meta):
             return OwnedRecord(**common)
         live = self._ours(self._decode(raw))
-        manifest = msgspec.structs.replace(live, metadata=ours_of(meta))
+        manifest = msgspec.structs.replace(live, metadata=owned_metadata(meta))
         return OwnedRecord(**common, form=form_of(manifest, common["name"], common["made_for_uid"]))
 
     def held(self, live: OwnedRecord) -> M:
         """What is ours of a live object."""
         return self._decode(live.owned)
 
-    def differ(self, wanted: M, live: OwnedRecord) -> Sequence[Difference]:
-        """The fields of an object of ours that are not as wanted."""
-        compared = comparable(wanted)
+    def differ(self, desired: M, live: OwnedRecord) -> Sequence[Difference]:
+        """The fields of an object of ours that are not as desired."""
+        compared = comparable(desired)
         if live.owned == compared:
             return ()
         held = self.held(live)
-        found = [*differences(self._decode(compared), held), *self._excess(wanted, held)]
-        if not (before := mark(held)) and not mark(wanted):
+        found = [*differences(self._decode(compared), held), *self._excess(desired, held)]
+        if not (before := mark(held)) and not mark(desired):
             return found  # as most
-        passed = [("passed",), *passed_through(wanted, held)]
+        passed = [("passed",), *passed_through(desired, held)]
         found = [each for each in found if not is_within(each.steps, passed)]
-        found = with_parts(wanted, found, passed)
+        found = with_parts(desired, found, passed)
         ways = [each.steps for each in found]
-        found += [each for each in of_parts(wanted, held) if not is_within(each.steps, ways)]
-        if before and not mark(wanted):
+        found += [each for each in of_parts(desired, held) if not is_within(each.steps, ways)]
+        if before and not mark(desired):
             found.append(Difference(("metadata", "annotations", APPLIED_OPTIONS_ANNOTATION), None, before))
         return found
 
@@ -195,9 +195,9 @@ class Codec(Generic[M]):
 
         return Rules(
             differences=self.differ,
-            key=lambda wanted: ObjectKey(wanted.metadata.namespace or "", wanted.metadata.name or ""),
-            body=lambda wanted: wanted.body(),
-            is_ours=is_ours,
+            key=lambda desired: ObjectKey(desired.metadata.namespace or "", desired.metadata.name or ""),
+            body=lambda desired: desired.body(),
+            is_owned=is_owned,
             handover=HANDOVER,
             fixed=self._fixed,
             replace=self._replace,

@@ -33,7 +33,7 @@ class PolicyManifest(Manifest, frozen=True, omit_defaults=True):
 
 
 def _ours(live: PolicyManifest) -> PolicyManifest:
-    # The API server leaves out an empty list; the wanted form says that there are no rules.
+    # The API server leaves out an empty list; the desired form says that there are no rules.
     return msgspec.structs.replace(live, spec=msgspec.structs.replace(live.spec, ingress=live.spec.ingress or ()))
 
 

@@ -1,4 +1,4 @@
-"""Pure: how the parts that are passed through differ between a wanted object and a live one.
+"""Pure: how the parts that are passed through differ between a desired object and a live one.
 
 Such a part is compared as the user wrote it: what the API server fills in around or within it is no difference.
 """
@@ -17,14 +17,14 @@ from operator_runtime import Difference, Entry, Steps
 _EXTENSIBLE: Final = ("tolerations",)
 
 
-def of_parts(wanted: Manifest, live: Manifest, *, whole: bool = True) -> Iterator[Difference]:
+def of_parts(desired: Manifest, live: Manifest, *, whole: bool = True) -> Iterator[Difference]:
     """In what the parts of either differ.
 
     Args:
         whole: a part that was changed in the specification differs as a whole, so that nothing of it is left behind.
     """
-    was, is_ = (digests(mark(each)) for each in (live, wanted))
-    ours, theirs = keyed(wanted.body()), keyed(live.body())
+    was, is_ = (digests(mark(each)) for each in (live, desired))
+    ours, theirs = keyed(desired.body()), keyed(live.body())
     gone: list[Steps] = []
     for path in was | is_:
         mine, there, at = find(ours, path), find(theirs, path), way(path)
@@ -39,17 +39,19 @@ def of_parts(wanted: Manifest, live: Manifest, *, whole: bool = True) -> Iterato
         yield from drift(mine, there, at)
 
 
-def with_parts(wanted: Manifest, found: Sequence[Difference], passed: Sequence[Steps]) -> list[Difference]:
+def with_parts(desired: Manifest, found: Sequence[Difference], passed: Sequence[Steps]) -> list[Difference]:
     """Differences, of which those around a part want it as the user has it, and not as the operator made it.
 
     Args:
         found: in what the operator makes.
         passed: ways to the parts.
     """
-    around = [each for each in found if each.wanted is not None and any(is_within(way, [each.steps]) for way in passed)]
-    whole = keyed(wanted.body()) if around else {}
+    around = [
+        each for each in found if each.desired is not None and any(is_within(way, [each.steps]) for way in passed)
+    ]
+    whole = keyed(desired.body()) if around else {}
     return [
-        each._replace(wanted=unkeyed(find(whole, each.path), _field(each.steps))) if each in around else each
+        each._replace(desired=unkeyed(find(whole, each.path), _field(each.steps))) if each in around else each
         for each in found
     ]
 
@@ -70,24 +72,24 @@ def way(path: str) -> Steps:
     return found
 
 
-def drift(wanted: object, live: object, at: Steps) -> Iterator[Difference]:
-    """In what a part is not as wanted; what a live one has besides in its objects and merged lists is no difference.
+def drift(desired: object, live: object, at: Steps) -> Iterator[Difference]:
+    """In what a part is not as desired; what a live one has besides in its objects and merged lists is no difference.
 
     Args:
-        wanted, live: both `keyed`.
+        desired, live: both `keyed`.
         at: where they stand.
     """
-    match wanted, live:
+    match desired, live:
         case Mapping(), Mapping():
-            for name, value in wanted.items():
+            for name, value in desired.items():
                 yield from drift(value, live.get(name), _below(at, name))
         case list(), list() if _field(at) in _EXTENSIBLE:
-            if not all(any(_is(each, other) for other in live) for each in wanted):
-                yield Difference(at, unkeyed(wanted), unkeyed(live))
-        case list(), list() if len(wanted) == len(live) and all(map(_is, wanted, live)):
+            if not all(any(_is(each, other) for other in live) for each in desired):
+                yield Difference(at, unkeyed(desired), unkeyed(live))
+        case list(), list() if len(desired) == len(live) and all(map(_is, desired, live)):
             return
-        case _ if wanted != live:
-            yield Difference(at, unkeyed(wanted, _field(at)), unkeyed(live, _field(at)))
+        case _ if desired != live:
+            yield Difference(at, unkeyed(desired, _field(at)), unkeyed(live, _field(at)))
 
 
 def unkeyed(value: Any, of: str = "") -> Any:
@@ -99,8 +101,8 @@ def unkeyed(value: Any, of: str = "") -> Any:
     return [unkeyed(each) for each in value] if isinstance(value, list) else value
 
 
-def _is(wanted: object, live: object) -> bool:
-    return not any(drift(wanted, live, ()))
+def _is(desired: object, live: object) -> bool:
+    return not any(drift(desired, live, ()))
 
 
 def _below(at: Steps, name: str) -> Steps:

@@ -29,9 +29,9 @@ class PublicationManifest(Manifest, frozen=True, omit_defaults=True):
     immutable: bool | None = None
 
 
-def _in_the_way(wanted: PublicationManifest, live: PublicationManifest) -> Sequence[Difference]:
+def _in_the_way(desired: PublicationManifest, live: PublicationManifest) -> Sequence[Difference]:
     """An immutable list is in the way of another one. As long as it is right it stays."""
-    right = not any(differences(wanted.data, live.data))
+    right = not any(differences(desired.data, live.data))
     return () if right or not live.immutable else [Difference((_IMMUTABLE,), None, True)]
 
 

@@ -65,18 +65,18 @@ def service(owner: Owner, spec: Spec, *, named: bool) -> ServiceManifest | None:
     Args:
         named: clients know its servers by names that the Service gives them.
     """
-    wanted = spec.service
-    if wanted.type == "Disabled":
+    desired = spec.service
+    if desired.type == "Disabled":
         return None
-    given = {"labels": wanted.labels, "annotations": wanted.annotations}
+    given = {"labels": desired.labels, "annotations": desired.annotations}
     text = taken((f"metadata.{field}[{key}]", value) for field, texts in given.items() for key, value in texts.items())
     mark = {APPLIED_OPTIONS_ANNOTATION: text} if text else {}
     return ServiceManifest(
         apiVersion="v1",
         kind="Service",
-        metadata=metadata(owner, more_labels=wanted.labels, annotations=wanted.annotations | mark),
+        metadata=metadata(owner, more_labels=desired.labels, annotations=desired.annotations | mark),
         spec=ServiceSpec(
-            clusterIP=HEADLESS if wanted.type == "Headless" else None,
+            clusterIP=HEADLESS if desired.type == "Headless" else None,
             ports=(ServicePort(PORT_NAME, PORT, "TCP", PORT_NAME),),
             # Names must not come and go with a server's readiness. Where it has none, its address must.
             publishNotReadyAddresses=named,

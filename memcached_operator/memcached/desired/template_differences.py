@@ -22,31 +22,31 @@ from operator_runtime import Difference
 _COMMAND: Final = {"maxConnections": "-c", "threads": "-t", "maxItemSize": "-I"}
 
 
-def differing(wanted_: WorkloadManifest, live_: WorkloadManifest) -> Sequence[Difference]:
+def differing(desired_: WorkloadManifest, live_: WorkloadManifest) -> Sequence[Difference]:
     """The fields in which the pods of two workloads differ, with the values that their templates have.
 
     None where they differ in nothing that a specification says.
     """
-    wanted, live = wanted_.template, live_.template
-    ours, theirs = _container(wanted), _container(live)
-    found = [*_unequal("image", ours.image, theirs.image), *_unequal("memory", _items(wanted), _items(live))]
+    desired, live = desired_.template, live_.template
+    ours, theirs = _container(desired), _container(live)
+    found = [*_unequal("image", ours.image, theirs.image), *_unequal("memory", _items(desired), _items(live))]
     for field, option in _COMMAND.items():
         found += _unequal(field, _option(ours, option), _option(theirs, option))
     found += _unequal("extraArgs", list(ours.args or ()), list(theirs.args or ()))
-    found += _unequal("warmRestart", *(bool(_annotation(each, WARM_ANNOTATION)) for each in (wanted, live)))
-    asks, asked = (_annotation(each, RESTART_ANNOTATION) for each in (wanted, live))
+    found += _unequal("warmRestart", *(bool(_annotation(each, WARM_ANNOTATION)) for each in (desired, live)))
+    asks, asked = (_annotation(each, RESTART_ANNOTATION) for each in (desired, live))
     if asks != asked:
         found.append(Difference(("metadata", "annotations", RESTART_ANNOTATION), asks, asked))
-    found += _of_secrets(wanted.spec or PodSpec(), live.spec or PodSpec())
+    found += _of_secrets(desired.spec or PodSpec(), live.spec or PodSpec())
     # Room for memory follows from these.
     found += [each for each in _of_resources(ours, theirs) if not found or not each.path.endswith(".memory")]
-    passed = passed_through(wanted_, live_)
-    others = [each for each in of_parts(wanted_, live_, whole=False) if is_within(each.steps, passed)]
+    passed = passed_through(desired_, live_)
+    others = [each for each in of_parts(desired_, live_, whole=False) if is_within(each.steps, passed)]
     return (*found, *(each._replace(steps=("spec", "podTemplate", *each.steps[2:])) for each in others))
 
 
-def _unequal(field: str, wanted: object, live: object) -> list[Difference]:
-    return [Difference((f"spec.{field}",), wanted, live)] if wanted != live else []
+def _unequal(field: str, desired: object, live: object) -> list[Difference]:
+    return [Difference((f"spec.{field}",), desired, live)] if desired != live else []
 
 
 def _container(template: PodTemplate) -> Container:
@@ -68,8 +68,8 @@ def _option(container: Container, option: str) -> str | None:
     return command[at] if at < len(command) else None
 
 
-def _of_resources(wanted: Container, live: Container) -> Iterator[Difference]:
-    ours, theirs = wanted.resources or Resources(), live.resources or Resources()
+def _of_resources(desired: Container, live: Container) -> Iterator[Difference]:
+    ours, theirs = desired.resources or Resources(), live.resources or Resources()
     for kind, mine, other in (
         ("requests", ours.requests or {}, theirs.requests or {}),
         ("limits", ours.limits or {}, theirs.limits or {}),
@@ -78,8 +78,8 @@ def _of_resources(wanted: Container, live: Container) -> Iterator[Difference]:
             yield from _unequal(f"resources.{kind}.{name}", mine.get(name), other.get(name))
 
 
-def _of_secrets(wanted: PodSpec, live: PodSpec) -> Iterator[Difference]:
-    ours, theirs = secrets_of(wanted), secrets_of(live)
+def _of_secrets(desired: PodSpec, live: PodSpec) -> Iterator[Difference]:
+    ours, theirs = secrets_of(desired), secrets_of(live)
     for part in ("tls", "auth"):
         mine, other = ours.get(part), theirs.get(part)
         if mine is None or other is None:

@@ -41,7 +41,7 @@ NOTED: Final = {
 """Paths of what a template says of itself, to the annotations."""
 
 
-def workload(
+def desired_workload(
     kind: Workload,
     owner: Owner,
     size: int,
@@ -101,16 +101,16 @@ def _of_deployment(common: WorkloadSpec, spec: Spec, paused: bool) -> WorkloadSp
 @cache
 def _names_of_any(kind: str | None) -> Any:
     """The names of the fields that a workload of that kind has by default."""
-    made = workload("StatefulSet" if kind == "StatefulSet" else "Deployment", Owner("", "", ""), 1, "")
+    made = desired_workload("StatefulSet" if kind == "StatefulSet" else "Deployment", Owner("", "", ""), 1, "")
     return names_of({"spec": msgspec.to_builtins(made.spec)})
 
 
-def _excess(wanted: WorkloadManifest, live: WorkloadManifest) -> Iterator[Difference]:
+def _excess(desired: WorkloadManifest, live: WorkloadManifest) -> Iterator[Difference]:
     """What any workload of the kind has, and this one is to be without: user ids, a pause before servers end."""
-    names = _names_of_any(wanted.kind)
-    if wanted.spec.template == live.spec.template and wanted.passed == live.passed:
-        wanted, live = _without_pods(wanted), _without_pods(live)  # as where the size alone has changed
-    return no_longer(names, wanted.body(), live.body())
+    names = _names_of_any(desired.kind)
+    if desired.spec.template == live.spec.template and desired.passed == live.passed:
+        desired, live = _without_pods(desired), _without_pods(live)  # as where the size alone has changed
+    return no_longer(names, desired.body(), live.body())
 
 
 def _without_pods(manifest: WorkloadManifest) -> WorkloadManifest:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memcached_operator.api.names import API_VERSION, KIND, PLURAL, Workload
 from memcached_operator.memcached.desired.budget import BudgetRecord, budget_record
-from memcached_operator.memcached.desired.codec import OwnedRecord, is_ours
+from memcached_operator.memcached.desired.codec import OwnedRecord, is_owned
 from memcached_operator.memcached.desired.network_policy import NETWORK_POLICY
 from memcached_operator.memcached.desired.server_list import PUBLICATION
 from memcached_operator.memcached.desired.service import SERVICE
@@ -60,7 +60,7 @@ class Caches:
         return [found for store in stores if (found := store.get(key)) is not None]
 
     def workloads_of(self, memcached: MemcachedRecord) -> Mapping[Workload, WorkloadRecord]:
-        return {each.kind: each for each in self.workloads(memcached.key) if is_ours(each, memcached.uid)}
+        return {each.kind: each for each in self.workloads(memcached.key) if is_owned(each, memcached.uid)}
 
     def servers_of(self, memcached: MemcachedRecord) -> list[PodRecord]:
         """The active pods of a Memcached's workloads."""
@@ -68,8 +68,8 @@ class Caches:
 
     def own_pods_of(self, memcached: MemcachedRecord) -> list[PodRecord]:
         """The pods of a Memcached's workloads. Those of a stranger's workload of its name are left out."""
-        strange = {each.kind for each in self.workloads(memcached.key) if not is_ours(each, memcached.uid)}
-        return [pod for pod in self.pods_of(memcached.key) if pod.workload not in strange]
+        foreign = {each.kind for each in self.workloads(memcached.key) if not is_owned(each, memcached.uid)}
+        return [pod for pod in self.pods_of(memcached.key) if pod.workload not in foreign]
 
     def others_budgets(self, namespace: str) -> Mapping[str, bytes]:
         """The selectors of the disruption budgets of a namespace that are no Memcached's, by name."""

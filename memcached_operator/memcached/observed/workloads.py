@@ -14,9 +14,9 @@ from memcached_operator.memcached.desired.codec import (
     OwnedRecord,
     common_fields,
     form_of,
-    may_be_ours,
+    may_be_owned,
     nameless,
-    ours_of,
+    owned_metadata,
     uids_in,
 )
 from memcached_operator.memcached.desired.object_types import Manifest, ObjectMeta, SeenCondition, as_json
@@ -119,22 +119,22 @@ def stateful_set_record(raw: msgspec.Raw | bytes) -> WorkloadRecord:
 def _record(kind: Workload, object_: _Object, rollout_of: Callable[[_Object], dict[str, Any]]) -> WorkloadRecord:
     meta, generation = object_.metadata, object_.metadata.generation or 0
     common = common_fields(meta)
-    fields = _ours(meta, object_.spec, common["name"], common["made_for_uid"]) if may_be_ours(meta) else {}
+    fields = _owned_part(meta, object_.spec, common["name"], common["made_for_uid"]) if may_be_owned(meta) else {}
     settled = object_.status.observedGeneration >= generation
     return WorkloadRecord(**common, kind=kind, generation=generation, settled=settled, **rollout_of(object_), **fields)
 
 
-def _ours(meta: ObjectMeta, raw: msgspec.Raw, name: str, made_for_uid: str) -> dict[str, Any]:
+def _owned_part(meta: ObjectMeta, raw: msgspec.Raw, name: str, made_for_uid: str) -> dict[str, Any]:
     """What is ours of a workload. It is worked out once for all that differ in their Memcached's name and uid alone:
     each event of a Deployment brings its whole specification, and hardly any another one."""
-    ours = ours_of(meta)
-    alike = form_of(Manifest(metadata=ours), name, made_for_uid), nameless(bytes(raw), name)
+    owned = owned_metadata(meta)
+    alike = form_of(Manifest(metadata=owned), name, made_for_uid), nameless(bytes(raw), name)
     if (found := _known.get(alike)) is not None:
         return found
     spec = _decode_spec(raw)
     noted = _annotations(spec)
     found = {
-        "form": form_of(_owned(ours, spec, raw), name, made_for_uid),
+        "form": form_of(_owned(owned, spec, raw), name, made_for_uid),
         "replicas": spec.replicas or 0,
         "image": shared(_image(spec)),
         "rolls": shared(noted.get(TEMPLATE_ANNOTATION, "")),
@@ -202,15 +202,15 @@ def _has_sidecar(spec: WorkloadSpec) -> bool:
     return any(each.name == RELOADER for each in (pod.initContainers if pod else None) or ())
 
 
-def _owned(ours: ObjectMeta, spec: WorkloadSpec, raw: msgspec.Raw) -> WorkloadManifest:
-    """Keep of a live workload what can be ours, in the form in which the wanted one is built."""
+def _owned(owned: ObjectMeta, spec: WorkloadSpec, raw: msgspec.Raw) -> WorkloadManifest:
+    """Keep of a live workload what can be ours, in the form in which the desired one is built."""
     template = spec.template or PodTemplate()
     live, pod = template.metadata or ObjectMeta(), template.spec or PodSpec()
-    # The API server drops empty lists; the wanted form says that there are no arguments.
+    # The API server drops empty lists; the desired form says that there are no arguments.
     containers = tuple(msgspec.structs.replace(each, args=each.args or ()) for each in pod.containers or ())
     noted = {name: text for name, text in (live.annotations or {}).items() if name in _OURS}
     manifest = WorkloadManifest(
-        metadata=ours,
+        metadata=owned,
         spec=msgspec.structs.replace(
             spec,
             **(_left_out(spec) if spec.strategy is not None else {}),
@@ -226,4 +226,4 @@ def _owned(ours: ObjectMeta, spec: WorkloadSpec, raw: msgspec.Raw) -> WorkloadMa
     whole = keyed({"spec": msgspec.json.decode(raw)})
     made = merged(as_json(manifest), [(path, None) for path in paths])
     passed = tuple((path, unkeyed(find(whole, path))) for path in paths)
-    return msgspec.structs.replace(msgspec.convert(made, WorkloadManifest), metadata=ours, passed=passed)
+    return msgspec.structs.replace(msgspec.convert(made, WorkloadManifest), metadata=owned, passed=passed)

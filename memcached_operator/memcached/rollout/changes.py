@@ -105,8 +105,8 @@ def changes(old: Spec, new: Spec, basis: Basis) -> tuple[Change, ...]:
     for field, was in _differing(old, new):
         after = _with(before, field.names, field.value)
         cost = Cost.MOVING if field.names == ("workload",) else _effect(before, after, basis)
-        wanted, live_ = (None if each is _ABSENT else each for each in (field.value, was))
-        found.setdefault(_in_all(cost, total, old, new), []).append(Difference((field.path,), wanted, live_))
+        desired, live_ = (None if each is _ABSENT else each for each in (field.value, was))
+        found.setdefault(_in_all(cost, total, old, new), []).append(Difference((field.path,), desired, live_))
         before = after
     return tuple(Change(cost, tuple(found[cost]), _in_words(cost, old, new, basis)) for cost in Cost if cost in found)
 

@@ -22,7 +22,7 @@ from memcached_operator.memcached.rollout.decision import Rollout
 from memcached_operator.memcached.rollout.live_memory import NO_RIGHT
 from memcached_operator.memcached.rollout.outcome import Outcome
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
-from operator_runtime import Client, Conflict, Forbidden, Invalid, Memory, NotFound, ServerError
+from operator_runtime import Client, Conflict, Forbidden, Invalid, KeyedStates, NotFound, ServerError
 
 logger = logging.getLogger(__name__)
 
@@ -45,17 +45,17 @@ class ContainerRestarts:
     """Changes servers of one Memcached at a time in their pods; see `go_on`."""
 
     def __init__(
-        self, client: Client, remembered: Memory, record_event: RecordEvent, stats_cache: StatsCache | None
+        self, client: Client, states: KeyedStates, record_event: RecordEvent, stats_cache: StatsCache | None
     ) -> None:
         """
         Args:
             client: patches pods.
-            remembered: what is known of each Memcached; a successor does not know how many items servers had.
+            states: what is known of each Memcached; a successor does not know how many items servers had.
             record_event: records an event.
             stats_cache: what servers say that are asked; None where none is.
         """
         self._client = client
-        self._known = remembered.slot(_Known)
+        self._known = states.keyed(_Known)
         self._record_event = record_event
         self._stats_cache = stats_cache
 
@@ -64,7 +64,7 @@ class ContainerRestarts:
         memcached: MemcachedRecord,
         found: Rollout,
         workload: WorkloadRecord,
-        wanted: WorkloadManifest,
+        desired: WorkloadManifest,
         now: datetime,
         outcome: Outcome,
     ) -> PodRecord | None:
@@ -73,7 +73,7 @@ class ContainerRestarts:
         if found.settle is not None:
             await self._settle(memcached, found, found.settle, workload, now, outcome)
         elif found.change is not None and not await self._change(
-            memcached, found, found.change, workload, wanted, now, outcome
+            memcached, found, found.change, workload, desired, now, outcome
         ):
             evict = found.change
         known = self._known.find(memcached.key)
@@ -95,14 +95,14 @@ class ContainerRestarts:
         found: Rollout,
         pod: PodRecord,
         workload: WorkloadRecord,
-        wanted: WorkloadManifest,
+        desired: WorkloadManifest,
         now: datetime,
         outcome: Outcome,
     ) -> bool:
         """Have a server's container start again; whether that is allowed."""
         known = self._known.of(memcached.key)
         try:
-            body = in_place.change(pod, workload, wanted, now.timestamp())
+            body = in_place.change(pod, workload, desired, now.timestamp())
             await self._client.strategic_patch(PODS, pod, body)
         except Forbidden as error:
             if NO_RIGHT in (message := error.message or str(error)):

@@ -131,21 +131,24 @@ def left_s(pod: PodRecord, now_s: float) -> float:
     return max(noted.since_s + LATE_AFTER_S - now_s, 0.0) if noted is not None else 0.0
 
 
-def change(pod: PodRecord, workload: WorkloadRecord, wanted: WorkloadManifest, now_s: float) -> dict[str, object]:
+def change(pod: PodRecord, workload: WorkloadRecord, desired: WorkloadManifest, now_s: float) -> dict[str, object]:
     """Strategic merge patch that has its node start its container again, by the image or by what asks for a restart.
 
     Where the image is the same, the pod's own stays as it is, whoever gave it that.
 
     Args:
-        wanted: the workload, whose pods have the containers.
+        desired: the workload, whose pods have the containers.
     """
-    made, annotations = wanted.template.spec, (wanted.template.metadata and wanted.template.metadata.annotations) or {}
+    made, annotations = (
+        desired.template.spec,
+        (desired.template.metadata and desired.template.metadata.annotations) or {},
+    )
     noted = {IN_PLACE_ANNOTATION: str(Asked(workload.rolls, pod.restarts, int(now_s)))}
     if restart := annotations.get(RESTART_ANNOTATION):
         noted[RESTART_ANNOTATION] = restart
-    if pod.image == wanted.image:
+    if pod.image == desired.image:
         return _of(pod, {"annotations": noted})
-    noted[IMAGE_ANNOTATION] = wanted.image
+    noted[IMAGE_ANNOTATION] = desired.image
     lists = {"containers": made and made.containers, "initContainers": made and made.initContainers}
     images = {
         field: [{"name": each.name, "image": each.image} for each in containers]

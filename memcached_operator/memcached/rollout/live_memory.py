@@ -33,8 +33,8 @@ from operator_runtime import (
     Conflict,
     Forbidden,
     Invalid,
+    KeyedStates,
     KubeError,
-    Memory as Remembered,
     NotFound,
     ObjectKey,
     ServerError,
@@ -96,7 +96,7 @@ class _Server:
     """What was done about one server.
 
     Attributes:
-        wanted: what was wanted then.
+        desired: what was desired then.
         restarts: how often its memcached has started again. It then has the limit of its command line.
         since_s: since when it is waited for, by the clock; None while it cannot be seen how far it is: for that it is
             not given up and replaced.
@@ -110,7 +110,7 @@ class _Server:
         refused: an admission plugin allows it to no pod, in its words, "" while none does.
     """
 
-    wanted: str
+    desired: str
     restarts: int
     since_s: float | None
     news: bool
@@ -132,7 +132,7 @@ class LiveMemory:
     def __init__(
         self,
         client: Client,
-        remembered: Remembered,
+        states: KeyedStates,
         set_limit: SetLimit,
         record_event: RecordEvent,
         *,
@@ -143,7 +143,7 @@ class LiveMemory:
         """
         Args:
             client: reads and resizes pods.
-            remembered: what is known of each Memcached; a successor asks once more.
+            states: what is known of each Memcached; a successor asks once more.
             set_limit: has a memcached use other memory.
             record_event: records an event.
             credentials: the operator may read the Secrets that servers ask for.
@@ -151,7 +151,7 @@ class LiveMemory:
             clock: monotonic seconds.
         """
         self._client = client
-        self._servers = remembered.slot(_Servers)
+        self._servers = states.keyed(_Servers)
         self._set_limit = set_limit
         self._record_event = record_event
         self._credentials = credentials
@@ -184,14 +184,14 @@ class LiveMemory:
         self,
         memcached: MemcachedRecord,
         workload: WorkloadRecord,
-        wanted: str,
+        desired: str,
         pods: Sequence[PodRecord],
     ) -> Resizing:
         """Take the next step for each ready server whose memory is another, or was changed since its pod was made.
 
         Args:
             workload: what runs the servers.
-            wanted: as `labels.MEMORY_ANNOTATION` has it.
+            desired: as `labels.MEMORY_ANNOTATION` has it.
             pods: the servers' pods; those that are to be replaced anyway are left alone.
 
         Raises:
@@ -207,19 +207,19 @@ class LiveMemory:
             for each in pods
             if each.ready
             and each.rolls == workload.rolls
-            and (each.memory != wanted or workload.memory != wanted or each.uid in known)
+            and (each.memory != desired or workload.memory != desired or each.uid in known)
         ]
-        if not others or (memory := memory_of(wanted)) is None:
+        if not others or (memory := memory_of(desired)) is None:
             if not known:
                 self._servers.drop(memcached.key)
             return NOTHING
         servers = self._servers.of(memcached.key)
-        begun = [each for each in others if not _is_known(servers.get(each.uid), wanted, each)]
+        begun = [each for each in others if not _is_known(servers.get(each.uid), desired, each)]
         means = await self._means() if begun else Means()
         for each in begun:
-            news = each.uid in servers or workload.memory != wanted
+            news = each.uid in servers or workload.memory != desired
             why = self._why_not(each, means) if news else ""
-            servers[each.uid] = _Server(wanted, each.restarts, self._clock(), news, why=why)
+            servers[each.uid] = _Server(desired, each.restarts, self._clock(), news, why=why)
         undone = [each for each in others if not _is_over(servers[each.uid])]
         failures = await asyncio.gather(*(self._go_on(each, memory, servers[each.uid]) for each in undone))
         done = [each for each in undone if servers[each.uid].done and servers[each.uid].news]
@@ -311,9 +311,9 @@ class LiveMemory:
             self._record_event(memcached, "Normal", "Resized", "Resize", note)
 
 
-def _is_known(server: _Server | None, wanted: str, pod: PodRecord) -> bool:
+def _is_known(server: _Server | None, desired: str, pod: PodRecord) -> bool:
     """Whether it was begun with a server, as it is now."""
-    return server is not None and (server.wanted, server.restarts) == (wanted, pod.restarts)
+    return server is not None and (server.desired, server.restarts) == (desired, pod.restarts)
 
 
 def _look_again_s(server: _Server) -> float:

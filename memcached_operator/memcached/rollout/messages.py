@@ -45,7 +45,7 @@ class Words(NamedTuple):
 
 def announced(
     spec: Spec,
-    wanted: WorkloadManifest,
+    desired: WorkloadManifest,
     live: WorkloadRecord,
     pods: Sequence[PodRecord],
     *,
@@ -64,18 +64,18 @@ def announced(
         after: whose servers come first, None for none.
     """
     held = CODEC.held(live)
-    found = differing(wanted, held)
+    found = differing(desired, held)
     servers, paths = min(live.replicas, spec.size), [each.path for each in found]
     until = f"after the servers of {after}" if after is not None else ""
-    alike = are_alike(wanted.template, held.template)
-    mirrored = sum(needs_admission(pod, wanted.image) for pod in pods) if alike else 0
+    alike = are_alike(desired.template, held.template)
+    mirrored = sum(needs_admission(pod, desired.image) for pod in pods) if alike else 0
     if rolls and alike and not (mirrored and mirrored == len(pods)):
         cost, reason, words = "in-place", "InPlaceChange", in_place(spec, servers, until)
     elif rolls or why_not:
         cost, reason, words = "rolling", "RollingChange", rolling(spec, servers, until)
     else:
         cost, reason = "live", "LiveChange"
-        words = live_memory(noted(held.template)[1], noted(wanted.template)[1], servers)
+        words = live_memory(noted(held.template)[1], noted(desired.template)[1], servers)
     words += (instead_of_live(why_not) if why_not else "") + (of_mirrored(mirrored) if mirrored else "")
     named = ", ".join(paths) or "the pods' template"
     whose = "" if asked else "the operator's own defaults have changed: "
@@ -89,7 +89,7 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Word
     """The words about a write of an object of that kind."""
     name, paths = change.obj.name, [each.path for each in change.fields]
     if change.deleted:
-        why = "; ".join(map(str, change.fields)) or "no longer wanted"
+        why = "; ".join(map(str, change.fields)) or "no longer desired"
         done = "Replaced" if change.fields else "Deleted"
         fields: dict[str, object] = {"action": done.removesuffix("d").lower(), "kind": kind, "why": why}
         return Words(done, f"{done.lower()} {kind}: {why}", f"{done} {kind} {name}: {why}", fields)
@@ -97,21 +97,21 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Word
         replaced = "; ".join(map(str, change.fields))
         asked = "new Memcached" if memcached.generation == 1 else "the specification asks for it"
         why = f"in place of the deleted one, as {replaced}" if replaced else asked
-        why = why if change.asked else "it did not exist"
+        why = why if change.desired_changed else "it did not exist"
         replicas = f" with {change.obj.replicas} replicas" if isinstance(change.obj, WorkloadRecord) else ""
-        note = f"Created {kind} {name}{replicas}" + ("" if change.asked else f": {why}")
+        note = f"Created {kind} {name}{replicas}" + ("" if change.desired_changed else f": {why}")
         fields = {"action": "create", "kind": kind, "why": why}
         if isinstance(change.obj, WorkloadRecord):
             fields["replicas"] = change.obj.replicas
         return Words("Created", f"created {kind}{replicas} ({why})", note, fields)
     if paths == [REPLICAS]:
         (size,) = change.fields
-        why = "spec.size changed" if change.asked else "another client had changed them"
-        line = f"scaled {kind} from {size.live} to {size.wanted} replicas ({why})"
-        note = f"Scaled {kind} {name} from {size.live} to {size.wanted} replicas: {why}"
-        fields = {"action": "scale", "kind": kind, "from": size.live, "to": size.wanted, "why": why}
+        why = "spec.size changed" if change.desired_changed else "another client had changed them"
+        line = f"scaled {kind} from {size.live} to {size.desired} replicas ({why})"
+        note = f"Scaled {kind} {name} from {size.live} to {size.desired} replicas: {why}"
+        fields = {"action": "scale", "kind": kind, "from": size.live, "to": size.desired, "why": why}
         return Words("Scaled", line, note, fields)
-    if kind == "ConfigMap" and change.asked:
+    if kind == "ConfigMap" and change.desired_changed:
         number = len(listed(PUBLICATION.held(change.obj)))
         fields = {"action": "publish", "kind": kind, "servers": number}
         # No event: they would use up those of the Memcached while it grows.

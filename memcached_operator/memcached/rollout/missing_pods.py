@@ -22,7 +22,7 @@ from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.refusal_reasons import pods_refused
 from memcached_operator.memcached.rollout.decision import missing
 from memcached_operator.memcached.spec import Spec
-from operator_runtime import Client, Forbidden, Invalid, KubeError, Memory, NotFound, ObjectKey, PlainObject, plain
+from operator_runtime import Client, Forbidden, Invalid, KeyedStates, KubeError, NotFound, ObjectKey, PlainObject, plain
 
 logger = logging.getLogger(__name__)
 
@@ -83,14 +83,14 @@ def _nothing() -> _Seen:
 class MissingPods:
     """Looks why servers of one Memcached at a time are missing; see `look`."""
 
-    def __init__(self, client: Client, remembered: Memory) -> None:
+    def __init__(self, client: Client, states: KeyedStates) -> None:
         """
         Args:
             client: reads what no cache has.
-            remembered: what is known of each Memcached; a successor gives missing servers their time anew.
+            states: what is known of each Memcached; a successor gives missing servers their time anew.
         """
         self._client = client
-        self._seen = remembered.slot(_nothing)
+        self._seen = states.keyed(_nothing)
         self._told = False  # that events may not be read
         self._free_s = 0.0  # from when on any Memcached may ask
 

@@ -16,7 +16,7 @@ from memcached_operator.memcached.observed.pod_status import may_be_unmounted
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.rollout.missing_pods import ASK_EVERY_S, LOOK_AFTER_S, LOOK_AGAIN_S
 from memcached_operator.memcached.rollout.observed_times import Sighted
-from operator_runtime import Client, KubeError, Memory, ObjectKey
+from operator_runtime import Client, KeyedStates, KubeError, ObjectKey
 
 logger = logging.getLogger(__name__)
 
@@ -38,15 +38,15 @@ class _Asked(NamedTuple):
 class MountFailures:
     """Looks why servers of one Memcached at a time do not start; see `explained`."""
 
-    def __init__(self, client: Client, remembered: Memory, *, clock: Callable[[], float]) -> None:
+    def __init__(self, client: Client, states: KeyedStates, *, clock: Callable[[], float]) -> None:
         """
         Args:
             client: lists events.
-            remembered: what is known of each Memcached; a successor asks once more.
+            states: what is known of each Memcached; a successor asks once more.
             clock: monotonic seconds.
         """
         self._client = client
-        self._asked = remembered.slot(_Asked)
+        self._asked = states.keyed(_Asked)
         self._clock = clock
         self._free_s = float("-inf")  # from when on any Memcached may ask
 

@@ -12,7 +12,7 @@ from memcached_operator.memcached.desired.codec import OwnedRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.refusal_reasons import refused
 from memcached_operator.memcached.rollout.decision import DONE, Rollout
-from operator_runtime import Forbidden, Invalid, Kept, NotOwned, Refused, ServerError, TooManyRequests
+from operator_runtime import EnsureResult, Forbidden, Invalid, NotOwned, Refused, ServerError, TooManyRequests
 
 R = TypeVar("R", bound=OwnedRecord)
 _FAILED: Final = "The API server failed to write the "
@@ -31,7 +31,7 @@ class Outcome:
     Attributes:
         published: the list of servers that was published, if it is to be; None before there is one.
         waiting: what is waited for before all is there.
-        strange: kinds of which an object with the name has another owner.
+        foreign: kinds of which an object with the name has another owner.
         rollout: how far the servers have come to the present template.
         absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
         queued: they are yet to come to the operator's own defaults, when it is their turn.
@@ -49,7 +49,7 @@ class Outcome:
     published: tuple[str, ...] | None = None
     problems: list[Problem] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
-    strange: set[str] = field(default_factory=set)
+    foreign: set[str] = field(default_factory=set)
     rollout: Rollout = DONE
     absent: str = ""
     queued: bool = False
@@ -62,8 +62,8 @@ class Outcome:
         self.next_s = min((each for each in (self.next_s, *after_s) if each is not None), default=None)
 
     async def attempt(
-        self, kind: str, doing: Awaitable[Kept[R]], *, newer: bool = False, blocking: bool = False
-    ) -> Kept[R] | None:
+        self, kind: str, doing: Awaitable[EnsureResult[R]], *, newer: bool = False, blocking: bool = False
+    ) -> EnsureResult[R] | None:
         """The result of keeping one object; None where something was in the way, which is noted here.
 
         Args:
@@ -75,7 +75,7 @@ class Outcome:
         try:
             kept = await doing
         except NotOwned as error:
-            self.strange.add(kind)
+            self.foreign.add(kind)
             problem = Problem(Reason.NOT_CONTROLLED, str(error), blocking)
         except (Forbidden, Invalid, Refused) as error:
             problem = Problem(*refused(kind, error), blocking)

@@ -1,4 +1,4 @@
-"""The workloads of one Memcached and their servers: kept as wanted, given other memory, replaced one at a time."""
+"""The workloads of one Memcached and their servers: kept as desired, given other memory, replaced one at a time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from memcached_operator.memcached.rollout.outcome import Outcome
 from memcached_operator.memcached.rollout.rollout_lock import RolloutLock
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.spec import Spec, read_spec
-from operator_runtime import Client, Forbidden, Keeper, Memory, ObjectKey, ServerError, TooManyRequests
+from operator_runtime import Client, Forbidden, Keeper, KeyedStates, ObjectKey, ServerError, TooManyRequests
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ _RENEWED: Final = "with the renewed certificate"
 _DISTRUSTING: Final = "that trusts no CA but those in ca.crt"
 
 Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]
-Wanted = Callable[[Workload, MemcachedRecord, int, Spec, bool, str], WorkloadManifest]
+Desired = Callable[[Workload, MemcachedRecord, int, Spec, bool, str], WorkloadManifest]
 """The workload of a kind that a Memcached wants, with so many pods, whether it is paused, and what asks for a restart
 of each server."""
 
@@ -71,9 +71,9 @@ class WorkloadRollout:
         client: Client,
         caches: Caches,
         keepers: Keepers,
-        wanted: Wanted,
+        desired: Desired,
         memory: LiveMemory,
-        remembered: Memory,
+        states: KeyedStates,
         record_event: RecordEvent,
         wake: Callable[[ObjectKey], None],
         stats_cache: StatsCache | None = None,
@@ -83,9 +83,9 @@ class WorkloadRollout:
             client: evicts, and reads what no cache has.
             caches: of all kinds.
             keepers: of the workloads.
-            wanted: makes what is to be kept.
+            desired: makes what is to be kept.
             memory: gives servers other memory while they run.
-            remembered: what is known of each Memcached; a successor says once more what a change costs, and gives
+            states: what is known of each Memcached; a successor says once more what a change costs, and gives
                 missing servers their time anew.
             record_event: records an event.
             wake: has another Memcached looked at.
@@ -95,11 +95,11 @@ class WorkloadRollout:
         self._client = client
         self._caches = caches
         self._keepers = keepers
-        self._wanted = wanted
+        self._desired = desired
         self._memory = memory
-        self._announced = remembered.slot(_nothing)
-        self._missing = MissingPods(client, remembered)
-        self._restarts = ContainerRestarts(client, remembered, record_event, stats_cache)
+        self._announced = states.keyed(_nothing)
+        self._missing = MissingPods(client, states)
+        self._restarts = ContainerRestarts(client, states, record_event, stats_cache)
         self._record_event = record_event
         self._rollout_lock = RolloutLock(self._underway, wake)
 
@@ -123,43 +123,43 @@ class WorkloadRollout:
         Raises:
             KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
         """
-        key, ours = memcached.key, self._caches.workloads_of(memcached)
+        key, owned = memcached.key, self._caches.workloads_of(memcached)
         pods, ending = [pod for pod in pods if pod.active], [pod for pod in pods if not pod.active]
         resizing, target = NOTHING, None
         for kind, replicas in plan.replicas.items():
-            live = ours.get(kind)
+            live = owned.get(kind)
             newer = last.observedGeneration != memcached.generation or kind in outcome.unmet
             paused = spec.rollout.paused and live is not None and live.begun
             # That nothing asks for a restart any more is no reason for one.
             restart = memcached.restart or (live.restart if live is not None else "")
-            wanted = self._wanted(kind, memcached, replicas, spec, paused, restart)
-            if live is not None and kind != plan.target and any(_change(wanted, live)):
-                wanted = _with_template_of(live, wanted)  # its servers go, and keep their keys until then
-            change = _change(wanted, live)
+            desired = self._desired(kind, memcached, replicas, spec, paused, restart)
+            if live is not None and kind != plan.target and any(_change(desired, live)):
+                desired = _with_template_of(live, desired)  # its servers go, and keep their keys until then
+            change = _change(desired, live)
             named = newer or (live is not None and restart != live.restart)
             queued = live is not None and change.rolls and not named and not self._may_begin(key, spec)
             if kind == plan.target:
-                await self._announce(memcached, spec, wanted, live, pods, change, asked=named, queued=queued)
+                await self._announce(memcached, spec, desired, live, pods, change, asked=named, queued=queued)
             if live is not None and kind == plan.target == "StatefulSet" and not change.rolls:
-                resizing = await self._resize(memcached, spec, live, wanted, pods)
+                resizing = await self._resize(memcached, spec, live, desired, pods)
                 if change.memory and resizing.pending:
                     # Written last: until then a server that is lost comes back as it was.
-                    wanted = _with_template_of(live, wanted)
+                    desired = _with_template_of(live, desired)
             if live is not None and queued:
-                wanted, outcome.queued = _with_template_of(live, wanted), True
+                desired, outcome.queued = _with_template_of(live, desired), True
             made_before = last.observedGeneration is not None and last.workload in (None, kind)
             seen = made_before and (live is not None or kind not in outcome.unmet)
             asked = named or plan.drained or paused or any(change)
-            doing = self._keepers[kind].keep(memcached, wanted, seen=seen, asked=asked)
+            doing = self._keepers[kind].ensure(memcached, desired, seen=seen, desired_changed=asked)
             kept = await outcome.attempt(kind, doing, newer=newer, blocking=kind == plan.target)
             if kind == plan.target:
-                target = wanted
-                held = None if kind in outcome.strange else self._caches.workloads_of(memcached).get(kind)
+                target = desired
+                held = None if kind in outcome.foreign else self._caches.workloads_of(memcached).get(kind)
                 outcome.workload = kept.obj if kept is not None else held
         if plan.removed is not None:
             removal = self._keepers[plan.removed].remove(memcached, key, propagation="Foreground")
             await outcome.attempt(plan.removed, removal)
-        _judge_leaving(ours.get(OTHER[plan.target]), ending, now, outcome)
+        _judge_leaving(owned.get(OTHER[plan.target]), ending, now, outcome)
         await self._replace(memcached, spec, target, last, pods, ending, resizing, now, outcome)
 
     def release(self, key: ObjectKey) -> None:
@@ -184,7 +184,7 @@ class WorkloadRollout:
         self,
         memcached: MemcachedRecord,
         spec: Spec,
-        wanted: WorkloadManifest,
+        desired: WorkloadManifest,
         live: WorkloadRecord | None,
         pods: Sequence[PodRecord],
         change: _Change,
@@ -193,7 +193,7 @@ class WorkloadRollout:
         queued: bool,
     ) -> None:
         """Say once what a change is about to cost."""
-        key, is_ = memcached.key, noted(wanted.spec.template)
+        key, is_ = memcached.key, noted(desired.spec.template)
         if live is None or not any(change):
             self._announced.drop(key)
         elif self._announced.find(key) != is_:
@@ -202,7 +202,7 @@ class WorkloadRollout:
             servers = _servers_of(live, spec, pods)
             why_not = "" if change.rolls else await self._memory.why_not([each for each in servers if each.ready])
             words = announced(
-                spec, wanted, live, servers, rolls=change.rolls, why_not=why_not, asked=asked, after=after
+                spec, desired, live, servers, rolls=change.rolls, why_not=why_not, asked=asked, after=after
             )
             if words.note:
                 logger.info("%s", words.line, extra={"fields": words.fields})
@@ -213,17 +213,17 @@ class WorkloadRollout:
         memcached: MemcachedRecord,
         spec: Spec,
         live: WorkloadRecord,
-        wanted: WorkloadManifest,
+        desired: WorkloadManifest,
         pods: Sequence[PodRecord],
     ) -> Resizing:
-        memory = noted(wanted.spec.template)[1]
+        memory = noted(desired.spec.template)[1]
         return await self._memory.resize(memcached, live, memory, _servers_of(live, spec, pods))
 
     async def _replace(
         self,
         memcached: MemcachedRecord,
         spec: Spec,
-        wanted: WorkloadManifest | None,
+        desired: WorkloadManifest | None,
         last: Status,
         pods: Sequence[PodRecord],
         ending: Sequence[PodRecord],
@@ -267,9 +267,9 @@ class WorkloadRollout:
         needs_turn = outcome.queued or (self._rollout_lock.holder == memcached.key and not done)
         if blocked or spec.rollout.paused or not needs_turn:
             self._rollout_lock.leave(memcached.key)
-        if workload is None or wanted is None or blocked or _has_strange_template(workload, wanted):
+        if workload is None or desired is None or blocked or _has_foreign_template(workload, desired):
             return
-        unchanged = await self._restarts.go_on(memcached, found, workload, wanted, now, outcome)
+        unchanged = await self._restarts.go_on(memcached, found, workload, desired, now, outcome)
         if (evict := found.evict or unchanged) is not None:
             what = late.get(evict.uid, "with the current template")
             await self._evict(memcached, evict, found.stale, what, outcome)
@@ -349,28 +349,28 @@ def _nothing() -> tuple[str, str]:
     return "", ""
 
 
-def _change(wanted: WorkloadManifest, live: WorkloadRecord | None) -> _Change:
+def _change(desired: WorkloadManifest, live: WorkloadRecord | None) -> _Change:
     if live is None:
         return _Change()
-    rolls, memory = noted(wanted.spec.template)
+    rolls, memory = noted(desired.spec.template)
     other = memory != live.memory
     return _Change(rolls != live.rolls or (other and live.kind == "Deployment"), other)
 
 
-def _has_strange_template(workload: WorkloadRecord, wanted: WorkloadManifest) -> bool:
+def _has_foreign_template(workload: WorkloadRecord, desired: WorkloadManifest) -> bool:
     """Whether new pods would be made of what another client wrote there, which is put right as soon as it may be."""
-    return any(each.path.startswith("spec.template") for each in CODEC.differ(wanted, workload))
+    return any(each.path.startswith("spec.template") for each in CODEC.differ(desired, workload))
 
 
-def _with_template_of(live: WorkloadRecord, wanted: WorkloadManifest) -> WorkloadManifest:
-    """What is wanted, with the pods left as they are made now."""
-    held, meta = CODEC.held(live), wanted.metadata
+def _with_template_of(live: WorkloadRecord, desired: WorkloadManifest) -> WorkloadManifest:
+    """What is desired, with the pods left as they are made now."""
+    held, meta = CODEC.held(live), desired.metadata
     annotations = {name: text for name, text in (meta.annotations or {}).items() if name != APPLIED_OPTIONS_ANNOTATION}
     if taken := mark(held):
         annotations[APPLIED_OPTIONS_ANNOTATION] = taken
     return msgspec.structs.replace(
-        wanted,
+        desired,
         metadata=msgspec.structs.replace(meta, annotations=annotations),
-        spec=msgspec.structs.replace(wanted.spec, template=held.spec.template),
+        spec=msgspec.structs.replace(desired.spec, template=held.spec.template),
         passed=held.passed,
     )

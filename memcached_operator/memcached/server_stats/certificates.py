@@ -95,10 +95,10 @@ def _say_what_is_missing() -> None:
     )
 
 
-def missing_names(certificate: Certificate, wanted: Iterable[str]) -> list[str]:
-    """Those of the wanted DNS names that it is not for, in their order."""
+def missing_names(certificate: Certificate, desired: Iterable[str]) -> list[str]:
+    """Those of the desired DNS names that it is not for, in their order."""
     names = frozenset(certificate.names)
-    return [name for name in wanted if name not in names and f"*.{name.partition('.')[2]}" not in names]
+    return [name for name in desired if name not in names and f"*.{name.partition('.')[2]}" not in names]
 
 
 def has_expired(shown: Shown, now_s: float) -> bool:

@@ -1,4 +1,4 @@
-"""With which credentials servers are spoken to: read from the Secrets that their Memcacheds name, where that is wanted.
+"""The credentials for connections to servers, read from the Secrets that their Memcacheds name, where that is allowed.
 
 Secrets are read one at a time by their names, and never listed or watched, so that a Role can name each. What was
 read is kept for a minute, of which nothing is ever written or logged.
@@ -137,7 +137,7 @@ class EndpointResolver:
     def __init__(self, caches: Caches, secrets: Secrets | None = None) -> None:
         """
         Args:
-            secrets: None where no credentials are wanted.
+            secrets: None where no credentials are desired.
         """
         self._caches = caches
         self._secrets = secrets
@@ -148,12 +148,12 @@ class EndpointResolver:
         if not transport.tls and not transport.passwords:
             return Resolved(Endpoint(pod.address))
         endpoint, lacks = Endpoint(pod.address, without_certificate() if transport.tls else None), ""
-        wanted = transport.client_certificate or transport.passwords
+        desired = transport.client_certificate or transport.passwords
         if self._secrets is None:
-            return Resolved(endpoint, NO_CREDENTIALS if wanted else "")
+            return Resolved(endpoint, NO_CREDENTIALS if desired else "")
         tls, auth = self._named(pod)
         restarts = tls is not None and tls.reload == "Restart"
-        if not wanted and not restarts:
+        if not desired and not restarts:
             return Resolved(endpoint)
         due = await self._due(pod.namespace, tls) if restarts else ""
         if transport.client_certificate:

@@ -39,7 +39,7 @@ class ErrorKind(Enum):
     UNREACHABLE = "no connection was made"
     SILENT = "connected, but no whole answer arrived in time"
     CLOSED = "it closed the connection before its answer was whole"
-    STRANGE = "its answer does not follow the protocol"
+    MALFORMED = "its answer does not follow the protocol"
     SATURATED = "it turns connections away, as it has reached its limit"
     REFUSED = "it answered with an error of the protocol"
     DENIED = "it requires credentials, or other ones"
@@ -58,7 +58,7 @@ class Failure(NamedTuple):
 
 SATURATED: Final = Failure(ErrorKind.SATURATED, "it has reached its limit of connections and turns others away")
 _CLOSED: Final = Failure(ErrorKind.CLOSED, "it closes the connection without an answer")
-_NO_TLS: Final = Failure(ErrorKind.STRANGE, "the port does not speak TLS")
+_NO_TLS: Final = Failure(ErrorKind.MALFORMED, "the port does not speak TLS")
 # Of RFC 8446 section 6.2, as OpenSSL names them, with which a server refuses a client for its certificate.
 _ABOUT_CERTIFICATES: Final = (
     *("CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "UNSUPPORTED_CERTIFICATE", "CERTIFICATE_REVOKED"),

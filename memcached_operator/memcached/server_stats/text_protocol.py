@@ -41,7 +41,7 @@ class Response(NamedTuple):
     certificate: bytes = b""
 
 
-_STRANGE = Failure(ErrorKind.STRANGE, "the port does not speak memcached's text protocol")
+_MALFORMED = Failure(ErrorKind.MALFORMED, "the port does not speak memcached's text protocol")
 
 
 async def ask(endpoint: Endpoint, timeout_s: float) -> Response:
@@ -81,7 +81,7 @@ async def _logged_in(
         if first in (_WRONG_LOGIN, _UNAUTHENTICATED) and whole:
             return Failure(ErrorKind.DENIED, f"it refuses the login of {user}")
         if not whole:
-            return _STRANGE if len(first) > MAX_LINE else None
+            return _MALFORMED if len(first) > MAX_LINE else None
         return _complaint(first)
 
     return await exchange(
@@ -105,7 +105,7 @@ def answer_of(received: bytes) -> Answer | Failure | None:
     if isinstance(items, Failure):
         return Answer.of(stats) if items.trouble is ErrorKind.REFUSED else items
     if items is None:
-        return _STRANGE if len(received) > MAX_BYTES else None
+        return _MALFORMED if len(received) > MAX_BYTES else None
     return Answer.of(stats, items)
 
 
@@ -117,7 +117,7 @@ def stats_of(received: bytes) -> Stats | Failure | None:
     if whole and not first.startswith(b"STAT "):
         return _complaint(first)
     if len(received) > MAX_BYTES or len(received) - (received.rfind(b"\n") + 1) > MAX_LINE:
-        return _STRANGE
+        return _MALFORMED
     return None
 
 
@@ -125,24 +125,24 @@ def _limit_of(received: bytes) -> int | Failure | None:
     """The value of `maxbytes` from the answers to `cache_memlimit` and `stats settings`."""
     first, whole, rest = received.partition(b"\r\n")
     if not whole:
-        return _STRANGE if len(first) > MAX_LINE else None
+        return _MALFORMED if len(first) > MAX_LINE else None
     if first != b"OK":
         return _complaint(first)
     settings = stats_of(rest)
     if settings is None or isinstance(settings, Failure):
         return settings
     limit = settings.get(b"maxbytes", b"")
-    return int(limit) if WHOLE.fullmatch(limit) else _STRANGE
+    return int(limit) if WHOLE.fullmatch(limit) else _MALFORMED
 
 
 def _stats(received: bytes) -> Stats | Failure:
     lines = received[: -len(_END)].split(b"\r\n")[:-1]
     if not all(line.startswith(b"STAT ") for line in lines):
-        return _STRANGE
+        return _MALFORMED
     try:
         return dict([line[5:].split(b" ", 1) for line in lines])
     except ValueError:
-        return _STRANGE
+        return _MALFORMED
 
 
 def _complaint(line: bytes) -> Failure:
@@ -156,4 +156,4 @@ def _complaint(line: bytes) -> Failure:
     if word in (b"ERROR", b"CLIENT_ERROR", b"SERVER_ERROR") or word.startswith(b"MEMLIMIT_"):
         said = "".join(chr(each) if 32 <= each < 127 else "?" for each in line)
         return Failure(ErrorKind.REFUSED, f"it answers {said[:_SAID_CHARACTERS]}")
-    return _STRANGE
+    return _MALFORMED

@@ -113,7 +113,7 @@ def _image(observed: Observation, progressing: Condition, last: Status) -> str |
     It changes with the end of a rollout, whose write it shares. Until its controller has seen a Deployment's present
     template, pods run the former, whatever the Deployment says.
     """
-    if _is_strange(observed):
+    if _is_foreign(observed):
         return None
     workload = observed.workload
     if workload is None or not workload.settled or progressing.reason != Reason.COMPLETE:
@@ -121,7 +121,7 @@ def _image(observed: Observation, progressing: Condition, last: Status) -> str |
     return workload.image or None
 
 
-def _is_strange(observed: Observation) -> bool:
+def _is_foreign(observed: Observation) -> bool:
     """Whether the workload of the Memcached's name has another owner."""
     problem = observed.problem
     return problem is not None and problem.blocking and problem.reason is Reason.NOT_CONTROLLED
@@ -131,10 +131,10 @@ def _available(observed: Observation) -> Condition:
     if observed.size is None:
         return Condition("Available", "Unknown", Reason.INVALID_SPEC, "The specification cannot be read.")
     ready = sum(pod.ready for pod in observed.serving)
-    if _is_strange(observed) and not observed.pods:
+    if _is_foreign(observed) and not observed.pods:
         message = f"No server runs: another {observed.kind} has the same name."
         return Condition("Available", "False", Reason.MINIMUM_REPLICAS_UNAVAILABLE, message)
-    # While it scales down or replaces pods there may be more than are wanted; `readyReplicas` counts these too.
+    # While it scales down or replaces pods there may be more than are desired; `readyReplicas` counts these too.
     count = f"{min(ready, observed.size)} of {observed.size} servers are ready"
     if ready >= minimum_available(observed.size):
         return Condition("Available", "True", Reason.MINIMUM_REPLICAS_AVAILABLE, f"{count}.")

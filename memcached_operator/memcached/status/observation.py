@@ -39,7 +39,7 @@ class Observation(msgspec.Struct, frozen=True):
     """What one look at the caches found.
 
     Attributes:
-        size: pods that are wanted; None when the specification cannot be read.
+        size: pods that are desired; None when the specification cannot be read.
         pods: the active pods, in any order, of both workloads while it moves from one to the other.
         servers: what is to be published of them; None where nothing is known yet.
         service: name of the Service that this Memcached controls, "" without one.
@@ -100,9 +100,9 @@ class Observation(msgspec.Struct, frozen=True):
     def serving(self) -> Sequence[PodRecord]:
         """The pods of the workload whose servers are listed, without those that are on their way out."""
         listed = self.servers.workload if self.servers else None
-        wanted = self.size if listed == "StatefulSet" else None
+        desired = self.size if listed == "StatefulSet" else None
         pods = (pod for pod in self.pods if listed in (None, pod.workload))
-        return [pod for pod in pods if wanted is None or pod.ordinal < wanted]
+        return [pod for pod in pods if desired is None or pod.ordinal < desired]
 
 
 def observed(
@@ -110,7 +110,7 @@ def observed(
     spec: Spec,
     plan: Plan,
     outcome: Outcome,
-    ours: Mapping[Workload, WorkloadRecord],
+    owned: Mapping[Workload, WorkloadRecord],
     pods: Sequence[PodRecord],
     ahead: Sequence[str] = (),
 ) -> Observation:
@@ -120,10 +120,10 @@ def observed(
         pods: the active ones.
         ahead: names of those with times that are yet to come.
     """
-    other = ours.get(OTHER[plan.target])
+    other = owned.get(OTHER[plan.target])
     waiting = list(outcome.waiting)
     # Under a workload that is not ours, pods with our labels are not ours either.
-    pods = [pod for pod in pods if pod.workload not in outcome.strange]
+    pods = [pod for pod in pods if pod.workload not in outcome.foreign]
     if other is not None and other.held_by:
         waiting.append(
             f"The {other.kind} {other.name} has the finalizer {other.held_by}: the client that added it must remove it."
@@ -183,7 +183,7 @@ def _of_reloads(pods: Sequence[PodRecord]) -> Iterator[Problem]:
 def unplanned(
     memcached: MemcachedRecord,
     last: Status,
-    ours: Mapping[Workload, WorkloadRecord],
+    owned: Mapping[Workload, WorkloadRecord],
     pods: Sequence[PodRecord],
     problem: Problem | None,
     *,
@@ -191,9 +191,9 @@ def unplanned(
     terminating: str = "",
 ) -> Observation:
     """Where nothing is planned: the specification cannot be read, or the Memcached is being deleted."""
-    published = as_ending(last, ours, pods) if terminating else as_published(last, pods)
-    kind: Workload = published.workload if published else next(iter(ours), "Deployment")
-    workload = ours.get(kind)
+    published = as_ending(last, owned, pods) if terminating else as_published(last, pods)
+    kind: Workload = published.workload if published else next(iter(owned), "Deployment")
+    workload = owned.get(kind)
     return Observation(
         memcached.name,
         memcached.generation,

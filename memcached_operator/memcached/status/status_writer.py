@@ -140,8 +140,8 @@ class StatusWriter:
                 # As the status has it, in whole seconds: what is not due by that must be looked at again.
                 changes_s = min(next_change_s(shown, now.timestamp() // 1) or _DAY_S, _DAY_S)
             observed = replace(observed, health=health)
-        wanted = status_of(observed, last, rfc3339(now))
-        patch = status_patch(wanted, last, memcached.status)
+        desired = status_of(observed, last, rfc3339(now))
+        patch = status_patch(desired, last, memcached.status)
         # A specification that cannot be read is mended by an event alone.
         retry_s = SLOW_RETRY_S if observed.problem and observed.size is not None else None
         again = [each for each in (retry_s, next_s, changes_s) if each is not None]
@@ -149,16 +149,16 @@ class StatusWriter:
         if not patch:
             self.forget(key)
             return last, retry
-        if (held_back_s := self._held_back_s(key, wanted, last, observed)) > 0.0:
+        if (held_back_s := self._held_back_s(key, desired, last, observed)) > 0.0:
             return last, Result(requeue_after_s=min([held_back_s, *again]))
-        await self._write(memcached, wanted, patch)
-        if is_settled(wanted, last, observed.size):
+        await self._write(memcached, desired, patch)
+        if is_settled(desired, last, observed.size):
             self._pace.settled()
         self.forget(key)
-        self._warn(memcached, wanted.condition("Degraded"), last.condition("Degraded"))
+        self._warn(memcached, desired.condition("Degraded"), last.condition("Degraded"))
         for advice in observed.advice:
             self._advise(memcached, advice, last.condition(DISCOURAGED))
-        return wanted, retry
+        return desired, retry
 
     def forget(self, key: ObjectKey) -> None:
         """Nothing of the status waits to be written."""
@@ -179,13 +179,13 @@ class StatusWriter:
         unwritten = self._unwritten.get(key)
         return unwritten.pods if unwritten is not None and unwritten.due_s > self._clock() else None
 
-    def _held_back_s(self, key: ObjectKey, wanted: Status, last: Status, observed: Observation) -> float:
+    def _held_back_s(self, key: ObjectKey, desired: Status, last: Status, observed: Observation) -> float:
         """Seconds for which a status that differs is not written yet."""
         now, unwritten = self._clock(), self._unwritten.setdefault(key, _Unwritten())
         if unwritten.since_s is None:
             unwritten.since_s = now
-        settled, delay_s = is_settled(wanted, last, observed.size), self._status_delay_s
-        unwritten.pods = None if is_urgent(wanted, last) else observed.awaited
+        settled, delay_s = is_settled(desired, last, observed.size), self._status_delay_s
+        unwritten.pods = None if is_urgent(desired, last) else observed.awaited
         unwritten.others = max(unwritten.others, len(self._unwritten) - 1)
         each_s = self._pace.each_s(now)
         if delay_s and unwritten.pods is not None:
@@ -193,7 +193,7 @@ class StatusWriter:
         unwritten.due_s = max(now if settled else unwritten.since_s + delay_s, unwritten.not_before_s)
         return unwritten.due_s - now
 
-    async def _write(self, memcached: MemcachedRecord, wanted: Status, patch: dict[str, object]) -> None:
+    async def _write(self, memcached: MemcachedRecord, desired: Status, patch: dict[str, object]) -> None:
         # The version guards a re-created Memcached of the same name (/status ignores a wrong uid), and conditions that
         # another client wrote meanwhile: a merge patch replaces the list as a whole.
         body = {"metadata": {"resourceVersion": memcached.resource_version}, "status": patch}
@@ -202,7 +202,7 @@ class StatusWriter:
             return await self._client.patch(MEMCACHEDS, memcached.key, body, subresource="status")
 
         try:
-            await self._owners.write_status(memcached, our_part(wanted), patch, send)
+            await self._owners.write_status(memcached, our_part(desired), patch, send)
         except Conflict as error:
             pause_s = max(self._status_delay_s, CONFLICT_PAUSE_S)
             self._unwritten.setdefault(memcached.key, _Unwritten()).not_before_s = self._clock() + pause_s

@@ -76,11 +76,11 @@ async def admin(running: Simulator) -> AsyncIterator[Client]:
         yield client
 
 
-async def until(client: Client, path: str, field: str, wanted: object) -> None:
+async def until(client: Client, path: str, field: str, desired: object) -> None:
     """Wait until an object's status has this."""
     async with asyncio.timeout(DEADLINE_S), client.watch(path) as stream:
         async for line in stream.content:
-            if json.loads(line)["object"].get("status", {}).get(field) == wanted:
+            if json.loads(line)["object"].get("status", {}).get(field) == desired:
                 return
     raise AssertionError(f"the watch of {path} ended")
 

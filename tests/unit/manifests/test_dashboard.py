@@ -126,13 +126,13 @@ def assert_shown(
     directory: Path, expression: str, series: dict[str, str], shown: dict[str, float], at: str = "0m"
 ) -> None:
     """An expression gives these values by their labels, where there are these series, with a sample each minute."""
-    wanted = {
+    desired = {
         "expr": expression,
         "eval_time": at,
         "exp_samples": [{"labels": labels, "value": value} for labels, value in shown.items()],
     }
     given = [{"series": name, "values": value} for name, value in series.items()]
-    test = {"interval": "1m", "input_series": given, "promql_expr_test": [wanted]}
+    test = {"interval": "1m", "input_series": given, "promql_expr_test": [desired]}
     (directory / "test.yaml").write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "tests": [test]}))
     code, said = promtool(directory, "test", "rules", "test.yaml")
     assert code == 0, said

@@ -89,7 +89,7 @@ class Shelves:
             return Result()
         try:
             if "shelf" in owner.labels:
-                await self.services.keep(owner, service(owner))
+                await self.services.ensure(owner, service(owner))
             else:
                 await self.services.remove(owner, key)
             self.done.append(key)

@@ -55,7 +55,7 @@ def test_the_old_ones_shrink_as_far_as_enough_are_available(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "old", "new", "expected"),
+    ("desired", "old", "new", "expected"),
     [
         (15, [8], 5, {"old0": 11, "new": 7}),
         (0, [8], 5, {"old0": 0, "new": 0}),
@@ -64,11 +64,13 @@ def test_the_old_ones_shrink_as_far_as_enough_are_available(
         (7, [0, 0], None, {"old1": 7}),
     ],
 )
-def test_a_change_of_size_is_shared_out(wanted: int, old: list[int], new: int | None, expected: dict[str, int]) -> None:
+def test_a_change_of_size_is_shared_out(
+    desired: int, old: list[int], new: int | None, expected: dict[str, int]
+) -> None:
     most = {rollouts.DESIRED: "10", rollouts.MAXIMUM: "13"}
     found = [replica_set(f"old{number}", size, 0, most) for number, size in enumerate(old)]
     newest = None if new is None else replica_set("new", new, 0, most)
-    assert rollouts.scaled_sizes(deployment(wanted, 3, 2), newest, found) == expected
+    assert rollouts.scaled_sizes(deployment(desired, 3, 2), newest, found) == expected
 
 
 def test_what_is_left_of_older_templates_goes_when_the_new_one_has_all() -> None:

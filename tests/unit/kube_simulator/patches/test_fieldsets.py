@@ -22,10 +22,10 @@ Paths = frozenset[tuple[str, ...]]
 SETS = st.frozensets(st.lists(st.sampled_from(STEPS), min_size=1, max_size=3).map(tuple), max_size=6)
 
 
-def tree(wanted: Paths) -> Fields:
+def tree(desired: Paths) -> Fields:
     """The set as a tree, built by hand from the paths in it."""
     root: Fields = {}
-    for path in wanted:
+    for path in desired:
         below = root
         for step in path:
             below = below.setdefault(step, {})
@@ -39,9 +39,9 @@ def tree(wanted: Paths) -> Fields:
 
 @given(SETS)
 @EXAMPLES
-def test_a_set_gives_the_paths_that_it_was_made_of(wanted: Paths) -> None:
-    assert frozenset(paths(tree(wanted))) == wanted
-    assert canonical(tree(wanted)) == tree(wanted)
+def test_a_set_gives_the_paths_that_it_was_made_of(desired: Paths) -> None:
+    assert frozenset(paths(tree(desired))) == desired
+    assert canonical(tree(desired)) == tree(desired)
 
 
 @given(SETS, SETS)

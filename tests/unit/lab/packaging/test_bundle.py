@@ -138,14 +138,14 @@ def test_the_role_has_what_the_operator_for_all_namespaces_needs_too() -> None:
 
 def test_the_deployment_is_the_manifests_but_for_what_olm_says_of_the_namespaces() -> None:
     objects = yaml.safe_load_all((PROJECT / "manifests/install/namespaced.yaml").read_text())
-    [wanted] = [thing for thing in objects if thing["kind"] == "Deployment"]
-    [server] = wanted["spec"]["template"]["spec"]["containers"]
+    [desired] = [thing for thing in objects if thing["kind"] == "Deployment"]
+    [server] = desired["spec"]["template"]["spec"]["containers"]
     [watch] = [each for each in server["env"] if each["name"] == "WATCH_NAMESPACE"]
     watch["valueFrom"]["fieldRef"]["fieldPath"] = TARGET_NAMESPACES
     assert SPEC["install"]["strategy"] == "deployment"
-    assert deployment()["name"] == wanted["metadata"]["name"]
-    assert deployment()["label"] == wanted["metadata"]["labels"]
-    assert deployment()["spec"] == wanted["spec"]
+    assert deployment()["name"] == desired["metadata"]["name"]
+    assert deployment()["label"] == desired["metadata"]["labels"]
+    assert deployment()["spec"] == desired["spec"]
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ def kinds(path: str) -> set[tuple[str, str]]:
     return set(groups)
 
 
-def asked(wanted: Iterable[RequiredPermission]) -> set[tuple[str, str]]:
-    return {(required.permission.group, required.permission.resource) for required in wanted}
+def asked(desired: Iterable[RequiredPermission]) -> set[tuple[str, str]]:
+    return {(required.permission.group, required.permission.resource) for required in desired}
 
 
 def test_who_installs_is_asked_for_each_kind_of_object_in_the_file() -> None:

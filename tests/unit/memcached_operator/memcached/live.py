@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memcached_operator.memcached.desired import workload as desired
 from memcached_operator.memcached.desired.auxiliary import beside
 from memcached_operator.memcached.desired.budget import BUDGET, budget_record
 from memcached_operator.memcached.desired.codec import OwnedRecord
@@ -20,7 +19,7 @@ from memcached_operator.memcached.desired.network_policy import NETWORK_POLICY
 from memcached_operator.memcached.desired.object_types import Manifest
 from memcached_operator.memcached.desired.server_list import PUBLICATION
 from memcached_operator.memcached.desired.service import SERVICE
-from memcached_operator.memcached.desired.workload import STATEFUL_SET
+from memcached_operator.memcached.desired.workload import STATEFUL_SET, desired_workload
 from memcached_operator.memcached.observed.caches import BUDGETS, CONFIG_MAPS, NETWORK_POLICIES, SERVICES, STATEFUL_SETS
 from memcached_operator.memcached.observed.workloads import stateful_set_record
 from memcached_operator.memcached.spec import Spec, read_spec
@@ -63,11 +62,11 @@ def spec_of(body: Json | None = None) -> Spec:
     return read_spec(json.dumps(full_spec() if body is None else body).encode())
 
 
-def wanted(kind: str, spec: Spec | None = None, servers: Sequence[str] = (), operator_namespace: str = "") -> Manifest:
+def desired(kind: str, spec: Spec | None = None, servers: Sequence[str] = (), operator_namespace: str = "") -> Manifest:
     """The object of that kind; it is wanted."""
     spec = spec or spec_of()
     if kind in ("Deployment", "StatefulSet"):
-        return desired.workload(spec.workload, OWNER, spec.size, spec.image or IMAGE, spec=spec)
+        return desired_workload(spec.workload, OWNER, spec.size, spec.image or IMAGE, spec=spec)
     return next(each for each in beside(OWNER, spec, servers, operator_namespace) if each.kind == kind)
 
 
@@ -80,7 +79,7 @@ def live(kind: str, edit: Edit = lambda _: None, file: str = "") -> OwnedRecord:
 
 def found(kind: str, edit: Edit = lambda _: None, spec: Spec | None = None, file: str = "") -> list[Difference]:
     """How the live object, edited, differs from the wanted one."""
-    return list(CASES[kind].rules.differences(wanted(kind, spec), live(kind, edit, file)))
+    return list(CASES[kind].rules.differences(desired(kind, spec), live(kind, edit, file)))
 
 
 def patched(kind: str, edit: Edit, spec: Spec | None = None) -> Json:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from memcached_operator.memcached.desired import workload as desired
+from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.labels import Owner
 from memcached_operator.memcached.observed.pods import PodRecord
@@ -83,7 +83,7 @@ def container_of(deployment: dict[str, Any]) -> dict[str, Any]:
 
 def wanted_deployment(size: int = SIZE, image: str = IMAGE) -> WorkloadManifest:
     """What the Memcached of these tests wants."""
-    return desired.workload("Deployment", OWNER, size, image)
+    return desired_workload("Deployment", OWNER, size, image)
 
 
 def deployment_of(live: dict[str, Any] | None = None, **changes: object) -> WorkloadRecord:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from operator_runtime.client.errors import ServerError
-from operator_runtime.owned.contention import LOOK_S, REPAIRS
+from operator_runtime.owned.contention import CONTESTED_EVERY_S, REPAIRS
 from operator_runtime.owned.owners import REASON
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE, container_of
@@ -118,7 +118,7 @@ async def test_a_new_size_is_not_kept_waiting(running: World) -> None:
     assert world.deployment["spec"]["replicas"] == 5
     assert world.recorder.events[0].reason == "Scaled", "and is told of as usual"
     of_replicas.strike()
-    assert world.wait_s(KEY) == LOOK_S, "what comes after is contention again"
+    assert world.wait_s(KEY) == CONTESTED_EVERY_S, "what comes after is contention again"
     await of_replicas.look()
     assert world.status["observedGeneration"] == 2
 
@@ -186,7 +186,7 @@ async def test_of_several_contested_objects_one_is_written_each_second_and_each_
     began, of_labels.writes = running.clock.now, []
     await of_labels.contend(60)
     times, written = zip(*of_labels.writes, strict=True)
-    assert all(later - earlier >= LOOK_S for earlier, later in pairwise(times))
+    assert all(later - earlier >= CONTESTED_EVERY_S for earlier, later in pairwise(times))
     assert times[-1] <= began + 60.0
     assert {verb: written.count(verb) for verb in written} == {f"strategic_merge_patch {kind}": 10 for kind in kinds}
 
@@ -214,7 +214,7 @@ async def test_a_deployment_that_is_deleted_in_a_loop_is_made_again_once_in_two_
     began = len(of_existence.writes)
     await of_existence.contend(40)
     times = [at for at, _ in of_existence.writes[began - 1 :]]
-    assert all(later - earlier >= LOOK_S for earlier, later in pairwise(times))
+    assert all(later - earlier >= CONTESTED_EVERY_S for earlier, later in pairwise(times))
     assert world.status.get("readyReplicas", 0) == 0, "the status goes on"
     made = [verb for _, verb in of_existence.writes[began:] if verb == CREATE]
     assert len(made) == 20, "it is not given up either"
@@ -233,7 +233,7 @@ async def test_a_field_of_the_status_is_contested_alike(running: World) -> None:
         running.api.put(memcached)
 
     world, of_nodes = running, OtherManager(running, edit)
-    wanted = world.status["nodes"]
+    desired = world.status["nodes"]
     world.pods(2)
     await of_nodes.contend(REPAIRS)
     assert world.api.verbs() == [GET_MEMCACHED, WRITE_STATUS]
@@ -241,10 +241,10 @@ async def test_a_field_of_the_status_is_contested_alike(running: World) -> None:
     assert warning.note.startswith('"other-operator" keeps changing status.nodes of the Memcached: put right 5 times')
     began = len(of_nodes.writes)
     await of_nodes.contend(20)
-    assert world.status["nodes"] == wanted
+    assert world.status["nodes"] == desired
     times = [at for at, _ in of_nodes.writes[began - 1 :]]
     assert len(times) == 21
-    assert all(later - earlier >= LOOK_S for earlier, later in pairwise(times))
+    assert all(later - earlier >= CONTESTED_EVERY_S for earlier, later in pairwise(times))
 
 
 async def test_pods_that_come_and_go_and_a_condition_that_somebody_else_keeps_are_no_contention(running: World) -> None:

@@ -28,8 +28,8 @@ CONTAINER = "spec.template.spec.containers[memcached]"
 def found(edit: Edit, size: int = 2, image: str = "memcached:1.6.45-alpine") -> list[Difference]:
     live = live_deployment()
     edit(live)
-    wanted = decode_workload(comparable(wanted_deployment(size, image)))
-    return list(differences(wanted, decode_workload(deployment_of(live).owned)))
+    desired = decode_workload(comparable(wanted_deployment(size, image)))
+    return list(differences(desired, decode_workload(deployment_of(live).owned)))
 
 
 def test_a_deployment_as_the_api_server_returns_it_compares_equal_byte_for_byte() -> None:

@@ -46,10 +46,10 @@ async def test_where_there_is_nothing_to_change_nothing_is_sent(running: World) 
 async def test_a_memcached_that_is_gone_is_forgotten(running: World) -> None:
     del running.api.objects["Memcached", NAMESPACE, NAME]
     running.show()
-    running.owners.memory.slot(str).set(KEY, "something")
+    running.owners.states.keyed(str).set(KEY, "something")
     assert await running.reconcile() == DONE
     assert running.api.calls == []
-    assert len(running.owners.memory) == 0
+    assert len(running.owners.states) == 0
 
 
 async def test_for_a_memcached_that_is_being_deleted_nothing_at_all_is_sent(running: World) -> None:

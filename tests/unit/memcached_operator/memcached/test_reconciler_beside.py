@@ -116,13 +116,13 @@ async def test_what_is_no_longer_wanted_is_deleted_once_and_comes_back(full: Wor
     assert await writes(full) == [f"delete {kind}"]
     assert held(full, kind) is None
     deleted = [each for each in full.recorder.events if each.reason == "Deleted"]
-    assert [each.note for each in deleted] == [f"Deleted {kind} {named(kind)}: no longer wanted"]
+    assert [each.note for each in deleted] == [f"Deleted {kind} {named(kind)}: no longer desired"]
     full.memcached(**full_spec())
     assert await writes(full) == [f"create {kind}"]
     assert "Contested" not in [each.reason for each in full.recorder.events]
 
 
-def strange(kind: str) -> Json:
+def foreign(kind: str) -> Json:
     spec = {"selector": {"matchLabels": {"app": "other"}}} if kind == "PodDisruptionBudget" else {}
     meta = {"name": named(kind), "namespace": NAMESPACE, "labels": labels(NAME)}
     return {"kind": kind, "apiVersion": "v1", "metadata": meta, "spec": spec}
@@ -130,7 +130,7 @@ def strange(kind: str) -> Json:
 
 @pytest.mark.parametrize("kind", BESIDE)
 async def test_a_stranger_of_its_name_is_left_alone_and_said_and_stops_nothing_else(world: World, kind: str) -> None:
-    stranger = world.api.put(strange(kind))
+    stranger = world.api.put(foreign(kind))
     before = json.dumps(stranger)
     world.memcached(**full_spec())
     expected = ["create StatefulSet", *(f"create {each}" for each in BESIDE if each != kind)]

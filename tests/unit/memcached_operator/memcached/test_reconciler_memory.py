@@ -216,7 +216,7 @@ async def test_a_new_leader_that_reaches_no_server_or_may_not_read_pods_replaces
 ) -> None:
     more(named)
     await sent(named)
-    named.owners.memory.forget(KEY)
+    named.owners.states.forget(KEY)
     if trouble is None:
         refusal = Forbidden(403, "Forbidden", 'pods "a" is forbidden: cannot get resource "pods"')
         named.api.refuse("get", "Pod", *[refusal] * 99)

@@ -33,8 +33,8 @@ from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.status.status_writer import SLOW_RETRY_S
 from operator_runtime import (
     Client,
+    EnsureResult,
     Keeper,
-    Kept,
     Kind,
     ObjectKey,
     Operator,
@@ -109,8 +109,10 @@ class Parts:
         assert kind is MEMCACHEDS
         return self.of_memcacheds
 
-    def owned(self, owners: Kind[Any], kind: Kind[Any], *, rules: Any, tell: Any, **_: Any) -> Keeper[Any, Any, Any]:
-        return Keeper(self.owners(owners), kind, self.stores[kind], rules, tell)
+    def owned(
+        self, owners: Kind[Any], kind: Kind[Any], *, rules: Any, on_change: Any, **_: Any
+    ) -> Keeper[Any, Any, Any]:
+        return Keeper(self.owners(owners), kind, self.stores[kind], rules, on_change)
 
 
 class World:
@@ -218,12 +220,12 @@ class World:
         finally:
             current_reconcile.reset(token)
 
-    async def keep(self, wanted: WorkloadManifest) -> Kept[WorkloadRecord]:
+    async def keep(self, desired: WorkloadManifest) -> EnsureResult[WorkloadRecord]:
         """Keep the Memcached's Deployment, and nothing else."""
         memcached = self.caches.memcacheds.get(KEY)
         assert memcached is not None
-        keeper = self.parts.owned(MEMCACHEDS, DEPLOYMENTS, rules=DEPLOYMENT.rules, tell=lambda *_: None)
-        return cast("Kept[WorkloadRecord]", await keeper.keep(memcached, wanted))
+        keeper = self.parts.owned(MEMCACHEDS, DEPLOYMENTS, rules=DEPLOYMENT.rules, on_change=lambda *_: None)
+        return cast("EnsureResult[WorkloadRecord]", await keeper.ensure(memcached, desired))
 
     def repairs_counted(self) -> dict[str, float]:
         """How often which field was put right that somebody else had changed."""

@@ -41,9 +41,9 @@ def test_each_memcached_becomes_a_document(tmp_path: Path, capsys: pytest.Captur
 
 def test_in_what_an_object_may_differ_is_told_above_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     more = "{size: 2, publish: ConfigMap, networkPolicy: {allowFrom: []}, workload: WORKLOAD}"
-    wanted = GOOD.replace("{size: 2}", more)
+    desired = GOOD.replace("{size: 2}", more)
     for workload, first in (("Deployment", "# The list contains the addresses"), ("StatefulSet", "apiVersion")):
-        assert run(options(file(tmp_path, wanted.replace("WORKLOAD", workload)))) == 0
+        assert run(options(file(tmp_path, desired.replace("WORKLOAD", workload)))) == 0
         out = capsys.readouterr().out
         assert ("  servers: |\n    good-0.good.default.svc:11211\n" in out) is (workload == "StatefulSet")
         above = {each["kind"]: text for text in out.split("---\n")[1:] if (each := yaml.safe_load(text))}

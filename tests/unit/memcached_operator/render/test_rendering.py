@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from memcached_operator.api.names import InvalidSpec
-from memcached_operator.memcached.desired import workload as desired
 from memcached_operator.memcached.desired.pod_template import USER_ID
+from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.labels import Owner
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.render.rendering import UNKNOWN_UID, Rendered, RenderOptions, render, unknown_fields
@@ -25,22 +25,22 @@ def rendered(content: dict[str, Any]) -> Rendered:
     return render(content, RenderOptions((), "default", DEFAULT_IMAGE, USER_ID))
 
 
-def wanted(
+def desired(
     size: int, image: str = DEFAULT_IMAGE, *, namespace: str = "default", uid: str = UNKNOWN_UID, restart: str = ""
 ) -> object:
-    return desired.workload("Deployment", Owner("example", namespace, uid), size, image, restart=restart).body()
+    return desired_workload("Deployment", Owner("example", namespace, uid), size, image, restart=restart).body()
 
 
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (memcached({"size": 3}), wanted(3)),
-        (memcached(), wanted(1)),
-        (memcached({"size": None, "image": None}), wanted(1)),
-        (memcached({"size": 2, "image": "memcached:1.6"}), wanted(2, "memcached:1.6")),
-        (memcached({"size": 2}, namespace="shop"), wanted(2, namespace="shop")),
-        (memcached({"size": 2}, uid="1-2-3"), wanted(2, uid="1-2-3")),
-        (memcached({"size": 2}, annotations={"cache.example.com/restart": "now"}), wanted(2, restart="now")),
+        (memcached({"size": 3}), desired(3)),
+        (memcached(), desired(1)),
+        (memcached({"size": None, "image": None}), desired(1)),
+        (memcached({"size": 2, "image": "memcached:1.6"}), desired(2, "memcached:1.6")),
+        (memcached({"size": 2}, namespace="shop"), desired(2, namespace="shop")),
+        (memcached({"size": 2}, uid="1-2-3"), desired(2, uid="1-2-3")),
+        (memcached({"size": 2}, annotations={"cache.example.com/restart": "now"}), desired(2, restart="now")),
     ],
 )
 def test_it_is_what_the_operator_wants_of_that_memcached(content: dict[str, Any], expected: object) -> None:

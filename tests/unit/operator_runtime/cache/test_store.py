@@ -31,7 +31,7 @@ A = ObjectKey("ns", "a")
 
 
 @pytest.mark.parametrize(
-    ("seen", "wanted", "reached"),
+    ("seen", "desired", "reached"),
     [
         ("10", "10", True),
         ("11", "10", True),
@@ -51,9 +51,9 @@ A = ObjectKey("ns", "a")
     ],
 )
 def test_versions_compare_as_decimal_numbers_and_by_equality_where_they_are_none(
-    seen: str, wanted: str, reached: bool
+    seen: str, desired: str, reached: bool
 ) -> None:
-    assert version_reached(seen, wanted) is reached
+    assert version_reached(seen, desired) is reached
 
 
 # Handlers.

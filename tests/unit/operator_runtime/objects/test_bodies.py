@@ -73,7 +73,7 @@ def test_a_key_is_of_the_scope_of_its_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("live", "wanted", "patch"),
+    ("live", "desired", "patch"),
     [
         ({}, {}, {}),
         ({}, {"a": None}, {}),
@@ -89,9 +89,9 @@ def test_a_key_is_of_the_scope_of_its_kind() -> None:
     ],
 )
 def test_the_difference_is_what_a_merge_patch_needs(
-    live: dict[str, Any], wanted: dict[str, Any], patch: dict[str, Any]
+    live: dict[str, Any], desired: dict[str, Any], patch: dict[str, Any]
 ) -> None:
-    assert merge_diff(live, wanted) == patch
+    assert merge_diff(live, desired) == patch
 
 
 class Model(pydantic.BaseModel):

@@ -20,14 +20,14 @@ FOREIGN = Condition("Foreign", "True", lastTransitionTime=OLD)
 )
 def test_the_time_of_a_transition_is_kept_while_the_status_stays(before: str, status: str, since: str) -> None:
     live = Condition("Ready", "True", "Fine", "All is well.", before, 1)
-    wanted = Condition("Ready", status, "Other", "Another message.")
-    (ready,) = set_conditions([live], [wanted], generation=2, now=NOW)
+    desired = Condition("Ready", status, "Other", "Another message.")
+    (ready,) = set_conditions([live], [desired], generation=2, now=NOW)
     assert ready == Condition("Ready", status, "Other", "Another message.", since, 2)
 
 
 def test_a_condition_keeps_its_place_and_a_new_one_comes_last() -> None:
-    wanted = [Condition("Available", "True"), Condition("Ready", "True", "Fine", "All is well.")]
-    conditions = set_conditions([READY, FOREIGN], wanted, generation=1, now=NOW)
+    desired = [Condition("Available", "True"), Condition("Ready", "True", "Fine", "All is well.")]
+    conditions = set_conditions([READY, FOREIGN], desired, generation=1, now=NOW)
     assert [each.type for each in conditions] == ["Ready", "Foreign", "Available"]
     assert conditions[:2] == (READY, FOREIGN)
     assert conditions[2].lastTransitionTime == NOW

@@ -107,8 +107,8 @@ def test_what_metadata_leaves_out_or_has_as_null_is_empty() -> None:
 def test_a_spec_may_be_a_model_a_typed_dict_or_any_dict(spec: type[Any]) -> None:
     kind = typed("v1", "Shell", "shells", spec=spec)
     read = kind.decode(body({"inner": {"size": 2}} if spec is Nested else {"size": 2})).spec
-    wanted: dict[Any, object] = {ModelSpec: ModelSpec(size=2), Nested: Nested(ModelSpec(size=2))}
-    assert read == wanted.get(spec, {"size": 2})
+    desired: dict[Any, object] = {ModelSpec: ModelSpec(size=2), Nested: Nested(ModelSpec(size=2))}
+    assert read == desired.get(spec, {"size": 2})
 
 
 def shell_of(spec: type[Any]) -> Kind[Any]:

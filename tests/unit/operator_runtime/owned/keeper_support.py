@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from operator_runtime import (
     Change,
     Client,
+    EnsureResult,
     EventRecorder,
     Keeper,
-    Kept,
     Kind,
     KubeError,
     ObjectKey,
@@ -69,8 +69,8 @@ class Keeping:
             lambda _: self.refusal,
         )
 
-    async def keep(self, body: Any, *, seen: bool = False) -> PlainObject:
-        kept: Kept[PlainObject] = await self.keeper.keep(self.owner, body, seen=seen)
+    async def ensure(self, body: Any, *, seen: bool = False) -> PlainObject:
+        kept: EnsureResult[PlainObject] = await self.keeper.ensure(self.owner, body, seen=seen)
         assert kept.obj is not None, kept.waiting
         return kept.obj
 

@@ -47,8 +47,8 @@ async def somebody(shared_simulator: SimulatedCluster) -> AsyncIterator[Client]:
         yield client
 
 
-def placed(wanted: dict[str, Any]) -> dict[str, Any]:
-    return {**wanted, "metadata": {**wanted["metadata"], **PLACE}}
+def placed(desired: dict[str, Any]) -> dict[str, Any]:
+    return {**desired, "metadata": {**desired["metadata"], **PLACE}}
 
 
 async def test_a_body_that_says_nothing_new_differs_in_nothing(client: Client, somebody: Client) -> None:

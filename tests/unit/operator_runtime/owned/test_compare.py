@@ -82,11 +82,11 @@ GONE: dict[str, tuple[Any, Any, list[tuple[Any, ...]]]] = {
 }
 
 
-@pytest.mark.parametrize(("wanted", "live", "gone"), GONE.values(), ids=GONE)
-def test_what_was_named_and_is_wanted_no_more_is_to_go(wanted: Any, live: Any, gone: list[Any]) -> None:
-    found = list(no_longer(NAMES, wanted, live))
+@pytest.mark.parametrize(("desired", "live", "gone"), GONE.values(), ids=GONE)
+def test_what_was_named_and_is_wanted_no_more_is_to_go(desired: Any, live: Any, gone: list[Any]) -> None:
+    found = list(no_longer(NAMES, desired, live))
     assert [each.steps for each in found] == gone
-    assert {each.wanted for each in found} <= {None}
+    assert {each.desired for each in found} <= {None}
 
 
 def test_a_part_with_fields_of_ours_goes_with_its_defaults_but_not_what_others_put_beside_it() -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from operator_runtime.cache.store import ObjectKey
-from operator_runtime.owned.contention import LOOK_S, REPAIRS, WINDOW_S, Contention, Undone, Wish
-from operator_runtime.owned.per_key_state import Memory
+from operator_runtime.owned.contention import CONTESTED_EVERY_S, REPAIRS, WINDOW_S, Contention, DesiredDigest, Undone
+from operator_runtime.owned.per_key_state import KeyedStates
 from operator_runtime.testing.clock import FakeClock
 
 KEY, OTHER = ObjectKey("shop", "sessions"), ObjectKey("shop", "baskets")
@@ -25,13 +25,13 @@ class Bench:
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.generation = 1
-        self.memory = Memory()
-        self.contention = Contention(self.memory, self.clock)
+        self.states = KeyedStates()
+        self.contention = Contention(self.states, self.clock)
 
     def repair(
-        self, of: str | None = OF, *, wish: Hashable = None, undone: Undone = IMAGE
+        self, of: str | None = OF, *, digest: Hashable = None, undone: Undone = IMAGE
     ) -> tuple[int, Sequence[str]]:
-        return self.contention.repaired(KEY, self.generation, of, undone, f"{of} is contested", wish=as_wish(wish))
+        return self.contention.repaired(KEY, self.generation, of, undone, f"{of} is contested", digest=as_wish(digest))
 
     def contend(self, of: str = OF) -> None:
         """Have this object become contested."""
@@ -55,16 +55,16 @@ class Bench:
                 repaired.append(of)
         return repaired
 
-    def is_last(self, wish: Hashable = None) -> bool:
-        return self.contention.is_last(KEY, self.generation, OF, as_wish(wish))
+    def is_last(self, digest: Hashable = None) -> bool:
+        return self.contention.is_last(KEY, self.generation, OF, as_wish(digest))
 
     @property
     def contested(self) -> bool:
         return len(self.contention) == 1
 
 
-def as_wish(wanted: Hashable) -> Wish | None:
-    return None if wanted is None else lambda: wanted
+def as_wish(desired: Hashable) -> DesiredDigest | None:
+    return None if desired is None else lambda: desired
 
 
 @pytest.fixture
@@ -78,15 +78,15 @@ def test_the_first_repairs_are_made_at_once(bench: Bench) -> None:
         assert bench.look()
         assert bench.repair() == (0, ())
     assert not bench.contested
-    assert bench.contention.next_look_s(KEY) is None
-    assert not bench.contention.is_damped(KEY)
+    assert bench.contention.requeue_after_s(KEY) is None
+    assert not bench.contention.is_throttled(KEY)
 
 
 def test_an_object_that_is_put_right_too_often_within_the_window_is_contested_and_told(bench: Bench) -> None:
     told = [bench.repair() for _ in range(REPAIRS)]
     assert told == [(0, ())] * (REPAIRS - 1) + [(0, ["Deployment is contested"])]
     assert bench.contested
-    assert bench.contention.wait_s(KEY, 1) == LOOK_S
+    assert bench.contention.wait_s(KEY, 1) == CONTESTED_EVERY_S
     assert bench.contention.wait_s(OTHER, 1) == 0.0
 
 
@@ -118,16 +118,16 @@ def test_it_is_known_before_the_last_repair_that_it_will_begin_contention(bench:
         assert not bench.is_last()
         bench.repair()
     assert bench.is_last()
-    assert not bench.is_last(wish="a new one")
+    assert not bench.is_last(digest="a new one")
     bench.repair()
     assert not bench.is_last(), "it has begun"
 
 
 def test_what_is_newly_wanted_or_of_different_objects_is_no_contention(bench: Bench) -> None:
     for bench.generation in range(1, 3 * REPAIRS):
-        bench.repair(wish="this")
+        bench.repair(digest="this")
     for number in range(2 * REPAIRS):
-        bench.repair(wish=number)
+        bench.repair(digest=number)
         bench.repair(str(number))
     assert not bench.contested
 
@@ -135,10 +135,10 @@ def test_what_is_newly_wanted_or_of_different_objects_is_no_contention(bench: Be
 def test_that_something_is_newly_wanted_is_believed_once_for_each_object(bench: Bench) -> None:
     """The status may be kept from saying that the change was made."""
     for _ in range(REPAIRS):
-        bench.repair("a", wish="this")
-        bench.repair("b", wish="this")
+        bench.repair("a", digest="this")
+        bench.repair("b", digest="this")
     assert not bench.contested
-    bench.repair("a", wish="this")
+    bench.repair("a", digest="this")
     assert bench.contested
 
 
@@ -147,10 +147,10 @@ def test_a_new_generation_is_looked_at_at_once_and_once(bench: Bench) -> None:
     bench.generation = 2
     assert bench.contention.wait_s(KEY, 2) == 0.0
     assert bench.look()
-    bench.repair(wish="another size")
-    assert not bench.contention.is_spent(KEY), "this look may report too"
-    assert not bench.contention.is_damped(KEY), "and is told of as usual"
-    assert bench.contention.wait_s(KEY, 2) == LOOK_S
+    bench.repair(digest="another size")
+    assert not bench.contention.is_budget_used(KEY), "this look may report too"
+    assert not bench.contention.is_throttled(KEY), "and is told of as usual"
+    assert bench.contention.wait_s(KEY, 2) == CONTESTED_EVERY_S
 
 
 def test_after_a_repair_the_next_look_leaves_room_for_the_status(bench: Bench) -> None:
@@ -158,14 +158,14 @@ def test_after_a_repair_the_next_look_leaves_room_for_the_status(bench: Bench) -
     turns = []
     for _ in range(6):
         turns.append(may_repair := bench.look())
-        assert not bench.contention.is_spent(KEY)
+        assert not bench.contention.is_budget_used(KEY)
         if may_repair:
             bench.repair()
-            assert bench.contention.is_spent(KEY)
+            assert bench.contention.is_budget_used(KEY)
         else:
-            bench.repair(None, wish=f"status {len(turns)}")
-            assert not bench.contention.is_spent(KEY)
-        assert bench.contention.next_look_s(KEY) == LOOK_S
+            bench.repair(None, digest=f"status {len(turns)}")
+            assert not bench.contention.is_budget_used(KEY)
+        assert bench.contention.requeue_after_s(KEY) == CONTESTED_EVERY_S
     assert turns == [False, True] * 3
 
 
@@ -178,7 +178,7 @@ def test_of_several_objects_a_look_repairs_one_and_each_has_its_turn(bench: Benc
 def test_the_turn_of_an_object_that_needs_it_no_more_is_not_waited_for(bench: Bench) -> None:
     bench.contend()
     assert [bench.look_at("Deployment", "Service") for _ in range(2)] == [[], ["Deployment"]]
-    assert bench.contention.next_look_s(KEY) == LOOK_S
+    assert bench.contention.requeue_after_s(KEY) == CONTESTED_EVERY_S
     looks = [bench.look_at("Deployment") for _ in range(4)]
     assert looks == [[], [], ["Deployment"], []], "one look goes by"
 
@@ -203,8 +203,8 @@ def test_contention_is_over_when_nobody_has_touched_the_object_for_a_while(bench
     bench.contend()
     assert not bench.look()
     assert bench.look()
-    left_s = bench.contention.next_look_s(KEY)
-    assert left_s == WINDOW_S - 2 * LOOK_S
+    left_s = bench.contention.requeue_after_s(KEY)
+    assert left_s == WINDOW_S - 2 * CONTESTED_EVERY_S
     bench.clock.advance(left_s - 0.001)
     assert bench.contention.look(KEY, 1) == ""
     bench.clock.advance(0.001)
@@ -230,7 +230,7 @@ def test_contention_that_goes_on_is_told_again_at_growing_intervals(bench: Bench
     bench.contend()
     began, told, last = bench.clock.now, [], 0
     while bench.clock.now < began + 10_000:
-        bench.clock.advance(2 * LOOK_S)
+        bench.clock.advance(2 * CONTESTED_EVERY_S)
         times, notes = bench.repair()
         if notes:
             told.append(round(bench.clock.now - began))
@@ -244,23 +244,23 @@ def test_what_happened_once_does_not_stay_for_ever_and_contention_does(bench: Be
     for number in range(10_000):
         bench.clock.advance(1.0)
         bench.repair()
-        bench.contention.repaired(ObjectKey("shop", str(number)), 1, OF, IMAGE, "", wish=as_wish(number))
-    assert len(bench.memory) < 4 * WINDOW_S
+        bench.contention.repaired(ObjectKey("shop", str(number)), 1, OF, IMAGE, "", digest=as_wish(number))
+    assert len(bench.states) < 4 * WINDOW_S
     assert bench.contested
-    bench.memory.forget(KEY)
+    bench.states.forget(KEY)
     assert bench.contention.wait_s(KEY, 1) == 0.0
 
 
 def test_an_object_is_forgotten_when_nothing_was_put_right_for_the_window_and_no_sooner(bench: Bench) -> None:
-    bench.contention.repaired(OTHER, 1, OF, IMAGE, "", wish=None)
+    bench.contention.repaired(OTHER, 1, OF, IMAGE, "", digest=None)
     bench.clock.advance(WINDOW_S - 0.001)
     bench.repair()
-    assert len(bench.memory) == 2
+    assert len(bench.states) == 2
     for later_s in (0.001, 2 * WINDOW_S):
         bench.clock.advance(later_s)
         bench.repair()
-        assert len(bench.memory) == 1
-        bench.contention.repaired(OTHER, 1, OF, IMAGE, "", wish=None)
+        assert len(bench.states) == 1
+        bench.contention.repaired(OTHER, 1, OF, IMAGE, "", digest=None)
 
 
 STEPS = st.lists(
@@ -281,19 +281,19 @@ def test_at_most_five_writes_in_a_minute_are_free_and_then_one_a_second_and_each
     bench = Bench()
     drifted: dict[str, float] = {}
     free: dict[str, list[float]] = {}
-    damped: list[float] = []
+    throttled: list[float] = []
 
     def look(now: float) -> None:
-        contested, asked = bench.contested, bench.contention.wait_s(KEY, bench.generation) == 0.0
+        contested, desired_changed = bench.contested, bench.contention.wait_s(KEY, bench.generation) == 0.0
         bench.contention.look(KEY, bench.generation)
         contested = contested and bench.contested
         for of in [each for each in ("Deployment", "Service", "Budget") if each in drifted]:
             if bench.contention.may_repair(KEY, of):
-                assert asked
+                assert desired_changed
                 bench.repair(of)
                 del drifted[of]
                 if contested:
-                    damped.append(now)
+                    throttled.append(now)
                 else:
                     free.setdefault(of, []).append(now)
                     contested = bench.contested
@@ -305,16 +305,16 @@ def test_at_most_five_writes_in_a_minute_are_free_and_then_one_a_second_and_each
             look(now)
             if not bench.contested:
                 assert not drifted, "what is not contested is put right at once"
-        assert all(until - since < 10 * LOOK_S for since in drifted.values()), "each has its turn"
+        assert all(until - since < 10 * CONTESTED_EVERY_S for since in drifted.values()), "each has its turn"
         bench.clock.advance_to(until)
         if who == "user":
             bench.generation += 1
             assert bench.contention.wait_s(KEY, bench.generation) == 0.0
             bench.contention.look(KEY, bench.generation)
             assert all(bench.contention.may_repair(KEY, of) for of in ("Deployment", "Service"))
-            bench.repair(wish=bench.generation)
+            bench.repair(digest=bench.generation)
         else:
             drifted.setdefault(who, bench.clock.now)
-    assert all(later - earlier >= LOOK_S - 1e-6 for earlier, later in pairwise(damped))
+    assert all(later - earlier >= CONTESTED_EVERY_S - 1e-6 for earlier, later in pairwise(throttled))
     for times in free.values():
         assert all(times[at + REPAIRS] - times[at] >= WINDOW_S for at in range(len(times) - REPAIRS))

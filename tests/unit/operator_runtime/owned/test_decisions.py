@@ -49,7 +49,7 @@ def deployment(*, uid: str = "u1", kind: str = "Shop", name: str = "shop", owned
 
 def decider(*found: Difference, **rules: Any) -> Decider[Any, Any]:
     all_rules: Rules[Any, Any] = Rules(
-        differences=lambda wanted, live: found, key=lambda wanted: wanted, body=lambda wanted: {}, **rules
+        differences=lambda desired, live: found, key=lambda desired: desired, body=lambda desired: {}, **rules
     )
     return Decider(DEPLOYMENTS.resource, SHOPS.resource, all_rules)
 

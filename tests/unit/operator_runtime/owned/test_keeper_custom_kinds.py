@@ -29,7 +29,7 @@ def greeting(at: Keeping, name: str, **labels: str) -> dict[str, Any]:
 
 async def shared(at: Keeping) -> PlainObject:
     """One whose owner somebody has made one that does not control it, beside another."""
-    made = await at.keep(greeting(at, "Ada"))
+    made = await at.ensure(greeting(at, "Ada"))
     (ours,) = made.body["metadata"]["ownerReferences"]
     owners = [OTHER, {**ours, "blockOwnerDeletion": False}]
     live = await at.client.patch(GREETINGS, made, {"metadata": {"ownerReferences": owners}})
@@ -38,16 +38,16 @@ async def shared(at: Keeping) -> PlainObject:
 
 
 async def test_what_differs_is_put_right_and_what_is_left_out_goes(at: Keeping) -> None:
-    at.cached(await at.keep(greeting(at, "Ada", a="1", b="2")))
-    kept = await at.keep(greeting(at, "Grace", a="1"), seen=True)
+    at.cached(await at.ensure(greeting(at, "Ada", a="1", b="2")))
+    kept = await at.ensure(greeting(at, "Grace", a="1"), seen=True)
     assert (kept.body["spec"], kept.labels) == ({"name": "Grace"}, {"a": "1"})
     at.cached(kept)
-    assert await at.keep(greeting(at, "Grace", a="1"), seen=True) is kept
+    assert await at.ensure(greeting(at, "Grace", a="1"), seen=True) is kept
 
 
 async def test_another_owner_stays_in_the_list(at: Keeping) -> None:
     await shared(at)
-    kept = await at.keep(greeting(at, "Ada"), seen=True)
+    kept = await at.ensure(greeting(at, "Ada"), seen=True)
     assert [(each.name, each.block_owner_deletion) for each in kept.owners] == [("other", None), ("owner", True)]
 
 
@@ -66,6 +66,6 @@ async def test_who_writes_the_list_in_the_same_moment_is_heard_first(
 
     monkeypatch.setattr(at.client._api, "get", then_written)
     with pytest.raises(StaleCache):
-        await at.keep(greeting(at, "Ada"), seen=True)
+        await at.ensure(greeting(at, "Ada"), seen=True)
     left = await at.client.get(GREETINGS, WORDS)
     assert (left.labels, left.owners) == ({"theirs": "1"}, live.owners)

@@ -28,7 +28,7 @@ def replacing(client: Client, at: Keeping) -> Keeping:
 
 
 async def replaced(at: Keeping, body: Any, *, seen: bool = True) -> None:
-    kept = await at.keeper.keep(at.owner, body, seen=seen)
+    kept = await at.keeper.ensure(at.owner, body, seen=seen)
     assert kept.obj is None
     assert "is being replaced" in kept.waiting
     at.uncached()
@@ -37,26 +37,26 @@ async def replaced(at: Keeping, body: Any, *, seen: bool = True) -> None:
 class TestReplacing:
     async def test_what_cannot_be_changed_is_deleted_and_made_anew(self, replacing: Keeping) -> None:
         at = replacing
-        old = await at.keep(at.words(a="1"))
+        old = await at.ensure(at.words(a="1"))
         at.cached(old)
-        assert await at.keeper.keep(at.owner, at.words(a="2"), seen=True) == (None, REPLACED)
+        assert await at.keeper.ensure(at.owner, at.words(a="2"), seen=True) == (None, REPLACED)
         assert await at.live() == []
         at.uncached()
-        new = await at.keep(at.words(a="2"), seen=True)
+        new = await at.ensure(at.words(a="2"), seen=True)
         assert (new.uid != old.uid, new.body["data"]) == (True, {"a": "2"})
         _, deletion, creation = at.changes
-        assert (deletion.before, deletion.obj, deletion.deleted, deletion.asked) == (old, old, True, True)
-        assert (creation.before, creation.obj, creation.deleted, creation.asked) == (None, new, False, True)
+        assert (deletion.before, deletion.obj, deletion.deleted, deletion.desired_changed) == (old, old, True, True)
+        assert (creation.before, creation.obj, creation.deleted, creation.desired_changed) == (None, new, False, True)
         for change in (deletion, creation):
             assert [str(each) for each in change.fields] == [FIXED]
 
     async def test_without_a_way_to_replace_it_the_remedy_is_said(self, client: Client, at: Keeping) -> None:
         rules = rules_for_bodies(client.field_manager, CONFIG_MAPS.resource, fixed=("data",))
         at = Keeping(client, at.owner, rules=rules)
-        made = await at.keep(at.words(a="1"))
+        made = await at.ensure(at.words(a="1"))
         at.cached(made)
         with pytest.raises(Refused, match=r" does not allow\. Delete the ConfigMap: a new one follows\.$"):
-            await at.keep(at.words(a="2"))
+            await at.ensure(at.words(a="2"))
         assert await at.live() == [made]
 
     @pytest.mark.parametrize(("version", "kind"), [("apps/v1", "StatefulSet"), ("batch/v1", "Job")])
@@ -70,60 +70,60 @@ class TestReplacing:
         spec = {"selector": {"matchLabels": {"app": "a"}}}
         at.cached(workloads.decode(msgspec.json.encode(held | {"spec": spec})))
         with pytest.raises(Refused, match=rf"^The {kind}'s spec.selector.matchLabels\[app\] "):
-            await at.keep({"metadata": metadata, "spec": {"selector": {"matchLabels": {"app": "b"}}}})
+            await at.ensure({"metadata": metadata, "spec": {"selector": {"matchLabels": {"app": "b"}}}})
 
     @pytest.mark.parametrize("successor", [False, True])
     async def test_another_version_than_the_cached_one_or_a_successor_is_not_deleted(
         self, replacing: Keeping, *, successor: bool
     ) -> None:
         at = replacing
-        at.cached(await at.keep(at.words(a="1")))
+        at.cached(await at.ensure(at.words(a="1")))
         if successor:
             await at.client.delete(CONFIG_MAPS, WORDS)
         other = await at.client.apply(CONFIG_MAPS, at.words(a="3"))
         with nullcontext() if successor else pytest.raises(StaleCache):
-            await at.keeper.keep(at.owner, at.words(a="2"))
+            await at.keeper.ensure(at.owner, at.words(a="2"))
         assert await at.live() == [other]
 
     async def test_for_an_owner_that_is_gone_nothing_is_deleted(self, replacing: Keeping) -> None:
         at = replacing
-        made = await at.keep(at.words(a="1"))
+        made = await at.ensure(at.words(a="1"))
         at.cached(made)
         await at.client.delete(CONFIG_MAPS, at.owner, propagation="Orphan")
         with pytest.raises(StaleCache, match="is gone, whatever the cache shows"):
-            await at.keep(at.words(a="2"))
+            await at.ensure(at.words(a="2"))
         assert [each.uid for each in await at.live()] == [made.uid]
 
     async def test_a_deletion_that_is_forbidden_is_not_asked_for_again_for_a_while(
         self, replacing: Keeping, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         at = replacing
-        at.cached(await at.keep(at.words(a="1")))
+        at.cached(await at.ensure(at.words(a="1")))
         delete = AsyncMock(side_effect=Forbidden(403, "Forbidden", "cannot delete resource"))
         monkeypatch.setattr(at.client, "delete", delete)
-        for wanted in ("2", "3"):
+        for desired in ("2", "3"):
             with pytest.raises(Forbidden, match="cannot delete resource"):
-                await at.keep(at.words(a=wanted))
+                await at.ensure(at.words(a=desired))
         assert delete.await_count == 1, "it is the same deletion, whatever is wanted instead"
         at.clock.advance(REFUSED_S)
         with pytest.raises(Forbidden):
-            await at.keep(at.words(a="2"))
+            await at.ensure(at.words(a="2"))
         assert delete.await_count == 2
         assert [change.deleted for change in at.changes] == [False]
 
     async def test_what_is_made_anew_is_nobody_elses_doing_unless_another_deletes_it(self, replacing: Keeping) -> None:
         at = replacing
-        at.cached(await at.keep(at.words(a="0")))
+        at.cached(await at.ensure(at.words(a="0")))
         for turn in range(1, 2 * REPAIRS):
             at.user_asks()
             await replaced(at, at.words(a=str(turn)))
-            at.cached(await at.keep(at.words(a=str(turn)), seen=True))
+            at.cached(await at.ensure(at.words(a=str(turn)), seen=True))
         assert len(at.owners.contention) == 0
-        assert all(change.asked for change in at.changes)
+        assert all(change.desired_changed for change in at.changes)
         at.uncached()
         await at.client.delete(CONFIG_MAPS, WORDS)
-        await at.keep(at.words(a=str(turn)), seen=True)
-        assert not at.changes[-1].asked
+        await at.ensure(at.words(a=str(turn)), seen=True)
+        assert not at.changes[-1].desired_changed
 
     async def test_whoever_keeps_making_it_wrong_is_named_and_held_back_for(self, replacing: Keeping) -> None:
         at = replacing
@@ -139,7 +139,7 @@ class TestReplacing:
         self, replacing: Keeping, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         at = replacing
-        at.cached(await at.keep(at.words(a="1")))
+        at.cached(await at.ensure(at.words(a="1")))
         delete = at.client.delete
 
         async def unanswered(*args: Any, **more: Any) -> None:
@@ -148,15 +148,15 @@ class TestReplacing:
 
         monkeypatch.setattr(at.client, "delete", unanswered)
         with pytest.raises(Unreachable):
-            await at.keep(at.words(a="2"), seen=True)
+            await at.ensure(at.words(a="2"), seen=True)
         at.uncached()
-        await at.keep(at.words(a="2"), seen=True)
-        assert at.changes[-1].asked
+        await at.ensure(at.words(a="2"), seen=True)
+        assert at.changes[-1].desired_changed
 
 
 class TestRemoving:
     async def test_what_is_the_owners_is_deleted(self, at: Keeping) -> None:
-        made = await at.keep(at.words(a="1"))
+        made = await at.ensure(at.words(a="1"))
         at.cached(made)
         assert await at.keeper.remove(at.owner, WORDS) == (None, "The ConfigMap is being deleted.")
         assert await at.live() == []
@@ -176,12 +176,12 @@ class TestRemoving:
         assert await at.live() == [theirs]
 
     async def test_one_that_is_going_is_waited_for(self, at: Keeping, monkeypatch: pytest.MonkeyPatch) -> None:
-        at.cached(await at.going(await at.keep(at.words(a="1"))))
+        at.cached(await at.going(await at.ensure(at.words(a="1"))))
         monkeypatch.setattr(at.client, "delete", AsyncMock(side_effect=AssertionError))
         assert await at.keeper.remove(at.owner, WORDS) == (None, "The ConfigMap is being deleted.")
 
     async def test_another_version_than_the_cached_one_is_looked_at_first(self, at: Keeping) -> None:
-        at.cached(await at.keep(at.words(a="1")))
+        at.cached(await at.ensure(at.words(a="1")))
         changed = await at.client.patch(CONFIG_MAPS, WORDS, {"metadata": {"ownerReferences": None}})
         with pytest.raises(StaleCache):
             await at.keeper.remove(at.owner, WORDS)
@@ -189,12 +189,12 @@ class TestRemoving:
 
     async def test_one_that_is_wanted_again_is_nobody_elses_doing(self, at: Keeping) -> None:
         for _ in range(2 * REPAIRS):
-            at.cached(await at.keep(at.words(a="1"), seen=False))
+            at.cached(await at.ensure(at.words(a="1"), seen=False))
             at.user_asks()
             await at.keeper.remove(at.owner, WORDS)
             at.uncached()
-        assert (await at.keep(at.words(a="1"), seen=True)).body["data"] == {"a": "1"}
-        assert all(change.asked and not change.fields for change in at.changes)
+        assert (await at.ensure(at.words(a="1"), seen=True)).body["data"] == {"a": "1"}
+        assert all(change.desired_changed and not change.fields for change in at.changes)
         assert len(at.owners.contention) == 0
 
     async def test_whoever_keeps_making_it_is_told_of_and_held_back_for(self, at: Keeping) -> None:
@@ -214,25 +214,25 @@ async def test_what_cannot_be_watched_is_neither_made_nor_deleted(at: Keeping, *
     at.refusal = Forbidden(403, "Forbidden", 'configmaps is forbidden: User "x" cannot list resource "configmaps"')
     said = '^The ConfigMap is left as it is, as configmaps cannot be watched: configmaps is forbidden: User "x" cannot'
     with pytest.raises(Unwatched, match=said):
-        await at.keep(at.words(a="1"), seen=seen)
+        await at.ensure(at.words(a="1"), seen=seen)
     assert await at.keeper.remove(at.owner, WORDS) == (None, "")
     assert await at.live() == []
     at.refusal = None
-    assert (await at.keep(at.words(a="1"), seen=seen)).body["data"] == {"a": "1"}
+    assert (await at.ensure(at.words(a="1"), seen=seen)).body["data"] == {"a": "1"}
 
 
 async def test_the_default_words_tell_a_replacement_from_an_end(replacing: Keeping) -> None:
     at = replacing
-    tell = telling(at.recorder, CONFIG_MAPS, CONFIG_MAPS)  # type: ignore[arg-type]
-    at.cached(await at.keep(at.words(a="1")))
+    on_change = telling(at.recorder, CONFIG_MAPS, CONFIG_MAPS)  # type: ignore[arg-type]
+    at.cached(await at.ensure(at.words(a="1")))
     await replaced(at, at.words(a="2"))
-    at.cached(await at.keep(at.words(a="2"), seen=True))
+    at.cached(await at.ensure(at.words(a="2"), seen=True))
     await at.keeper.remove(at.owner, WORDS)
     for change in at.changes:
-        tell(at.owner, change)
+        on_change(at.owner, change)
     assert at.recorder.notes == [
         "Created ConfigMap words: new",
         f"Deleted ConfigMap words: to be replaced, as {FIXED}",
         f"Created ConfigMap words: replaced, as {FIXED}",
-        "Deleted ConfigMap words: no longer wanted",
+        "Deleted ConfigMap words: no longer desired",
     ]

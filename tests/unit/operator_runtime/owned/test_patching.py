@@ -111,7 +111,7 @@ def test_kubernetes_own_kinds_take_just_what_differs(found: list[Difference], pa
 
 def test_an_entry_that_is_new_to_a_list_is_to_stand_where_it_is_wanted() -> None:
     variables = (*CONTAINER, "env")
-    wanted = pod(containers=[{"name": "c", "env": [{"name": "A"}, {"name": "B"}, {"name": "C"}]}])
+    desired = pod(containers=[{"name": "c", "env": [{"name": "A"}, {"name": "B"}, {"name": "C"}]}])
     found = differing(
         ((*variables, Entry("name", "C")), {"name": "C"}, None),
         ((*variables, Entry("name", "X")), None, {"name": "X"}),
@@ -119,7 +119,7 @@ def test_an_entry_that_is_new_to_a_list_is_to_stand_where_it_is_wanted() -> None
     )
     changed = [{"name": "B", "value": "b", "valueFrom": None}, {"name": "C"}, {"name": "X", "$patch": "delete"}]
     order = {"$setElementOrder/env": [{"name": "A"}, {"name": "B"}, {"name": "C"}]}
-    assert patch_of(found, DEPLOYMENTS, wanted=wanted) == pod(containers=[{"name": "c", "env": changed, **order}])
+    assert patch_of(found, DEPLOYMENTS, desired=desired) == pod(containers=[{"name": "c", "env": changed, **order}])
 
 
 # Rows with what goes along: the differences, what is wanted, and what is sent besides.
@@ -196,9 +196,9 @@ def test_what_cannot_stay_beside_what_is_written_goes_with_it(found: list[Differ
 
 
 def test_what_is_wanted_is_not_filled_in_anew() -> None:
-    wanted = pod(containers=[{"name": "c", "image": "c:2", "imagePullPolicy": "Always"}])
+    desired = pod(containers=[{"name": "c", "image": "c:2", "imagePullPolicy": "Always"}])
     found = differing(((*CONTAINER, "image"), "c:2", "c:1"))
-    assert patch_of(found, DEPLOYMENTS, wanted=wanted) == pod(containers=[{"name": "c", "image": "c:2"}])
+    assert patch_of(found, DEPLOYMENTS, desired=desired) == pod(containers=[{"name": "c", "image": "c:2"}])
 
 
 def test_other_kinds_have_nothing_along() -> None:

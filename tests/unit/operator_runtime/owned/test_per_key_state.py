@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from operator_runtime.cache.store import ObjectKey
-from operator_runtime.owned.per_key_state import Memory
+from operator_runtime.owned.per_key_state import KeyedStates
 
 KEY, OTHER = ObjectKey("shop", "a"), ObjectKey("shop", "b")
 
 
 def test_what_is_gone_is_forgotten_by_all_slots_and_nothing_else() -> None:
-    memory = Memory()
-    texts, lists = memory.slot(str), memory.slot(list[int])
+    states = KeyedStates()
+    texts, lists = states.keyed(str), states.keyed(list[int])
     texts.set(KEY, "one")
     lists.of(KEY).append(1)
     lists.of(OTHER).append(2)
-    memory.forget(KEY)
+    states.forget(KEY)
     assert (texts.find(KEY), lists.find(KEY), lists.find(OTHER)) == (None, None, [2])
-    assert len(memory) == 1
+    assert len(states) == 1
 
 
 def test_a_slot_begins_a_thing_once_and_drops_it() -> None:
-    memory = Memory()
-    lists = memory.slot(list[int])
+    states = KeyedStates()
+    lists = states.keyed(list[int])
     lists.of(KEY).append(1)
     assert (lists.of(KEY), lists.items()) == ([1], [(KEY, [1])])
     lists.drop(KEY)
-    assert (lists.find(KEY), len(memory)) == (None, 0)
+    assert (lists.find(KEY), len(states)) == (None, 0)

@@ -189,7 +189,7 @@ async def test_while_the_api_server_cannot_be_asked_nobody_may_and_the_log_says_
 
 # Strangers: tokens that nobody knows must not keep others out.
 
-STRANGE = "10.0.0.66"
+MALFORMED = "10.0.0.66"
 
 
 async def settled() -> None:
@@ -202,7 +202,7 @@ class Strangers:
 
     def __init__(self, authentication: MetricsAuthentication, reviews: Reviews, *, addresses: int = 1) -> None:
         reviews.go_on = asyncio.Event()
-        peers = [f"{STRANGE}.{number % addresses}" for number in range(64)]
+        peers = [f"{MALFORMED}.{number % addresses}" for number in range(64)]
         asked = (status_of(authentication, f"Bearer bogus-{number}", peer=peer) for number, peer in enumerate(peers))
         self.tasks = [asyncio.create_task(each) for each in asked]
         self._reviews = reviews
@@ -228,7 +228,7 @@ async def test_few_strangers_wait_and_the_others_are_told_to_come_again(
     await settled()
     assert await strangers.answered() == {401, 429}
     assert await scrape == (200 if addresses == 1 else 429), "a new scraper gets its turn, among others' of one address"
-    assert await status_of(authentication, "Bearer another", peer=f"{STRANGE}.0") == 401, "there is room again"
+    assert await status_of(authentication, "Bearer another", peer=f"{MALFORMED}.0") == 401, "there is room again"
 
 
 async def test_who_is_known_is_not_forgotten_for_strangers(

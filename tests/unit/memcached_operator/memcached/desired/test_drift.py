@@ -10,12 +10,12 @@ from tests.unit.memcached_operator.memcached.live import (
     CASES,
     Edit,
     Json,
+    desired,
     found,
     full_spec,
     live,
     patched,
     spec_of,
-    wanted,
 )
 from tests.unit.memcached_operator.memcached.support import OTHER_UID, UID
 
@@ -26,13 +26,13 @@ TAKEN = "cache.example.com/applied-options"
 
 @pytest.mark.parametrize("kind", CASES)
 def test_an_object_as_the_api_server_returns_it_compares_equal_byte_for_byte(kind: str) -> None:
-    assert live(kind).owned == comparable(wanted(kind))
+    assert live(kind).owned == comparable(desired(kind))
     assert found(kind) == []
 
 
 def test_a_service_with_an_address_compares_equal_byte_for_byte() -> None:
     spec = spec_of({"size": 2, "service": {"type": "ClusterIP"}})
-    assert live("Service", file=ADDRESSED).owned == comparable(wanted("Service", spec))
+    assert live("Service", file=ADDRESSED).owned == comparable(desired("Service", spec))
 
 
 def port(body: Json) -> Json:

@@ -9,12 +9,14 @@ from tests.unit.memcached_operator.memcached.support import wanted_deployment
 
 
 def test_what_is_compared_has_neither_kind_nor_name_nor_preconditions() -> None:
-    wanted = wanted_deployment()
-    guarded = msgspec.structs.replace(wanted, metadata=msgspec.structs.replace(wanted.metadata, uid="u", generation=3))
+    desired = wanted_deployment()
+    guarded = msgspec.structs.replace(
+        desired, metadata=msgspec.structs.replace(desired.metadata, uid="u", generation=3)
+    )
     compared = json.loads(comparable(guarded))
     assert set(compared) == {"metadata", "spec"}
     assert set(compared["metadata"]) == {"labels", "annotations", "ownerReferences"}
-    assert compared["spec"] == json.loads(encode(wanted))["spec"]
+    assert compared["spec"] == json.loads(encode(desired))["spec"]
 
 
 def test_the_controller_is_the_owner_that_says_so() -> None:

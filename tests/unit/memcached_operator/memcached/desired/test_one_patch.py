@@ -11,8 +11,7 @@ import pytest
 
 from kube_simulator.patches.strategic import strategic_merge
 from kube_simulator.schema import kubernetes
-from memcached_operator.memcached.desired import workload as desired
-from memcached_operator.memcached.desired.workload import DEPLOYMENT, STATEFUL_SET
+from memcached_operator.memcached.desired.workload import DEPLOYMENT, STATEFUL_SET, desired_workload
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.observed.caches import DEPLOYMENTS, STATEFUL_SETS
 from memcached_operator.memcached.observed.workloads import deployment_record, stateful_set_record
@@ -93,8 +92,8 @@ THEIRS: Json = {
 }
 
 
-def wanted(kind: Any, spec: Spec, user_id: int | None = 11211) -> WorkloadManifest:
-    return desired.workload(kind, OWNER, 2, "memcached:1", user_id, spec)
+def desired(kind: Any, spec: Spec, user_id: int | None = 11211) -> WorkloadManifest:
+    return desired_workload(kind, OWNER, 2, "memcached:1", user_id, spec)
 
 
 def made(manifest: WorkloadManifest) -> Json:
@@ -126,11 +125,11 @@ def _text(value: object) -> str:
 @pytest.mark.parametrize(("first", "then"), [*itertools.permutations(ASKED, 2)])
 def test_one_patch_takes_away_what_the_former_alone_had_and_nothing_of_others(kind: str, first: str, then: str) -> None:
     resource, record, rules = KINDS[kind]
-    old, new = (wanted(kind, spec_of(ASKED[each])) for each in (first, then))
+    old, new = (desired(kind, spec_of(ASKED[each])) for each in (first, then))
     live = strategic_merge(made(old), THEIRS, SCHEMAS[kind])
     found = list(rules.differences(new, record(json.dumps(live).encode())))
     assert not needs_live(found, resource)
-    sent = json.loads(msgspec.json.encode(patch_of(found, resource, wanted=new.body())))
+    sent = json.loads(msgspec.json.encode(patch_of(found, resource, desired=new.body())))
     after = strategic_merge(live, sent, SCHEMAS[kind])
     assert list(rules.differences(new, record(json.dumps(after).encode()))) == []
     expected = without_what_is_empty(strategic_merge(made(new), THEIRS, SCHEMAS[kind]))
@@ -144,5 +143,5 @@ def test_one_patch_takes_away_what_the_former_alone_had_and_nothing_of_others(ki
 
 def test_what_brings_in_no_field_of_its_own_leaves_no_annotation() -> None:
     for kind in KINDS:
-        manifest = wanted(kind, spec_of({"extraArgs": ["-vv"], "resources": {"limits": {"memory": "1Gi"}}}))
+        manifest = desired(kind, spec_of({"extraArgs": ["-vv"], "resources": {"limits": {"memory": "1Gi"}}}))
         assert "cache.example.com/applied-options" not in (manifest.metadata.annotations or {})

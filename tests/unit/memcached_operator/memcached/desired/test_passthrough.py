@@ -34,9 +34,9 @@ DRIFT: dict[str, tuple[Any, Any, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("wanted", "live", "expected"), DRIFT.values(), ids=DRIFT)
-def test_a_part_is_compared_in_what_is_wanted_of_it(wanted: Any, live: Any, expected: list[str]) -> None:
-    assert [each.path for each in drift(keyed(wanted), keyed(live), ("part",))] == expected
+@pytest.mark.parametrize(("desired", "live", "expected"), DRIFT.values(), ids=DRIFT)
+def test_a_part_is_compared_in_what_is_wanted_of_it(desired: Any, live: Any, expected: list[str]) -> None:
+    assert [each.path for each in drift(keyed(desired), keyed(live), ("part",))] == expected
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from memcached_operator.api.names import Workload
-from memcached_operator.memcached.desired import workload as desired
+from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.spec import read_spec
 from tests.unit.memcached_operator.memcached.support import HERE, IMAGE, OWNER
 
@@ -26,7 +26,7 @@ SPECS = {
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 def test_without_options_the_template_is_that_of_the_first_release_byte_for_byte(kind: Workload, spec: bytes) -> None:
     read = read_spec(spec)
-    made = desired.workload(kind, OWNER, read.size, IMAGE, spec=read)
+    made = desired_workload(kind, OWNER, read.size, IMAGE, spec=read)
     # The order of fields is the API server's own.
     template = json.dumps(msgspec.to_builtins(made.spec.template), indent=2, sort_keys=True)
     assert template.encode() + b"\n" == (HERE / "wanted" / "template_of_first_release.json").read_bytes()
@@ -36,6 +36,6 @@ def test_without_options_the_template_is_that_of_the_first_release_byte_for_byte
 def test_an_account_has_both_its_names_or_the_api_server_would_put_one_back_that_is_taken_out_again() -> None:
     account = b'{"podTemplate": {"spec": {"serviceAccountName": "robot"}}}'
     for spec, names in ((account, ["robot"] * 2), (b"{}", [])):
-        made = desired.workload("Deployment", OWNER, 1, IMAGE, spec=read_spec(spec))
+        made = desired_workload("Deployment", OWNER, 1, IMAGE, spec=read_spec(spec))
         pod = made.body()["spec"]["template"]["spec"]
         assert [value for field, value in pod.items() if field.startswith("serviceAccount")] == names

@@ -10,7 +10,7 @@ import pytest
 
 from memcached_operator.memcached.desired.pod_template import noted, template
 from memcached_operator.memcached.desired.secrets import Transport, script
-from memcached_operator.memcached.desired.workload import workload
+from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.desired.workload_types import PodTemplate
 from memcached_operator.memcached.observed.pods import pod_record
 from memcached_operator.memcached.spec import read_spec
@@ -107,7 +107,7 @@ def run_by(server: Any, sidecar: Any = None, **others: Any) -> tuple[Any, Any]:
     inits = [{"name": "reloader", **sidecar}] if sidecar is not None else []
     template = {"spec": {"containers": [{"name": "memcached", **server}], "initContainers": inits, **others}}
     spec = read_spec(json.dumps({"auth": {"secretName": "a"}, "podTemplate": template}).encode())
-    pod = workload("Deployment", OWNER, 1, IMAGE, 11211, spec).body()["spec"]["template"]["spec"]
+    pod = desired_workload("Deployment", OWNER, 1, IMAGE, 11211, spec).body()["spec"]["template"]["spec"]
     named = {each["name"]: each for each in (*pod["containers"], *pod["initContainers"])}
     return named["memcached"], named["reloader"]
 
@@ -152,7 +152,7 @@ def test_what_is_no_security_context_is_left_for_the_api_server_to_refuse(wrong:
 
 def test_without_a_sidecar_none_is_made_up() -> None:
     fields = {"podTemplate": {"spec": {"containers": [{"name": "memcached", "securityContext": {"runAsUser": 1000}}]}}}
-    body = workload("Deployment", OWNER, 1, IMAGE, 11211, read_spec(json.dumps(fields).encode())).body()
+    body = desired_workload("Deployment", OWNER, 1, IMAGE, 11211, read_spec(json.dumps(fields).encode())).body()
     assert "initContainers" not in body["spec"]["template"]["spec"]
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from memcached_operator.memcached.desired import workload as desired
 from memcached_operator.memcached.desired.pod_template import noted
 from memcached_operator.memcached.desired.template_differences import differing
+from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.spec import Spec, read_spec
 from tests.unit.memcached_operator.memcached.support import IMAGE, OWNER
@@ -16,7 +16,7 @@ from tests.unit.memcached_operator.memcached.support import IMAGE, OWNER
 
 def made(fields: dict[str, Any]) -> WorkloadManifest:
     spec = read_spec(json.dumps(fields).encode())
-    return desired.workload("Deployment", OWNER, 1, spec.image or IMAGE, spec=spec)
+    return desired_workload("Deployment", OWNER, 1, spec.image or IMAGE, spec=spec)
 
 
 def pods(**fields: Any) -> dict[str, Any]:
@@ -89,14 +89,14 @@ def test_of_another_tls_each_field_is_told() -> None:
 
 @given(*[st.sampled_from([fields for fields, _ in CHANGES])] * 2)
 def test_templates_that_say_that_they_differ_do_so_in_a_field(one: dict[str, Any], other: dict[str, Any]) -> None:
-    wanted, live = made(one), made(other)
-    assert bool(differing(wanted, live)) == (noted(wanted.template) != noted(live.template))
+    desired, live = made(one), made(other)
+    assert bool(differing(desired, live)) == (noted(desired.template) != noted(live.template))
 
 
 def test_what_asks_for_a_restart_is_told_and_that_items_outlast_one() -> None:
     def made(restart: str = "", *, warm: bool = False) -> WorkloadManifest:
         spec = Spec(workload="StatefulSet", warmRestart=warm)
-        return desired.workload("StatefulSet", OWNER, 1, IMAGE, spec=spec, restart=restart)
+        return desired_workload("StatefulSet", OWNER, 1, IMAGE, spec=spec, restart=restart)
 
     assert [str(each) for each in differing(made("monday"), made())] == [
         'metadata.annotations[cache.example.com/restart] was absent, is to be "monday"'

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from memcached_operator.memcached.desired.object_types import encode
-from tests.unit.memcached_operator.memcached.live import full_spec, spec_of, wanted
+from tests.unit.memcached_operator.memcached.live import desired, full_spec, spec_of
 from tests.unit.memcached_operator.memcached.support import HERE
 
 FILES = {
@@ -22,13 +22,13 @@ SERVERS = ("sessions-0.sessions.shop.svc:11211", "sessions-1.sessions.shop.svc:1
 
 @pytest.mark.parametrize(("kind", "file"), FILES.items())
 def test_the_wanted_object_is_the_one_that_a_person_can_read_beside_this_test(kind: str, file: str) -> None:
-    made = wanted(kind, servers=SERVERS, operator_namespace="operators")
+    made = desired(kind, servers=SERVERS, operator_namespace="operators")
     assert made.body() == json.loads((HERE / file).read_text())
 
 
 def part(kind: str, **changes: object) -> dict[str, object]:
     """The specification of an object where the Memcached's is otherwise."""
-    found: dict[str, object] = json.loads(encode(wanted(kind, spec_of(full_spec() | changes))))["spec"]
+    found: dict[str, object] = json.loads(encode(desired(kind, spec_of(full_spec() | changes))))["spec"]
     return found
 
 

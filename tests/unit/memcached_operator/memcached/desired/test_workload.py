@@ -2,21 +2,21 @@ from __future__ import annotations
 
 import json
 
-from memcached_operator.memcached.desired import workload as desired
 from memcached_operator.memcached.desired.object_types import encode
+from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.labels import POD_SELECTOR, selector_labels, selector_text
 from tests.unit.memcached_operator.memcached.support import HERE, NAME, OWNER, wanted_deployment
 
 
 def test_the_wanted_deployment_is_the_one_that_a_person_can_read_beside_this_test() -> None:
-    wanted = json.loads(encode(wanted_deployment()))
-    assert wanted == json.loads((HERE / "wanted_deployment.json").read_text())
+    desired = json.loads(encode(wanted_deployment()))
+    assert desired == json.loads((HERE / "wanted_deployment.json").read_text())
 
 
 def test_a_user_id_is_named_as_it_is_set_or_not_at_all() -> None:
     for user_id, ids in ((77, {"runAsUser": 77, "runAsGroup": 77}), (None, {})):
-        wanted = desired.workload("Deployment", OWNER, 1, "image", user_id)
-        security = json.loads(encode(wanted))["spec"]["template"]["spec"]["securityContext"]
+        desired = desired_workload("Deployment", OWNER, 1, "image", user_id)
+        security = json.loads(encode(desired))["spec"]["template"]["spec"]["securityContext"]
         assert security == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}, **ids}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.desired.codec import is_ours
+from memcached_operator.memcached.desired.codec import is_owned
 from memcached_operator.memcached.desired.object_types import encode
 from memcached_operator.memcached.desired.workload import CODEC
 from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION
@@ -46,13 +46,13 @@ def memcached(uid: str, **changes: str) -> dict[str, Any]:
 
 def test_a_removed_owner_reference_is_put_back_as_the_annotation_says_whose_it_is() -> None:
     live = owned_by(None, annotation=UID)
-    assert is_ours(deployment_of(live), UID)
+    assert is_owned(deployment_of(live), UID)
     assert [each.path for each in found(live)] == [f"metadata.ownerReferences[{UID}]"]
 
 
 def test_a_removed_annotation_is_put_back_as_the_owner_reference_says_whose_it_is() -> None:
     live = owned_by(memcached(UID))
-    assert is_ours(deployment_of(live), UID)
+    assert is_owned(deployment_of(live), UID)
     assert [each.path for each in found(live)] == [f"metadata.annotations[{OWNER_UID_ANNOTATION}]"]
 
 
@@ -78,7 +78,7 @@ async def test_a_strangers_deployment_is_left_alone_and_its_owner_said(world: Wo
     live = json.loads(json.dumps(live))
     if deleting:
         live["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
-    assert not is_ours(deployment_of(live), UID)
+    assert not is_owned(deployment_of(live), UID)
     world.api.put(live)
     world.show()
     with pytest.raises(NotOwned) as refused:

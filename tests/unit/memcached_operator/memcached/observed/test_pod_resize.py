@@ -35,7 +35,7 @@ def test_a_request_that_the_node_has_no_room_for_is_not_done_though_the_limit_is
 
 
 @pytest.mark.parametrize(
-    ("asked", "wanted", "actual", "step"),
+    ("asked", "desired", "actual", "step"),
     [
         ("400M", "400M", "390625Ki", Step.DONE),
         ("1Gi", "1024Mi", "1Gi", Step.DONE),
@@ -45,9 +45,9 @@ def test_a_request_that_the_node_has_no_room_for_is_not_done_though_the_limit_is
         ("500M", "500M", "", Step.WAIT),
     ],
 )
-def test_quantities_are_compared_as_amounts(asked: str, wanted: str, actual: str, step: Step) -> None:
+def test_quantities_are_compared_as_amounts(asked: str, desired: str, actual: str, step: Step) -> None:
     found = Resizable("n", "a-0", "u", "1", request=asked, limit=asked, actual=actual, waits="", hopeless=False)
-    assert next_step(found, Memory(64, wanted, wanted), limit_set=True) is step
+    assert next_step(found, Memory(64, desired, desired), limit_set=True) is step
 
 
 @pytest.mark.parametrize(("observed", "hopeless"), [(2, False), (3, True), (None, True)])

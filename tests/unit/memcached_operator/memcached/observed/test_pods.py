@@ -48,7 +48,7 @@ def test_a_pod_that_a_stateful_set_left_behind_keeps_its_place_as_the_next_one_t
     assert (pod.memcached, pod.ordinal) == (NAME, 3)
 
 
-STRANGE: dict[str, Edit] = {
+MALFORMED: dict[str, Edit] = {
     "a StatefulSet of another name": lambda live: live["metadata"]["ownerReferences"][0].update(name="web"),
     "another kind": lambda live: live["metadata"]["ownerReferences"][0].update(kind="CloneSet"),
     "no owner, and another pod's name": lambda live: (
@@ -63,7 +63,7 @@ STRANGE: dict[str, Edit] = {
 }
 
 
-@pytest.mark.parametrize("edit", STRANGE.values(), ids=STRANGE)
+@pytest.mark.parametrize("edit", MALFORMED.values(), ids=MALFORMED)
 def test_a_pod_that_merely_looks_like_one_is_nobodys(edit: Edit) -> None:
     assert named(0, edit).memcached == ""
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from memcached_operator.api.names import InvalidSpec, Workload
-from memcached_operator.memcached.desired import workload as desired
 from memcached_operator.memcached.desired.auxiliary import beside
 from memcached_operator.memcached.desired.pod_template import noted
+from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.rollout.changes import Basis, Change, Cost, changes
 from memcached_operator.memcached.rollout.live_requirements import Means
 from memcached_operator.memcached.spec import Spec, read_spec
@@ -241,8 +241,8 @@ def specs(draw: st.DrawFn) -> Spec:
         return Spec(size=draw(st.integers(0, 3)))
 
 
-def wanted(of: Spec) -> tuple[object, ...]:
-    workload = desired.workload(of.workload, OWNER, of.size, of.image or IMAGE, spec=of)
+def desired(of: Spec) -> tuple[object, ...]:
+    workload = desired_workload(of.workload, OWNER, of.size, of.image or IMAGE, spec=of)
     return (workload, *beside(OWNER, of, ()))
 
 
@@ -286,7 +286,7 @@ def test_memory_costs_a_rollout_where_what_it_takes_to_change_it_live_is_missing
 def test_what_is_said_is_what_the_wanted_objects_say(old: Spec, new: Spec) -> None:
     told = {change.cost for change in changes(old, new, BASIS)}
     (rolls, memory), (rolled, tells) = (
-        noted(desired.workload(each.workload, OWNER, 1, each.image or IMAGE, spec=each).spec.template)
+        noted(desired_workload(each.workload, OWNER, 1, each.image or IMAGE, spec=each).spec.template)
         for each in (old, new)
     )
     moves = old.workload != new.workload
@@ -295,5 +295,5 @@ def test_what_is_said_is_what_the_wanted_objects_say(old: Spec, new: Spec) -> No
     assert (Cost.ROLLING in told) == (anew and not moves)
     assert (Cost.LIVE in told) == (memory != tells and not anew and not moves)
     assert (Cost.SCALING in told) == (old.size != new.size)
-    assert told or wanted(old) == wanted(new)
+    assert told or desired(old) == desired(new)
     assert bool(told) == (old != new)

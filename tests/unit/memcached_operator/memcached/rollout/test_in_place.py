@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from memcached_operator.memcached.desired.workload import workload as wanted_workload
+from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.rollout.decision import Rollout
@@ -156,13 +156,13 @@ def test_a_server_that_is_to_start_again_is_looked_at_when_it_is_late(other: Pod
 
 def test_a_pod_gets_the_image_of_the_template_in_all_containers_that_run_it() -> None:
     spec = Spec(workload="StatefulSet", warmRestart=True, tls=Tls("cache-tls"))
-    wanted = wanted_workload("StatefulSet", OWNER, 3, "memcached:2", None, spec, restart="monday")
+    desired = desired_workload("StatefulSet", OWNER, 3, "memcached:2", None, spec, restart="monday")
     annotations = {
         "cache.example.com/in-place": f"new 3 {NOW_S}",
         "cache.example.com/restart": "monday",
         "cache.example.com/image": "memcached:2",
     }
-    assert change(warm(2), WARM, wanted, NOW_S + 0.5) == {
+    assert change(warm(2), WARM, desired, NOW_S + 0.5) == {
         "metadata": {"resourceVersion": "1", "annotations": annotations},
         "spec": {
             "containers": [{"name": "memcached", "image": "memcached:2"}],
@@ -173,9 +173,9 @@ def test_a_pod_gets_the_image_of_the_template_in_all_containers_that_run_it() ->
 
 def test_a_restart_alone_touches_no_image() -> None:
     spec = Spec(workload="StatefulSet", warmRestart=True, tls=Tls("cache-tls"))
-    wanted = wanted_workload("StatefulSet", OWNER, 3, "memcached:1", None, spec, restart="monday")
+    desired = desired_workload("StatefulSet", OWNER, 3, "memcached:1", None, spec, restart="monday")
     annotations = {"cache.example.com/in-place": f"new 3 {NOW_S}", "cache.example.com/restart": "monday"}
-    assert change(mirrored(2, image="memcached:1"), WARM, wanted, NOW_S) == {
+    assert change(mirrored(2, image="memcached:1"), WARM, desired, NOW_S) == {
         "metadata": {"resourceVersion": "1", "annotations": annotations}
     }
 

@@ -55,11 +55,11 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("names", "wanted", "missing"), NAMES)
+@pytest.mark.parametrize(("names", "desired", "missing"), NAMES)
 def test_a_certificate_lacks_the_names_that_neither_it_nor_a_wildcard_of_one_level_has(
-    names: tuple[str, ...], wanted: list[str], missing: list[str]
+    names: tuple[str, ...], desired: list[str], missing: list[str]
 ) -> None:
-    assert missing_names(Certificate("", 0.0, 1.0, names), wanted) == missing
+    assert missing_names(Certificate("", 0.0, 1.0, names), desired) == missing
 
 
 OLD, NEW = Certificate("old", 0.0, 5_000.0), Certificate("new", 100.0, 9_000.0)

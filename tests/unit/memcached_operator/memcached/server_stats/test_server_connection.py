@@ -71,8 +71,8 @@ async def test_a_required_client_certificate_lets_in_and_without_it_the_servers_
             without = await ask(Endpoint(where, without_certificate()), TIMEOUT_S)
             assert trouble(without) == (ErrorKind.DENIED, "it asks for a client certificate")
             assert without.certificate == SERVER.der
-        strange = await ask(Endpoint(where, showing(Authority("other"), folder), has_certificate=True), TIMEOUT_S)
-        kind, why = trouble(strange)
+        foreign = await ask(Endpoint(where, showing(Authority("other"), folder), has_certificate=True), TIMEOUT_S)
+        kind, why = trouble(foreign)
         assert kind is ErrorKind.DENIED
         assert why.startswith("it refuses the client certificate with ")
         right = await ask(Endpoint(where, showing(AUTHORITY, folder), has_certificate=True), TIMEOUT_S)
@@ -100,7 +100,7 @@ async def running_with_passwords(folder: Path, *arguments: str) -> AsyncIterator
 WORSE: list[tuple[bytes, ErrorKind]] = [
     (b"", ErrorKind.SILENT),
     (b"\x16\x03\x03", ErrorKind.SILENT),
-    (b"HTTP/1.1 400 Bad Request\r\n\r\n", ErrorKind.STRANGE),
+    (b"HTTP/1.1 400 Bad Request\r\n\r\n", ErrorKind.MALFORMED),
     (b"\x15\x03\x03\x00\x02\x02\x28", ErrorKind.REFUSED),
     (b"ERROR Too many open connections\r\n", ErrorKind.SATURATED),
 ]
@@ -129,7 +129,7 @@ LOGINS = [
     (b"CLIENT_ERROR authentication failure\r\n", ErrorKind.DENIED),
     (b"ERROR\r\n", ErrorKind.REFUSED),
     (b"ERROR Too many open connections\r\n", ErrorKind.SATURATED),
-    (b"x" * 5_000, ErrorKind.STRANGE),
+    (b"x" * 5_000, ErrorKind.MALFORMED),
     (b"STORED\r\nERROR\r\n", ErrorKind.REFUSED),
     (b"STORED\r\n", ErrorKind.SILENT),
 ]

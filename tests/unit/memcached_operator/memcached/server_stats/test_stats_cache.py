@@ -24,7 +24,7 @@ GOOD = answer()
 REFUSED = Failure(ErrorKind.UNREACHABLE, "connection refused")
 SILENT = Failure(ErrorKind.SILENT, "no answer within 1 s")
 DENIED = Failure(ErrorKind.DENIED, "it requires a login")
-STRANGE = Failure(ErrorKind.STRANGE, "strange")
+MALFORMED = Failure(ErrorKind.MALFORMED, "strange")
 # Of 1,024 connections memcached 1.6.45 takes 28 for itself where it has 4 threads.
 CROWDED: list[Answer | Failure] = [answer(curr_connections=996, rejected_connections=number) for number in range(3)]
 
@@ -35,7 +35,7 @@ TRIES: list[tuple[list[Answer | Failure], list[Verdict]]] = [
     ([SILENT, SILENT], [U, F]),
     ([GOOD, SILENT, GOOD, SILENT], [A, A, A, A]),
     ([GOOD, SILENT, SILENT, GOOD], [A, A, F, A]),
-    ([GOOD, SILENT, STRANGE, REFUSED], [A, A, F, F]),
+    ([GOOD, SILENT, MALFORMED, REFUSED], [A, A, F, F]),
     # What turns clients away is believed at once, and that it is over only when it says so twice.
     ([GOOD, SATURATED, GOOD, GOOD], [A, E, E, A]),
     ([SATURATED, GOOD, SATURATED, GOOD, GOOD], [E, E, E, E, A]),
@@ -71,16 +71,16 @@ def test_a_server_is_judged_over_several_tries(tries: list[Answer | Failure], fo
 
 def test_what_cannot_be_connected_to_is_not_at_fault_before_any_server_answered() -> None:
     assert verdicts([REFUSED, REFUSED], reached=False) == [U, O]
-    for taken in (SILENT, STRANGE):  # whoever takes a connection can be reached
+    for taken in (SILENT, MALFORMED):  # whoever takes a connection can be reached
         assert verdicts([taken, taken], reached=False) == [U, F]
 
 
 def test_a_reason_changes_only_when_two_tries_agree_on_another() -> None:
     server, why = None, []
-    for said in (SILENT, SILENT, STRANGE, SILENT, STRANGE, STRANGE):
+    for said in (SILENT, SILENT, MALFORMED, SILENT, MALFORMED, MALFORMED):
         server = health(server, said, restarts=0, reached=True)
         why.append(server.why)
-    assert why[1:] == [SILENT.why, SILENT.why, SILENT.why, SILENT.why, STRANGE.why]
+    assert why[1:] == [SILENT.why, SILENT.why, SILENT.why, SILENT.why, MALFORMED.why]
 
 
 @pytest.fixture

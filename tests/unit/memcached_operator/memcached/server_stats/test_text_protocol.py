@@ -78,7 +78,7 @@ def test_an_answer_is_whole_with_its_size_classes(received: bytes, classes: list
     ],
 )
 def test_what_is_no_pair_of_answers_is_strange(received: bytes) -> None:
-    failed(read_answer(received), ErrorKind.STRANGE)
+    failed(read_answer(received), ErrorKind.MALFORMED)
 
 
 OTHERS = [
@@ -87,12 +87,12 @@ OTHERS = [
     (b"SERVER_ERROR out of memory\r\n", ErrorKind.REFUSED, "it answers SERVER_ERROR out of memory"),
     (b"SERVER_ERROR \x1b[31m\xff\r\n", ErrorKind.REFUSED, "it answers SERVER_ERROR ?[31m?"),
     (b"ERROR Too many open connections\r\n", ErrorKind.SATURATED, "turns others away"),
-    (b"HTTP/1.1 400 Bad Request\r\n", ErrorKind.STRANGE, "does not speak"),
-    (b"STAT pid 7\r\nHello\r\nEND\r\n", ErrorKind.STRANGE, "does not speak"),
-    (b"STAT pid\r\nEND\r\n", ErrorKind.STRANGE, "does not speak"),
-    (b"x" * (MAX_LINE + 1), ErrorKind.STRANGE, "does not speak"),
-    (b"STAT a 1\r\n" + b"STAT b" + b"x" * MAX_LINE, ErrorKind.STRANGE, "does not speak"),
-    (b"STAT a 1\r\n" * (MAX_BYTES // 10 + 1), ErrorKind.STRANGE, "does not speak"),
+    (b"HTTP/1.1 400 Bad Request\r\n", ErrorKind.MALFORMED, "does not speak"),
+    (b"STAT pid 7\r\nHello\r\nEND\r\n", ErrorKind.MALFORMED, "does not speak"),
+    (b"STAT pid\r\nEND\r\n", ErrorKind.MALFORMED, "does not speak"),
+    (b"x" * (MAX_LINE + 1), ErrorKind.MALFORMED, "does not speak"),
+    (b"STAT a 1\r\n" + b"STAT b" + b"x" * MAX_LINE, ErrorKind.MALFORMED, "does not speak"),
+    (b"STAT a 1\r\n" * (MAX_BYTES // 10 + 1), ErrorKind.MALFORMED, "does not speak"),
 ]
 
 
@@ -203,7 +203,7 @@ async def test_a_server_that_sends_without_end_is_given_up(garbage: bytes) -> No
             await writer.drain()
 
     async with talking(talk) as where:
-        failed(await said_by(where, TIMEOUT_S), ErrorKind.STRANGE)
+        failed(await said_by(where, TIMEOUT_S), ErrorKind.MALFORMED)
 
 
 async def test_a_limit_is_set_and_read_back_or_refused_in_memcacheds_words() -> None:
@@ -218,13 +218,13 @@ async def test_a_limit_is_set_and_read_back_or_refused_in_memcacheds_words() -> 
 
 LIMITS = [
     (b"OK\r\n" + answer_of({"maxbytes": 64 << 20}), ErrorKind.REFUSED, "maxbytes is 67108864 after cache_memlimit 128"),
-    (b"OK\r\n" + answer_of({"maxconns": 1024}), ErrorKind.STRANGE, "does not speak"),
+    (b"OK\r\n" + answer_of({"maxconns": 1024}), ErrorKind.MALFORMED, "does not speak"),
     (b"ERROR\r\n" + answer_of({"maxbytes": 64 << 20}), ErrorKind.REFUSED, "it answers ERROR"),
     (b"ERROR Too many open connections\r\n", ErrorKind.SATURATED, "turns others away"),
-    (b"x" * (MAX_LINE + 1), ErrorKind.STRANGE, "does not speak"),
+    (b"x" * (MAX_LINE + 1), ErrorKind.MALFORMED, "does not speak"),
     (b"OK\r\nSTAT maxbytes", ErrorKind.SILENT, "no answer"),
     *(
-        (b"OK\r\n" + answer_of({"maxbytes": "9" * digits}), ErrorKind.STRANGE, "does not speak")
+        (b"OK\r\n" + answer_of({"maxbytes": "9" * digits}), ErrorKind.MALFORMED, "does not speak")
         for digits in (21, MAX_LINE - 20, 5_000)
     ),
     (b"O", ErrorKind.SILENT, "no answer"),
