@@ -4,9 +4,9 @@
     ...
     kept = await self._config_maps.ensure(greeting, config_map_of(greeting))
 
-Nothing is sent where the cache shows the desired object. A foreign object stays as it is. Before an object is recreated,
-adopted again, or deleted, the API server is asked whether its owner still exists. `decisions` decides, by values; this
-module acts.
+Nothing is sent where the cache shows the desired object. A foreign object stays as it is. Before an object is made
+anew, adopted again or deleted, the API server is asked whether its owner still exists. `decisions` decides, by values;
+this module acts.
 """
 
 from __future__ import annotations
