@@ -43,17 +43,17 @@ class Undone(NamedTuple):
 
     def note(self, who: str, owner: str) -> str:
         """The note of the event where it is contested."""
-        often = f"{REPAIRS} times within {WINDOW_S:.0f} s, from now on once a second at most. Stop that client."
+        often = f"{REPAIRS} times within {WINDOW_S:.0f} s. Repairs are now limited to one per second. Stop that client."
         match self.verb:
             case "changed":
-                return (
-                    f"{who} keeps changing {', '.join(self.fields)} of the {self.name}: put right {often} What "
-                    f"is to change for good belongs in the {owner}."
-                )
+                fields = ", ".join(self.fields)
+                remedy = f"To change a field permanently, change the {owner}."
+                return f"{who} keeps changing {fields} of the {self.name}: corrected {often} {remedy}"
             case "deleted":
-                return f"{who} keeps deleting the {self.name}: made again {often} It goes for good with the {owner}."
+                remedy = f"To delete it permanently, change or delete the {owner}."
+                return f"{who} keeps deleting the {self.name}: recreated {often} {remedy}"
             case "made":
-                return f"{who} keeps making the {self.name}, which the {owner} is to be without: deleted {often}"
+                return f"{who} keeps creating the {self.name}, which the {owner} does not specify: deleted {often}"
 
 
 @dataclass(slots=True, eq=False)
@@ -147,7 +147,7 @@ class Contention:
         loop.reconciled_s, loop.free = now, loop.generation != generation
         loop.generation = generation
         loop.rests, loop.wrote = loop.wrote and not loop.free, False
-        if not loop.rests:
+        if not loop.rests and not loop.free:  # a free one repairs all, and takes no object's turn
             loop.turn = loop.waiting.pop(0) if loop.waiting else None
         return ""
 
@@ -223,6 +223,8 @@ class Contention:
         self._sweep(now)
         repairs = self._repairs.of(key).setdefault(of, _Repairs())
         repairs.last_s = now
+        if loop is not None and of in loop.waiting:
+            loop.waiting.remove(of)  # the turn of an object that needs no repair would be lost for all
         if not repairs.is_drift(desired := _desired(generation, digest)):
             repairs.digest = desired
             if loop is not None and of is not None:

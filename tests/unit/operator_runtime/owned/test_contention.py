@@ -263,6 +263,20 @@ def test_an_object_is_forgotten_when_nothing_was_put_right_for_the_window_and_no
         bench.contention.repaired(OTHER, 1, OF, IMAGE, "", digest=None)
 
 
+def test_a_change_by_the_user_takes_no_objects_turn() -> None:
+    bench = Bench()
+    bench.contend()
+    assert bench.look_at(OF, "Service", "Budget") == []  # it has just had its write
+    assert bench.look_at(OF, "Service", "Budget") == [OF]
+    bench.generation += 1
+    assert bench.look_at() == []  # it fails before it comes to the objects
+    assert bench.look_at("Service", "Budget") == ["Service"]
+    bench.generation += 1
+    assert bench.look_at("Budget") == ["Budget"]
+    assert bench.look_at(OF) == []
+    assert bench.look_at(OF) == [OF], "no turn is kept for an object that was put right meanwhile"
+
+
 STEPS = st.lists(
     st.tuples(
         st.floats(0.0, 30.0) | st.floats(0.0, 2.0),
@@ -312,6 +326,9 @@ def test_at_most_five_writes_in_a_minute_are_free_and_then_one_a_second_and_each
             assert bench.contention.wait_s(KEY, bench.generation) == 0.0
             bench.contention.look(KEY, bench.generation)
             assert all(bench.contention.may_repair(KEY, of) for of in ("Deployment", "Service"))
+            for of in drifted:  # such a reconcile is as any other: it puts right all that it finds
+                bench.repair(of)
+            drifted.clear()
             bench.repair(digest=bench.generation)
         else:
             drifted.setdefault(who, bench.clock.now)
