@@ -55,7 +55,7 @@ class Settings(RuntimeSettings, frozen=True):
         Setting(
             "What is created",
             help=(
-                "Put the finalizer finalizer.cache.example.com on each Memcached: a deleted one stays, and its "
+                "Add the finalizer finalizer.cache.example.com on each Memcached: a deleted one stays, and its "
                 "status says what it waits for, until its pods are gone. A Memcached that has the finalizer is also "
                 "released with the setting off."
             ),

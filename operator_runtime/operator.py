@@ -374,7 +374,7 @@ async def serve(
             )
         )
         await manager.run(stop)
-    logger.info("ended in good order")
+    logger.info("shutdown complete")
     return 0
 
 
@@ -386,7 +386,7 @@ def _stop_on_signals(stop: asyncio.Event) -> None:
         for each in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(each)
             signal.signal(each, signal.SIG_DFL)
-        logger.info("%s received: finishing what was begun; a second one ends it at once", number.name)
+        logger.info("%s received: shutting down; a second signal ends the process at once", number.name)
         stop.set()
 
     for each in (signal.SIGTERM, signal.SIGINT):

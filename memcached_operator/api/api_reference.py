@@ -190,7 +190,7 @@ def api_reference() -> str:
     )
     return "\n".join(
         [
-            f"# {names.KIND}: every field",
+            f"# {names.KIND} API reference",
             "",
             "<!-- Made by `./dev api-docs` from memcached_operator/api/v1alpha1.py; do not edit. -->",
             "",
@@ -211,7 +211,7 @@ def _conditions() -> list[str]:
         "",
         "## Reasons of conditions",
         "",
-        "[What a Memcached tells](conditions.md#conditions) says exactly when each reason is set, "
+        "[Status and conditions](conditions.md#conditions) says exactly when each reason is set, "
         "[Operations](operations.md#reasons-of-conditions) what to do about it.",
         "",
         "| Reason | Condition | Meaning |",

@@ -218,7 +218,7 @@ STEPS = (
     Step("Edit the Deployment's replicas to 1 by hand", "4 again: the Memcached decides", _edit_replicas),
     Step(
         f"Create the Memcached {TAKEN}, while a Deployment has that name",
-        "that Deployment is left alone, and the status says so",
+        "that Deployment is not changed, and the status says so",
         _stranger_in_the_way,
     ),
     Step("Delete both Memcacheds", "everything is gone except that Deployment", _delete_all),

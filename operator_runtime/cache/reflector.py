@@ -290,8 +290,8 @@ class Reflector(Generic[R]):
         if isinstance(error, StreamStalled) and self._causes[Cause.SILENT] == 1:
             # Not quiet as others are the first time: it explains why a change was seen late.
             logger.warning(
-                "the watch of %s has fallen silent (%s) and is replaced; what changed in this time is seen only now. "
-                "If it happens again, check what stands between the operator and the API server.",
+                "the watch of %s was silent (%s) and is replaced; changes of that time arrive now. "
+                "If it happens again, check what is between the operator and the API server.",
                 self.description,
                 error,
             )
@@ -303,7 +303,7 @@ class Reflector(Generic[R]):
         if isinstance(error, NotFound):
             remedy = await self._found_instead(remedy)
         logger.error(
-            "cannot watch %s: %s.%s The operator keeps trying and goes on by itself.",
+            "cannot watch %s: %s.%s The operator retries and recovers by itself.",
             self.description,
             what,
             f" {remedy}" if remedy else "",
@@ -376,7 +376,7 @@ class Reflector(Generic[R]):
         if key not in self._unreadable and len(self._unreadable) < _UNREADABLE_NAMES:
             self._unreadable.add(key)
             why = why.removeprefix(f"{self.resource.kind} {key}: ")  # a `Kind` names the object itself
-            logger.warning("cannot read %s %s, it is left alone until it changes: %s", self.resource.kind, key, why)
+            logger.warning("cannot read %s %s, it is skipped until it changes: %s", self.resource.kind, key, why)
 
 
 def _remedy(error: KubeError | None, resource: Resource, selectors: str) -> str:
@@ -393,12 +393,12 @@ def _remedy(error: KubeError | None, resource: Resource, selectors: str) -> str:
         case Unauthorized():
             return "Give the operator a credential that the API server accepts."
         case Unreachable():
-            return "Check that the API server is up and can be reached from here."
+            return "Check that the API server runs and is reachable from here."
         case AuthenticationUnavailable():
             return ""  # its message ends with the remedy
         case Invalid() if selectors:
-            return f"Mend the selector {selectors!r}, which the operator was written or set to use."
+            return f"Correct the selector {selectors!r}, which the operator's code or settings specify."
         case ApiError():
             return "See the API server's log."
         case _:
-            return "Check what stands between the operator and the API server: a proxy, a load balancer."
+            return "Check what is between the operator and the API server: a proxy, a load balancer."

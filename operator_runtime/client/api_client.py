@@ -458,5 +458,5 @@ def _failure(response: Answer, answer: bytes) -> KubeError | None:
     if response.status >= 300:
         return MalformedAnswer(f"HTTP {response.status}, which no API server answers: a proxy asks to go elsewhere")
     if not answer.startswith(b"{"):
-        return MalformedAnswer(f"HTTP {response.status} with what is no object of the API: {answer[:80]!r}")
+        return MalformedAnswer(f"HTTP {response.status} with something that is not an API object: {answer[:80]!r}")
     return None

@@ -83,7 +83,7 @@ class AskedObject(NamedTuple):
         try:
             found = decode_nested(_decode, body)
         except UNDECODABLE:
-            raise MalformedAnswer(f"asked for {self}, and answered by what is no object of the API") from None
+            raise MalformedAnswer(f"asked for {self}, and answered by something that is not an API object") from None
         if self.or_status and found.kind == STATUS:
             told = found.details or _Details()
             came = (told.name or self.name, told.uid or self.uid)
@@ -185,7 +185,7 @@ class AskedReview(NamedTuple):
         try:
             found = decode_nested(_decode_review, body)
         except UNDECODABLE:
-            raise MalformedAnswer(f"asked for a {self.kind}, and answered by what is no object of the API") from None
+            raise MalformedAnswer(f"asked for a {self.kind}, and answered by no object of the API") from None
         if found.kind != self.kind:
             raise MalformedAnswer(f"asked for a {self.kind}, and answered by {found.kind or 'an object of no kind'}")
         if not _says(found.spec or {}, self.spec):

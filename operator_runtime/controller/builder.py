@@ -258,7 +258,7 @@ class ControllerBuilder:
         except Exception as error:
             of = after if after is not None else before
             self._callback_errors.tell(
-                when, f"a change of {_in_words(what, of)}", "The change is taken to count.", error
+                when, f"a change of {_in_words(what, of)}", "The change is treated as relevant.", error
             )
             return True
 
@@ -268,7 +268,7 @@ def own_writes_delay_s(own_writes: OwnWrites) -> Callable[[ObjectKey], float]:
 
     def wait_s(key: ObjectKey) -> float:
         if own_writes.overdue(key):
-            logger.warning("%s: the watch has not shown our last write; going on with what it shows", key)
+            logger.warning("%s: the watch has not shown the last write; continuing with what it shows", key)
         if wait := own_writes.wait_s(key):
             own_writes.put_off(key)
         return wait

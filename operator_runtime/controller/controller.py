@@ -271,7 +271,7 @@ class Controller(Generic[K]):
             if (within_s := self._hot_loops.reconciled(key, began)) is not None:
                 log.warning(
                     "reconciled %d times within %.3g s: does it write something that differs each time, such as a time"
-                    ", or ask for a look at once (requeue_after_s=0)?",
+                    ", or request another reconcile at once (requeue_after_s=0)?",
                     LIMIT,
                     within_s,
                 )
@@ -297,7 +297,7 @@ class Controller(Generic[K]):
             self._failures.failed(key, error, queue.fail(key))
             return Outcome.BUG
         except StaleCache as error:
-            log.debug("looked at again within %.3g s: %s", error.retry_s, error)
+            log.debug("reconciled again within %.3g s: %s", error.retry_s, error)
             queue.forget(key)
             queue.requeue(key, after_s=error.retry_s)
             return Outcome.REQUEUE_AFTER

@@ -57,7 +57,7 @@ class CallbackErrors:
             about,
             what,
             instead,
-            f" It failed {reminder.untold} more times since this was last told." if reminder.untold else "",
+            f" It failed {reminder.untold} more times since this was last reported." if reminder.untold else "",
             exc_info=error if new else None,
         )
 

@@ -198,5 +198,5 @@ class EventLoopWatchdog:
                 " asyncio.to_thread make it. It hangs at %s%s",
                 stall.seconds,
                 ", called at ".join(f"{each.filename}:{each.lineno} in {each.name}" for each in lines),
-                f". There were {stall.untold} more such stalls since this was last told" if stall.untold else "",
+                f". There were {stall.untold} more such stalls since this was last reported" if stall.untold else "",
             )

@@ -210,7 +210,7 @@ class LifeElection:
             raise _NotYetError(f"{self} is owned by no pod, so that nothing will free it: delete it by hand")
         if holder.uid == own.metadata.uid:  # this container has been restarted, its pod is the same
             return True
-        self._say(logging.INFO, f"standing by: {self} is owned by pod {holder.name}")
+        self._say(logging.INFO, f"waiting: {self} is owned by pod {holder.name}")
         await self._judge(holder)
         return False
 

@@ -187,7 +187,9 @@ class LeaseElection:
         await asyncio.wait({asyncio.wrap_future(self._ended)}, timeout=self._release_timeout_s)
         if not self._ended.done():
             logger.warning(
-                "%s was not released within %g s: another can lead once it has run out", self, self._release_timeout_s
+                "%s was not released within %g s: another replica can lead once it has expired",
+                self,
+                self._release_timeout_s,
             )
             with suppress(RuntimeError):  # it has just ended
                 self._loop.call_soon_threadsafe(self._give_up)
@@ -231,7 +233,7 @@ class LeaseElection:
         except asyncio.CancelledError:
             pass
         except BaseException:
-            logger.critical("leader election ended by a fault of its own", exc_info=True)
+            logger.critical("leader election ended by an internal error", exc_info=True)
             self._end_process(_LOST_EXIT_CODE)
         finally:
             self._write_until = float("-inf")
@@ -302,8 +304,8 @@ class LeaseElection:
         elif (hangs_s := now - self._pulse_asked_at) > self._hang_limit_s:
             stack = stack_of(threading.main_thread().ident)
             logger.critical(
-                "the event loop has not turned for %.0f s, and this process holds %s. Ending at once, so that another"
-                " can lead. It hangs here:\n%s",
+                "the event loop has not run for %.0f s, and this process holds %s. Exiting at once, so that another "
+                "replica can lead. It hangs here:\n%s",
                 hangs_s,
                 self,
                 "".join(stack.format()).rstrip(),
@@ -320,7 +322,7 @@ class LeaseElection:
                 logger.info("leading: %s is held by %s", self, self.identity)
                 self._main_loop.call_soon_threadsafe(self._elected.set)
             case Lost(why):
-                logger.critical("lost %s: %s. Ending at once: another may lead by now", self, why.rstrip("."))
+                logger.critical("lost %s: %s. Exiting at once: another replica may lead by now", self, why.rstrip("."))
                 self._end_process(_LOST_EXIT_CODE)
             case Done():
                 pass
@@ -388,4 +390,4 @@ class LeaseElection:
         holder = "" if state.lease is None else state.lease.holder
         if state.phase is Phase.STANDBY and holder not in ("", self.identity) and self._said != holder:
             self._said = holder
-            logger.info("standing by: %s is held by %s", self, holder)
+            logger.info("waiting: %s is held by %s", self, holder)

@@ -89,7 +89,7 @@ class Difference(NamedTuple):
         return path
 
     def __str__(self) -> str:
-        return f"{self.path} was {_shown(self.live)}, is to be {_shown(self.desired)}"
+        return f"{self.path}: {_shown(self.live)} → {_shown(self.desired)}"
 
 
 def differences(desired: object, live: object, steps: Steps = ()) -> Iterator[Difference]:

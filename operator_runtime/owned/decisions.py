@@ -147,15 +147,15 @@ class Decider(Generic[W, P]):
             return claimed
         kind = self.resource.kind
         if live.deleting:
-            return Wait(f"The {kind} is being deleted; a new one follows.")
+            return Wait(f"The {kind} is being deleted, and is recreated then.")
         found = tuple(self.rules.differences(desired, live))
         if not found:
             return Leave()
         if fixed := [each for each in found if each.path.startswith(self._fixed)]:
             if self.rules.replace is None:
-                remedy = f"Delete the {kind}: a new one follows."
-                return Unchangeable(f"The {kind}'s {fixed[0]}, which Kubernetes does not allow. {remedy}")
-            why = f"The {kind} is being replaced, as {fixed[0]}, which Kubernetes does not allow; a new one follows."
+                remedy = f"Delete the {kind}: it is then recreated."
+                return Unchangeable(f"Kubernetes does not allow to change the {kind}: {fixed[0]}. {remedy}")
+            why = f"The {kind} is being replaced, as Kubernetes does not allow to change it: {fixed[0]}."
             return Replace(fixed, self.rules.replace, why)
         told = tuple(each for each in found if each.path not in self.rules.unsaid) or found
         return Update(found, told, any(each.path.startswith(_OWNERS) for each in found))
@@ -188,16 +188,16 @@ class Decider(Generic[W, P]):
         if holder is None and self.rules.handover:
             remedy += f"; to hand it over, {self.rules.handover}"
         where = f" in namespace {live.namespace}" if live.namespace != owner.namespace else ""
-        return Foreign(f"A {kind} named {live.name} exists{where} and {whose}: it is left alone. {remedy}.")
+        return Foreign(f"A {kind} named {live.name} exists{where} and {whose}: it is not changed. {remedy}.")
 
     def reverted(self, owner: Owner, desired: W, answer: P, update: Update) -> str:
         """What reverts an update, in words, where its answer shows the object as it was before; "" for nothing."""
         if not self.rules.is_owned(answer, owner.uid) or tuple(self.rules.differences(desired, answer)) != update.found:
             return ""
         fields = "; ".join(map(str, update.told))
-        return (
-            f"Something reverts our changes of the {self.resource.kind}, such as a mutating admission policy: {fields}."
-        )
+        kind = self.resource.kind
+        client = "Another client, such as a mutating admission policy,"
+        return f"{client} reverts the operator's changes of the {kind}: {fields}."
 
     @property
     def _fixed(self) -> tuple[str, ...]:

@@ -169,7 +169,7 @@ class Finalizer(Generic[A]):
         self._unfinished: OrderedDict[str, _Unfinished] = OrderedDict()
 
     async def finalize(self, obj: A) -> Finalized[A]:
-        """Put the finalizer on an object that is to live; clean up after one that is to go, and let it.
+        """Add the finalizer on an object that is to live; clean up after one that is to go, and let it.
 
         Raises:
             Exception: whatever the cleanup raised, after it was told; let it pass, and the controller tries again.

@@ -146,7 +146,7 @@ class Owners(Generic[O]):
             times, notes = self.contention.repaired(key, owner.generation, of, undone, note, digest=digest)
             for each in notes:
                 if times:
-                    logger.warning("still contested, put right %d times more: %s", times, each)
+                    logger.warning("still contested, corrected %d more times: %s", times, each)
                 else:
                     logger.warning("contested: %s", each)
                 about = reference(self.kind, owner)

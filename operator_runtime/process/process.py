@@ -40,7 +40,7 @@ def run_to_the_end(program: Program, serve: Callable[[S], Awaitable[int]], setti
         else:
             print(escape(f"{program.name}: {error}"), file=sys.stderr)
     except Exception:
-        logger.critical("ended by a fault of its own", exc_info=True)
+        logger.critical("ended by an internal error", exc_info=True)
     return FAILED
 
 

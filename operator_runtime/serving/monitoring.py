@@ -154,10 +154,10 @@ def probes_of(
 
 
 def _event_families(recorder: EventRecorder) -> Iterator[Metric]:
-    yield counter("events_written_total", "Events that the API server took.", (), [((), recorder.written)])
+    yield counter("events_written_total", "Events that the API server accepted.", (), [((), recorder.written)])
     yield counter(
         "events_dropped_total",
-        "Events that were given up, by reason.",
+        "Events that were dropped, by reason.",
         ("reason",),
         (((reason,), recorder.dropped[reason]) for reason in DROP_REASONS),
     )

@@ -73,7 +73,7 @@ class CertificateFiles:
                 logger.info("serving metrics with a new certificate from %s", self._certificate)
             except (OSError, ssl.SSLError) as error:
                 logger.warning(
-                    "going on with the last good certificate for metrics: %s and %s cannot be used: %s",
+                    "using the last valid certificate for metrics: %s and %s cannot be used: %s",
                     self._certificate,
                     self._key.name,
                     _why(error),

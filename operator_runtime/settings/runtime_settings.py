@@ -63,8 +63,8 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Folder,
         Setting(
             "Which API server",
-            help="Folder with the pod's credentials (token, ca.crt, namespace), re-read as they rotate.",
-            why="The kubelet mounts it there. Another folder lets in-cluster authentication run anywhere.",
+            help="Directory with the pod's credentials (token, ca.crt, namespace), re-read as they rotate.",
+            why="The kubelet mounts it there. Another directory allows in-cluster authentication anywhere.",
             metavar="DIR",
             allowed="a folder's path",
         ),
@@ -74,8 +74,8 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(ge=1, le=600),
         Setting(
             "Which API server",
-            help="How long one API call may take, in seconds. Watches have timers of their own.",
-            why="An API server gives up on a call after 60 s; half of that frees a worker and bears a slow server.",
+            help="Timeout of one API request, in seconds. Watches have their own timeouts.",
+            why="An API server gives up on a request after 60 s; half of that frees a worker and bears a slow server.",
             metavar="SECONDS",
         ),
     ] = 30.0
@@ -103,8 +103,8 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         DnsLabel,
         Setting(
             "What is created",
-            help="Name of this operator: its User-Agent, and the reporter of its events.",
-            why="One name for both, so that the audit log and the events can be laid side by side.",
+            help="Name of this operator, used as its User-Agent and as the reporter of its events.",
+            why="One name for both, so that the audit log and the events can be compared.",
             metavar="NAME",
             variable="OPERATOR_NAME",
             allowed=f"a name of {LABEL_IN_WORDS}",
@@ -116,8 +116,8 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(ge=1, le=256),
         Setting(
             "How it works",
-            help="How many objects a controller reconciles at the same time.",
-            why="A reconcile mostly waits for the API server; 16 at once keep it busy without a crowd.",
+            help="Number of objects that a controller reconciles concurrently.",
+            why="A reconcile mostly waits for the API server; 16 at a time use it well without overloading it.",
             metavar="NUMBER",
         ),
     ] = 16
@@ -126,8 +126,8 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(ge=1, le=3600),
         Setting(
             "How it works",
-            help="How long one reconcile may take before it is ended and retried, in seconds.",
-            why="Room for two API calls that each run into their timeout.",
+            help="Timeout of one reconcile, in seconds. It is then cancelled and retried.",
+            why="Enough for two API requests that time out.",
             metavar="SECONDS",
         ),
     ] = 60.0
@@ -136,7 +136,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(ge=0, le=3600),
         Setting(
             "How it works",
-            help="How long workers may finish what they do after SIGTERM, in seconds.",
+            help="Seconds that workers have to finish after SIGTERM.",
             why="Five seconds below a pod's default grace period of 30 s, after which the kubelet kills.",
             metavar="SECONDS",
         ),
@@ -146,9 +146,8 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(ge=1, le=3600),
         Setting(
             "How it works",
-            help="How long a watch may bring no byte before it is replaced, in seconds. "
-            "/readyz fails when that does not help.",
-            why="An API server sends a bookmark each minute. Less makes every quiet watch begin anew.",
+            help="Seconds without a byte after which a watch is replaced. /readyz fails if that does not help.",
+            why="An API server sends a bookmark each minute. A lower value restarts every quiet watch.",
             metavar="SECONDS",
         ),
     ] = 70.0
@@ -157,8 +156,8 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Setting(
             "Leader election",
-            help="Of several replicas let one work at a time; the others stand by with warm caches.",
-            why="A laptop runs one, and needs no permissions on Leases.",
+            help="Enable leader election: one of several replicas is active, and the others wait with warm caches.",
+            why="A laptop runs one replica, and needs no permissions on Leases.",
             metavar="true|false",
         ),
     ] = False
@@ -168,7 +167,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
             "Leader election",
             help="lease: the leader renews a Lease, and another takes over when it does not. "
             "life: the leader's Pod owns a ConfigMap, and another takes over when that Pod is gone.",
-            why="It takes over in seconds, also from a leader that is stopped or cut off.",
+            why="It takes over in seconds, also from a leader that is stopped or disconnected.",
             metavar="MODE",
             read=str.lower,
         ),
@@ -177,7 +176,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         DnsSubdomain | None,
         Setting(
             "Leader election",
-            help="Name of the Lease or of the ConfigMap. Replicas of one operator have the same.",
+            help="Name of the Lease or of the ConfigMap. All replicas of one operator use the same name.",
             why="Two operators of different names never wait for each other.",
             metavar="NAME",
             allowed="a name of at most 253 lower-case letters, digits, '-' and '.'",
@@ -200,7 +199,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(ge=1, le=LONGEST_LEASE_S),
         Setting(
             "Leader election",
-            help="How long others wait after the leader's last sign of life, in seconds.",
+            help="Duration of the lease: seconds that other replicas wait after the leader's last renewal.",
             why="As in Kubernetes' own components: a leader that died is replaced within seconds.",
             metavar="SECONDS",
             flags=("--leader-elect-lease-duration-s", "--leader-elect-lease-duration"),
@@ -212,7 +211,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(ge=0.5, le=3600),
         Setting(
             "Leader election",
-            help="How long the leader may write after its last renewal, in seconds. "
+            help="Seconds that the leader may write after its last renewal. "
             "At least a sixth less than the lease's duration; then it ends.",
             why="Two tries of five seconds, and five seconds for what was sent last to arrive.",
             metavar="SECONDS",
@@ -237,7 +236,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Setting(
             "Probes and metrics",
-            help="Where /healthz and /readyz are answered. 0 turns them off.",
+            help="Address that serves /healthz and /readyz. 0 disables them.",
             why="The port that operators' manifests commonly name.",
             metavar="ADDRESS",
             allowed=ADDRESS_IN_WORDS,
@@ -248,7 +247,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Setting(
             "Probes and metrics",
-            help="Where /metrics is answered. 0 turns it off, and with it all counting.",
+            help="Address that serves /metrics. 0 disables it, and all metrics.",
             why="The port that operators' manifests commonly name.",
             metavar="ADDRESS",
             allowed=ADDRESS_IN_WORDS,
@@ -293,8 +292,8 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Literal["debug", "info", "warning", "error"],
         Setting(
             "Logs",
-            help="Least level that is logged. Libraries log from warning on.",
-            why="info has a line for each change that was made and none for a look around.",
+            help="Minimum level that is logged. Libraries log from warning on.",
+            why="info has a line for each change, and none for a reconcile that changes nothing.",
             metavar="LEVEL",
             read=str.lower,
         ),

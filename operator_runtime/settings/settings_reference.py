@@ -14,10 +14,10 @@ def reference(schema: Schema[Any], *, title: str, origin: str) -> str:
     options = schema.options
     empty = ", ".join(f"`{option.variable}`" for option in options if option.setting.empty_counts)
     introduction = (
-        "A flag wins over the environment variable, the variable over the default. A variable that is set to nothing "
+        "A flag overrides the environment variable, and the variable the default. A variable that is set to nothing "
         f"counts as not set{f', {empty} excepted' if empty else ''}. A wrong value ends the operator at once with exit "
         f"code 2 and a message that names it. An unknown variable with the prefix "
-        f"`{schema.prefix}` is warned of in the log."
+        f"`{schema.prefix}` is reported as a warning in the log."
     )
     lines = [f"# {title}", "", f"<!-- {origin} -->", "", introduction, ""]
     lines += ["| Flag | Variable | Default |", "|---|---|---|"]

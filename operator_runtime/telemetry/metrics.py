@@ -123,7 +123,7 @@ _ERRORS = {
         {Outcome.TERMINAL},
     ),
     "reconcile_panics": (
-        "Reconciles that a bug ended: an exception that is no error of the API.",
+        "Reconciles that a bug ended: an exception that is not an API error.",
         {Outcome.BUG},
     ),
     "reconcile_timeouts": ("Reconciles that were ended because they took too long.", {Outcome.TIMEOUT}),
@@ -136,7 +136,7 @@ class ControllerMetrics:
     def __init__(self, metrics: Metrics) -> None:
         prefix, controller, queue = "controller_runtime_", ("controller",), ("name", "controller")
         self._results = Counter(
-            f"{prefix}reconcile_total", "Reconciles by how they ended.", (*controller, "result"), registry=metrics
+            f"{prefix}reconcile_total", "Reconciles by result.", (*controller, "result"), registry=metrics
         )
         self._errors = [
             (Counter(f"{prefix}{name}_total", help, controller, registry=metrics), outcomes)
@@ -144,30 +144,28 @@ class ControllerMetrics:
         ]
         self._reconcile_s = Histogram(
             f"{prefix}reconcile_time_seconds",
-            "Seconds that a reconcile took.",
+            "Duration of reconciles, in seconds.",
             controller,
             registry=metrics,
             buckets=RECONCILE_BUCKETS_S,
         )
         self._workers = Gauge(
             f"{prefix}max_concurrent_reconciles",
-            "How many reconciles there may be at the same time.",
+            "Maximum number of concurrent reconciles.",
             controller,
             registry=metrics,
         )
-        self._active = Gauge(
-            f"{prefix}active_workers", "How many reconciles there are now.", controller, registry=metrics
-        )
+        self._active = Gauge(f"{prefix}active_workers", "Current number of reconciles.", controller, registry=metrics)
         self._queued_s = Histogram(
             "workqueue_queue_duration_seconds",
-            "Seconds that a key was ready before a worker took it.",
+            "Seconds that a key was queued before a worker took it.",
             queue,
             registry=metrics,
             buckets=QUEUE_BUCKETS_S,
         )
         self._worked_s = Histogram(
             "workqueue_work_duration_seconds",
-            "Seconds that a key was worked on.",
+            "Seconds that a key was processed.",
             queue,
             registry=metrics,
             buckets=QUEUE_BUCKETS_S,
@@ -225,13 +223,13 @@ class ControllerMetrics:
         )
         yield gauge(
             "workqueue_unfinished_work_seconds",
-            "Seconds of work in progress, all keys together: what grows without end is stuck.",
+            "Seconds of work in progress, all keys together: steady growth means stuck workers.",
             labels,
             ((values, queue.unfinished_s()) for values, queue in queues),
         )
         yield gauge(
             "workqueue_longest_running_processor_seconds",
-            "Seconds that the oldest key has been worked on, 0 when none is.",
+            "Seconds that the oldest key has been in progress, 0 if none is.",
             labels,
             ((values, queue.longest_running_s()) for values, queue in queues),
         )
@@ -274,7 +272,7 @@ def _by_priority(depth: Mapping[int, int]) -> dict[str, int]:
 
 def loop_metrics(metrics: Metrics) -> Callable[[float], None]:
     """Show the event loop's; gives back what is to be told, each `PERIOD_S`, by how many seconds it was late."""
-    tasks = "Tasks of the event loop that have not ended: what grows without end is a leak."
+    tasks = "Tasks of the event loop that have not ended: steady growth means a leak."
     Gauge("event_loop_tasks", tasks, registry=metrics).set_function(_tasks)
     lag = f"Seconds by which the event loop was late, looked at each {PERIOD_S:g} s."
     return Histogram("event_loop_lag_seconds", lag, registry=metrics, buckets=LAG_BUCKETS_S).observe

@@ -50,17 +50,17 @@ def stream_families(streams: Iterable[Reflector[Any]]) -> Iterator[Metric]:
         (((*labels, cause.value), each.statistics.restarts.get(cause, 0)) for labels, each in asked for cause in Cause),
     )
     yield counters(
-        "relists", "Complete lists that were taken, the first included.", lambda each: each.statistics.relists
+        "relists", "Complete lists that were applied, including the first.", lambda each: each.statistics.relists
     )
     yield counters(
         "unreadable_objects",
-        "Versions of objects that could not be decoded and were left alone.",
+        "Versions of objects that could not be decoded and were skipped.",
         lambda each: each.statistics.unreadable,
     )
     yield gauges("cached_objects", "Objects that the cache holds of this watch.", lambda each: each.cached_objects)
     yield gauge(
         "watch_stream_resource_version",
-        "The last resourceVersion that the watch has vouched for; none before the first list.",
+        "The last resourceVersion that the watch confirmed; absent before the first list.",
         _STREAM,
         ((labels, float(each.resource_version)) for labels, each in held if _is_number(each.resource_version)),
     )
@@ -83,7 +83,7 @@ def client_families(
     )
     yield counter(
         "api_writes_total",
-        "Writes that the API server took, by resource and verb.",
+        "Writes that the API server accepted, by resource and verb.",
         ("resource", "verb"),
         (dict.fromkeys(expected_writes, 0) | dict(writes)).items(),
     )

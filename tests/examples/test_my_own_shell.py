@@ -123,7 +123,7 @@ def test_a_foreign_deployment_is_left_alone_and_told_of_until_it_is_gone(kubectl
     before = kubectl.get(DEPLOYMENT)
     kubectl.apply(shell(size=1))
     condition = await_condition(kubectl, "NotControlled")
-    assert "exists and has no owner: it is left alone" in condition["message"]
+    assert "exists and has no owner: it is not changed" in condition["message"]
     eventually(lambda: events_of(kubectl, "MyOwnShell", "NotControlled"), lambda found: found == [condition["message"]])
     after = kubectl.get(DEPLOYMENT)
     assert (after["spec"], after["metadata"].get("finalizers")) == (before["spec"], None)

@@ -148,7 +148,7 @@ def test_an_object_that_cannot_be_read_is_named_and_left_alone_until_it_changes(
     bad["spec"]["replicas"] = "three"
     bad["metadata"]["labels"] = ["app"]
     put(simulated, "deployments.apps", bad)
-    line = operator.wait_for_log("WARN", f"cannot read Deployment {kubectl.namespace}/shop, it is left alone until")
+    line = operator.wait_for_log("WARN", f"cannot read Deployment {kubectl.namespace}/shop, it is skipped until")
     assert "$.metadata.labels" in line, "and where"
     kubectl("scale", "mc/other", "--replicas=2")
     wait(kubectl, "mc/other", ".status.replicas", 2)

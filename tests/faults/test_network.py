@@ -45,7 +45,7 @@ def test_a_watch_that_falls_silent_is_replaced_and_what_it_missed_is_done(
         # It was lost before anything changed, or the one after it was.
         await_silent(watched, before, WATCHED[kind])
     workload.await_healed()
-    watched.process.wait_for_log(f"the watch of {kind}", "has fallen silent", after=watched.since)
+    watched.process.wait_for_log(f"the watch of {kind}", "was silent", after=watched.since)
     assert watched.said("Traceback") == []
 
 
@@ -84,7 +84,7 @@ def test_connections_that_only_one_side_knows_of_are_given_up(
     assert watched.figures.read().requests("<error>") > before.requests("<error>"), "a call went out on one of them"
     await_silent(watched, before, *WATCHED.values())
     for kind in WATCHED.values():
-        watched.process.wait_for_log(f"the watch of {kind}", "has fallen silent", after=watched.since)
+        watched.process.wait_for_log(f"the watch of {kind}", "was silent", after=watched.since)
     assert watched.said("Traceback") == []
 
 

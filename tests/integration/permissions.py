@@ -262,7 +262,7 @@ def another_leads(kubectl: Kubectl) -> None:
 
 
 def _let_go(trial: Trial) -> None:
-    trial.operator.wait_for_log("standing by: Lease", "another")
+    trial.operator.wait_for_log("waiting: Lease", "another")
     trial.kubectl("patch", "lease", LOCK, "--type=merge", "-p", '{"spec":{"holderIdentity":""}}')
 
 

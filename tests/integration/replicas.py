@@ -21,7 +21,7 @@ LEASE_S, RENEW_DEADLINE_S, RETRY_S = 6, 4.0, 1.0
 LONG_LEASE = ("--leader-elect-lease-duration-s=3600", "--leader-elect-renew-deadline-s=3000")
 NOT_RENEWED = f"could not be renewed within {RENEW_DEADLINE_S:g} s"
 LEADS = "leading: Lease"
-STANDS_BY = "standing by: Lease"
+STANDS_BY = "waiting: Lease"
 
 
 class Replicas:

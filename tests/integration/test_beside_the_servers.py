@@ -143,7 +143,7 @@ def test_a_strangers_is_left_alone_and_said_while_the_servers_go_on_and_ours_com
     kubectl.apply(memcached("shop", 1, **ALL), create=True)
     wait_condition(kubectl, "shop", "Degraded", "NotControlled")
     told = [
-        f"{before[kind]['kind']} named {KINDS[kind][0]} exists and has no owner: it is left alone." for kind in kinds
+        f"{before[kind]['kind']} named {KINDS[kind][0]} exists and has no owner: it is not changed." for kind in kinds
     ]
     eventually(
         lambda: condition(kubectl, "shop", "Degraded")["message"],

@@ -84,7 +84,7 @@ class TestPlain:
             assert line.startswith(f"demo: ok {number}: {step.deed}: {step.outcome} (")
         for size, line in zip((3, 4, 4, 4), told, strict=False):
             assert f"a key was stored and read in each of the {size} pods" in line
-        assert "is left alone" in told[4]
+        assert "is not changed" in told[4]
         assert f"{NAMED}-0.{NAMED}.default.svc:11211, {NAMED}-1.{NAMED}" in told[6]
         counted = re.search(rf"of 60 keys (\d+) are hits; (\d+) are misses, all of them {NAMED}-1's", told[7])
         assert counted is not None

@@ -64,7 +64,7 @@ def test_describe_tells_what_was_created_scaled_and_updated(kubectl: Kubectl) ->
     assert "memcached-operator Created Deployment shop with 1 replicas" in text
     assert "Scaled Deployment shop from 1 to 3 replicas: spec.size changed" in text
     was = "docker.io/library/memcached:1.6.45-alpine"
-    image = f'spec.template.spec.containers[memcached].image was "{was}", is to be "memcached:1.6.44"'
+    image = f'spec.template.spec.containers[memcached].image: "{was}" → "memcached:1.6.44"'
     assert f"Updated Deployment shop: {image}" in text
 
 

@@ -17,7 +17,7 @@ from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
 LEADS = "leading for life"
-STANDS_BY = "standing by: ConfigMap"
+STANDS_BY = "waiting: ConfigMap"
 LIFE = MANIFESTS / "components" / "leader-for-life"
 PERMISSIONS = rules_of(LIFE / "role.yaml")
 

@@ -133,7 +133,7 @@ def test_an_orphaned_deployment_stays_and_a_new_memcached_takes_it_only_when_tol
     assert kubectl.get("mc", "shop")["status"]["nodes"] == []
     assert kubectl.get("deployment", "shop")["spec"]["replicas"] == 1
 
-    assert "A Service named shop exists and has no owner: it is left alone." in degraded["message"]
+    assert "A Service named shop exists and has no owner: it is not changed." in degraded["message"]
 
     handed_over = ("deployment/shop", "service/shop")
     kubectl("annotate", "--overwrite", *handed_over, f"cache.example.com/memcached-uid={uid}")

@@ -26,7 +26,7 @@ def ended_well(operator: OperatorProcess) -> bool:
     """Exit code 0, the last line says so, and no connection or task was left behind."""
     code = operator.wait()
     assert not any(words in operator.log for words in LEFT_BEHIND), operator.log
-    return code == 0 and operator.lines[-1].endswith("ended in good order\n")
+    return code == 0 and operator.lines[-1].endswith("shutdown complete\n")
 
 
 @pytest.mark.cluster("simulator")
@@ -100,7 +100,7 @@ def test_a_second_request_ends_it_at_once(
     operator.wait_for_log(ASKED)
     operator.send(number)
     assert operator.wait() == -number
-    assert "ended in good order" not in operator.log
+    assert "shutdown complete" not in operator.log
 
 
 @STOP_SIGNALS
@@ -149,5 +149,5 @@ def test_a_part_that_dies_ends_the_process_with_a_message_and_exit_code_1(
     (tmp_path / "sitecustomize.py").write_text(FAULT)
     operator = operators.start("-n", kubectl.namespace, PYTHONPATH=f"{tmp_path}:{PROJECT}")
     assert operator.wait() == 1
-    assert "ended by a fault of its own" in operator.log
+    assert "ended by an internal error" in operator.log
     assert "RuntimeError: a fault of the test's" in operator.log

@@ -69,7 +69,7 @@ def test_a_strangers_deployment_is_left_alone_and_complained_of(kubectl: Kubectl
         "another Memcached": "belongs to Memcached other",
     }
     assert degraded["status"] == "True"
-    assert f"A Deployment named shop exists and {whose[owner]}: it is left alone." in degraded["message"]
+    assert f"A Deployment named shop exists and {whose[owner]}: it is not changed." in degraded["message"]
     available = condition(kubectl, "shop", "Available")
     assert (available["status"], available["reason"]) == ("False", "MinimumReplicasUnavailable")
     kubectl("scale", "mc/shop", "--replicas=3")

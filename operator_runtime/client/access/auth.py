@@ -68,7 +68,7 @@ def load_access(
 
     account = ServiceAccount(service_account_dir, environ)
     if context:
-        tried.append("a context is named, which a pod's service account does not have")
+        tried.append("a context is set, which a pod's service account does not have")
     elif missing := account.missing():
         tried.append(f"this is not a pod ({', '.join(missing)})")
     else:
@@ -82,7 +82,7 @@ def load_access(
             return from_kubeconfigs((default,))
         tried.append(f"no file {default}")
     raise NoClusterAccess(
-        f"no API server to speak to: --kubeconfig is not given; {'; '.join(tried)}."
+        f"no API server is configured: --kubeconfig is not given; {'; '.join(tried)}."
         " Give --kubeconfig PATH, or set KUBECONFIG, or run in a pod with a service account"
     )
 

@@ -103,7 +103,7 @@ def _context(config: Kubeconfig, name: str | None) -> Entry[Context]:
     entry = config.contexts.get(name or config.current_context or "")
     if entry is None:
         which = f"--context {name}" if name else f"current-context {shown(config.current_context or '')}"
-        raise NoClusterAccess(f"{which}: there is no such context; {known}")
+        raise NoClusterAccess(f"{which}: no such context exists; {known}")
     return entry
 
 
@@ -111,7 +111,7 @@ def _lookup(entries: Mapping[str, Entry[T]], name: str | None, kind: str, origin
     entry = entries.get(name or "")
     if entry is None:
         known = _names(entries) or "none"
-        raise NoClusterAccess(f"{origin} names the {kind} {name!r}, which is not there; known: {known}")
+        raise NoClusterAccess(f"{origin} names the {kind} {name!r}, which does not exist; known: {known}")
     return entry
 
 

@@ -236,7 +236,7 @@ class CachedIdentity:
                 )
         except AuthenticationUnavailable as error:
             if self._failure is None and self._identity is not None:
-                log.warning("Going on with the last good credential: %s", error)
+                log.warning("Using the last valid credential: %s", error)
             self._failure, self._failed_at = str(error), self._clock()
             return
         self._failure = None

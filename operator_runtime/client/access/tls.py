@@ -119,7 +119,7 @@ class Tls:
         except AuthenticationUnavailable as error:
             if self._context is None:
                 raise
-            log.warning("Going on with the last good TLS settings: %s", error)
+            log.warning("Using the last valid TLS settings: %s", error)
             return
         if self._context is not None:
             log.info("The certificate authority or the client certificate changed; new connections use it")

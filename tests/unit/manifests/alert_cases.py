@@ -119,8 +119,7 @@ def _unreadable(total: str, started: str) -> dict[str, str]:
 
 UNREADABLE = Firing(
     {"namespace": "ops", "resource": "pods"},
-    "pods had an object within the last hour that the operator in ops cannot decode. It is left alone "
-    "until it changes.",
+    "pods had an object within the last hour that the operator in ops cannot decode. It is skipped until it changes.",
 )
 OPERATOR_CASES: Mapping[str, tuple[Case, ...]] = {
     "MemcachedOperatorDown": (

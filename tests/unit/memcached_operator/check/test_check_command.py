@@ -43,7 +43,7 @@ async def test_a_server_that_is_not_reached_is_named_with_how_it_was_found(nobod
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [("a: [", "not valid YAML"), ("current-context: gone\n", "there is no such context"), (None, "no such file")],
+    [("a: [", "not valid YAML"), ("current-context: gone\n", "no such context exists"), (None, "no such file")],
 )
 async def test_a_bad_kubeconfig_is_told_with_its_remedy(tmp_path: Path, content: str | None, words: str) -> None:
     path = tmp_path / "config"

@@ -91,7 +91,7 @@ async def test_after_a_few_repairs_a_warning_names_the_field_and_the_other_manag
     assert of_image.world.api.verbs() == [GET_DEPLOYMENT, PATCH], "it is read before it is put right"
     *_, warning = of_image.world.recorder.events
     assert (warning.type, warning.reason) == ("Warning", REASON)
-    assert warning.note.startswith(f'"kubectl-edit" keeps changing {IMAGE_FIELD} of the Deployment: put right 5 times')
+    assert warning.note.startswith(f'"kubectl-edit" keeps changing {IMAGE_FIELD} of the Deployment: corrected 5 times')
     assert "Stop that client" in warning.note
     assert caplog.messages == [f"contested: {warning.note}"]
 
@@ -205,7 +205,7 @@ async def test_a_deployment_that_is_deleted_in_a_loop_is_made_again_once_in_two_
     await of_existence.contend(REPAIRS)
     (warning,) = (event for event in world.recorder.events if event.type == "Warning")
     assert warning.reason == REASON
-    assert warning.note.startswith("Another client keeps deleting the Deployment: made again 5 times within 60 s")
+    assert warning.note.startswith("Another client keeps deleting the Deployment: recreated 5 times within 60 s")
     assert [event.reason for event in world.recorder.events].count("Created") == REPAIRS - 1
     assert caplog.messages[-1] == f"contested: {warning.note}"
 
@@ -238,7 +238,7 @@ async def test_a_field_of_the_status_is_contested_alike(running: World) -> None:
     await of_nodes.contend(REPAIRS)
     assert world.api.verbs() == [GET_MEMCACHED, WRITE_STATUS]
     (warning,) = (event for event in world.recorder.events if event.type == "Warning")
-    assert warning.note.startswith('"other-operator" keeps changing status.nodes of the Memcached: put right 5 times')
+    assert warning.note.startswith('"other-operator" keeps changing status.nodes of the Memcached: corrected 5 times')
     began = len(of_nodes.writes)
     await of_nodes.contend(20)
     assert world.status["nodes"] == desired

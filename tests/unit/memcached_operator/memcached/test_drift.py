@@ -134,9 +134,9 @@ def test_a_field_that_the_wanted_object_leaves_open_is_not_compared() -> None:
 @pytest.mark.parametrize(
     ("difference", "text"),
     [
-        (Difference(("spec", "replicas"), 3, 0), "spec.replicas was 0, is to be 3"),
-        (Difference(("metadata", "labels", "a"), "b", None), 'metadata.labels[a] was absent, is to be "b"'),
-        (Difference(("args",), (), ("-vv",)), 'args was ["-vv"], is to be []'),
+        (Difference(("spec", "replicas"), 3, 0), "spec.replicas: 0 → 3"),
+        (Difference(("metadata", "labels", "a"), "b", None), 'metadata.labels[a]: absent → "b"'),
+        (Difference(("args",), (), ("-vv",)), 'args: ["-vv"] → []'),
     ],
 )
 def test_a_difference_reads_as_what_was_and_what_is_to_be(difference: Difference, text: str) -> None:

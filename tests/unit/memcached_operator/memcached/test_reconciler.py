@@ -150,12 +150,12 @@ async def test_another_image_is_a_patch_of_what_differs_in_the_deployment_that_w
     assert call.body["metadata"] == {"uid": DEPLOYMENT_UID}
     # The API server fills in the pull policy by the image's tag, and keeps it where the image alone is written.
     assert container_of(call.body) == {"name": "memcached", "image": "memcached:2", "imagePullPolicy": None}
-    text = f'spec.template.spec.containers[memcached].image was "{IMAGE}", is to be "memcached:2"'
+    text = f'spec.template.spec.containers[memcached].image: "{IMAGE}" → "memcached:2"'
     cost, updated = caplog.messages
     assert cost.startswith("spec.image: 2 servers are replaced, one at a time; each loses its keys and its address; ")
     assert updated == f"updated Deployment: {text}"
     assert running.recorder.events == [
-        Event("Normal", "RollingChange", f'{cost}. spec.image was "{IMAGE}", is to be "memcached:2"'),
+        Event("Normal", "RollingChange", f'{cost}. spec.image: "{IMAGE}" → "memcached:2"'),
         Event("Normal", "Updated", f"Updated Deployment sessions: {text}"),
     ]
 

@@ -299,5 +299,5 @@ async def test_memory_that_servers_are_told_of_is_announced_once_however_long_it
     ((reason, note),) = costs(named)
     assert reason == "LiveChange"
     assert note.startswith("spec.memory: 3 servers are set to 128 MiB while they run, and no key is lost; ")
-    assert note.endswith('. spec.memory was "64Mi", is to be "128Mi"')
+    assert note.endswith('. spec.memory: "64Mi" → "128Mi"')
     assert reasons(named)[0] == "LiveChange"

@@ -123,5 +123,5 @@ async def test_what_a_change_costs_is_told_once_and_before_a_server_is_touched(n
     assert note.startswith(
         "spec.image, spec.threads: 3 servers are replaced, one at a time, from the highest ordinal; "
     )
-    assert note.endswith(f'spec.image was "{IMAGE}", is to be "memcached:2"; spec.threads was "4", is to be "8"')
+    assert note.endswith(f'spec.image: "{IMAGE}" → "memcached:2"; spec.threads: "4" → "8"')
     assert [note.rpartition(" ")[2] for _, note in others] == ['"memcached:3"', f'"{IMAGE}"'], "also what is put back"

@@ -39,9 +39,9 @@ def test_what_changes_is_told_with_its_cost_and_the_objects(folder: Path, capsys
     assert above == (
         "# Memcached default/sessions (new.yaml)\n"
         f"# rolling: {ROLLING} (60 s pause and a few seconds each)\n"
-        '#   spec.image was "memcached:1", is to be "memcached:2"\n'
+        '#   spec.image: "memcached:1" → "memcached:2"\n'
         "# beside: no server is affected\n"
-        "#   spec.drainSeconds was 30, is to be 5\n"
+        "#   spec.drainSeconds: 30 → 5\n"
     )
     files = " old.yaml: default/sessions StatefulSet sessions\n+++ new.yaml: default/sessions StatefulSet sessions\n@@ "
     assert below.startswith(files)
@@ -141,7 +141,7 @@ def test_what_cannot_be_compared_is_told(
 def test_the_image_of_those_that_name_none_is_the_setting_s(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(folder, OLD.replace(', image: "memcached:1"', ""), OLD.replace("memcached:1", "memcached:default"))
     out = capsys.readouterr().out
-    assert '# beside: no server is affected\n#   spec.image was absent, is to be "memcached:default"\n' in out
+    assert '# beside: no server is affected\n#   spec.image: absent → "memcached:default"\n' in out
     assert "@@" not in out
 
 

@@ -137,7 +137,7 @@ async def test_an_unreadable_object_is_named_once_and_the_others_go_on(caplog: p
     assert run.sizes == {"good": 1}
     ((level, message),) = said(caplog)
     assert level == "WARNING"
-    assert message.startswith("cannot read Thing ns/bad, it is left alone until it changes: Expected `int`, got `str`")
+    assert message.startswith("cannot read Thing ns/bad, it is skipped until it changes: Expected `int`, got `str`")
     assert run.reflector.resource_version == "11"
     assert run.reflector.statistics.unreadable == 2
 

@@ -46,7 +46,7 @@ async def test_a_missing_crd_is_said_once_with_the_remedy_and_so_is_its_return(
         (
             "ERROR",
             "cannot watch things.example.com in namespace ns: 404 NotFound: 404 page not found. Install the CRD. "
-            "The operator keeps trying and goes on by itself.",
+            "The operator retries and recovers by itself.",
         ),
         ("INFO", "watching things.example.com in namespace ns again"),
     ]
@@ -91,7 +91,7 @@ async def test_a_discovery_that_tells_nothing_changes_no_word(
     run.server.discovery = answer
     await run.to_the_end()
     ((_, message),) = said(caplog)
-    assert "The kind Thing is not served: install its CustomResourceDefinition. The operator keeps" in message
+    assert "The kind Thing is not served: install its CustomResourceDefinition. The operator retries" in message
 
 
 REFUSED, CUT = Unreachable("refused"), Unreachable("reset")
@@ -130,16 +130,16 @@ async def test_a_watch_that_fell_silent_is_said_the_first_time_and_an_error_when
     await Run([end_mark(10), stalled], [bookmark(11)], [stalled], [stalled], [end_mark(12)]).to_the_end()
     things = "things.example.com in namespace ns"
     silent = (
-        f"the watch of {things} has fallen silent (no byte for 70 s) and is replaced; what changed in this time is "
-        "seen only now. If it happens again, check what stands between the operator and the API server."
+        f"the watch of {things} was silent (no byte for 70 s) and is replaced; changes of that time "
+        "arrive now. If it happens again, check what is between the operator and the API server."
     )
     assert said(caplog) == [
         ("WARNING", silent),
         ("WARNING", silent),
         (
             "ERROR",
-            f"cannot watch {things}: no byte for 70 s. Check what stands between the operator and the API server: "
-            "a proxy, a load balancer. The operator keeps trying and goes on by itself.",
+            f"cannot watch {things}: no byte for 70 s. Check what is between the operator and the API server: "
+            "a proxy, a load balancer. The operator retries and recovers by itself.",
         ),
         ("INFO", f"watching {things} again"),
     ]
@@ -163,14 +163,14 @@ async def test_bytes_that_are_no_event_are_no_recovery(caplog: pytest.LogCapture
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (AuthenticationUnavailable("no token: log in again"), "no token: log in again. The operator keeps trying"),
+        (AuthenticationUnavailable("no token: log in again"), "no token: log in again. The operator retries"),
         (classify(401), "401 Unauthorized: no message. Give the operator a credential"),
         (classify(403, "", 'User "system:anonymous" cannot list'), "The request carried no credential"),
         (classify(500, "", "etcd is down."), "500 ServerError: etcd is down. See the API server's log."),
-        (classify(400, "", "found '='"), "400 Invalid: found '='. Mend the selector 'app=x'"),
-        (MalformedAnswer("a line is too long"), "a line is too long. Check what stands between"),
-        (Unreachable("refused"), "refused. Check that the API server is up"),
-        ([], "the answers end without an event. Check what stands between"),
+        (classify(400, "", "found '='"), "400 Invalid: found '='. Correct the selector 'app=x'"),
+        (MalformedAnswer("a line is too long"), "a line is too long. Check what is between"),
+        (Unreachable("refused"), "refused. Check that the API server runs"),
+        ([], "the answers end without an event. Check what is between"),
     ],
 )
 async def test_each_trouble_has_words_and_a_remedy(

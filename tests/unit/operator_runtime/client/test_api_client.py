@@ -211,8 +211,8 @@ async def test_an_answer_that_says_no_is_an_error_of_the_closed_set(
 @pytest.mark.parametrize(
     ("status", "body", "words"),
     [
-        (200, b"<html>Please log in</html>", "HTTP 200 with what is no object of the API: b'<html>Please log in"),
-        (200, b"", "HTTP 200 with what is no object"),
+        (200, b"<html>Please log in</html>", "something that is not an API object: b'<html>Please log in"),
+        (200, b"", "HTTP 200 with something that is not an API object"),
         (302, b"", "HTTP 302, which no API server answers: a proxy"),
         (304, b"", "HTTP 304"),
     ],

@@ -65,7 +65,7 @@ def test_what_was_asked_for_is_believed(asked: AskedObject, answer: object) -> N
         (SHOP, {"kind": "Status", "apiVersion": "v1", "status": "Success"}, "Status"),
         (SHOP, body(namespace="bank"), "Deployment bank"),
         (SHOP, {"status": "ok"}, "an object of no kind"),
-        (SHOP, {"metadata": 1}, "what is no object of the API"),
+        (SHOP, {"metadata": 1}, "something that is not an API object"),
         (AskedObject(DEPLOYMENTS, "bank", ""), body(name="a", namespace="post"), "Deployment post/a"),
         (AskedObject(NODES, "", "node"), body("Node", "v1", name="edge"), "Node edge"),
         (

@@ -219,7 +219,8 @@ def test_a_change_at_which_a_predicate_fails_counts(operator: Operator, caplog: 
     assert enqueued(controller) == {A, B}
     (line,) = caplog.messages
     assert "chosen (" in line
-    assert line.endswith(" for a change of Shell shop/a: RuntimeError: no such label. The change is taken to count.")
+    ends = " for a change of Shell shop/a: RuntimeError: no such label. The change is treated as relevant."
+    assert line.endswith(ends)
 
 
 def test_coroutine_functions_are_refused_where_nobody_would_await_them(operator: Operator) -> None:

@@ -60,7 +60,7 @@ def test_how_often_it_failed_unheard_is_told_with_the_next_line(
     callback_errors.tell(chosen, "Shop a", "Nothing is done.", KeyError("x"))
     assert [line.partition(" failed for ")[2] for line in caplog.messages] == [
         "Shop a: KeyError: 'x'. Nothing is done.",
-        "Shop a: KeyError: 'x'. Nothing is done. It failed 3 more times since this was last told.",
+        "Shop a: KeyError: 'x'. Nothing is done. It failed 3 more times since this was last reported.",
     ]
 
 

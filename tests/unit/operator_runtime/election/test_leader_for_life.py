@@ -114,7 +114,7 @@ async def test_the_second_waits_until_the_garbage_collector_has_freed_it(
     standing.may_write()
     assert server.deletions == []
     assert [each.message for each in caplog.records] == [
-        "standing by: ConfigMap ops/lock is owned by pod other",
+        "waiting: ConfigMap ops/lock is owned by pod other",
         "leading for life: ConfigMap ops/lock is owned by pod me",
     ]
 

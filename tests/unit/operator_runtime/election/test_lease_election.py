@@ -168,7 +168,7 @@ async def test_who_is_elected_may_write_until_it_lets_go(at: World) -> None:
 async def test_who_stands_by_may_not_write_and_leaves_the_lease_alone(at: World) -> None:
     at.hold("them")
     async with stood(at) as standing:
-        at.log.wait_for("standing by: Lease ops/lock is held by them")
+        at.log.wait_for("waiting: Lease ops/lock is held by them")
         with pytest.raises(WriteRefused):
             standing.may_write()
     assert at.holder == "them"
@@ -200,7 +200,7 @@ async def test_an_operator_that_hangs_for_too_long_ends_and_says_where(at: World
         ahead_s = 61.0
         at.end()  # and with it the event loop
     assert set(at.ends) == {1}
-    at.log.wait_for("and this process holds Lease ops/lock. Ending at once, so that another can lead. It hangs here:")
+    at.log.wait_for("holds Lease ops/lock. Exiting at once, so that another replica can lead. It hangs here:")
     at.log.wait_for("in test_an_operator_that_hangs_for_too_long_ends_and_says_where")
 
 
@@ -234,7 +234,7 @@ async def test_a_lease_that_somebody_empties_or_edits_ends_the_process_before_it
         at.hold(holder)
         at.end()
         assert not standing.leading
-    at.log.wait_for(f"lost Lease ops/lock: {why}. Ending at once: another may lead by now")
+    at.log.wait_for(f"lost Lease ops/lock: {why}. Exiting at once: another replica may lead by now")
     assert at.ends == [1]
     assert at.holder == holder
     assert standing.slow_paths == 1
@@ -323,7 +323,7 @@ async def test_a_fault_of_the_thread_ends_the_process(at: World) -> None:
     async with stood(at):
         at.end()
     assert at.ends == [1]
-    at.log.wait_for("leader election ended by a fault of its own")
+    at.log.wait_for("leader election ended by an internal error")
 
 
 async def test_a_probe_hears_of_a_renewal_that_should_long_have_been(at: World) -> None:

@@ -67,7 +67,7 @@ async def test_what_the_api_server_gives_back_otherwise_differs_each_time(client
     live = await client.create(DEPLOYMENTS, rules.body(slow))
     await client.delete(DEPLOYMENTS, live)
     (found,) = rules.differences(slow, live)
-    assert str(found) == 'spec.template.spec.containers[clerk].resources.limits.cpu was "1", is to be "1000m"'
+    assert str(found) == 'spec.template.spec.containers[clerk].resources.limits.cpu: "1" → "1000m"'
 
 
 async def test_names_that_somebody_has_spoilt_take_nothing_away_and_are_written_anew(client: Client) -> None:

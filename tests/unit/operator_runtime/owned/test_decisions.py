@@ -28,8 +28,8 @@ COLOR = Difference(("spec", "color"), "red", "blue")
 SELECTOR = Difference(("spec", "selector"), "a", "b")
 OWNER_GONE = Difference(("metadata", "ownerReferences"), ["shop"], None)
 FOLLOWS = Difference(("metadata", "annotations"), "x", "y")
-CANNOT = f"The Deployment's {SELECTOR}, which Kubernetes does not allow. Delete the Deployment: a new one follows."
-REPLACED = f"The Deployment is being replaced, as {SELECTOR}, which Kubernetes does not allow; a new one follows."
+CANNOT = f"Kubernetes does not allow to change the Deployment: {SELECTOR}. Delete the Deployment: it is then recreated."
+REPLACED = f"The Deployment is being replaced, as Kubernetes does not allow to change it: {SELECTOR}."
 
 
 def owner(**metadata: str) -> PlainObject:
@@ -93,13 +93,13 @@ def test_what_differs_decides(found: tuple[Difference, ...], rules: dict[str, An
         assert decision == decided
 
 
-STRANGER = "A Deployment named shop exists and {}: it is left alone. Rename this Shop or delete that Deployment{}."
+STRANGER = "A Deployment named shop exists and {}: it is not changed. Rename this Shop or delete that Deployment{}."
 
 
 @pytest.mark.parametrize(
     ("live", "rules", "decided"),
     [
-        (deployment(deletionTimestamp="now"), {}, Wait("The Deployment is being deleted; a new one follows.")),
+        (deployment(deletionTimestamp="now"), {}, Wait("The Deployment is being deleted, and is recreated then.")),
         (deployment(uid="u2", kind="Stall", name="x"), {}, Foreign(STRANGER.format("belongs to Stall x", ""))),
         (deployment(owned=False), {}, Foreign(STRANGER.format("has no owner", ""))),
         (

@@ -54,8 +54,8 @@ async def test_what_differs_is_put_right_and_told_and_what_is_left_out_vanishes(
     kept = await at.ensure(at.words(a="3"))
     assert (kept.uid, kept.body["data"]) == (made.uid, {"a": "3"})
     assert [str(each) for each in at.changes[-1].fields] == [
-        'data[a] was "1", is to be "3"',
-        'data[b] was "2", is to be absent',
+        'data[a]: "1" → "3"',
+        'data[b]: "2" → absent',
     ]
     at.cached(kept)
     assert await at.ensure(at.words(a="3")) is kept
@@ -101,7 +101,7 @@ async def test_a_strangers_that_no_cache_shows_is_not_looked_for_again_for_a_whi
     get = AsyncMock(wraps=at.client.get)
     monkeypatch.setattr(at.client, "get", get)
     for _ in range(3):
-        with pytest.raises(NotOwned, match="has no owner: it is left alone"):
+        with pytest.raises(NotOwned, match="has no owner: it is not changed"):
             await at.ensure(at.words(a="1"), seen=seen)
     desired_changed = get.await_count
     assert desired_changed == 1 + seen, "for the object, and for the owner where one was made before"
@@ -135,7 +135,7 @@ async def test_what_is_taken_from_us_within_our_write_is_left_alone_and_neither_
         at.cached(await at.ensure(at.words(a="1")))
     told = len(at.changes)
     monkeypatch.setattr(at.client, takes, taken)
-    with pytest.raises(NotOwned, match=r"^A ConfigMap named words exists and has no owner: it is left alone\. "):
+    with pytest.raises(NotOwned, match=r"^A ConfigMap named words exists and has no owner: it is not changed\. "):
         await at.ensure(at.words(a="2"))
     assert [change.before for change in at.changes[told:]] == ([None] if takes == "create" else [])
 
@@ -174,7 +174,7 @@ async def test_one_that_is_being_deleted_is_left_to_it(at: Keeping) -> None:
         await at.ensure(at.words(a="2"))
     at.cached(going)
     kept = await at.keeper.ensure(at.owner, at.words(a="2"))
-    assert kept == (None, "The ConfigMap is being deleted; a new one follows.")
+    assert kept == (None, "The ConfigMap is being deleted, and is recreated then.")
     assert await at.client.get(CONFIG_MAPS, WORDS) == going
 
 
@@ -243,7 +243,7 @@ async def test_what_is_reverted_on_its_way_in_is_said_and_not_sent_again(
     reverted = AsyncMock(return_value=await at.client.get(CONFIG_MAPS, WORDS))
     monkeypatch.setattr(at.client, "strategic_patch", reverted)
     for _ in range(2):
-        with pytest.raises(Reverted, match=r"^Something reverts our changes .* policy: data\[a\] was "):
+        with pytest.raises(Reverted, match=r"^Another client, such as .* policy, reverts .*: data\[a\]: "):
             await at.ensure(at.words(a="2"))
     assert reverted.await_count == 1
 
@@ -260,7 +260,7 @@ async def test_a_field_that_another_manager_rewrites_in_a_loop_is_left_to_it_and
         at.cached(await at.ensure(at.words(a="1"), seen=seen))
     assert len(at.owners.contention) == 1
     (note,) = at.recorder.notes
-    assert " keeps changing data[a] of the ConfigMap default/words: put right 5 times within 60 s" in note
+    assert " keeps changing data[a] of the ConfigMap default/words: corrected 5 times within 60 s" in note
     assert at.owners.wait_s(at.owner.key) > 0.0
     assert at.changes[-1].routine
 
@@ -282,7 +282,7 @@ async def test_a_deletion_in_a_loop_is_told_also_of_an_owner_without_a_status(at
         await at.client.delete(CONFIG_MAPS, made)
     assert len(at.owners.contention) == 1
     (note,) = at.recorder.notes
-    assert " keeps deleting the ConfigMap default/words: made again 5 times within 60 s" in note
+    assert " keeps deleting the ConfigMap default/words: recreated 5 times within 60 s" in note
     assert [change.desired_changed for change in at.changes] == [True] + [False] * REPAIRS
 
 

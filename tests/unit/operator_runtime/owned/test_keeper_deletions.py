@@ -16,8 +16,8 @@ from operator_runtime.owned.refusals import REFUSED_S
 from operator_runtime.owned.rules import rules_for_bodies, telling
 from tests.unit.operator_runtime.owned.keeper_support import CONFIG_MAPS, WORDS, Keeping
 
-FIXED = 'data[a] was "1", is to be "2"'
-REPLACED = f"The ConfigMap is being replaced, as {FIXED}, which Kubernetes does not allow; a new one follows."
+FIXED = 'data[a]: "1" → "2"'
+REPLACED = f"The ConfigMap is being replaced, as Kubernetes does not allow to change it: {FIXED}."
 
 
 @pytest.fixture
@@ -55,7 +55,10 @@ class TestReplacing:
         at = Keeping(client, at.owner, rules=rules)
         made = await at.ensure(at.words(a="1"))
         at.cached(made)
-        with pytest.raises(Refused, match=r" does not allow\. Delete the ConfigMap: a new one follows\.$"):
+        with pytest.raises(
+            Refused,
+            match=r" change the ConfigMap: .*\. Delete the ConfigMap: it is then recreated\.$",
+        ):
             await at.ensure(at.words(a="2"))
         assert await at.live() == [made]
 
@@ -69,7 +72,7 @@ class TestReplacing:
         held = {"apiVersion": version, "kind": kind, "metadata": metadata | {"uid": "1", "resourceVersion": "1"}}
         spec = {"selector": {"matchLabels": {"app": "a"}}}
         at.cached(workloads.decode(msgspec.json.encode(held | {"spec": spec})))
-        with pytest.raises(Refused, match=rf"^The {kind}'s spec.selector.matchLabels\[app\] "):
+        with pytest.raises(Refused, match=rf" change the {kind}: spec.selector.matchLabels\[app\]: "):
             await at.ensure({"metadata": metadata, "spec": {"selector": {"matchLabels": {"app": "b"}}}})
 
     @pytest.mark.parametrize("successor", [False, True])
@@ -132,7 +135,7 @@ class TestReplacing:
             await replaced(at, at.words(a="2"))
         assert len(at.owners.contention) == 1
         (note,) = at.recorder.notes
-        assert " keeps changing data[a] of the ConfigMap default/words: put right 5 times within 60 s" in note
+        assert " keeps changing data[a] of the ConfigMap default/words: corrected 5 times within 60 s" in note
         assert at.owners.wait_s(at.owner.key) > 0.0
 
     async def test_a_deletion_without_an_answer_is_ours_all_the_same(
@@ -203,8 +206,8 @@ class TestRemoving:
             await at.keeper.remove(at.owner, WORDS)
         (note,) = at.recorder.notes
         assert note == (
-            "Another client keeps making the ConfigMap default/words, which the ConfigMap is to be without: deleted 5 "
-            "times within 60 s, from now on once a second at most. Stop that client."
+            "Another client keeps creating the ConfigMap default/words, which the ConfigMap does not specify: deleted "
+            "5 times within 60 s. Repairs are now limited to one per second. Stop that client."
         )
         assert at.owners.wait_s(at.owner.key) > 0.0
 

@@ -79,7 +79,7 @@ def test_a_fault_of_its_own_is_logged_with_its_traceback(capsys: pytest.CaptureF
     logs.configure(log_format="text", level="info", current_reconcile=lambda: None)
     assert process.run_to_the_end(SAMPLE, raising(RuntimeError("a bug")), RuntimeSettings()) == 1
     first, second, *_, last = capsys.readouterr().err.splitlines()
-    assert first.endswith("FATAL process.process: ended by a fault of its own")
+    assert first.endswith("FATAL process.process: ended by an internal error")
     assert (second, last) == ("    Traceback (most recent call last):", "    RuntimeError: a bug")
 
 

@@ -73,7 +73,7 @@ async def test_a_half_written_renewal_leaves_the_last_good_ones(
     for _ in range(2):
         assert await shown_names(files.context) == ["good.example"]
     (complaint,) = caplog.messages
-    assert complaint.startswith("going on with the last good certificate for metrics:")
+    assert complaint.startswith("using the last valid certificate for metrics:")
     assert counts(files)["certwatcher_read_certificate_errors_total"] == 1
     assert counts(files)["certwatcher_last_read_successful"] == 0
     (tmp_path / KEY_FILE).write_bytes(new_key + b"\n")

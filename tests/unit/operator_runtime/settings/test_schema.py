@@ -210,9 +210,9 @@ class TestUnknownVariables:
 
 def test_the_reference_lists_all_and_then_explains_each_by_group() -> None:
     page = reference(SCHEMA, title="Kettle", origin="Made.")
-    assert page.startswith("# Kettle\n\n<!-- Made. -->\n\nA flag wins over the environment variable, ")
+    assert page.startswith("# Kettle\n\n<!-- Made. -->\n\nA flag overrides the environment variable, ")
     assert "set to nothing counts as not set, `TEA_LEAF` excepted. " in page
-    assert "An unknown variable with the prefix `KETTLE_` is warned of" in page
+    assert "An unknown variable with the prefix `KETTLE_` is reported as a warning" in page
     assert "\n\n| Flag | Variable | Default |\n|---|---|---|\n" in page
     assert "| `--cups` | `KETTLE_CUPS` | `2` |\n" in page
     assert "| `--shelf` | `KETTLE_SHELF` | the top |\n" in page

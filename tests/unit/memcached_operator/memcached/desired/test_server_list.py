@@ -73,7 +73,7 @@ async def test_a_list_that_nobody_can_change_stays_while_it_is_right_and_is_repl
     assert _published(named) == named.status["serverList"] == _names(SIZE - 1)
     assert "immutable" not in named.api.objects[LIST]
     replaced = next(each.note for each in named.recorder.events if each.reason == "Replaced")
-    assert replaced == f"Replaced ConfigMap {NAME}-servers: immutable was true, is to be absent"
+    assert replaced == f"Replaced ConfigMap {NAME}-servers: immutable: true → absent"
 
 
 def _ask_for(world: World, size: int) -> None:

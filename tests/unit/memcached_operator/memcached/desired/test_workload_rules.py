@@ -85,7 +85,7 @@ async def test_a_strangers_deployment_is_left_alone_and_its_owner_said(world: Wo
         await world.keep(wanted_deployment())
     message = str(refused.value)
     assert message.startswith(
-        f"A Deployment named {NAME} exists and {whose}: it is left alone. Rename this Memcached or"
+        f"A Deployment named {NAME} exists and {whose}: it is not changed. Rename this Memcached or"
     )
     assert (f"annotate it with {OWNER_UID_ANNOTATION}=UID" in message) == ("no owner" in whose)
     assert world.api.calls == []

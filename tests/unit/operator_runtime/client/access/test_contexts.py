@@ -155,7 +155,7 @@ def test_proxy_url_goes_before_the_environments_and_socks_is_refused(tmp_path: P
 @pytest.mark.parametrize(
     ("context", "said"),
     [
-        ("nope", "--context nope: there is no such context; ~/config has main, spare"),
+        ("nope", "--context nope: no such context exists; ~/config has main, spare"),
         ("spare", r"context spare of ~/config names the cluster 'gone', .*known: c"),
         ("stranger", r"context stranger of ~/config names the user 'gone', .*known: u"),
     ],
@@ -167,7 +167,7 @@ def test_a_context_that_is_not_there_or_names_what_is_not_is_explained(tmp_path:
 
 @pytest.mark.parametrize(
     ("current", "said"),
-    [(None, "no context is chosen: give --context"), ("old", "current-context old: there is no such context")],
+    [(None, "no context is chosen: give --context"), ("old", "current-context old: no such context exists")],
 )
 def test_a_missing_current_context_is_explained(tmp_path: Path, current: str | None, said: str) -> None:
     (tmp_path / "config").write_text(yaml.safe_dump({"current-context": current}))

@@ -147,7 +147,7 @@ async def test_a_failure_while_the_old_one_lives_keeps_it_and_warns_once(
     assert await bench.token() == "one"
     bench.wait(10)
     assert await bench.token() == "one"
-    assert caplog.messages == ["Going on with the last good credential: the plugin is broken"]
+    assert caplog.messages == ["Using the last valid credential: the plugin is broken"]
     bench.wait(40)
     with pytest.raises(AuthenticationUnavailable, match="the plugin is broken"):
         await bench.token()

@@ -86,7 +86,7 @@ async def outcome(directory: Path, content: str | bytes, port: int) -> str:
         (text(user="token: 1"), r"got `int` - at `\$.users\[0\].user.token`; correct it there"),
         ("clusters: [null]", r"at `\$.clusters\[0\]`"),
         # Names.
-        ('current-context: "a\\nb"\n', r"current-context 'a\\nb': there is no such context"),
+        ('current-context: "a\\nb"\n', r"current-context 'a\\nb': no such context exists"),
         ('current-context: m\ncontexts: [{name: m}, {name: "a\\nb"}]', "names the cluster None"),
         (text(context=", namespace: ../x"), "context m of ~/config: no namespace can be called '../x'; use at most 63"),
         # Addresses.

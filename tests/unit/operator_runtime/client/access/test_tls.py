@@ -135,7 +135,7 @@ def test_half_a_rotation_keeps_the_last_good_context_and_is_tried_again(
     clock.advance(60)
     tls.update()
     assert tls.context() is context
-    assert "Going on with the last good TLS settings" in caplog.text
+    assert "Using the last valid TLS settings" in caplog.text
     path.write_bytes(make_authority("new").pem)
     clock.advance(60)
     tls.update()
