@@ -136,7 +136,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(ge=0, le=3600),
         Setting(
             "How it works",
-            help="Seconds that workers have to finish after SIGTERM.",
+            help="Time that workers have to finish after SIGTERM, in seconds.",
             why="Five seconds below a pod's default grace period of 30 s, after which the kubelet kills.",
             metavar="SECONDS",
         ),
@@ -146,7 +146,8 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(ge=1, le=3600),
         Setting(
             "How it works",
-            help="Seconds without a byte after which a watch is replaced. /readyz fails if that does not help.",
+            help="Time without a byte after which a watch is replaced, in seconds. "
+            "/readyz fails if that does not help.",
             why="An API server sends a bookmark each minute. A lower value restarts every quiet watch.",
             metavar="SECONDS",
         ),
@@ -199,7 +200,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(ge=1, le=LONGEST_LEASE_S),
         Setting(
             "Leader election",
-            help="Duration of the lease: seconds that other replicas wait after the leader's last renewal.",
+            help="Time that other replicas wait after the leader's last renewal, in seconds.",
             why="As in Kubernetes' own components: a leader that died is replaced within seconds.",
             metavar="SECONDS",
             flags=("--leader-elect-lease-duration-s", "--leader-elect-lease-duration"),
@@ -211,7 +212,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(ge=0.5, le=3600),
         Setting(
             "Leader election",
-            help="Seconds that the leader may write after its last renewal. "
+            help="Time that the leader may write after its last renewal, in seconds. "
             "At least a sixth less than the lease's duration; then it ends.",
             why="Two tries of five seconds, and five seconds for what was sent last to arrive.",
             metavar="SECONDS",

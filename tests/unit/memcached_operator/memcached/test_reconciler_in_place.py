@@ -123,7 +123,7 @@ async def test_of_servers_of_which_some_have_the_image_of_their_template_these_k
     ((reason, note),) = costs(world)
     assert reason == "InPlaceChange"
     assert "caches are kept" in note
-    assert "cannot be repeated in place: 1 server is replaced, and loses its keys. spec.image was" in note
+    assert "cannot be repeated in place: 1 server is replaced, and loses its keys. spec.image: " in note
     restart(world, 2)
     await sent(world)
     world.clock.advance(PAUSE_S)
