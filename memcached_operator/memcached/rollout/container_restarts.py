@@ -18,7 +18,7 @@ from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.refusal_reasons import refusal_reason
 from memcached_operator.memcached.rollout import in_place
-from memcached_operator.memcached.rollout.decision import Rollout
+from memcached_operator.memcached.rollout.decision import MarkUpdated, RestartInPlace, Rollout
 from memcached_operator.memcached.rollout.live_memory import NO_RIGHT
 from memcached_operator.memcached.rollout.outcome import Outcome
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
@@ -70,12 +70,12 @@ class ContainerRestarts:
     ) -> PodRecord | None:
         """Do what is next; the server that is to be replaced, as it cannot be changed so, None for none."""
         evict = None
-        if found.settle is not None:
-            await self._settle(memcached, found, found.settle, workload, now, outcome)
-        elif found.change is not None and not await self._change(
-            memcached, found, found.change, workload, desired, now, outcome
-        ):
-            evict = found.change
+        match found.step:
+            case MarkUpdated(pod):
+                await self._settle(memcached, found, pod, workload, now, outcome)
+            case RestartInPlace(pod):
+                allowed = await self._change(memcached, found, pod, workload, desired, now, outcome)
+                evict = None if allowed else pod
         known = self._known.find(memcached.key)
         if known is not None and not found.stale:
             self._known.drop(memcached.key)

@@ -5,180 +5,236 @@ only when all have been ready for `spec.rollout.pauseSeconds`. Of a StatefulSet 
 that disruption budgets hold; a Deployment's own controller does the like where the template changed. Where a Secret
 did, of which no template tells, the operator does it for both. What is decided here follows from the caches, and from
 what the servers show, so that a new leader goes on at the same pace.
+
+The gates are asked in their order (`GATES`), and the first that has an answer decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from datetime import datetime
-from typing import Final, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple, TypeAlias
 
-from memcached_operator.memcached.observed.pod_status import may_pass
-from memcached_operator.memcached.observed.pods import NO_ORDINAL, PodRecord
-from memcached_operator.memcached.observed.workloads import WorkloadRecord
+from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.rollout import in_place
-from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S, RolloutState
 
-STUCK_AFTER_S: Final = 120.0
-"""After so many seconds a server that does not get ready is thought to never do so. memcached starts in less than one;
-the rest is for an image that must be pulled."""
+
+class WaitReason(Enum):
+    """What a rollout waits for."""
+
+    CONTROLLER = "the Deployment's controller replaces pods"
+    UNPAUSED = "spec.rollout.paused is true"
+    OBSERVED = "the workload's controller has yet to observe the template"
+    PODS = "a server's pod is being created"
+    READY = "a server is not ready"
+    PAUSE = "all servers must have been ready for spec.rollout.pauseSeconds"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Nothing is to be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Something else comes first.
+
+    Attributes:
+        requeue_s: seconds until more is to be done, None where an event will tell.
+    """
+
+    why: WaitReason
+    requeue_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """A server is to be replaced."""
+
+    pod: PodRecord
+
+
+@dataclass(frozen=True, slots=True)
+class RestartInPlace:
+    """A server's container is to start again in its pod."""
+
+    pod: PodRecord
+
+
+@dataclass(frozen=True, slots=True)
+class MarkUpdated:
+    """A server was restarted in place, and is to be counted as one of the present template."""
+
+    pod: PodRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """The rollout does not go on by itself.
+
+    Attributes:
+        server: the name of the one that keeps it.
+        why: a message for the user.
+        requeue_s: seconds until more is to be done, None where an event will tell.
+    """
+
+    server: str
+    why: str
+    requeue_s: float | None = None
+
+
+Step: TypeAlias = Done | Wait | Evict | RestartInPlace | MarkUpdated | Stuck
 
 
 class Rollout(NamedTuple):
-    """How far it is, and what is to be done now.
+    """The next step of a rollout, and how far it is.
 
     Attributes:
         stale: how many servers are of another template.
-        evict: the server that is to be replaced now, None for none.
-        stuck: why it does not go on by itself, "" where it does.
-        next_s: seconds until more is to be done, None where an event will tell.
-        change: the server that is to be changed in place now, None for none.
-        settle: one that has been, and is yet to be counted as such; None for none.
-        in_place: how many of the stale are changed in place, and keep their items.
+        in_place: how many of them are restarted in place, and keep their items.
     """
 
+    step: Step = Done()
     stale: int = 0
-    evict: PodRecord | None = None
-    stuck: str = ""
-    next_s: float | None = None
-    change: PodRecord | None = None
-    settle: PodRecord | None = None
     in_place: int = 0
+
+    @property
+    def requeue_s(self) -> float | None:
+        """Seconds until more is to be done, None where an event will tell."""
+        return self.step.requeue_s if isinstance(self.step, Wait | Stuck) else None
 
 
 DONE: Final = Rollout()
 
 
-def rollout(
-    spec: Spec,
-    workload: WorkloadRecord | None,
-    pods: Sequence[PodRecord],
-    impossible: Container[str],
-    now: datetime,
-    missing_s: float = 0.0,
-    *,
-    underway: bool = False,
-    late: Container[str] = (),
-    known: bool = False,
-) -> Rollout:
-    """What follows from what there is.
+def rollout(state: RolloutState | None) -> Rollout:
+    """What follows from what there is; None while there is no workload."""
+    if state is None or state.workload.deleting:
+        return DONE
+    return Rollout(_next_step(state), len(state.stale), len(state.restartable))
 
-    Args:
-        workload: what runs the servers, None while there is none.
-        pods: its active pods, in any order.
-        impossible: uids of those whose memory cannot be changed while they run.
-        now: the time, with its zone.
-        missing_s: for how long servers have been missing, in seconds, as far as that was seen; see `missing`.
-        underway: a rollout was on its way by the last status, of which the last server may be yet to get ready.
-        late: uids of those that show another certificate than a new pod would, or trust another CA.
-        known: why servers are missing is said beside.
+
+def _next_step(state: RolloutState) -> Step:
+    for gate in GATES:
+        if (step := gate(state)) is not None:
+            return step
+    return _update(state, _highest(state.idle or state.due))
+
+
+def controlled_by_deployment(state: RolloutState) -> Step | None:
+    """A Deployment's controller replaces pods of another template, and makes missing ones."""
+    if not state.is_deployment:
+        return None
+    if not state.stale:
+        return Done()
+    others = state.of_other_template or len(state.servers) < state.spec.size
+    return Wait(WaitReason.CONTROLLER) if others else None
+
+
+def nothing_underway(state: RolloutState) -> Step | None:
+    """Servers that are lost outside of a rollout are no matter of one."""
+    return None if state.stale or state.underway else Done()
+
+
+def restarted(state: RolloutState) -> Step | None:
+    """A server that is back in its pod is counted, also while the rollout is paused."""
+    return MarkUpdated(state.arrived[0]) if state.workload.settled and state.arrived else None
+
+
+def paused(state: RolloutState) -> Step | None:
+    """The user holds the rollout."""
+    return Wait(WaitReason.UNPAUSED) if state.spec.rollout.paused else None
+
+
+def unobserved(state: RolloutState) -> Step | None:
+    """Until the controller has named the new revision, no pod would be made of it."""
+    return None if state.workload.settled else Wait(WaitReason.OBSERVED)
+
+
+def lost(state: RolloutState) -> Step | None:
+    """A server whose memcached does not run has no keys to lose: it waits for no other."""
+    found = [pod for pod in state.due if pod.down and pod not in state.restarting]
+    return _update(state, _highest(found)) if found else None
+
+
+def missing(state: RolloutState) -> Step | None:
+    """No server is replaced while another has no pod."""
+    if not state.missing:
+        return None
+    if state.missing_s < STUCK_AFTER_S:
+        return Wait(WaitReason.PODS, STUCK_AFTER_S - state.missing_s)  # the StatefulSet's controller is making one
+    ordinals = {pod.ordinal for pod in state.servers}
+    highest = next(each for each in range(state.spec.size - 1, -1, -1) if each not in ordinals)
+    server = f"{state.workload.name}-{highest}"
+    return Stuck(server, _not_made(server, state))
+
+
+def unready(state: RolloutState) -> Step | None:
+    """No server is replaced while another does not serve, but for those that are to be replaced themselves."""
+    if len(state.unready) <= len(state.idle):
+        return None
+    requeue_s = min(filter(None, (_late_s(state, pod) for pod in state.unready)), default=None)
+    stuck = next((pod for pod in state.unready if _keeps_from_going_on(state, pod)), None)
+    if stuck is not None:
+        return Stuck(stuck.name, _not_ready(stuck, len(state.due)), requeue_s)
+    return Wait(WaitReason.READY, requeue_s)
+
+
+def complete(state: RolloutState) -> Step | None:
+    """The last server is there."""
+    return None if state.stale else Done()
+
+
+def pausing(state: RolloutState) -> Step | None:
+    """All servers have been ready for a while before the next is replaced.
+
+    One that is not ready may have keys, as where its node cannot be reached: it takes its turn.
     """
-    if workload is None or workload.deleting:
-        return DONE
-    servers = [pod for pod in pods if pod.workload == workload.kind and pod.ordinal < max(spec.size, 0)]
-    stale = [pod for pod in servers if is_stale(pod, workload, impossible)]
-    if workload.kind == "Deployment" and stale:
-        return Rollout(len(stale))
-    stale = [pod for pod in servers if pod in stale or pod.uid in late]
-    if workload.kind == "Deployment" and (not stale or len(servers) < spec.size):
-        return Rollout(len(stale))
-    if not (stale or underway):
-        return DONE
-    now_s = now.timestamp()
-    lost_in_place = [pod for pod in stale if in_place.is_lost(pod, workload, now_s)]
-    begun = [pod for pod in stale if pod not in lost_in_place and in_place.is_begun(pod, workload)]
-    possible = [pod for pod in stale if pod not in lost_in_place and in_place.is_possible(pod, workload)]
-    so_far = Rollout(len(stale), in_place=len(possible))
-    if workload.settled and (arrived := [pod for pod in begun if in_place.has_arrived(pod, workload, now_s)]):
-        return so_far._replace(settle=arrived[0])
-    if spec.rollout.paused or not workload.settled:
-        return so_far
-    due = [pod for pod in stale if pod not in begun]
-    restarting = [pod for pod in stale if in_place.is_restarting(pod, now_s)]
-    if lost := [pod for pod in due if pod.down and pod not in restarting]:
-        return _turn_of(_highest(lost), possible, so_far)
-    if gone := missing(spec, workload, pods):
-        if missing_s < STUCK_AFTER_S:
-            return so_far._replace(next_s=STUCK_AFTER_S - missing_s)  # the StatefulSet's controller is making one
-        ordinals = {pod.ordinal for pod in servers}
-        highest = next(each for each in range(spec.size - 1, -1, -1) if each not in ordinals)
-        return so_far._replace(stuck=_not_made(workload.name, highest, gone, len(stale), known=known))
-    idle = [pod for pod in due if _is_idle(pod, now_s)]
-    unready = [pod for pod in servers if not pod.ready or pod in begun or pod in restarting]
-    if len(unready) > len(idle):
-        fresh = [pod for pod in unready if pod not in due and pod not in restarting]
-        fresh = [pod for pod in fresh if pod.problem or pod.ready or _is_idle(pod, now_s)]
-        stuck = next((pod for pod in fresh if not _may_yet_start(pod, now_s)), None)
-        left = [in_place.left_s(pod, now_s) or _left_s(pod, STUCK_AFTER_S, now_s) for pod in unready]
-        next_s = min(filter(None, left), default=None)
-        return so_far._replace(stuck=_stuck(stuck, len(due)) if stuck else "", next_s=next_s)
-    if not stale:
-        return DONE
-    # One that is not ready may have keys, as where its node cannot be reached: it takes its turn.
-    next_s = max((_left_s(pod, spec.rollout.pauseSeconds, now_s) for pod in servers if pod.ready), default=0.0)
-    return so_far._replace(next_s=next_s) if next_s else _turn_of(_highest(idle or due), possible, so_far)
+    pause_s = state.spec.rollout.pauseSeconds
+    left_s = max((state.left_s(pod, pause_s) for pod in state.servers if pod.ready), default=0.0)
+    return Wait(WaitReason.PAUSE, left_s) if left_s else None
 
 
-def _turn_of(pod: PodRecord, possible: Container[PodRecord], so_far: Rollout) -> Rollout:
-    if pod in possible:
-        return so_far._replace(change=pod)
-    return so_far._replace(evict=pod)
+GATES: Final[tuple[Callable[[RolloutState], Step | None], ...]] = (
+    *(controlled_by_deployment, nothing_underway, restarted, paused, unobserved),
+    *(lost, missing, unready, complete, pausing),
+)
+"""In this order: what is not the operator's, or over; what is done at once; what keeps the next server."""
 
 
-def missing(spec: Spec, workload: WorkloadRecord | None, pods: Sequence[PodRecord]) -> int:
-    """How many of a StatefulSet's servers are not there, or are ending."""
-    if workload is None or workload.kind != "StatefulSet":
-        return 0
-    return spec.size - sum(NO_ORDINAL < pod.ordinal < spec.size for pod in pods)
-
-
-def is_stale(pod: PodRecord, workload: WorkloadRecord, impossible: Container[str] = ()) -> bool:
-    """Whether only a new pod would be as the template says.
-
-    Args:
-        impossible: uids of pods whose memory cannot be changed while they run.
-    """
-    rolls = (pod.rolls, pod.restarted) != (workload.rolls, workload.restarted)
-    if workload.kind == "Deployment":
-        # A pod whose annotations were removed says nothing of it.
-        return bool(pod.rolls) and (rolls or pod.memory != workload.memory)
-    if pod.in_place:
-        return True
-    if not workload.revision or pod.template_hash == workload.revision:
-        return False
-    # A template that differs in nothing of ours was changed by another client, who waits for new pods.
-    return rolls or pod.memory == workload.memory or pod.uid in impossible
-
-
-def _is_idle(pod: PodRecord, now_s: float) -> bool:
-    """Whether a server has been of no use for long."""
-    return not pod.ready and not _left_s(pod, STUCK_AFTER_S, now_s)
-
-
-def _may_yet_start(pod: PodRecord, now_s: float) -> bool:
-    """Whether a new server waits for what often comes by itself."""
-    return may_pass(pod.problem) and _left_s(pod, STUCK_AFTER_S, now_s) > 0.0
-
-
-def _left_s(pod: PodRecord, enough_s: float, now_s: float) -> float:
-    """Seconds until a pod has been as it is for long enough, by its node's clock; no more than that at a time."""
-    return min(max(pod.since_s + enough_s - now_s, 0.0), enough_s)
+def _update(state: RolloutState, pod: PodRecord) -> Step:
+    return RestartInPlace(pod) if pod in state.restartable else Evict(pod)
 
 
 def _highest(pods: Sequence[PodRecord]) -> PodRecord:
     return max(pods, key=lambda pod: (pod.ordinal, pod.name))
 
 
-def _not_made(name: str, ordinal: int, gone: int, stale: int, *, known: bool) -> str:
+def _late_s(state: RolloutState, pod: PodRecord) -> float:
+    """Seconds until a server that does not serve is late."""
+    return in_place.left_s(pod, state.now_s) or state.left_s(pod, STUCK_AFTER_S)
+
+
+def _keeps_from_going_on(state: RolloutState, pod: PodRecord) -> bool:
+    """Whether a server that was replaced or restarted will not get ready by itself."""
+    if pod in state.due or pod in state.restarting or state.may_yet_start(pod):
+        return False
+    return bool(pod.problem) or pod.ready or state.is_idle(pod)
+
+
+def _not_made(server: str, state: RolloutState) -> str:
+    gone = state.missing
     more = f", nor have {gone - 1} others" if gone > 2 else ", nor has another" if gone > 1 else ""
-    why = "" if known else f" The events of `kubectl describe statefulset {name}` say why."
+    events = f" The events of `kubectl describe statefulset {state.workload.name}` say why."
     return (
-        f"The server {name}-{ordinal} has no pod{more}{_left(stale)}.{why} Correct the cause or the specification, "
-        "or restore the previous specification."
+        f"The server {server} has no pod{more}{_left(len(state.stale))}.{'' if state.missing_reported else events} "
+        "Correct the cause or the specification, or restore the previous specification."
     )
 
 
-def _stuck(pod: PodRecord, stale: int) -> str:
+def _not_ready(pod: PodRecord, stale: int) -> str:
     why = f" ({pod.problem})" if pod.problem else ""
     if pod.in_place:
         is_not = "has not started its container again" if pod.ready else "is not ready after its change in place"

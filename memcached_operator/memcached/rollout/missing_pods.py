@@ -20,7 +20,7 @@ from memcached_operator.memcached.observed.pod_termination import overdue
 from memcached_operator.memcached.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.refusal_reasons import pods_refused
-from memcached_operator.memcached.rollout.decision import missing
+from memcached_operator.memcached.rollout.rollout_state import missing_servers
 from memcached_operator.memcached.spec import Spec
 from operator_runtime import Client, Forbidden, Invalid, KeyedStates, KubeError, NotFound, ObjectKey, PlainObject, plain
 
@@ -112,7 +112,7 @@ class MissingPods:
             now: the time, with its zone.
         """
         key, now_s = memcached.key, now.timestamp()
-        if workload is None or workload.deleting or not missing(spec, workload, pods):
+        if workload is None or workload.deleting or not missing_servers(spec, workload, pods):
             self._seen.drop(key)
             return _NONE
         of = workload.uid, workload.generation

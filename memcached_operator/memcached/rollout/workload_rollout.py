@@ -26,12 +26,13 @@ from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.plan import OTHER, Plan
 from memcached_operator.memcached.refusal_reasons import refusal_reason
 from memcached_operator.memcached.rollout.container_restarts import ContainerRestarts
-from memcached_operator.memcached.rollout.decision import rollout
+from memcached_operator.memcached.rollout.decision import Evict, Stuck, rollout
 from memcached_operator.memcached.rollout.live_memory import NOTHING, LiveMemory, Resizing
 from memcached_operator.memcached.rollout.messages import announced
 from memcached_operator.memcached.rollout.missing_pods import MissingPods
 from memcached_operator.memcached.rollout.outcome import Outcome
 from memcached_operator.memcached.rollout.rollout_lock import RolloutLock
+from memcached_operator.memcached.rollout.rollout_state import RolloutState
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.spec import Spec, read_spec
 from operator_runtime import Client, Forbidden, Keeper, KeyedStates, ObjectKey, ServerError, TooManyRequests
@@ -237,26 +238,29 @@ class WorkloadRollout:
         underway = _is_updating(last)
         late = dict.fromkeys(self._stats_cache.late(pods) if self._stats_cache is not None else (), _RENEWED)
         late |= {pod.uid: _DISTRUSTING for pod in pods if pod.outdated.startswith(AUTHORITY_REMOVED)}
-        found = rollout(
-            spec,
-            workload,
-            pods,
-            resizing.impossible,
-            now,
-            absence.seconds,
-            underway=underway,
-            late=late,
-            known=absence.cause is not None,
-        )
+        state = None
+        if workload is not None:
+            state = RolloutState(
+                spec,
+                workload,
+                pods,
+                now.timestamp(),
+                impossible=resizing.impossible,
+                late=late,
+                missing_s=absence.seconds,
+                missing_reported=absence.cause is not None,
+                underway=underway,
+            )
+        found = rollout(state)
         outcome.rollout = found
-        outcome.look_again(resizing.next_s, found.next_s, absence.next_s)
+        outcome.look_again(resizing.next_s, found.requeue_s, absence.next_s)
         if resizing.pending:
             outcome.waiting.append(_not_resized(resizing))
             outcome.failure = resizing.failure or outcome.failure
         if resizing.refused:
             outcome.problems.append(Problem(refusal_reason(resizing.refused), resizing.refused, blocking=False))
-        if found.stuck:
-            outcome.problems.append(Problem(Reason.ROLLOUT_STUCK, found.stuck, blocking=False))
+        if isinstance(found.step, Stuck):
+            outcome.problems.append(Problem(Reason.ROLLOUT_STUCK, found.step.why, blocking=False))
         if absence.cause is not None:
             outcome.problems.append(absence.cause)
             outcome.absent = absence.cause.message
@@ -270,7 +274,8 @@ class WorkloadRollout:
         if workload is None or desired is None or blocked or _has_foreign_template(workload, desired):
             return
         unchanged = await self._restarts.go_on(memcached, found, workload, desired, now, outcome)
-        if (evict := found.evict or unchanged) is not None:
+        evict = found.step.pod if isinstance(found.step, Evict) else unchanged
+        if evict is not None:
             what = late.get(evict.uid, "with the current template")
             await self._evict(memcached, evict, found.stale, what, outcome)
 

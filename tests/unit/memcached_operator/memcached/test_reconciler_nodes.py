@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memcached_operator.memcached.rollout.decision import STUCK_AFTER_S
 from memcached_operator.memcached.rollout.missing_pods import LOOK_AFTER_S
 from memcached_operator.memcached.rollout.observed_times import WAIT_S
+from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S
 from operator_runtime.client.errors import Forbidden
 from tests.unit.memcached_operator.memcached.running_servers import EVICT, PAUSE_S, get_ready, pod, rfc3339, sent
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import msgspec
 import pytest
 
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.rollout.decision import DONE, STUCK_AFTER_S, Rollout, is_stale, missing, rollout
+from memcached_operator.memcached.rollout.decision import (
+    DONE,
+    Evict,
+    Rollout,
+    Stuck,
+    Wait,
+    WaitReason,
+    rollout,
+)
+from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S, RolloutState, is_stale, missing_servers
 from memcached_operator.memcached.spec import Rollout as Pace, Spec
 from tests.unit.memcached_operator.memcached.server_model import START, named_pod, workload_of
 from tests.unit.memcached_operator.memcached.support import NAME, pod_of
@@ -38,26 +48,29 @@ def server(
     )  # fmt: skip
 
 
-def ask(
-    *pods: PodRecord,
-    spec: Spec = SPEC,
-    workload: WorkloadRecord | None = None,
-    untold: tuple[str, ...] = (),
-    now: datetime = START,
-    missing_s: float = 0.0,
-    late: tuple[str, ...] = (),
-) -> Rollout:
-    return rollout(spec, workload or stateful_set(), pods, untold, now, missing_s, late=late)
+def state_of(
+    *pods: PodRecord, spec: Spec = SPEC, workload: WorkloadRecord | None = None, now: datetime = START, **more: Any
+) -> RolloutState:
+    return RolloutState(spec, workload or stateful_set(), pods, now.timestamp(), **more)
+
+
+def ask(*pods: PodRecord, **more: Any) -> Rollout:
+    return rollout(state_of(*pods, **more))
 
 
 def evicted(found: Rollout) -> str | None:
-    return found.evict.name if found.evict else None
+    return found.step.pod.name if isinstance(found.step, Evict) else None
+
+
+def stuck(found: Rollout) -> str:
+    """Why it is stuck, "" where it is not."""
+    return found.step.why if isinstance(found.step, Stuck) else ""
 
 
 def test_where_all_is_as_the_template_says_nothing_is_done() -> None:
     assert ask(server(0, "b"), server(1, "b"), server(2, "b")) == DONE
-    assert rollout(SPEC, None, (), (), START) == DONE
-    assert rollout(SPEC, stateful_set(deleting=True), [server(0)], (), START) == DONE
+    assert rollout(None) == DONE
+    assert ask(server(0), workload=stateful_set(deleting=True)) == DONE
 
 
 def test_servers_are_replaced_from_the_highest_ordinal() -> None:
@@ -71,35 +84,36 @@ def test_servers_are_replaced_from_the_highest_ordinal() -> None:
 def test_the_next_one_waits_until_all_have_been_ready_for_the_pause(for_s: float, next_s: float | None) -> None:
     found = ask(server(0), server(1), server(2, "b", for_s=for_s))
     assert (found.stale, evicted(found)) == (2, f"{NAME}-1" if next_s is None else None)
-    assert found.next_s == next_s
+    assert found.requeue_s == next_s
 
 
 def test_a_server_of_which_no_pod_comes_stops_it_and_is_told_in_time() -> None:
     found = ask(server(0), server(1), server(4), missing_s=STUCK_AFTER_S - 5)
-    assert (evicted(found), found.stuck, found.next_s) == (None, "", 5.0)
+    assert (evicted(found), stuck(found), found.requeue_s) == (None, "", 5.0)
     found = ask(server(0), server(1), server(4), missing_s=STUCK_AFTER_S)
     assert (found.stale, evicted(found)) == (2, None)
-    assert f"The server {NAME}-2 has no pod, so the other 2 are not replaced. The events of `kubectl" in found.stuck
-    told = rollout(SPEC, stateful_set(), [server(0), server(1)], (), START, STUCK_AFTER_S, known=True)
-    assert "kubectl" not in told.stuck, "another condition says why"
-    assert f"The server {NAME}-2 has no pod, nor has another, so " in ask(server(0), missing_s=9999).stuck
+    assert f"The server {NAME}-2 has no pod, so the other 2 are not replaced. The events of `kubectl" in stuck(found)
+    told = ask(server(0), server(1), missing_s=STUCK_AFTER_S, missing_reported=True)
+    assert stuck(told).startswith(f"The server {NAME}-2 has no pod"), "it is stuck all the same"
+    assert "kubectl" not in stuck(told), "another condition says why"
+    assert f"The server {NAME}-2 has no pod, nor has another, so " in stuck(ask(server(0), missing_s=9999))
 
 
 def test_servers_that_drain_or_move_make_up_for_none_that_is_missing() -> None:
-    assert missing(SPEC, stateful_set(), [server(0), server(1), server(2)]) == 0
-    assert missing(SPEC, stateful_set(), [server(0), server(3), server(4), pod_of("a")]) == 2
-    assert missing(SPEC, workload_of("Deployment", 3), [pod_of("a")]) == missing(SPEC, None, []) == 0
+    assert missing_servers(SPEC, stateful_set(), [server(0), server(1), server(2)]) == 0
+    assert missing_servers(SPEC, stateful_set(), [server(0), server(3), server(4), pod_of("a")]) == 2
+    assert missing_servers(SPEC, workload_of("Deployment", 3), [pod_of("a")]) == missing_servers(SPEC, None, []) == 0
 
 
 def test_a_server_that_is_away_for_another_reason_keeps_the_others() -> None:
     assert evicted(ask(server(0), server(2, "b"))) is None
     found = ask(server(0, ready=False, for_s=5), server(1), server(2, "b"))
-    assert (evicted(found), found.stuck) == (None, "")
-    assert found.next_s == STUCK_AFTER_S - 5
+    assert (evicted(found), stuck(found)) == (None, "")
+    assert found.requeue_s == STUCK_AFTER_S - 5
 
 
 @pytest.mark.parametrize(
-    ("problem", "for_s", "stuck"),
+    ("problem", "for_s", "is_stuck"),
     [
         ("", STUCK_AFTER_S - 1, False),
         ("", STUCK_AFTER_S, True),
@@ -108,25 +122,25 @@ def test_a_server_that_is_away_for_another_reason_keeps_the_others() -> None:
         ("Unschedulable: 0/3 nodes are available", STUCK_AFTER_S, True),
     ],
 )
-def test_a_new_server_that_does_not_get_ready_stops_it(problem: str, for_s: float, stuck: bool) -> None:
+def test_a_new_server_that_does_not_get_ready_stops_it(problem: str, for_s: float, is_stuck: bool) -> None:
     found = ask(server(0), server(1), server(2, "b", ready=False, for_s=for_s, problem=problem))
     assert evicted(found) is None
-    assert bool(found.stuck) is stuck
-    assert found.next_s == ((STUCK_AFTER_S - for_s) or None)
-    if stuck:
-        assert f"{NAME}-2" in found.stuck
-        assert problem in found.stuck
+    assert bool(stuck(found)) is is_stuck
+    assert found.requeue_s == ((STUCK_AFTER_S - for_s) or None)
+    if is_stuck:
+        assert f"{NAME}-2" in stuck(found)
+        assert problem in stuck(found)
 
 
 def test_the_last_new_server_is_told_too_where_a_rollout_is_on_its_way() -> None:
     pods = [server(0, "b", ready=False, problem="ImagePullBackOff"), server(1, "b"), server(2, "b")]
-    assert rollout(SPEC, stateful_set(), pods, (), START) == DONE
-    found = rollout(SPEC, stateful_set(), pods, (), START, underway=True)
-    assert found.stuck.startswith(f"The new server {NAME}-0 is not ready (ImagePullBackOff). Correct the ")
-    found = rollout(SPEC, stateful_set(), pods[1:], (), START, STUCK_AFTER_S, underway=True)
-    assert f"The server {NAME}-0 has no pod. " in found.stuck
+    assert ask(*pods) == DONE
+    found = ask(*pods, underway=True)
+    assert stuck(found).startswith(f"The new server {NAME}-0 is not ready (ImagePullBackOff). Correct the ")
+    found = ask(*pods[1:], missing_s=STUCK_AFTER_S, underway=True)
+    assert f"The server {NAME}-0 has no pod. " in stuck(found)
     new = [server(each, "b", for_s=1) for each in range(3)]
-    assert rollout(SPEC, stateful_set(), new, (), START, underway=True) == DONE
+    assert ask(*new, underway=True) == DONE
 
 
 def test_what_never_got_ready_is_replaced_first_and_waits_for_nobody() -> None:
@@ -157,7 +171,7 @@ def test_servers_of_a_node_that_is_out_of_reach_may_have_their_keys_and_go_one_a
     assert evicted(ask(away, server(2))) is None
     assert evicted(ask(away, server(1, "b", ready=False, for_s=1), server(2))) is None
     found = ask(away, server(1, "b", for_s=20), server(2))
-    assert (evicted(found), found.next_s) == (None, PAUSE_S - 20)
+    assert (evicted(found), found.requeue_s) == (None, PAUSE_S - 20)
     assert evicted(ask(away, server(1, "b"), server(2))) == f"{NAME}-0"
 
 
@@ -169,11 +183,12 @@ def test_a_server_beside_which_another_container_fails_has_its_keys() -> None:
 def test_a_paused_rollout_counts_and_does_nothing() -> None:
     spec = msgspec.structs.replace(SPEC, rollout=Pace(paused=True))
     bad = server(2, "bad", ready=False, problem="ImagePullBackOff")
-    assert ask(server(0), server(1), bad, spec=spec) == Rollout(stale=3)
+    assert ask(server(0), server(1), bad, spec=spec) == Rollout(Wait(WaitReason.UNPAUSED), stale=3)
 
 
 def test_until_its_controller_has_named_the_new_revision_nothing_is_replaced() -> None:
-    assert ask(server(0), server(1), server(2), workload=stateful_set(settled=False)).evict is None
+    unobserved = ask(server(0), server(1), server(2), workload=stateful_set(settled=False))
+    assert unobserved == Rollout(Wait(WaitReason.OBSERVED), stale=3)
     assert ask(server(0), server(1), server(2), workload=stateful_set(revision="")) == DONE
 
 
@@ -183,7 +198,8 @@ def test_of_a_deployment_stale_pods_are_only_counted() -> None:
     told = msgspec.structs.replace(pod_of("b"), rolls="new", memory="32Mi,70Mi,70Mi")
     new = msgspec.structs.replace(pod_of("c"), rolls="new", memory=MEMORY)
     stripped = msgspec.structs.replace(pod_of("d"), rolls="", memory="")
-    assert rollout(SPEC, deployment, [old, told, new, stripped], (), START) == Rollout(stale=2)
+    found = ask(old, told, new, stripped, workload=deployment)
+    assert found == Rollout(Wait(WaitReason.CONTROLLER), stale=2)
 
 
 @pytest.mark.parametrize(
@@ -212,10 +228,10 @@ def test_servers_that_show_another_certificate_than_new_ones_would_are_replaced_
     found = ask(*pods, late=(pods[0].uid, pods[1].uid))
     assert (found.stale, evicted(found)) == (2, f"{NAME}-1")
     found = ask(pods[0], server(1, "b", for_s=20), pods[2], late=(pods[0].uid,))
-    assert (found.stale, evicted(found), found.next_s) == (1, None, PAUSE_S - 20)
+    assert (found.stale, evicted(found), found.requeue_s) == (1, None, PAUSE_S - 20)
     assert ask(*pods, late=("gone",)) == DONE
     paused = msgspec.structs.replace(SPEC, rollout=Pace(paused=True))
-    assert ask(*pods, late=(pods[0].uid,), spec=paused) == Rollout(stale=1)
+    assert ask(*pods, late=(pods[0].uid,), spec=paused) == Rollout(Wait(WaitReason.UNPAUSED), stale=1)
 
 
 def test_of_a_deployment_too_those_with_another_certificate_go_one_at_a_time() -> None:
@@ -225,11 +241,12 @@ def test_of_a_deployment_too_those_with_another_certificate_go_one_at_a_time() -
     a, b = (msgspec.structs.replace(pod_of(each), rolls="new", memory=MEMORY, since_s=since_s) for each in "ab")
     both = (a.uid, b.uid)
     assert evicted(ask(a, b, spec=spec, workload=deployment, late=both)) == b.name
-    assert ask(a, spec=spec, workload=deployment, late=both) == Rollout(stale=1)
+    controller = Rollout(Wait(WaitReason.CONTROLLER), stale=1)
+    assert ask(a, spec=spec, workload=deployment, late=both) == controller
     new = msgspec.structs.replace(b, uid="new", ready=False, since_s=int(START.timestamp()))
     assert evicted(ask(a, new, spec=spec, workload=deployment, late=both)) is None
     ready = msgspec.structs.replace(new, ready=True)
-    assert ask(a, ready, spec=spec, workload=deployment, late=both).next_s == PAUSE_S
+    assert ask(a, ready, spec=spec, workload=deployment, late=both).requeue_s == PAUSE_S
     assert ask(a, ready, spec=spec, workload=deployment) == DONE
     other = msgspec.structs.replace(a, rolls="old")
-    assert ask(other, b, spec=spec, workload=deployment, late=both) == Rollout(stale=1), "its controller is at it"
+    assert ask(other, b, spec=spec, workload=deployment, late=both) == controller, "its controller is at it"

@@ -8,10 +8,17 @@ import pytest
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.rollout.decision import Rollout
+from memcached_operator.memcached.rollout.decision import Evict, MarkUpdated, RestartInPlace, Rollout, Step
 from memcached_operator.memcached.rollout.in_place import LATE_AFTER_S, Asked, change, settlement
 from memcached_operator.memcached.spec import Rollout as Pace, Spec, Tls
-from tests.unit.memcached_operator.memcached.rollout.test_decision import PAUSE_S, SPEC, ask, server, stateful_set
+from tests.unit.memcached_operator.memcached.rollout.test_decision import (
+    PAUSE_S,
+    SPEC,
+    ask,
+    server,
+    stateful_set,
+    stuck,
+)
 from tests.unit.memcached_operator.memcached.server_model import START
 from tests.unit.memcached_operator.memcached.support import NAME, OWNER
 
@@ -48,14 +55,18 @@ def asked(*pods: PodRecord, spec: Spec = SPEC, workload: WorkloadRecord = WARM) 
     return ask(*pods, spec=spec, workload=workload)
 
 
-def done(found: Rollout) -> tuple[str | None, str | None, str | None]:
-    """Which server is evicted, changed and settled."""
-    return tuple(each.name if each else None for each in (found.evict, found.change, found.settle))  # type: ignore[return-value]
+def done(found: Rollout) -> tuple[type[Step], str] | None:
+    """What is done about which server, None for nothing."""
+    match found.step:
+        case Evict(pod) | RestartInPlace(pod) | MarkUpdated(pod):
+            return type(found.step), pod.name
+        case _:
+            return None
 
 
-CHANGES_2, CHANGES_1 = (None, f"{NAME}-2", None), (None, f"{NAME}-1", None)
-SETTLES_2, NOTHING = (None, None, f"{NAME}-2"), (None, None, None)
-EVICTS_2 = (f"{NAME}-2", None, None)
+CHANGES_2, CHANGES_1 = (RestartInPlace, f"{NAME}-2"), (RestartInPlace, f"{NAME}-1")
+SETTLES_2, NOTHING = (MarkUpdated, f"{NAME}-2"), None
+EVICTS_2 = (Evict, f"{NAME}-2")
 
 
 @pytest.mark.parametrize(
@@ -104,7 +115,7 @@ EVICTS_2 = (f"{NAME}-2", None, None)
         ([warm(0), warm(1), back("a", since_s=LATE_AFTER_S)], NOTHING),
     ],
 )
-def test_one_server_at_a_time_is_changed_in_place(pods: list[PodRecord], what: tuple[str | None, ...]) -> None:
+def test_one_server_at_a_time_is_changed_in_place(pods: list[PodRecord], what: tuple[type[Step], str] | None) -> None:
     assert done(asked(*pods)) == what
 
 
@@ -125,7 +136,7 @@ def test_those_that_keep_their_items_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pod", "stuck"),
+    ("pod", "why"),
     [
         (
             warm(2, to="new", ready=False, for_s=1, problem="ImagePullBackOff"),
@@ -142,16 +153,16 @@ def test_those_that_keep_their_items_are_counted() -> None:
         (warm(2, to="new", ready=False, for_s=1, problem="CrashLoopBackOff"), ""),
     ],
 )
-def test_a_server_that_does_not_come_back_stops_it_and_is_told(pod: PodRecord, stuck: str) -> None:
+def test_a_server_that_does_not_come_back_stops_it_and_is_told(pod: PodRecord, why: str) -> None:
     found = asked(warm(0), warm(1), pod)
     assert done(found) == NOTHING
-    assert bool(found.stuck) is bool(stuck)
-    assert stuck in found.stuck
+    assert bool(stuck(found)) is bool(why)
+    assert why in stuck(found)
 
 
 @pytest.mark.parametrize("other", [warm(1), warm(1, ready=False)])
 def test_a_server_that_is_to_start_again_is_looked_at_when_it_is_late(other: PodRecord) -> None:
-    assert asked(warm(0), other, warm(2, to="new", since_s=100)).next_s == LATE_AFTER_S - 100
+    assert asked(warm(0), other, warm(2, to="new", since_s=100)).requeue_s == LATE_AFTER_S - 100
 
 
 def test_a_pod_gets_the_image_of_the_template_in_all_containers_that_run_it() -> None:

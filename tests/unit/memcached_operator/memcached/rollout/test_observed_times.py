@@ -7,15 +7,16 @@ import pytest
 
 from memcached_operator.memcached.observed.pod_termination import OVERDUE_S, overdue
 from memcached_operator.memcached.observed.pods import PodRecord, Termination
-from memcached_operator.memcached.rollout.decision import STUCK_AFTER_S, rollout
+from memcached_operator.memcached.rollout.decision import Wait, WaitReason
 from memcached_operator.memcached.rollout.in_place import Asked, asked
 from memcached_operator.memcached.rollout.observed_times import AHEAD_S, UNSEEN, WAIT_S, Seen, Sighted, sighted
+from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S
 from tests.unit.memcached_operator.memcached.rollout.test_decision import (
     PAUSE_S,
-    SPEC,
+    ask,
     evicted,
     server,
-    stateful_set,
+    stuck,
 )
 from tests.unit.memcached_operator.memcached.server_model import START
 from tests.unit.memcached_operator.memcached.support import NAME
@@ -73,18 +74,17 @@ def test_the_operators_own_clock_may_be_set_back_meanwhile() -> None:
 def test_a_rollout_goes_on_at_its_pace_beside_nodes_that_are_ahead() -> None:
     pods = [server(0), server(1), server(2, "b", for_s=-QUARTER_S)]
     first = look(*pods)
-    waits = rollout(SPEC, stateful_set(), first.pods, (), START)
-    assert (evicted(waits), waits.next_s) == (None, PAUSE_S)
+    assert ask(*first.pods).step == Wait(WaitReason.PAUSE, PAUSE_S)
     then = look(*pods, after_s=PAUSE_S, seen=first.seen)
     moment = START.fromtimestamp(NOW_S + PAUSE_S, START.tzinfo)
-    assert evicted(rollout(SPEC, stateful_set(), then.pods, (), moment)) == f"{NAME}-1"
+    assert evicted(ask(*then.pods, now=moment)) == f"{NAME}-1"
 
 
 def test_a_new_server_on_such_a_node_that_does_not_get_ready_is_reported() -> None:
     pods = [server(0), server(1), server(2, "b", ready=False, for_s=-QUARTER_S)]
     then = look(*pods, after_s=STUCK_AFTER_S, seen=look(*pods).seen)
     moment = START.fromtimestamp(NOW_S + STUCK_AFTER_S, START.tzinfo)
-    assert f"The new server {NAME}-2 is not ready" in rollout(SPEC, stateful_set(), then.pods, (), moment).stuck
+    assert f"The new server {NAME}-2 is not ready" in stuck(ask(*then.pods, now=moment))
 
 
 def test_a_change_in_place_that_a_leader_with_another_clock_began_is_late_in_time() -> None:
@@ -110,8 +110,8 @@ def test_what_a_pod_waits_for_is_a_problem_once_it_takes_long(for_s: float, prob
     pod = msgspec.structs.replace(server(2, "b", ready=False, for_s=for_s), waits="ContainerCreating: x", down=True)
     found = look(pod)
     assert (found.pods[0].problem, found.next_s) == (problem, next_s)
-    told = rollout(SPEC, stateful_set(), [server(0), server(1), *found.pods], (), START)
-    assert told.stuck == "", "an image may take as long to pull"
+    told = ask(server(0), server(1), *found.pods)
+    assert stuck(told) == "", "an image may take as long to pull"
     late = look(msgspec.structs.replace(pod, since_s=int(NOW_S - STUCK_AFTER_S)))
-    told = rollout(SPEC, stateful_set(), [server(0), server(1), *late.pods], (), START)
-    assert f"The new server {NAME}-2 is not ready (ContainerCreating: x), so the other 2" in told.stuck
+    told = ask(server(0), server(1), *late.pods)
+    assert f"The new server {NAME}-2 is not ready (ContainerCreating: x), so the other 2" in stuck(told)

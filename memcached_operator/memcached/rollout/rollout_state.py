@@ -1,0 +1,151 @@
+"""Pure: the servers of a Memcached during a rollout: which are of another template, ready, missing, or on their way."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from memcached_operator.memcached.observed.pod_status import may_pass
+from memcached_operator.memcached.observed.pods import NO_ORDINAL, PodRecord
+from memcached_operator.memcached.observed.workloads import WorkloadRecord
+from memcached_operator.memcached.rollout import in_place
+from memcached_operator.memcached.spec import Spec
+
+STUCK_AFTER_S: Final = 120.0
+"""After so many seconds a server that does not get ready is thought to never do so. memcached starts in less than one;
+the rest is for an image that must be pulled."""
+
+
+@dataclass(frozen=True)
+class RolloutState:
+    """What a rollout's next step follows from.
+
+    Attributes:
+        workload: what runs the servers.
+        pods: its active pods, in any order.
+        now_s: the time, in seconds since 1970.
+        impossible: uids of pods whose memory cannot be changed while they run.
+        late: uids of pods that show another certificate than a new pod would, or trust another CA.
+        missing_s: for how long servers have been missing, in seconds, as far as that was seen; see `missing_pods`.
+        missing_reported: why servers are missing is reported elsewhere.
+        underway: a rollout was on its way by the last status, of which the last server may be yet to get ready.
+    """
+
+    spec: Spec
+    workload: WorkloadRecord
+    pods: Sequence[PodRecord]
+    now_s: float
+    impossible: Container[str] = ()
+    late: Container[str] = ()
+    missing_s: float = 0.0
+    missing_reported: bool = False
+    underway: bool = False
+
+    @property
+    def is_deployment(self) -> bool:
+        """Whether the workload's own controller replaces pods."""
+        return self.workload.kind == "Deployment"
+
+    @cached_property
+    def servers(self) -> Sequence[PodRecord]:
+        """The pods that are to stay."""
+        size = max(self.spec.size, 0)
+        return [pod for pod in self.pods if pod.workload == self.workload.kind and pod.ordinal < size]
+
+    @cached_property
+    def of_other_template(self) -> Sequence[PodRecord]:
+        """Servers that only a new pod would bring to the template."""
+        return [pod for pod in self.servers if is_stale(pod, self.workload, self.impossible)]
+
+    @cached_property
+    def stale(self) -> Sequence[PodRecord]:
+        """Servers that are to be replaced, or restarted in place."""
+        if self.is_deployment and self.of_other_template:
+            return self.of_other_template  # the new ones show the present certificate
+        return [pod for pod in self.servers if pod in self.of_other_template or pod.uid in self.late]
+
+    @cached_property
+    def restartable(self) -> Sequence[PodRecord]:
+        """Stale servers that can come to the template in their pods."""
+        if self.is_deployment and self.of_other_template:
+            return ()  # its controller replaces pods
+        return [pod for pod in self.stale if pod not in self._lost and in_place.is_possible(pod, self.workload)]
+
+    @cached_property
+    def begun(self) -> Sequence[PodRecord]:
+        """Stale servers whose node is bringing them to the template."""
+        return [pod for pod in self.stale if pod not in self._lost and in_place.is_begun(pod, self.workload)]
+
+    @cached_property
+    def arrived(self) -> Sequence[PodRecord]:
+        """Those of them that serve as the template says."""
+        return [pod for pod in self.begun if in_place.has_arrived(pod, self.workload, self.now_s)]
+
+    @cached_property
+    def restarting(self) -> Sequence[PodRecord]:
+        """Stale servers whose container is about to start again."""
+        return [pod for pod in self.stale if in_place.is_restarting(pod, self.now_s)]
+
+    @cached_property
+    def due(self) -> Sequence[PodRecord]:
+        """Stale servers of which nothing was begun."""
+        return [pod for pod in self.stale if pod not in self.begun]
+
+    @cached_property
+    def idle(self) -> Sequence[PodRecord]:
+        """Those of them that have been unready past the deadline."""
+        return [pod for pod in self.due if self.is_idle(pod)]
+
+    @cached_property
+    def unready(self) -> Sequence[PodRecord]:
+        """Servers that do not serve, or are about to stop."""
+        return [pod for pod in self.servers if not pod.ready or pod in self.begun or pod in self.restarting]
+
+    @cached_property
+    def missing(self) -> int:
+        """How many servers are not there."""
+        return missing_servers(self.spec, self.workload, self.pods)
+
+    def is_idle(self, pod: PodRecord) -> bool:
+        """Whether a server has been unready past the deadline."""
+        return not pod.ready and not self.left_s(pod, STUCK_AFTER_S)
+
+    def may_yet_start(self, pod: PodRecord) -> bool:
+        """Whether a new server waits for what often comes by itself."""
+        return may_pass(pod.problem) and self.left_s(pod, STUCK_AFTER_S) > 0.0
+
+    def left_s(self, pod: PodRecord, enough_s: float) -> float:
+        """Seconds until a pod has been as it is for long enough, by its node's clock; no more than that at a time."""
+        return min(max(pod.since_s + enough_s - self.now_s, 0.0), enough_s)
+
+    @cached_property
+    def _lost(self) -> Sequence[PodRecord]:
+        """Stale servers that cannot come to the template in their pods, although they were told to."""
+        return [pod for pod in self.stale if in_place.is_lost(pod, self.workload, self.now_s)]
+
+
+def missing_servers(spec: Spec, workload: WorkloadRecord | None, pods: Sequence[PodRecord]) -> int:
+    """How many of a StatefulSet's servers are not there, or are ending."""
+    if workload is None or workload.kind != "StatefulSet":
+        return 0
+    return spec.size - sum(NO_ORDINAL < pod.ordinal < spec.size for pod in pods)
+
+
+def is_stale(pod: PodRecord, workload: WorkloadRecord, impossible: Container[str] = ()) -> bool:
+    """Whether only a new pod would be as the template says.
+
+    Args:
+        impossible: uids of pods whose memory cannot be changed while they run.
+    """
+    rolls = (pod.rolls, pod.restarted) != (workload.rolls, workload.restarted)
+    if workload.kind == "Deployment":
+        # A pod whose annotations were removed says nothing of it.
+        return bool(pod.rolls) and (rolls or pod.memory != workload.memory)
+    if pod.in_place:
+        return True
+    if not workload.revision or pod.template_hash == workload.revision:
+        return False
+    # A template that differs in nothing of ours was changed by another client, who waits for new pods.
+    return rolls or pod.memory == workload.memory or pod.uid in impossible
