@@ -82,7 +82,7 @@ def test_an_event_tells_what_a_change_costs_as_render_told_it_before(
     (told,) = re.findall(r"^# rolling: (.*)$", capsys.readouterr().out, re.MULTILINE)
     kubectl("patch", "mc/shop", "--type=merge", "-p", json.dumps({"spec": change}))
     found = wait_event(kubectl, "shop", "RollingChange")
-    assert found.note.startswith(f"spec.memory, spec.threads: {told}. spec.memory was "), found.note
+    assert found.note.startswith(f"spec.memory, spec.threads: {told}. spec.memory: "), found.note
     wait(kubectl, "mc/shop", ".status.observedGeneration", 2)
     assert [each.reason for each in events(kubectl, "shop") if each.reason.endswith("Change")] == ["RollingChange"]
     old.write_text(kubectl("get", "mc", "shop", "-o", "yaml"))

@@ -15,7 +15,7 @@ from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT, OperatorProcess
 from tests.simulated_cluster import SimulatedCluster
 
-ASKED = "finishing what was begun"
+ASKED = "shutting down"
 # What Python says of connections, tasks and faults that were left behind.
 LEFT_BEHIND = ("Traceback", "Unclosed", "ResourceWarning", "was never awaited", "was never retrieved", "was destroyed")
 

@@ -142,7 +142,7 @@ def test_started_before_its_api_server_it_says_so_once_for_each_watch_and_works_
     try:
         operator = operators.start("-n", kubectl.namespace, account_dir=account)
         for kind in ("memcacheds", "deployments", "pods"):
-            operator.wait_for_log(f"cannot watch {kind}", "Check that the API server runs and can be reached")
+            operator.wait_for_log(f"cannot watch {kind}", "Check that the API server runs and is reachable")
     finally:
         kubectl.cluster.start_apiserver()
     operator.ready()
