@@ -23,6 +23,7 @@ from memcached_operator.memcached.observed.pod_resize import (
 )
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
+from memcached_operator.memcached.refusal_reasons import is_permission_missing
 from memcached_operator.memcached.rollout.live_requirements import NO_RESIZE, Means, why_not_live
 from memcached_operator.memcached.server_stats.endpoints import EndpointResolver
 from memcached_operator.memcached.server_stats.server_connection import ErrorKind, Failure
@@ -50,8 +51,6 @@ BUSY_RETRY_S: Final = 10.0
 PATIENCE_S: Final = 60.0
 # Of one server, the connection included; a worker waits for as long.
 LIMIT_TIMEOUT_S: Final = 1.0
-# Of a refusal by RBAC, to resize pods or to patch them.
-NO_RIGHT: Final = "cannot patch resource"
 # Of a refusal of what the node could never carry out: another one may.
 _NODE_TOO_SMALL: Final = "NodeCapacity"
 
@@ -285,7 +284,11 @@ class LiveMemory:
             message = error.message or str(error)
             if live is None and not server.news:
                 server.waits = message
-            elif live is None or NO_RIGHT in message or any(cause.reason == _NODE_TOO_SMALL for cause in error.causes):
+            elif (
+                live is None
+                or is_permission_missing(error)
+                or any(cause.reason == _NODE_TOO_SMALL for cause in error.causes)
+            ):
                 server.why = message
             else:
                 # Such as a quota. The server that is replaced would be lost, and none made in its place.
