@@ -17,9 +17,9 @@ from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.refusal_reasons import refusal_reason
 from memcached_operator.memcached.rollout.container_restarts import ContainerRestarts
 from memcached_operator.memcached.rollout.decision import Evict, MarkUpdated, RestartInPlace, Rollout, Stuck, rollout
-from memcached_operator.memcached.rollout.live_memory import Resizing
 from memcached_operator.memcached.rollout.missing_pods import MissingPods
 from memcached_operator.memcached.rollout.outcome import Outcome, soonest
+from memcached_operator.memcached.rollout.resize_state import Resizing
 from memcached_operator.memcached.rollout.rollout_state import RolloutState
 from memcached_operator.memcached.rollout.snapshot import Snapshot
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
@@ -89,7 +89,7 @@ class ServerRollout:
                 underway=is_updating(snapshot.last),
             )
         found = rollout(state)
-        outcome = Outcome(requeue_s=soonest(resizing.next_s, found.requeue_s, absence.next_s)) + _resizing(resizing)
+        outcome = Outcome(requeue_s=soonest(resizing.requeue_s, found.requeue_s, absence.next_s)) + _resizing(resizing)
         if isinstance(found.step, Stuck):
             outcome += Outcome(problems=(Problem(Reason.ROLLOUT_STUCK, found.step.why, blocking=False),))
         if absence.cause is not None:

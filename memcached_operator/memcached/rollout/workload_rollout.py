@@ -18,8 +18,9 @@ from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.plan import OTHER
 from memcached_operator.memcached.rollout.announcements import Announcements
 from memcached_operator.memcached.rollout.decision import Rollout
-from memcached_operator.memcached.rollout.live_memory import NOTHING, LiveMemory, Resizing
+from memcached_operator.memcached.rollout.live_memory import LiveMemory
 from memcached_operator.memcached.rollout.outcome import Outcome, WorkloadResult, attempt
+from memcached_operator.memcached.rollout.resize_state import NOTHING, Resizing
 from memcached_operator.memcached.rollout.rollout_lock import RolloutLock
 from memcached_operator.memcached.rollout.server_rollout import ServerRollout
 from memcached_operator.memcached.rollout.snapshot import Snapshot
