@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -36,15 +35,17 @@ from memcached_operator.memcached.observed.caches import (
     Caches,
 )
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
-from memcached_operator.memcached.observed.pods import PodRecord
-from memcached_operator.memcached.plan import Plan
+from memcached_operator.memcached.rollout.announcements import Announcements
 from memcached_operator.memcached.rollout.live_memory import LiveMemory, SetLimit
 from memcached_operator.memcached.rollout.messages import in_words
-from memcached_operator.memcached.rollout.outcome import Outcome, reported_failing
+from memcached_operator.memcached.rollout.outcome import Attempt, ObjectsResult, Outcome, attempt, reported_failing
+from memcached_operator.memcached.rollout.rollout_lock import RolloutLock, rollout_underway
+from memcached_operator.memcached.rollout.server_rollout import ServerRollout
+from memcached_operator.memcached.rollout.snapshot import Snapshot
 from memcached_operator.memcached.rollout.workload_rollout import Keepers, WorkloadRollout
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.spec import Spec
-from operator_runtime import Change, EnsureResult, Keeper, Kind, ObjectKey, Operator
+from operator_runtime import Change, Keeper, Kind, ObjectKey, Operator
 
 logger = logging.getLogger(__name__)
 
@@ -118,10 +119,16 @@ class Objects:
             stats_cache=stats_cache,
             clock=clock,
         )
-        self._running = WorkloadRollout(
-            operator.client, caches, workloads, config.workload, memory, states, record_event, wake, stats_cache
+        self._workloads = WorkloadRollout(
+            caches,
+            workloads,
+            config.workload,
+            memory,
+            Announcements(memory, states, record_event),
+            ServerRollout(operator.client, states, record_event, stats_cache),
+            RolloutLock(lambda: rollout_underway(caches.memcacheds.values()), wake),
         )
-        self._beside: dict[str, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
+        self._auxiliary: dict[str, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
             "Service": owned(SERVICES, SERVICE, optional=True),
             "PodDisruptionBudget": owned(BUDGETS, BUDGET, optional=True),
             # Others have many of these, which are none of our affair.
@@ -129,41 +136,34 @@ class Objects:
             "ConfigMap": owned(CONFIG_MAPS, PUBLICATION, labels=POD_SELECTOR, optional=True),
         }
 
-    async def ensure(
-        self, memcached: MemcachedRecord, spec: Spec, plan: Plan, last: Status, pods: Sequence[PodRecord], now: datetime
-    ) -> Outcome:
-        """Make, put right and remove what the plan and the specification say, and bring the servers to it.
-
-        Args:
-            pods: all of its workloads', also those that are ending.
-            now: the time, with its zone.
-        """
-        outcome = Outcome(self._unmet_of(memcached, last))
-        await self._running.keep(memcached, spec, plan, last, pods, now, outcome)
+    async def ensure(self, snapshot: Snapshot) -> ObjectsResult:
+        """Make, put right and remove what the plan and the specification say, and bring the servers to it."""
+        memcached, spec, plan, last = snapshot.memcached, snapshot.spec, snapshot.plan, snapshot.last
+        snapshot = replace(snapshot, unmet=self._unmet_of(memcached, last))
+        workloads = await self._workloads.keep(snapshot)
         # A list that servers leave is published before the time begins after which they are gone: the operator may end
         # in between. Any other is as the status has it, which coalesces what comes together.
         leave = not set(plan.servers.draining) <= set(last.draining or ())
         published = plan.servers.listed if leave else last.serverList
-        await self._ensure_service(memcached, spec, plan, last, outcome)
-        await self._ensure_budget(memcached, spec, last, outcome)
+        service, of_service = await self._ensure_service(snapshot)
+        outcome = workloads.outcome + of_service + await self._ensure_budget(snapshot)
         policy = network_policy(memcached.owner, spec, self._config.operator_namespace)
-        await self._ensure_one("NetworkPolicy", memcached, policy, last, outcome)
-        if spec.publish is None or last.serverList is not None:
-            outcome.published = published
-            await self._ensure_list(memcached, spec, published or (), last, outcome)
+        outcome += (await self._ensure_one("NetworkPolicy", snapshot, policy)).outcome
+        publishes = spec.publish is None or last.serverList is not None
+        if publishes:
+            outcome += await self._ensure_list(snapshot, published or ())
         if outcome.foreign and (remedy := self._adoption.remedy(memcached)):
-            outcome.problems.append(Problem(Reason.NOT_CONTROLLED, remedy, blocking=False))
-        if outcome.failed or outcome.failure is not None:
+            outcome += Outcome((Problem(Reason.NOT_CONTROLLED, remedy, blocking=False),))
+        if outcome.unmet or outcome.failures:
             # The status is of this generation from now on: what is yet to be done for it is no other client's change.
-            self._unmet.set(memcached.key, (memcached.generation, frozenset(outcome.failed)))
+            self._unmet.set(memcached.key, (memcached.generation, outcome.unmet))
         else:
             self._unmet.drop(memcached.key)
-        return outcome
+        return ObjectsResult(workloads, service, published if publishes else None, outcome)
 
-    async def publish(self, memcached: MemcachedRecord, spec: Spec, status: Status) -> bool:
+    async def publish(self, snapshot: Snapshot, status: Status) -> bool:
         """Have the published list follow a status that was just written; whether nothing was in the way of it."""
-        outcome = Outcome()
-        await self._ensure_list(memcached, spec, status.serverList or (), status, outcome)
+        outcome = await self._ensure_list(replace(snapshot, last=status), status.serverList or ())
         return not (outcome.problems or outcome.waiting)
 
     def _unmet_of(self, memcached: MemcachedRecord, last: Status) -> frozenset[str]:
@@ -180,64 +180,61 @@ class Objects:
 
     def release(self, key: ObjectKey) -> None:
         """Nothing is done for the Memcached of that key any more: others wait for it no longer."""
-        self._running.release(key)
+        self._workloads.release(key)
 
-    async def _ensure_service(
-        self, memcached: MemcachedRecord, spec: Spec, plan: Plan, last: Status, outcome: Outcome
-    ) -> None:
+    async def _ensure_service(self, snapshot: Snapshot) -> tuple[str, Outcome]:
+        """Keep the Service; its name, "" where it is not there."""
+        memcached, spec, plan, last = snapshot.memcached, snapshot.spec, snapshot.plan, snapshot.last
         named = spec.workload == "StatefulSet" or plan.servers.has_names
         if spec.workload != "StatefulSet" and named and last.service is not None:
             spec = with_names(spec)  # the names that clients know stay as long as their servers do
         desired = service(memcached.owner, spec, named=named)
         follows = any(each.workload == "StatefulSet" for each in last.draining or ())
-        kept = await self._ensure_one("Service", memcached, desired, last, outcome, asked=follows)
-        if kept is not None and kept.obj is not None:
-            outcome.service = memcached.name
+        done = await self._ensure_one("Service", snapshot, desired, follows=follows)
+        there = desired is not None and done.kept is not None and done.kept.obj is not None
+        return memcached.name if there else "", done.outcome
 
-    async def _ensure_budget(self, memcached: MemcachedRecord, spec: Spec, last: Status, outcome: Outcome) -> None:
+    async def _ensure_budget(self, snapshot: Snapshot) -> Outcome:
+        memcached, spec, conflicting = snapshot.memcached, snapshot.spec, Outcome()
         desired = budget(memcached.owner, spec)
         others = self._caches.others_budgets(memcached.namespace)
         if desired is not None and (other := others_budget(others, memcached.name, spec)):
             desired, message = None, in_the_way(other, memcached.name)
-            outcome.problems.append(Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, message, blocking=False))
-        await self._ensure_one("PodDisruptionBudget", memcached, desired, last, outcome)
+            conflicting = Outcome((Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, message, blocking=False),))
+        return conflicting + (await self._ensure_one("PodDisruptionBudget", snapshot, desired)).outcome
 
-    async def _ensure_list(
-        self, memcached: MemcachedRecord, spec: Spec, servers: Sequence[str], last: Status, outcome: Outcome
-    ) -> None:
+    async def _ensure_list(self, snapshot: Snapshot, servers: Sequence[str]) -> Outcome:
+        memcached = snapshot.memcached
         key = ObjectKey(memcached.namespace, publication_name(memcached.name))
-        desired = publication(memcached.owner, spec, servers)
+        desired = publication(memcached.owner, snapshot.spec, servers)
         live = self._caches.config_maps.get(key)
         # One that is as it was written is no longer right because the servers have changed since.
         follows = live is not None and bool(live.form) and is_untouched(PUBLICATION.held(live))
-        await self._ensure_one("ConfigMap", memcached, desired, last, outcome, key=key, seen=False, asked=follows)
+        return (await self._ensure_one("ConfigMap", snapshot, desired, key=key, seen=False, follows=follows)).outcome
 
     async def _ensure_one(
         self,
         kind: str,
-        memcached: MemcachedRecord,
+        snapshot: Snapshot,
         desired: Manifest | None,
-        last: Status,
-        outcome: Outcome,
         *,
         key: ObjectKey | None = None,
         seen: bool = True,
-        asked: bool = False,
-    ) -> EnsureResult[OwnedRecord] | None:
-        """Make an object beside the servers, put it right or remove it; None where it is not there, as far as is known.
+        follows: bool = False,
+    ) -> Attempt[OwnedRecord]:
+        """Make an auxiliary object, put it right or remove it.
 
         Args:
             seen: a status of this generation says that it was made before.
-            asked: a difference follows from what has changed elsewhere.
+            follows: a difference follows from what has changed elsewhere.
         """
-        keeper = self._beside[kind]
+        keeper, memcached, last = self._auxiliary[kind], snapshot.memcached, snapshot.last
         if desired is None:
-            await outcome.attempt(kind, keeper.remove(memcached, key or memcached.key))
-            return None
-        told = last.observedGeneration == memcached.generation and last.condition("Ready") is not None
-        newer = not told or kind in outcome.unmet
-        doing = keeper.ensure(memcached, desired, seen=seen and not newer, desired_changed=asked or newer)
-        return await outcome.attempt(kind, doing, newer=newer)
+            return await attempt(kind, keeper.remove(memcached, key or memcached.key))
+        reported = last.observedGeneration == memcached.generation and last.condition("Ready") is not None
+        unmet = not reported or kind in snapshot.unmet
+        doing = keeper.ensure(memcached, desired, seen=seen and not unmet, desired_changed=follows or unmet)
+        return await attempt(kind, doing, unmet=unmet)
 
     def families(self) -> Iterator[Metric]:
         return self._counts.families()

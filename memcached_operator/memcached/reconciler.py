@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from prometheus_client import Metric
@@ -24,6 +25,8 @@ from memcached_operator.memcached.plan import plan as plan_servers
 from memcached_operator.memcached.rollout.live_memory import SetLimit
 from memcached_operator.memcached.rollout.mount_failures import MountFailures
 from memcached_operator.memcached.rollout.observed_times import UNSEEN, Sighted, sighted
+from memcached_operator.memcached.rollout.outcome import finalizer_outcome, soonest
+from memcached_operator.memcached.rollout.snapshot import Snapshot
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.status.observation import observed, unplanned
@@ -84,7 +87,7 @@ class MemcachedReconciler:
             return Result()
         if memcached.deleting:  # finalize
             return await self._deletion.finalize(memcached)
-        memcached, aside = await self._deletion.add_finalizer(memcached)
+        memcached, finalizer = await self._deletion.add_finalizer(memcached)
         await self._objects.hand_over(memcached)
         last = decode_status(memcached.status)
         now = self._utc_now()
@@ -96,18 +99,18 @@ class MemcachedReconciler:
             found = unplanned(memcached, last, ours, seen.active, Problem(Reason.INVALID_SPEC, str(error)))
             return (await self._status.report(memcached, last, found))[1]
         plan = plan_servers(key, spec, last, ours, seen.active, now)  # plan
-        outcome = await self._objects.ensure(memcached, spec, plan, last, seen.pods, now)  # act
-        outcome.of_finalizer(aside)
+        snapshot = Snapshot(memcached, spec, plan, last, seen.pods, now)
+        done = await self._objects.ensure(snapshot)  # act
+        outcome = done.outcome + finalizer_outcome(finalizer)
         if self._owners.contention.is_budget_used(key):
             return Result()
-        found = observed(memcached, spec, plan, outcome, ours, seen.active, seen.ahead)  # report
-        outcome.look_again(plan.next_s, seen.next_s)
-        status, result = await self._status.report(memcached, last, found, next_s=outcome.next_s)
-        follows = status.serverList not in (last.serverList, outcome.published)
-        if follows and not await self._objects.publish(memcached, spec, status):
+        found = observed(snapshot, replace(done, outcome=outcome), ours, seen.ahead)  # report
+        requeue_s = soonest(outcome.requeue_s, plan.next_s, seen.next_s)
+        status, result = await self._status.report(memcached, last, found, next_s=requeue_s)
+        follows = status.serverList not in (last.serverList, done.published)
+        if follows and not await self._objects.publish(snapshot, status):
             result = Result(requeue_after_s=0.0)  # to tell what is in the way
-        if outcome.failure is not None:
-            raise outcome.failure
+        outcome.raise_failure()
         return result
 
     async def _look_at_pods(self, memcached: MemcachedRecord, now: datetime) -> Sighted:

@@ -46,8 +46,15 @@ _OUT_OF_RANGE: Final = re.compile(
     r"\b(?:minimum|maximum) (\S+) usage per Container is [^,]*?(?:, but |No )(limit|request) is "
 )
 _OUT_OF_RATIO: Final = re.compile(r"\b(\S+) max limit to request ratio per Container is ")
+# Of RBAC's refusal to patch pods, or to resize them.
+_NO_PERMISSION: Final = "cannot patch resource"
 _RESOURCES: Final = "spec.resources"
 _OF_SIDECAR: Final = f"spec.podTemplate.spec.initContainers[{RELOADER}].resources"
+
+
+def is_permission_missing(error: Forbidden) -> bool:
+    """Whether RBAC refused to patch a resource, and no policy or quota did, which others may satisfy."""
+    return _NO_PERMISSION in (error.message or str(error))
 
 
 def refusal_reason(message: str) -> Reason:

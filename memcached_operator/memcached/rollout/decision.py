@@ -101,6 +101,11 @@ class Rollout(NamedTuple):
     in_place: int = 0
 
     @property
+    def is_underway(self) -> bool:
+        """Whether servers are yet to be replaced, or a new one is yet to get ready in its time."""
+        return bool(self.stale) or isinstance(self.step, Stuck) or self.requeue_s is not None
+
+    @property
     def requeue_s(self) -> float | None:
         """Seconds until more is to be done, None where an event will tell."""
         return self.step.requeue_s if isinstance(self.step, Wait | Stuck) else None

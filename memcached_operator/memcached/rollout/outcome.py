@@ -1,17 +1,19 @@
-"""The result of keeping the objects of one Memcached: what is there, what was in the way, what is waited for."""
+"""The results of a reconcile's steps: what is there, what was in the way, what is waited for."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Awaitable
-from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
 
 from memcached_operator.api.status import Problem, Reason, Status, sentence
 from memcached_operator.memcached.desired.codec import OwnedRecord
+from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.refusal_reasons import refused
 from memcached_operator.memcached.rollout.decision import DONE, Rollout
+from memcached_operator.memcached.rollout.workload_decision import Hold
 from operator_runtime import EnsureResult, Forbidden, Invalid, NotOwned, Refused, ServerError, TooManyRequests
 
 R = TypeVar("R", bound=OwnedRecord)
@@ -24,93 +26,140 @@ def reported_failing(last: Status) -> frozenset[str]:
     return frozenset(re.findall(rf"{_FAILED}(\w+): ", ready.message)) if ready is not None else frozenset()
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of keeping one Memcached's objects.
+    """What a step leaves to be reported and to be done. The outcomes of several steps are merged with `+`.
 
     Attributes:
-        published: the list of servers that was published, if it is to be; None before there is one.
-        waiting: what is waited for before all is there.
+        problems: what its user should know.
+        waiting: what is waited for before all is there, in sentences.
         foreign: kinds of which an object with the name has another owner.
-        rollout: how far the servers have come to the present template.
-        absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
-        queued: they are yet to come to the operator's own defaults, when it is their turn.
-        unmet: kinds that are yet to be written for this generation, as that failed or was refused before.
-        failed: those that are so now.
-        unwritten: what the API server said as it failed to write the workload, "" where it did not fail.
-        next_s: seconds until more is to be done, None where an event will tell.
-        failure: what is to be raised once all else is done and told, for all of it to be tried again.
+        unmet: kinds that are yet to be written for this generation.
+        requeue_s: seconds until more is to be done, None where an event will tell.
+        failures: what the API server failed in, for all of it to be tried again once all else is done and reported.
     """
 
+    problems: tuple[Problem, ...] = ()
+    waiting: tuple[str, ...] = ()
+    foreign: frozenset[str] = frozenset()
     unmet: frozenset[str] = frozenset()
-    failed: set[str] = field(default_factory=set)
+    requeue_s: float | None = None
+    failures: tuple[ServerError | TooManyRequests, ...] = ()
+
+    def __add__(self, other: Outcome) -> Outcome:
+        return Outcome(
+            self.problems + other.problems,
+            self.waiting + other.waiting,
+            self.foreign | other.foreign,
+            self.unmet | other.unmet,
+            soonest(self.requeue_s, other.requeue_s),
+            self.failures + other.failures,
+        )
+
+    def raise_failure(self) -> None:
+        """Raise the latest failure, if there is one: the reconcile is tried again after a growing pause.
+
+        Raises:
+            ServerError, TooManyRequests: what the API server failed in.
+        """
+        if self.failures:
+            raise self.failures[-1]
+
+
+def soonest(*after_s: float | None) -> float | None:
+    """The least of these numbers of seconds, None where there is none."""
+    return min((each for each in after_s if each is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt(Generic[R]):
+    """How an attempt to keep an object ended.
+
+    Attributes:
+        kept: None where something was in the way, as the outcome has it.
+    """
+
+    kept: EnsureResult[R] | None
+    outcome: Outcome
+
+
+async def attempt(
+    kind: str, doing: Awaitable[EnsureResult[R]], *, unmet: bool = False, blocking: bool = False
+) -> Attempt[R]:
+    """Keep or remove one object, whatever becomes of it.
+
+    Args:
+        kind: of the object.
+        doing: keeps or removes it.
+        unmet: it is yet to be written for this generation.
+        blocking: for its sake the servers are not changed.
+    """
+    kinds = frozenset((kind,))
+    failed = Outcome(unmet=kinds if unmet else frozenset())
+    try:
+        kept = await doing
+    except NotOwned as error:
+        problem = Problem(Reason.NOT_CONTROLLED, str(error), blocking)
+        return Attempt(None, failed + Outcome(problems=(problem,), foreign=kinds))
+    except (Forbidden, Invalid, Refused) as error:
+        return Attempt(None, failed + Outcome(problems=(Problem(*refused(kind, error), blocking),)))
+    except (ServerError, TooManyRequests) as error:
+        return Attempt(None, failed + write_failure(kind, error))
+    return Attempt(kept, Outcome(waiting=(kept.waiting,) if kept.waiting else ()))
+
+
+def write_failure(what: str, error: ServerError | TooManyRequests) -> Outcome:
+    """The API server failed to write this for now.
+
+    As where an admission webhook for one kind does not answer: neither the other objects nor the status wait for it.
+    """
+    return Outcome(waiting=(sentence(f"{_FAILED}{what}: {error.message or error}"),), failures=(error,))
+
+
+def finalizer_outcome(why_not: Problem | ServerError | TooManyRequests | None) -> Outcome:
+    """Why the finalizer could not be put on the Memcached, None where it could or is not to be."""
+    match why_not:
+        case None:
+            return Outcome()
+        case Problem():
+            return Outcome(problems=(why_not,))
+        case _:
+            return write_failure("finalizer", why_not)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadResult:
+    """What became of the workloads of a Memcached, and of their servers.
+
+    Attributes:
+        workload: that runs the servers, as it is now; None where there is none.
+        manifest: as it was kept, None where none is to be.
+        hold: what keeps its pods as they are made now.
+        unwritten: the API server failed to write it.
+        rollout: how far the servers have come to the present template.
+        absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
+    """
+
     workload: WorkloadRecord | None = None
-    service: str = ""
-    published: tuple[str, ...] | None = None
-    problems: list[Problem] = field(default_factory=list)
-    waiting: list[str] = field(default_factory=list)
-    foreign: set[str] = field(default_factory=set)
+    manifest: WorkloadManifest | None = None
+    hold: Hold = Hold.NONE
+    unwritten: bool = False
     rollout: Rollout = DONE
     absent: str = ""
-    queued: bool = False
-    unwritten: str = ""
-    next_s: float | None = None
-    failure: ServerError | TooManyRequests | None = None
+    outcome: Outcome = Outcome()
 
-    def look_again(self, *after_s: float | None) -> None:
-        """More is to be done after so many seconds each, if not before; None for never."""
-        self.next_s = min((each for each in (self.next_s, *after_s) if each is not None), default=None)
 
-    async def attempt(
-        self, kind: str, doing: Awaitable[EnsureResult[R]], *, newer: bool = False, blocking: bool = False
-    ) -> EnsureResult[R] | None:
-        """The result of keeping one object; None where something was in the way, which is noted here.
+@dataclass(frozen=True, slots=True)
+class ObjectsResult:
+    """What became of all objects of a Memcached.
 
-        Args:
-            kind: of the object.
-            doing: keeps or removes it.
-            newer: the specification asks for it since just now, or it is yet to be done for this generation.
-            blocking: for its sake the servers are not changed.
-        """
-        try:
-            kept = await doing
-        except NotOwned as error:
-            self.foreign.add(kind)
-            problem = Problem(Reason.NOT_CONTROLLED, str(error), blocking)
-        except (Forbidden, Invalid, Refused) as error:
-            problem = Problem(*refused(kind, error), blocking)
-        except (ServerError, TooManyRequests) as error:
-            message = self.try_again(kind, error)
-            if blocking:
-                self.unwritten = message
-            self._fail(kind, newer)
-            return None
-        else:
-            if kept.waiting:
-                self.waiting.append(kept.waiting)
-            return kept
-        self._fail(kind, newer)
-        self.problems.append(problem)
-        return None
+    Attributes:
+        service: the name of its Service, "" without one.
+        published: the list of servers that was published, if it is to be; None before there is one.
+        outcome: of all steps.
+    """
 
-    def of_finalizer(self, why_not: Problem | ServerError | TooManyRequests | None) -> None:
-        """Why the finalizer could not be put on the Memcached, None where it could or is not to be."""
-        if isinstance(why_not, Problem):
-            self.problems.append(why_not)
-        elif why_not is not None:
-            self.try_again("finalizer", why_not)
-
-    def try_again(self, what: str, error: ServerError | TooManyRequests) -> str:
-        """The API server failed to write this for now; what is said of it.
-
-        As where an admission webhook for one kind does not answer: neither the other objects nor the status wait for
-        it.
-        """
-        message = sentence(f"{_FAILED}{what}: {error.message or error}")
-        self.waiting.append(message)
-        self.failure = error
-        return message
-
-    def _fail(self, kind: str, newer: bool) -> None:
-        if newer:
-            self.failed.add(kind)
+    workloads: WorkloadResult
+    service: str = ""
+    published: tuple[str, ...] | None = None
+    outcome: Outcome = Outcome()

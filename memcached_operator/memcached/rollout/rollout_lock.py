@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable
 
+from memcached_operator.api.names import InvalidSpec
+from memcached_operator.api.status import Reason, decode_status
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.rollout.server_rollout import is_updating
+from memcached_operator.memcached.spec import read_spec
 from operator_runtime import ObjectKey
+
+logger = logging.getLogger(__name__)
 
 
 class RolloutLock:
@@ -28,6 +36,20 @@ class RolloutLock:
         self._waiting: dict[ObjectKey, None] = {}
         self.holder: ObjectKey | None = None
 
+    def may_begin(self, key: ObjectKey, *, paused: bool) -> bool:
+        """Whether servers may be replaced now for a change that is the operator's own, as of its default image."""
+        if paused:
+            self.leave(key)
+            return False
+        held = self.holder == key
+        if not self.take(key):
+            return False
+        if not held:
+            logger.info(
+                "starts to replace servers, as the operator's own defaults have changed; other Memcacheds wait for it"
+            )
+        return True
+
     def take(self, key: ObjectKey) -> bool:
         """Whether it is the turn of this one, which waits for it from now on if it is not."""
         if not self._begun:
@@ -48,3 +70,24 @@ class RolloutLock:
             self.holder = None
         if self.holder is None and self._waiting:
             self._wake(next(iter(self._waiting)))
+
+
+def rollout_underway(memcacheds: Iterable[MemcachedRecord]) -> ObjectKey | None:
+    """A Memcached whose servers are being replaced, for the operator's own sake as far as one can tell."""
+    for each in memcacheds:
+        if each.deleting or b'"Updating"' not in (status_json := each.status):
+            continue
+        status = decode_status(status_json)
+        degraded = status.condition("Degraded")
+        stuck = degraded is not None and degraded.reason == Reason.ROLLOUT_STUCK
+        # An image of the user's own that does not start must not hold up the others.
+        if is_updating(status) and not (stuck and _has_own_image(each)):
+            return each.key
+    return None
+
+
+def _has_own_image(memcached: MemcachedRecord) -> bool:
+    try:
+        return read_spec(memcached.spec).image is not None
+    except InvalidSpec:
+        return True

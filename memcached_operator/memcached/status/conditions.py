@@ -19,13 +19,18 @@ from memcached_operator.memcached.observed.pod_status import AUTHORITY_REMOVED
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.plan import Servers, drained_at
 from memcached_operator.memcached.refusal_reasons import pods_refused
-from memcached_operator.memcached.rollout.decision import DONE
+from memcached_operator.memcached.rollout.workload_decision import Hold
 from memcached_operator.memcached.server_stats.health import certificates, judge, versions
 from memcached_operator.memcached.status.observation import Observation
 from operator_runtime import Condition, rfc3339, set_conditions
 
 # Of a rollout, whose reason stays until its end. Any client may have written another.
 _UNDER_WAY: Final = (Reason.DEPLOYING, Reason.SCALING, Reason.UPDATING)
+# When servers come to the operator's own defaults.
+_HELD_UNTIL: Final = {
+    Hold.PAUSED: "once spec.rollout.paused is false",
+    Hold.QUEUED: "after the servers of other Memcacheds",
+}
 
 
 def status_of(observed: Observation, last: Status, now: str) -> Status:
@@ -68,7 +73,7 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
 
 def _serving(observed: Observation, last: Status, now: str) -> Condition:
     now_s = datetime.fromisoformat(now).timestamp() if certificates(observed.health) else 0.0
-    rolling = observed.rollout != DONE
+    rolling = observed.rollout.is_underway
     return judge(observed.health, last.condition(SERVING), now_s, observed.names, rolling=rolling)
 
 
@@ -211,8 +216,7 @@ def _progressing(observed: Observation, last: Status, until: str) -> Condition:
     )
     if complete or stays_complete:
         message = f"All {size} servers have been rolled out."
-        if observed.queued:
-            when = "once spec.rollout.paused is false" if observed.paused else "after the servers of other Memcacheds"
+        if when := _HELD_UNTIL.get(observed.hold):
             message += f" The operator's own defaults have changed: the servers are replaced {when}."
         return Condition("Progressing", "False", Reason.COMPLETE, message)
     draining = observed.servers is not None and bool(observed.servers.draining)

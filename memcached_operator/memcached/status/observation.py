@@ -14,9 +14,11 @@ from memcached_operator.memcached.desired.service import is_load_balanced
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.plan import OTHER, Plan, Servers, as_ending, as_published
+from memcached_operator.memcached.plan import OTHER, Servers, as_ending, as_published
 from memcached_operator.memcached.rollout.decision import DONE, Rollout
-from memcached_operator.memcached.rollout.outcome import Outcome
+from memcached_operator.memcached.rollout.outcome import ObjectsResult
+from memcached_operator.memcached.rollout.snapshot import Snapshot
+from memcached_operator.memcached.rollout.workload_decision import Hold
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth
 from memcached_operator.memcached.spec import Spec
 
@@ -54,7 +56,7 @@ class Observation(msgspec.Struct, frozen=True):
         drain_s: seconds for which servers run on that left the list.
         paused: the user holds the rollout.
         pause_s: seconds between one server that is replaced and the next.
-        queued: the servers are yet to come to the operator's own defaults.
+        hold: what keeps the workload's pods as they are made now.
         health: what its ready servers said when they were asked, in the order of their names; None where none is asked.
         names: DNS names by which clients know the servers, for what their certificates are to be for.
         ahead: names of pods with times that are yet to come by the operator's clock.
@@ -79,7 +81,7 @@ class Observation(msgspec.Struct, frozen=True):
     drain_s: int = 0
     paused: bool = False
     pause_s: int = 0
-    queued: bool = False
+    hold: Hold = Hold.NONE
     health: Sequence[ServerHealth] | None = None
     names: Sequence[str] = ()
     ahead: Sequence[str] = ()
@@ -92,9 +94,10 @@ class Observation(msgspec.Struct, frozen=True):
     @property
     def awaited(self) -> int | None:
         """How many pods there are to be, where servers on their way are all that is waited for; else None."""
-        more = self.problem or self.waiting or self.terminating or self.leaving or self.paused or self.queued
+        held = self.paused or self.hold is not Hold.NONE or self.rollout.is_underway
+        more = held or self.problem or self.waiting or self.terminating or self.leaving
         drains = self.servers is None or self.servers.draining
-        return None if more or drains or self.workload is None or self.rollout != DONE else self.size
+        return None if more or drains or self.workload is None else self.size
 
     @property
     def serving(self) -> Sequence[PodRecord]:
@@ -106,24 +109,21 @@ class Observation(msgspec.Struct, frozen=True):
 
 
 def observed(
-    memcached: MemcachedRecord,
-    spec: Spec,
-    plan: Plan,
-    outcome: Outcome,
-    owned: Mapping[Workload, WorkloadRecord],
-    pods: Sequence[PodRecord],
-    ahead: Sequence[str] = (),
+    snapshot: Snapshot, done: ObjectsResult, owned: Mapping[Workload, WorkloadRecord], ahead: Sequence[str] = ()
 ) -> Observation:
     """After a reconcile.
 
     Args:
-        pods: the active ones.
-        ahead: names of those with times that are yet to come.
+        done: what became of its objects.
+        owned: its workloads as they were before.
+        ahead: names of pods with times that are yet to come.
     """
+    memcached, spec, plan = snapshot.memcached, snapshot.spec, snapshot.plan
+    workloads, outcome = done.workloads, done.outcome
     other = owned.get(OTHER[plan.target])
     waiting = list(outcome.waiting)
     # Under a workload that is not ours, pods with our labels are not ours either.
-    pods = [pod for pod in pods if pod.workload not in outcome.foreign]
+    pods = [pod for pod in snapshot.pods if pod.workload not in outcome.foreign]
     if other is not None and other.held_by:
         waiting.append(
             f"The {other.kind} {other.name} has the finalizer {other.held_by}: the client that added it must remove it."
@@ -133,21 +133,21 @@ def observed(
         memcached.generation,
         spec.size,
         plan.target,
-        outcome.workload,
+        workloads.workload,
         pods,
         plan.servers,
-        outcome.service,
+        done.service,
         joined([*_of_pods(pods), *_of_reloads(pods), *outcome.problems]),
         " ".join(waiting),
-        unwritten=bool(outcome.unwritten),
+        unwritten=workloads.unwritten,
         leaving=other.kind if other is not None else None,
         advice=tuple(_advice(spec)),
-        rollout=outcome.rollout,
-        absent=outcome.absent,
+        rollout=workloads.rollout,
+        absent=workloads.absent,
         drain_s=spec.drainSeconds,
         paused=spec.rollout.paused,
         pause_s=spec.rollout.pauseSeconds,
-        queued=outcome.queued,
+        hold=workloads.hold,
         ahead=ahead,
     )
 

@@ -12,6 +12,7 @@ from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.plan import Servers
 from memcached_operator.memcached.rollout.decision import DONE, Rollout
+from memcached_operator.memcached.rollout.workload_decision import Hold
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth
 from memcached_operator.memcached.status.conditions import status_of
 from memcached_operator.memcached.status.observation import Observation
@@ -49,7 +50,7 @@ def look(
     service: str = "",
     rollout: Rollout = DONE,
     paused: bool = False,
-    queued: bool = False,
+    hold: Hold = Hold.NONE,
     health: Sequence[ServerHealth] | None = None,
     advice: Sequence[Problem] = (),
     generation: int = 1,
@@ -58,7 +59,7 @@ def look(
     """The status after one look, read back as the API server would return it."""
     observation = Observation(
         NAME, generation, size, "Deployment", deployment, found, servers, service, problem=problem, waiting=waiting,
-        terminating=terminating, leaving=leaving, rollout=rollout, paused=paused, pause_s=60, queued=queued,
+        terminating=terminating, leaving=leaving, rollout=rollout, paused=paused, pause_s=60, hold=hold,
         health=health, advice=advice,
     )  # fmt: skip
     status = status_of(observation, last, now)

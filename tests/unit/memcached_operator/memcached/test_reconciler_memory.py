@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.rollout.live_memory import PATIENCE_S, REFUSED_RETRY_S
+from memcached_operator.memcached.rollout.resize_state import PATIENCE_S, REFUSED_RETRY_S
 from memcached_operator.memcached.server_stats.server_connection import ErrorKind, Failure
 from operator_runtime.client.errors import Forbidden, Invalid, NotFound, ServerError, StatusCause, Unreachable
 from tests.unit.memcached_operator.memcached.running_servers import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
-from memcached_operator.memcached.rollout.workload_rollout import BUDGET_RETRY_S
+from memcached_operator.memcached.rollout.server_rollout import BUDGET_RETRY_S
 from operator_runtime.client.errors import Forbidden, ServerError, TooManyRequests
 from tests.unit.memcached_operator.memcached.running_servers import (
     EVICT,

@@ -33,7 +33,7 @@ OTHER = KEY._replace(name="other")
 
 async def test_a_default_of_another_operator_waits_for_its_turn(named: World) -> None:
     of_another_operator(named)
-    rollout_lock = named.reconciler._objects._running._rollout_lock
+    rollout_lock = named.reconciler._objects._workloads._lock
     assert rollout_lock.take(OTHER)
     assert "strategic_merge_patch StatefulSet" not in await sent(named)
     told = "own defaults have changed: the servers are replaced after the servers of other"
@@ -63,7 +63,7 @@ async def test_a_deployment_waits_for_its_turn_with_other_memory_too(world: Worl
     annotations = world.deployment["spec"]["template"]["metadata"]["annotations"]
     annotations[f"cache.example.com/{annotation}"] = "60Mi,1Gi,1Gi"
     world.api.put(world.deployment)
-    rollout_lock = world.reconciler._objects._running._rollout_lock
+    rollout_lock = world.reconciler._objects._workloads._lock
     assert rollout_lock.take(OTHER)
     await sent_of(world)
     assert annotations[f"cache.example.com/{annotation}"] == "60Mi,1Gi,1Gi"
@@ -75,7 +75,7 @@ async def test_a_deployment_waits_for_its_turn_with_other_memory_too(world: Worl
 
 
 async def test_what_the_user_asks_for_waits_for_no_turn(named: World) -> None:
-    assert named.reconciler._objects._running._rollout_lock.take(OTHER)
+    assert named.reconciler._objects._workloads._lock.take(OTHER)
     named.memcached(size=3, workload="StatefulSet", image="memcached:2")
     assert await sent(named) == ["strategic_merge_patch StatefulSet", EVICT]
 
@@ -83,7 +83,7 @@ async def test_what_the_user_asks_for_waits_for_no_turn(named: World) -> None:
 @pytest.mark.parametrize("end", ["deleted", "unreadable", "paused", "refused"])
 async def test_one_that_cannot_go_on_passes_its_turn_on(named: World, end: str) -> None:
     of_another_operator(named)
-    rollout_lock = named.reconciler._objects._running._rollout_lock
+    rollout_lock = named.reconciler._objects._workloads._lock
     if end == "refused":
         named.api.refuse("strategic_merge_patch", "StatefulSet", *[Forbidden(403, "Forbidden", "policy says no")] * 9)
     elif end == "paused":
@@ -119,4 +119,4 @@ async def test_a_new_leader_begins_no_second_rollout_beside_one_that_is_on_its_w
     ]
     named.api.put(found)
     named.show()
-    assert named.reconciler._objects._running._rollout_lock.take(OTHER) is not holds
+    assert named.reconciler._objects._workloads._lock.take(OTHER) is not holds

@@ -103,9 +103,9 @@ async def test_the_api_server_is_asked_seldom_and_no_more_once_all_are_there(nam
 async def test_while_another_memcached_asks_it_waits_for_its_next_turn(named: World) -> None:
     del named.api.objects["Pod", NAMESPACE, SERVER]
     assert await look(named) == []
-    named.reconciler._objects._running._missing._free_s = 1e12
+    named.reconciler._objects._workloads._servers._missing._free_s = 1e12
     assert await look(named, after_s=LOOK_AFTER_S) == []
-    named.reconciler._objects._running._missing._free_s = 0.0
+    named.reconciler._objects._workloads._servers._missing._free_s = 0.0
     assert await look(named, after_s=LOOK_AGAIN_S / 2) == []
     assert "get Pod" in await look(named, after_s=LOOK_AGAIN_S / 2)
 

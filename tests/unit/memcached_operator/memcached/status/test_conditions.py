@@ -9,6 +9,7 @@ from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.rollout.decision import Rollout
+from memcached_operator.memcached.rollout.workload_decision import Hold
 from operator_runtime import Condition
 from tests.unit.memcached_operator.memcached.status_support import (
     DEPLOYING,
@@ -175,10 +176,10 @@ def test_what_keeps_a_server_that_the_others_wait_for_is_told(complete: Status) 
 
 
 def test_servers_that_are_replaced_for_nobody_but_the_operator_are_ready_while_they_wait(complete: Status) -> None:
-    status = look(3, pods(3), last=complete, queued=True)
+    status = look(3, pods(3), last=complete, hold=Hold.QUEUED)
     assert reported(status, "Ready") == ("True", "AllServersReady")
     assert "The operator's own defaults have changed" in said(status, "Progressing")[2]
-    held = look(3, pods(3), last=complete, queued=True, paused=True)
+    held = look(3, pods(3), last=complete, hold=Hold.PAUSED, paused=True)
     assert said(held, "Progressing")[2].endswith("the servers are replaced once spec.rollout.paused is false.")
 
 

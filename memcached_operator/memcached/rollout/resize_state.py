@@ -1,0 +1,175 @@
+"""Pure: how far servers are on their way to other memory while they run, and what an error means for that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+from memcached_operator.memcached.refusal_reasons import is_permission_missing
+from memcached_operator.memcached.rollout.live_requirements import NO_RESIZE
+from operator_runtime import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError
+
+# A node resizes a pod within seconds, or when another pod there has gone.
+REQUEUE_S: Final = 1.0
+# No event says that a quota has room again, or that a busy server answers again.
+REFUSED_RETRY_S: Final = 10.0
+BUSY_RETRY_S: Final = 10.0
+PATIENCE_S: Final = 60.0
+# Of a refusal of what the node could never carry out: another one may.
+_NODE_TOO_SMALL: Final = "NodeCapacity"
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """It is not done yet.
+
+    Attributes:
+        why: what keeps it from being done now, "" for nothing that is known.
+        busy: the server has connections and no time for ours. It would lose its keys for that if it was replaced.
+        failure: what kept the API server from it, to be tried again.
+    """
+
+    why: str = ""
+    busy: bool = False
+    failure: KubeError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Nothing is left to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """It cannot be done while the server runs."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An admission plugin allows it to no pod, such as a quota: a server that is replaced would be lost, and none made
+    in its place."""
+
+    why: str
+
+
+ResizeState: TypeAlias = Pending | Done | Impossible | Refused
+
+
+def classify(error: KubeError, pod: str, *, is_read: bool, is_news: bool) -> ResizeState:
+    """What an error means for the resize of a pod.
+
+    Args:
+        pod: its name.
+        is_read: the pod was read, so that its resize is what failed.
+        is_news: its memory is a change, for which a server may be replaced.
+    """
+    match error:
+        case Conflict():
+            return Pending()  # it has changed, or is gone
+        case NotFound():
+            is_gone = not is_read or f'"{pod}" not found' in error.message
+            return Pending() if is_gone else Impossible(NO_RESIZE)
+        case Forbidden():
+            return _of_refusal(error, is_read=is_read, is_news=is_news)
+        case Invalid():
+            return Impossible(error.message or str(error))
+        case _:
+            return Pending(failure=error)
+
+
+def _of_refusal(error: Forbidden, *, is_read: bool, is_news: bool) -> ResizeState:
+    message = error.message or str(error)
+    if not is_read:
+        return Impossible(message) if is_news else Pending(message)
+    too_small = any(cause.reason == _NODE_TOO_SMALL for cause in error.causes)
+    return Impossible(message) if too_small or is_permission_missing(error) else Refused(message)
+
+
+@dataclass(slots=True)
+class ServerResize:
+    """What was done about one server.
+
+    Attributes:
+        desired: what was desired then.
+        restarts: how often its memcached has started again. It then has the limit of its command line.
+        since_s: since when it is waited for, by the clock; None while it cannot be seen how far it is: for that it is
+            not given up and replaced.
+        is_news: it is a change. What a former leader has seen to already, by all that can be seen, is tried once more,
+            and no server is replaced for it.
+        limit_set: memcached uses it.
+    """
+
+    desired: str
+    restarts: int
+    since_s: float | None
+    is_news: bool
+    limit_set: bool = False
+    state: ResizeState = Pending()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is to be tried."""
+        return isinstance(self.state, Done | Impossible)
+
+    def take(self, state: ResizeState, now_s: float) -> None:
+        """Take how a try ended; what takes too long is given up."""
+        self.state = state
+        match state:
+            case Refused() | Pending(failure=KubeError()):
+                self.since_s = None
+            case Pending(busy=False) if self.is_news and self.since_s is not None:
+                if now_s - self.since_s >= PATIENCE_S:
+                    self.state = Impossible(state.why or "the resize did not finish in time")
+
+    @property
+    def requeue_s(self) -> float:
+        """Seconds until it is to be tried again."""
+        if not self.is_news:
+            return PATIENCE_S
+        return BUSY_RETRY_S if isinstance(self.state, Pending) and self.state.busy else REQUEUE_S
+
+
+class Resizing(NamedTuple):
+    """How far the servers of one Memcached are on their way to other memory.
+
+    Attributes:
+        pending: names of servers that do not have it yet, and what each waits for, "" where that is not known.
+        impossible: uids of the pods that cannot get it while they run, and why.
+        refused: what keeps a server from its memory that would keep a new one from it, too, "" for nothing.
+        requeue_s: seconds until more is to be done, None for never.
+        failure: what the API server failed in, to be tried again once all else is done; None for nothing.
+    """
+
+    pending: Mapping[str, str] = {}
+    impossible: Mapping[str, str] = {}
+    refused: str = ""
+    requeue_s: float | None = None
+    failure: ServerError | None = None
+
+
+NOTHING: Final = Resizing()
+
+
+def resizing_of(servers: Mapping[tuple[str, str], ServerResize], mib: int) -> Resizing:
+    """How far these servers are.
+
+    Args:
+        servers: by the names and uids of their pods.
+        mib: what their memcached are to use for items.
+    """
+    left = {name: each for (name, _), each in servers.items() if not each.is_over}
+    pending = {name: each.state.why if isinstance(each.state, Pending) else "" for name, each in left.items()}
+    pending = {name: why for name, why in pending.items() if left[name].is_news}
+    impossible = {uid: each.state.why for (_, uid), each in servers.items() if isinstance(each.state, Impossible)}
+    refused = {name: each.state.why for name, each in left.items() if isinstance(each.state, Refused)}
+    # As of a webhook for pods that does not answer: nothing else is to wait for it.
+    failures = (each.state.failure for each in left.values() if isinstance(each.state, Pending))
+    failure = next((each for each in failures if isinstance(each, ServerError)), None)
+    if refused and len(refused) == len(pending):
+        name = min(refused)
+        message = f"{name} keeps its memory, as it cannot get {mib} MiB: {refused[name]}"
+        return Resizing(pending, impossible, message, REFUSED_RETRY_S, failure)
+    return Resizing(pending, impossible, "", min((each.requeue_s for each in left.values()), default=None), failure)

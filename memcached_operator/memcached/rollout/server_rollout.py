@@ -1,0 +1,160 @@
+"""The servers of one Memcached: the next step of their rollout is decided, and taken."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from memcached_operator.api.status import Problem, Reason, Status
+from memcached_operator.memcached.desired.workload_types import WorkloadManifest
+from memcached_operator.memcached.events import RecordEvent
+from memcached_operator.memcached.observed.caches import PODS
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.observed.pod_status import AUTHORITY_REMOVED
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.observed.workloads import WorkloadRecord
+from memcached_operator.memcached.refusal_reasons import refusal_reason
+from memcached_operator.memcached.rollout.container_restarts import ContainerRestarts
+from memcached_operator.memcached.rollout.decision import Evict, MarkUpdated, RestartInPlace, Rollout, Stuck, rollout
+from memcached_operator.memcached.rollout.missing_pods import MissingPods
+from memcached_operator.memcached.rollout.outcome import Outcome, soonest
+from memcached_operator.memcached.rollout.resize_state import Resizing
+from memcached_operator.memcached.rollout.rollout_state import RolloutState
+from memcached_operator.memcached.rollout.snapshot import Snapshot
+from memcached_operator.memcached.server_stats.stats_cache import StatsCache
+from operator_runtime import Client, Forbidden, KeyedStates, ServerError, TooManyRequests
+
+logger = logging.getLogger(__name__)
+
+# No event says that a disruption budget allows an eviction again.
+BUDGET_RETRY_S: Final = 10.0
+
+# What is told of a server that is replaced.
+_CURRENT: Final = "with the current template"
+_RENEWED: Final = "with the renewed certificate"
+_DISTRUSTING: Final = "that trusts no CA but those in ca.crt"
+
+
+class ServerProgress(NamedTuple):
+    """How far the servers are.
+
+    Attributes:
+        absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
+        late: what a server would have in place of this one, by the uids of pods that a Secret's change makes stale.
+        outcome: what is to be reported of it.
+    """
+
+    rollout: Rollout
+    absent: str
+    late: Mapping[str, str]
+    outcome: Outcome
+
+
+class ServerRollout:
+    """Brings the servers of one Memcached at a time to its workload's template; see `observe` and `act`."""
+
+    def __init__(
+        self, client: Client, states: KeyedStates, record_event: RecordEvent, stats_cache: StatsCache | None
+    ) -> None:
+        """
+        Args:
+            client: evicts and patches pods, and reads what no cache has.
+            states: what is known of each Memcached; a successor gives missing servers their time anew.
+            record_event: records an event.
+            stats_cache: what servers say and show that are asked; None where none is.
+        """
+        self._client = client
+        self._record_event = record_event
+        self._stats_cache = stats_cache
+        self._missing = MissingPods(client, states)
+        self._restarts = ContainerRestarts(client, states, record_event, stats_cache)
+
+    async def observe(self, snapshot: Snapshot, workload: WorkloadRecord | None, resizing: Resizing) -> ServerProgress:
+        """How far the servers are, and what is to be done next."""
+        spec, pods = snapshot.spec, snapshot.pods
+        absence = await self._missing.look(snapshot.memcached, spec, workload, pods, snapshot.ending, snapshot.now)
+        late = self._late(pods)
+        state = None
+        if workload is not None:
+            state = RolloutState(
+                spec,
+                workload,
+                pods,
+                snapshot.now.timestamp(),
+                impossible=resizing.impossible,
+                late=late,
+                missing_s=absence.seconds,
+                missing_reported=absence.cause is not None,
+                underway=is_updating(snapshot.last),
+            )
+        found = rollout(state)
+        outcome = Outcome(requeue_s=soonest(resizing.requeue_s, found.requeue_s, absence.next_s)) + _resizing(resizing)
+        if isinstance(found.step, Stuck):
+            outcome += Outcome(problems=(Problem(Reason.ROLLOUT_STUCK, found.step.why, blocking=False),))
+        if absence.cause is not None:
+            outcome += Outcome(problems=(absence.cause,))
+        return ServerProgress(found, absence.cause.message if absence.cause is not None else "", late, outcome)
+
+    async def act(
+        self, snapshot: Snapshot, progress: ServerProgress, workload: WorkloadRecord, manifest: WorkloadManifest
+    ) -> Outcome:
+        """Take the next step.
+
+        Args:
+            manifest: the workload as it is kept.
+        """
+        found, memcached = progress.rollout, snapshot.memcached
+        match found.step:
+            case MarkUpdated(pod):
+                outcome = await self._restarts.mark_updated(memcached, pod, workload, found.stale, snapshot.now)
+            case RestartInPlace(pod):
+                restarted = await self._restarts.restart(memcached, pod, workload, manifest, found.stale, snapshot.now)
+                outcome = restarted or await self._evict(memcached, pod, found.stale, _CURRENT)
+            case Evict(pod):
+                outcome = await self._evict(memcached, pod, found.stale, progress.late.get(pod.uid, _CURRENT))
+            case _:
+                outcome = Outcome()
+        return self._restarts.report(memcached, found.stale) + outcome
+
+    def _late(self, pods: Sequence[PodRecord]) -> dict[str, str]:
+        late = dict.fromkeys(self._stats_cache.late(pods) if self._stats_cache is not None else (), _RENEWED)
+        return late | {pod.uid: _DISTRUSTING for pod in pods if pod.outdated.startswith(AUTHORITY_REMOVED)}
+
+    async def _evict(self, memcached: MemcachedRecord, pod: PodRecord, stale: int, what: str) -> Outcome:
+        try:
+            await self._client.evict(PODS, pod)
+        except TooManyRequests as error:
+            message = f"{pod.name} cannot be replaced yet: {error.message or error}"
+            return Outcome(waiting=(message,), requeue_s=BUDGET_RETRY_S)
+        except ServerError as error:
+            # As where two disruption budgets select one pod.
+            return Outcome(waiting=(f"{pod.name} cannot be replaced: {error.message or error}",), failures=(error,))
+        except Forbidden as error:
+            message = f"{pod.name} cannot be replaced: {error.message or error}"
+            return Outcome(problems=(Problem(refusal_reason(message), message, blocking=False),))
+        left = f", {stale - 1} more to follow" if stale > 1 else ""
+        fields = {"action": "evict", "server": pod.name, "left": stale - 1}
+        logger.info("replacing the server %s%s", pod.name, left, extra={"fields": fields})
+        note = f"Replacing the server {pod.name} by one {what}{left}"
+        self._record_event(memcached, "Normal", "Replacing", "Evict", note)
+        return Outcome()
+
+
+def is_updating(status: Status) -> bool:
+    """Whether a rollout was on its way by that status."""
+    progressing = status.condition("Progressing")
+    return progressing is not None and progressing.reason == Reason.UPDATING
+
+
+def _resizing(resizing: Resizing) -> Outcome:
+    refused = resizing.refused
+    problems = (Problem(refusal_reason(refused), refused, blocking=False),) if refused else ()
+    if not resizing.pending:
+        return Outcome(problems)
+    why = str(resizing.failure.message or resizing.failure) if resizing.failure else ""
+    name = min((each for each, waits in resizing.pending.items() if waits), default="")
+    if name and not why:
+        why = f"{name}: {resizing.pending[name]}"
+    message = f"{len(resizing.pending)} servers do not have their new memory yet{f': {why}' if why else '.'}"
+    return Outcome(problems, (message,), failures=(resizing.failure,) if resizing.failure else ())

@@ -1,0 +1,48 @@
+"""What a reconcile acts on: one Memcached, and what was found and planned of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from memcached_operator.api.status import Status
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.plan import Plan
+from memcached_operator.memcached.spec import Spec
+from operator_runtime import ObjectKey
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One Memcached at the moment of a reconcile.
+
+    Attributes:
+        last: the status as it was last written.
+        all_pods: all of its workloads', also those that are ending.
+        now: the time, with its zone.
+        unmet: kinds that are yet to be written for this generation, as that failed or was refused before.
+    """
+
+    memcached: MemcachedRecord
+    spec: Spec
+    plan: Plan
+    last: Status
+    all_pods: Sequence[PodRecord]
+    now: datetime
+    unmet: frozenset[str] = frozenset()
+
+    @property
+    def key(self) -> ObjectKey:
+        return self.memcached.key
+
+    @property
+    def pods(self) -> Sequence[PodRecord]:
+        """The active ones."""
+        return [pod for pod in self.all_pods if pod.active]
+
+    @property
+    def ending(self) -> Sequence[PodRecord]:
+        """The others."""
+        return [pod for pod in self.all_pods if not pod.active]

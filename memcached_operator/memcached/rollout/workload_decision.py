@@ -1,0 +1,145 @@
+"""Pure: how a workload is to be written now: as desired, or with its pods as they are made now, and why so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+import msgspec
+
+from memcached_operator.memcached.desired.applied_options import mark
+from memcached_operator.memcached.desired.pod_template import noted
+from memcached_operator.memcached.desired.workload import CODEC
+from memcached_operator.memcached.desired.workload_types import WorkloadManifest
+from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
+from memcached_operator.memcached.observed.workloads import WorkloadRecord
+
+
+class Provenance(Enum):
+    """Where a difference between the desired workload and the live one comes from."""
+
+    SPECIFICATION = "the specification changed, or a restart was requested"
+    DEFAULTS = "the operator's own defaults have changed"
+    PLAN = "the specification, at a time that has come: servers have drained, or are paused"
+    DRIFT = "another client changed it"
+
+
+class Hold(Enum):
+    """What keeps the pods of a workload as they are made now."""
+
+    NONE = "nothing"
+    QUEUED = "the servers of another Memcached are being replaced for the operator's own defaults"
+    PAUSED = "spec.rollout.paused holds a change of the operator's own defaults"
+    RESIZING = "its servers are being resized; until then a server that is lost comes back as it was"
+    DRAINING = "its servers leave, and keep their keys until then"
+
+
+class TemplateChange(NamedTuple):
+    """In what the pods of a live workload are to be made otherwise.
+
+    Attributes:
+        rolls: in something that only a new pod takes on.
+        memory: in memory, which a running server can be given, too.
+    """
+
+    rolls: bool = False
+    memory: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadChange:
+    """A desired workload beside the live one.
+
+    Attributes:
+        live: None where there is none.
+        is_target: the specification asks for this kind of workload; the other one's servers leave.
+        restart: what each server is to start again for.
+        unmet: the specification is yet to be written to it.
+        planned: what is desired follows from what the plan has come to.
+    """
+
+    desired: WorkloadManifest
+    live: WorkloadRecord | None
+    is_target: bool
+    restart: str
+    unmet: bool
+    planned: bool
+
+    @property
+    def template(self) -> TemplateChange:
+        """How the pods' template is to change."""
+        if self.live is None:
+            return TemplateChange()
+        rolls, memory = noted(self.desired.spec.template)
+        other = memory != self.live.memory
+        return TemplateChange(rolls != self.live.rolls or (other and self.live.kind == "Deployment"), other)
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the change comes from, the user's own wish first."""
+        if self.unmet or (self.live is not None and self.restart != self.live.restart):
+            return Provenance.SPECIFICATION
+        if self.is_target and any(self.template):
+            return Provenance.DEFAULTS
+        return Provenance.PLAN if self.planned else Provenance.DRIFT
+
+    @property
+    def needs_turn(self) -> bool:
+        """Whether servers are to be replaced that no user asked for: one Memcached at a time."""
+        return self.is_target and self.template.rolls and self.provenance is Provenance.DEFAULTS
+
+
+class Decision(NamedTuple):
+    """What is written of a workload.
+
+    Attributes:
+        hold: why its pods are left as they are made now, `Hold.NONE` where they are not.
+    """
+
+    manifest: WorkloadManifest
+    hold: Hold
+
+
+def decide(change: WorkloadChange, *, has_turn: bool, paused: bool, resizing: bool) -> Decision:
+    """What is to be written now.
+
+    Args:
+        has_turn: servers may be replaced now for the operator's own defaults.
+        paused: the user holds the rollout.
+        resizing: servers are being given other memory while they run.
+    """
+    hold = _hold(change, has_turn=has_turn, paused=paused, resizing=resizing)
+    if hold is Hold.NONE or change.live is None:
+        return Decision(change.desired, Hold.NONE)
+    return Decision(_with_template_of(change.live, change.desired), hold)
+
+
+def _hold(change: WorkloadChange, *, has_turn: bool, paused: bool, resizing: bool) -> Hold:
+    template = change.template
+    if not any(template):
+        return Hold.NONE
+    if not change.is_target:
+        return Hold.DRAINING
+    if change.needs_turn and not has_turn:
+        return Hold.PAUSED if paused else Hold.QUEUED
+    return Hold.RESIZING if resizing and not template.rolls else Hold.NONE
+
+
+def has_foreign_template(workload: WorkloadRecord, manifest: WorkloadManifest) -> bool:
+    """Whether new pods would be made of what another client wrote there, which is put right as soon as it may be."""
+    return any(each.path.startswith("spec.template") for each in CODEC.differ(manifest, workload))
+
+
+def _with_template_of(live: WorkloadRecord, desired: WorkloadManifest) -> WorkloadManifest:
+    """What is desired, with the pods left as they are made now."""
+    held, meta = CODEC.held(live), desired.metadata
+    annotations = {name: text for name, text in (meta.annotations or {}).items() if name != APPLIED_OPTIONS_ANNOTATION}
+    if taken := mark(held):
+        annotations[APPLIED_OPTIONS_ANNOTATION] = taken
+    return msgspec.structs.replace(
+        desired,
+        metadata=msgspec.structs.replace(meta, annotations=annotations),
+        spec=msgspec.structs.replace(desired.spec, template=held.spec.template),
+        passed=held.passed,
+    )
