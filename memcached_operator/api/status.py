@@ -118,6 +118,7 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
     selector: str | None = None
     image: str | None = None
     version: str | None = None
+    pendingWrites: tuple[str, ...] | None = None
     observedGeneration: int | None = None
     conditions: tuple[Condition, ...] | None = None
 

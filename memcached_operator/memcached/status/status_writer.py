@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -156,8 +156,7 @@ class StatusWriter:
             self._pace.settled()
         self.forget(key)
         self._warn(memcached, desired.condition("Degraded"), last.condition("Degraded"))
-        for advice in observed.advice:
-            self._advise(memcached, advice, last.condition(DISCOURAGED))
+        self._advise(memcached, observed.advice, desired.condition(DISCOURAGED), last.condition(DISCOURAGED))
         return desired, retry
 
     def forget(self, key: ObjectKey) -> None:
@@ -226,8 +225,17 @@ class StatusWriter:
         logger.warning("degraded: %s: %s", degraded.reason, degraded.message)
         self._record_event(memcached, "Warning", degraded.reason, "Reconcile", degraded.message)
 
-    def _advise(self, memcached: MemcachedRecord, advice: Problem, before: Condition | None) -> None:
-        """Say once what a person should know although all is as they asked: not again while the condition says it."""
-        if before is None or advice.message not in before.message:
-            logger.warning("%s", advice.message)
-            self._record_event(memcached, "Warning", advice.reason, "Reconcile", advice.message)
+    def _advise(
+        self,
+        memcached: MemcachedRecord,
+        advice: Sequence[Problem],
+        discouraged: Condition | None,
+        before: Condition | None,
+    ) -> None:
+        """Say once what a person should know although all is as they specified: not again while the condition stays."""
+        if before is not None and discouraged is not None and before.message == discouraged.message:
+            return
+        for each in advice:
+            if before is None or before.reason != each.reason:
+                logger.warning("%s", each.message)
+                self._record_event(memcached, "Warning", each.reason, "Reconcile", each.message)

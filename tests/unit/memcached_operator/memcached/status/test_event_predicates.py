@@ -11,6 +11,7 @@ import pytest
 from memcached_operator.api.status import Status
 from memcached_operator.memcached.events import recorded_by
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.observed.pod_status import NO_PROBLEM, PodProblem
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.plan import Servers
 from memcached_operator.memcached.status.event_predicates import ServerPredicates
@@ -24,7 +25,9 @@ from tests.unit.memcached_operator.memcached.world import DELAY_S, KEY, World
 
 
 def pod(number: int = 0, **changes: Any) -> PodRecord:
-    made = PodRecord(NAMESPACE, f"{NAME}-a-{number}", f"uid-{number}", "1", NAME, "a", True, ready=False, problem="")
+    made = PodRecord(
+        NAMESPACE, f"{NAME}-a-{number}", f"uid-{number}", "1", NAME, "a", True, ready=False, problem=NO_PROBLEM
+    )
     return msgspec.structs.replace(made, **changes)
 
 
@@ -42,8 +45,8 @@ NEW, PLACED = pod(), pod(resource_version="2", since_s=9, address="10.0.0.9")
         (NEW, PLACED, False),
         (None, pod(ready=True), True),
         (PLACED, pod(ready=True), True),
-        (PLACED, pod(problem="ImagePullBackOff"), True),
-        (pod(problem="ImagePullBackOff"), PLACED, True),
+        (PLACED, pod(problem=PodProblem("ImagePullBackOff")), True),
+        (pod(problem=PodProblem("ImagePullBackOff")), PLACED, True),
         (pod(ready=True), PLACED, True),
         (PLACED, pod(active=False), True),
         (PLACED, None, True),
