@@ -94,14 +94,6 @@ class Observation(msgspec.Struct, frozen=True):
         return [pod for pod in self.pods if self.leaving is None or pod.workload != self.leaving]
 
     @property
-    def awaited(self) -> int | None:
-        """How many pods there are to be, where servers on their way are all that is waited for; else None."""
-        held = self.paused or self.hold is not Hold.NONE or self.rollout.is_underway
-        more = held or self.problem or self.waiting or self.terminating or self.leaving
-        drains = self.servers is None or self.servers.draining
-        return None if more or drains or self.workload is None else self.size
-
-    @property
     def serving(self) -> Sequence[PodRecord]:
         """The pods of the workload whose servers are listed, without those that are on their way out."""
         listed = self.servers.workload if self.servers else None
