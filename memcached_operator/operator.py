@@ -108,11 +108,11 @@ def set_up(operator: Operator, settings: Settings) -> None:
 
     controller = operator.controller("memcached", MEMCACHEDS, reconciler.reconcile)
     controller.begins_with(caches.memcacheds, is_overdue)
-    waking = ServerPredicates(caches, reconciler.awaited)
+    predicates = ServerPredicates(caches, reconciler.debounce.awaited)
     # Of what it made, a reconcile tells by the answer (`after_create`).
-    controller.watches(DEPLOYMENTS, of_same_name, when=waking.by_workload, after_create=False)
-    controller.watches(STATEFUL_SETS, of_same_name, when=waking.by_workload, optional=True, after_create=False)
-    controller.watches(PODS, lambda pod: pod.memcached_key, when=waking.by_pod, labels=POD_SELECTOR)
+    controller.watches(DEPLOYMENTS, of_same_name, when=predicates.by_workload, after_create=False)
+    controller.watches(STATEFUL_SETS, of_same_name, when=predicates.by_workload, optional=True, after_create=False)
+    controller.watches(PODS, lambda pod: pod.memcached_key, when=predicates.by_pod, labels=POD_SELECTOR)
     controller.watches(SERVICES, of_same_name, optional=True, after_create=False)
     controller.watches(BUDGETS, of_budget, optional=True, after_create=False)
     controller.watches(NETWORK_POLICIES, of_same_name, labels=POD_SELECTOR, optional=True, after_create=False)

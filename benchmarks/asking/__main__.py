@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from benchmarks.asking.fake_servers import addresses
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.observed.pod_status import NO_PROBLEM
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_stats.metric_families import PATH, server_families
 from memcached_operator.memcached.server_stats.polling import Poller
@@ -127,7 +128,7 @@ def _caches(servers: int) -> tuple[Caches, list[PodRecord]]:
             template_hash="a",
             active=True,
             ready=True,
-            problem="",
+            problem=NO_PROBLEM,
             ordinal=number % _SIZE,
             address=address,
         )

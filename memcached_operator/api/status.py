@@ -118,6 +118,7 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
     selector: str | None = None
     image: str | None = None
     version: str | None = None
+    pendingWrites: tuple[str, ...] | None = None
     observedGeneration: int | None = None
     conditions: tuple[Condition, ...] | None = None
 
@@ -183,28 +184,3 @@ def our_part(status: Status) -> dict[str, object]:
     ours = (each for each in status.conditions or () if each.type in (*OUR_CONDITIONS, DISCOURAGED))
     conditions = tuple((each.type, each.status, each.reason, each.message) for each in ours)
     return {field: getattr(status, field) for field in Status.__struct_fields__} | {"conditions": conditions}
-
-
-def is_settled(desired: Status, last: Status, size: int | None) -> bool:
-    """Whether a change is worth writing at once: its servers are all there, or all ready.
-
-    On the way there each pod would cost a write of its own; those wait a moment for the next one. So does no server
-    that leaves the list, as its end is counted from the write.
-    """
-    if desired.draining != last.draining:
-        return True
-    if desired.nodes != last.nodes:
-        return desired.replicas == size
-    return desired.readyReplicas != last.readyReplicas and desired.readyReplicas == size
-
-
-def is_urgent(desired: Status, last: Status) -> bool:
-    """Whether a change tells of more than of servers on their way: clients or people are to act on it."""
-    if (desired.serverList or ()) != (last.serverList or ()) or desired.draining != last.draining:
-        return True
-    return any(_holds(desired, each) != _holds(last, each) for each in ("Available", "Degraded"))
-
-
-def _holds(status: Status, type_: str) -> bool:
-    condition = status.condition(type_)
-    return condition is not None and condition.status == "True"

@@ -384,6 +384,12 @@ class MemcachedStatus(_Model):
         description="Servers that left the list and still run, until spec.drainSeconds have passed.",
         json_schema_extra=_ATOMIC,
     )
+    pending_writes: list[str] | None = Field(
+        default=None,
+        description="Kinds of objects that the operator has yet to write for this generation, because the API server "
+        "failed or refused. Absent if there are none.",
+        json_schema_extra=_ATOMIC,
+    )
     observed_generation: _Generation | None = Field(
         default=None, description="The metadata.generation that the operator observed last."
     )

@@ -27,8 +27,9 @@ from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.refusal_reasons import refusal_reason
 from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.status.debounce import CONFLICT_PAUSE_S
 from memcached_operator.memcached.status.observation import unplanned
-from memcached_operator.memcached.status.status_writer import CONFLICT_PAUSE_S, SLOW_RETRY_S, StatusWriter
+from memcached_operator.memcached.status.status_writer import SLOW_RETRY_S, StatusWriter
 from operator_runtime import (
     Client,
     Conflict,

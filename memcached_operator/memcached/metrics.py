@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-import msgspec
 from prometheus_client import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
@@ -16,9 +15,9 @@ from memcached_operator.memcached.desired.object_types import Manifest, without_
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.labels import Owner
 from memcached_operator.memcached.observed.caches import Caches
-from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord, ReportedCondition, reported_conditions
 from memcached_operator.memcached.spec import NetworkPolicy, Spec, read_spec
-from operator_runtime import UNDECODABLE, decode_nested, field_name, field_names
+from operator_runtime import field_name, field_names
 
 OTHER_FIELDS = "other"
 # No reason of ours: of a condition that is not there yet, and of one that another client wrote.
@@ -75,21 +74,6 @@ def contested_family(contested: int) -> Metric:
     )
 
 
-class _Condition(msgspec.Struct, frozen=True, gc=False):
-    """What is counted of a condition: messages and times are not even made into strings."""
-
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-
-
-class _Conditions(msgspec.Struct, frozen=True, gc=False):
-    conditions: tuple[_Condition, ...] | None = None
-
-
-_decode_conditions = msgspec.json.Decoder(_Conditions).decode
-
-
 def condition_family(memcacheds: Iterable[MemcachedRecord]) -> Metric:
     """How many Memcacheds have each condition of ours in which status and for which reason.
 
@@ -105,7 +89,7 @@ def condition_family(memcacheds: Iterable[MemcachedRecord]) -> Metric:
     )
     counts: Counter[tuple[str, str, str]] = Counter()
     # Few statuses differ in what is counted.
-    for conditions, number in Counter(_conditions(each.status) for each in memcacheds).items():
+    for conditions, number in Counter(reported_conditions(each) for each in memcacheds).items():
         found = {each.type: each for each in conditions}
         for type_ in OUR_CONDITIONS:
             counts[_labels(type_, found.get(type_))] += number
@@ -116,15 +100,7 @@ def condition_family(memcacheds: Iterable[MemcachedRecord]) -> Metric:
     return family
 
 
-def _conditions(status: bytes) -> tuple[_Condition, ...]:
-    """The conditions of a status; of one that cannot be read there are none, as it is written anew."""
-    try:
-        return decode_nested(_decode_conditions, status).conditions or () if status else ()
-    except UNDECODABLE:
-        return ()
-
-
-def _labels(type_: str, condition: _Condition | None) -> tuple[str, str, str]:
+def _labels(type_: str, condition: ReportedCondition | None) -> tuple[str, str, str]:
     if condition is None:
         return type_, "Unknown", NO_REASON
     status = condition.status if condition.status in _STATUSES else "Unknown"

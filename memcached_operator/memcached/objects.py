@@ -38,7 +38,7 @@ from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.rollout.announcements import Announcements
 from memcached_operator.memcached.rollout.live_memory import LiveMemory, SetLimit
 from memcached_operator.memcached.rollout.messages import in_words
-from memcached_operator.memcached.rollout.outcome import Attempt, ObjectsResult, Outcome, attempt, reported_failing
+from memcached_operator.memcached.rollout.outcome import Attempt, ObjectsResult, Outcome, attempt
 from memcached_operator.memcached.rollout.rollout_lock import RolloutLock, rollout_underway
 from memcached_operator.memcached.rollout.server_rollout import ServerRollout
 from memcached_operator.memcached.rollout.snapshot import Snapshot
@@ -108,7 +108,6 @@ class Objects:
             "StatefulSet": owned(STATEFUL_SETS, STATEFUL_SET, optional=True),
         }
         states = operator.owners(MEMCACHEDS).states
-        self._unmet = states.keyed(lambda: (0, frozenset[str]()))
         self._adoption = Adoption(operator.client, caches, states, record_event)
         memory = LiveMemory(
             operator.client,
@@ -139,7 +138,6 @@ class Objects:
     async def ensure(self, snapshot: Snapshot) -> ObjectsResult:
         """Make, put right and remove what the plan and the specification say, and bring the servers to it."""
         memcached, spec, plan, last = snapshot.memcached, snapshot.spec, snapshot.plan, snapshot.last
-        snapshot = replace(snapshot, unmet=self._unmet_of(memcached, last))
         workloads = await self._workloads.keep(snapshot)
         # A list that servers leave is published before the time begins after which they are gone: the operator may end
         # in between. Any other is as the status has it, which coalesces what comes together.
@@ -154,25 +152,12 @@ class Objects:
             outcome += await self._ensure_list(snapshot, published or ())
         if outcome.foreign and (remedy := self._adoption.remedy(memcached)):
             outcome += Outcome((Problem(Reason.NOT_CONTROLLED, remedy, blocking=False),))
-        if outcome.unmet or outcome.failures:
-            # The status is of this generation from now on: what is yet to be done for it is no other client's change.
-            self._unmet.set(memcached.key, (memcached.generation, outcome.unmet))
-        else:
-            self._unmet.drop(memcached.key)
         return ObjectsResult(workloads, service, published if publishes else None, outcome)
 
     async def publish(self, snapshot: Snapshot, status: Status) -> bool:
         """Have the published list follow a status that was just written; whether nothing was in the way of it."""
         outcome = await self._ensure_list(replace(snapshot, last=status), status.serverList or ())
         return not (outcome.problems or outcome.waiting)
-
-    def _unmet_of(self, memcached: MemcachedRecord, last: Status) -> frozenset[str]:
-        """The kinds that are yet to be written for this generation; what a former leader could not is in the status."""
-        known = self._unmet.find(memcached.key)
-        if known is None:
-            return reported_failing(last) if last.observedGeneration == memcached.generation else frozenset()
-        generation, unmet = known
-        return unmet if generation == memcached.generation else frozenset()
 
     async def hand_over(self, memcached: MemcachedRecord) -> None:
         """Hand over what was made for the Memcached in whose place this one was restored; see `adoption`."""

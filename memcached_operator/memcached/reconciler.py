@@ -29,13 +29,18 @@ from memcached_operator.memcached.rollout.outcome import finalizer_outcome, soon
 from memcached_operator.memcached.rollout.snapshot import Snapshot
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.spec import read_spec
+from memcached_operator.memcached.status.debounce import StatusDebounce
 from memcached_operator.memcached.status.observation import observed, unplanned
 from memcached_operator.memcached.status.status_writer import StatusWriter
 from operator_runtime import ObjectKey, Operator, Result
 
 
 class MemcachedReconciler:
-    """Makes the cluster fit one Memcached at a time; see `reconcile`."""
+    """Makes the cluster fit one Memcached at a time; see `reconcile`.
+
+    Attributes:
+        debounce: holds statuses back that still change.
+    """
 
     def __init__(
         self,
@@ -56,12 +61,12 @@ class MemcachedReconciler:
         self._seen = self._owners.states.keyed(lambda: UNSEEN)
         self._unmounted = MountFailures(operator.client, self._owners.states, clock=clock)
         record_event = recorded_by(operator.events)
+        self.debounce = StatusDebounce(config.status_delay_s, clock)
         self._status = StatusWriter(
             operator.client,
             self._owners,
             record_event,
-            status_delay_s=config.status_delay_s,
-            clock=clock,
+            debounce=self.debounce,
             utc_now=utc_now,
             stats_cache=stats_cache,
         )
@@ -78,12 +83,12 @@ class MemcachedReconciler:
         Raises:
             KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
         """
-        self._status.begin(key)
+        self.debounce.begin(key)
         memcached = self._caches.memcacheds.get(key)  # look
         if memcached is None or memcached.deleting:
             self._objects.release(key)  # others wait for it no longer
         if memcached is None:
-            self._status.forget(key)
+            self.debounce.forget(key)
             return Result()
         if memcached.deleting:  # finalize
             return await self._deletion.finalize(memcached)
@@ -122,10 +127,6 @@ class MemcachedReconciler:
         else:
             self._seen.drop(key)
         return await self._unmounted.explained(key, found, now.timestamp())
-
-    def awaited(self, key: ObjectKey) -> int | None:
-        """How many pods a Memcached is to have before an event of its servers is worth a look; None for any event."""
-        return self._status.awaited(key)
 
     def families(self) -> Iterator[Metric]:
         yield from self._objects.families()

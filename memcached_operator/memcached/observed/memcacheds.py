@@ -150,3 +150,28 @@ def is_overdue(memcached: MemcachedRecord) -> bool:
         return decode_nested(_decode_seen, status).observedGeneration != memcached.generation
     except UNDECODABLE:
         return True
+
+
+class ReportedCondition(msgspec.Struct, frozen=True, gc=False):
+    """A condition as a status has it; its message and its times are not even made into strings."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+
+
+class _Conditions(msgspec.Struct, frozen=True, gc=False):
+    conditions: tuple[ReportedCondition, ...] | None = None
+
+
+_decode_conditions = msgspec.json.Decoder(_Conditions).decode
+
+
+def reported_conditions(memcached: MemcachedRecord) -> tuple[ReportedCondition, ...]:
+    """The conditions of its status; of one that cannot be read there are none, as it is written anew."""
+    if not (status := memcached.status):
+        return ()
+    try:
+        return decode_nested(_decode_conditions, status).conditions or ()
+    except UNDECODABLE:
+        return ()

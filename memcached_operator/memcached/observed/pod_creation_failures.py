@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from memcached_operator.memcached.desired.object_types import Identity
+from memcached_operator.memcached.observed.pod_status import NO_PROBLEM, PodProblem
 from memcached_operator.memcached.observed.pods import seconds_of
 from operator_runtime import Kind, resource_of
 
@@ -73,16 +74,16 @@ def about(uid: str) -> str:
     return f"involvedObject.uid={uid}"
 
 
-def why_not_mounted(events: Iterable[Creation]) -> str:
-    """Why a pod's volumes are not mounted, as its node said last, "" where that is something else.
+def why_not_mounted(events: Iterable[Creation]) -> PodProblem:
+    """Why a pod's volumes are not mounted, as its node said last, as far as that is what it said.
 
     What others say of it, such as the scheduler, has the times of other clocks.
     """
     of_node = (each for each in events if each.reason in (*_UNMOUNTED, *_MOUNTED))
     newest = max(of_node, key=lambda each: (each.at_s, each.reason in _MOUNTED), default=None)
     if newest is None or newest.reason not in _UNMOUNTED:
-        return ""
-    return f"{newest.reason}: {newest.message.partition(_NEXT_LINE)[0]}"[:_CHARS]
+        return NO_PROBLEM
+    return PodProblem(newest.reason, newest.message.partition(_NEXT_LINE)[0]).cut(_CHARS)
 
 
 def why_not_made(events: Iterable[Creation], stateful_set: str, ordinals: Iterable[int]) -> str:

@@ -7,6 +7,7 @@ a pod its status says what it waits for, and not why; see `rollout.mount_failure
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -15,11 +16,51 @@ from memcached_operator.api.names import RELOADER
 from memcached_operator.api.status import Reason
 from memcached_operator.memcached.desired.object_types import SeenCondition
 from memcached_operator.memcached.labels import CONTAINER
-from operator_runtime import shared
 
 AUTHORITY_REMOVED = "AuthorityRemoved"
 """A reason of what a sidecar says of a memcached that runs, as `reloader.sh` has it: it trusts a CA that was taken out
 of its Secret. The other one, `Reason.RELOAD_FAILED`, is a condition's as well."""
+
+
+class PodProblem(msgspec.Struct, frozen=True, gc=False):
+    """Why a pod is not ready, or what is wrong with one that is; false for nothing.
+
+    Attributes:
+        reason: one word, "" for nothing.
+        message: "" for none.
+        container: whose, if it is another than memcached's; else "".
+    """
+
+    reason: str = ""
+    message: str = ""
+    container: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.reason)
+
+    def __str__(self) -> str:
+        """As a person reads it: `CreateContainerConfigError of the container exporter: secret "a" not found`."""
+        what = f"{self.reason} of the container {self.container}" if self.container else self.reason
+        return f"{what}: {self.message}" if self.message else what
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether it is what often ends by itself, such as the wait for a node, for volumes or for an image."""
+        return self.reason in ("Unschedulable", _CREATING, _INITIALIZING)
+
+    def cut(self, chars: int) -> PodProblem:
+        """With no more characters than that in all."""
+        message = self.message[: max(chars - len(str(self)) + len(self.message), 0)]
+        return _one_of_many(self.reason[:chars], message.rstrip(": "), self.container)
+
+
+@lru_cache(maxsize=1024)  # bounds the number of distinct ones; evicting one costs a duplicate copy
+def _one_of_many(reason: str, message: str = "", container: str = "") -> PodProblem:
+    """The problem that stands for all equal ones."""
+    return PodProblem(reason, message, container)
+
+
+NO_PROBLEM: Final = PodProblem()
 
 
 class Condition(SeenCondition):
@@ -88,9 +129,10 @@ _CREATING, _INITIALIZING = "ContainerCreating", "PodInitializing"
 # What a container waits for in the ordinary course of starting is no problem.
 _ORDINARY_WAITS: Final = ("", _CREATING, _INITIALIZING)
 # Of a container that needs one.
-_NO_SHELL: Final = (
-    "InvalidSpec: spec.warmRestart: must be false with an image that contains no sh, as memcached is run by it; use "
-    "another image, or set the field to false"
+_NO_SHELL: Final = PodProblem(
+    Reason.INVALID_SPEC.value,
+    "spec.warmRestart: must be false with an image that contains no sh, as memcached is run by it; use another image, "
+    "or set the field to false",
 )
 # The kubelet goes to and fro between the two, with each try: one name for both, or each turn would be a status write.
 _ONE_NAME: Final = {"ErrImagePull": "ImagePullBackOff"}
@@ -98,37 +140,28 @@ _ONE_NAME: Final = {"ErrImagePull": "ImagePullBackOff"}
 _TOLD_IN_FULL: Final = "CreateContainerConfigError"
 # Of a pod; Kubernetes 1.29 and newer.
 _SANDBOX: Final = "PodReadyToStartContainers"
-_UNMOUNTED: Final = (
-    f"{_CREATING}: its volumes or its network are not ready, as where a volume's Secret or ConfigMap does not exist; "
-    "the events of `kubectl describe pod` say which"
+_UNMOUNTED: Final = PodProblem(
+    _CREATING,
+    "its volumes or its network are not ready, as where a volume's Secret or ConfigMap does not exist; the events of "
+    "`kubectl describe pod` say which",
 )
-_UNPULLED: Final = f"{_CREATING}: its image is being pulled"
-_UNTOLD: Final = (
-    f"{_CREATING}: its volumes or its network are not ready, or its image is being pulled; the events of `kubectl "
-    "describe pod` say which"
+_UNPULLED: Final = PodProblem(_CREATING, "its image is being pulled")
+_UNTOLD: Final = PodProblem(
+    _CREATING,
+    "its volumes or its network are not ready, or its image is being pulled; the events of `kubectl describe pod` say "
+    "which",
 )
 
 
-def reason_of(problem: str) -> str:
-    """The reason that a problem begins with: `ImagePullBackOff` of `ImagePullBackOff of the container exporter`."""
-    return problem.partition(":")[0].partition(" ")[0]
-
-
-def may_pass(problem: str) -> bool:
-    """Whether it is what often ends by itself, such as the wait for a node, for volumes or for an image."""
-    return reason_of(problem) in ("Unschedulable", _CREATING, _INITIALIZING)
-
-
-def may_be_unmounted(wait: str) -> bool:
+def may_be_unmounted(wait: PodProblem) -> bool:
     """Whether what a pod waits for may be its volumes."""
     return wait in (_UNMOUNTED, _UNTOLD)
 
 
-def problem_of(status: PodStatus) -> str:
-    """Why a pod is not ready, "" where nothing is known: a reason, the container if it is another than memcached's, and
-    a message."""
-    if said := next(filter(None, map(_waits_for, _reloaders(status))), ""):
-        return shared(said)
+def problem_of(status: PodStatus) -> PodProblem:
+    """Why a pod is not ready, as far as is known."""
+    if reported := next(filter(None, map(_waits_for, _reloaders(status))), NO_PROBLEM):
+        return reported
     for container in status.initContainerStatuses or ():
         # A sidecar that ended to tell something of a memcached that runs is about to be started again.
         tells = container.name == RELOADER and bool(_outdated(container))
@@ -141,20 +174,20 @@ def problem_of(status: PodStatus) -> str:
             return _halted(container)
     if (placed := status.condition("PodScheduled")).status == "False":
         message = placed.message.partition(_NEXT_SENTENCE)[0]
-        return shared(f"{placed.reason}: {message}"[:_PROBLEM_CHARS].rstrip(": "))
-    return ""
+        return PodProblem(placed.reason, message).cut(_PROBLEM_CHARS)
+    return NO_PROBLEM
 
 
-def wait_of(status: PodStatus) -> str:
-    """What memcached's container waits for before it starts, "" for nothing: a problem only where it takes long."""
+def wait_of(status: PodStatus) -> PodProblem:
+    """What memcached's container waits for before it starts: a problem only where it takes long."""
     own = status.memcached
     if status.condition("PodScheduled").status != "True" or (own is not None and own.state.waiting is None):
-        return ""
+        return NO_PROBLEM
     sandbox = status.condition(_SANDBOX).status
     if sandbox == "False":
         return _UNMOUNTED
     if (first := next(_unfinished(status), None)) is not None:
-        return shared(f"{_INITIALIZING}: memcached waits for the container {first.name}")
+        return _one_of_many(_INITIALIZING, f"memcached waits for the container {first.name}")
     return _UNPULLED if sandbox == "True" else _UNTOLD
 
 
@@ -177,14 +210,11 @@ def _unfinished(status: PodStatus) -> Iterator[_ContainerStatus]:
     return (each for each in status.initContainerStatuses or () if not (each.has_completed or each.started))
 
 
-def _halted(container: _ContainerStatus) -> str:
+def _halted(container: _ContainerStatus) -> PodProblem:
     reason, state = container.halt, container.state.waiting
-    told = _ONE_NAME.get(reason, reason)
-    if container.name != CONTAINER:
-        told += f" of the container {container.name}"
-    if reason == _TOLD_IN_FULL and state is not None and state.message:
-        told = f"{told}: {state.message}"
-    return shared(told[:_PROBLEM_CHARS])
+    message = state.message if reason == _TOLD_IN_FULL and state is not None else ""
+    whose = "" if container.name == CONTAINER else container.name
+    return PodProblem(_ONE_NAME.get(reason, reason), message, whose).cut(_PROBLEM_CHARS)
 
 
 def _has_no_shell(container: _ContainerStatus) -> bool:
@@ -194,9 +224,9 @@ def _has_no_shell(container: _ContainerStatus) -> bool:
     return ended.reason == "StartError" and '"sh"' in ended.message
 
 
-def outdated_of(status: PodStatus) -> str:
-    """What memcached has of its Secrets' former content, in its sidecar's words; "" for nothing."""
-    return shared(next(filter(None, map(_outdated, _reloaders(status))), ""))
+def outdated_of(status: PodStatus) -> PodProblem:
+    """What memcached has of its Secrets' former content, in its sidecar's words."""
+    return next(filter(None, map(_outdated, _reloaders(status))), NO_PROBLEM)
 
 
 def _reloaders(status: PodStatus) -> list[_ContainerStatus]:
@@ -204,17 +234,19 @@ def _reloaders(status: PodStatus) -> list[_ContainerStatus]:
     return [each for each in status.initContainerStatuses or () if each.name == RELOADER]
 
 
-def _said(reloader: _ContainerStatus) -> str:
-    """What the sidecar ended with last, "" where it has not ended."""
+def _reported(reloader: _ContainerStatus) -> PodProblem:
+    """What the sidecar ended with last: `reloader.sh` ends with a reason and a message."""
     ended = reloader.state.terminated or reloader.lastState.terminated
-    return ended.message[:_SAID_CHARS].strip() if ended is not None else ""
+    text = ended.message[:_SAID_CHARS].strip() if ended is not None else ""
+    reason, _, message = text.partition(": ")
+    return _one_of_many(reason, message)
 
 
-def _waits_for(reloader: _ContainerStatus) -> str:
-    """Why the sidecar does not let memcached start, "" where it does or has not said."""
-    return "" if reloader.started or _outdated(reloader) else _said(reloader)
+def _waits_for(reloader: _ContainerStatus) -> PodProblem:
+    """Why the sidecar does not let memcached start."""
+    return NO_PROBLEM if reloader.started or _outdated(reloader) else _reported(reloader)
 
 
-def _outdated(reloader: _ContainerStatus) -> str:
-    said = _said(reloader)
-    return said if said.startswith((AUTHORITY_REMOVED, Reason.RELOAD_FAILED)) else ""
+def _outdated(reloader: _ContainerStatus) -> PodProblem:
+    reported = _reported(reloader)
+    return reported if reported.reason in (AUTHORITY_REMOVED, Reason.RELOAD_FAILED) else NO_PROBLEM

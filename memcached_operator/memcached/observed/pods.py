@@ -21,7 +21,15 @@ from memcached_operator.memcached.labels import (
     TRANSPORT_ANNOTATION,
     WARM_ANNOTATION,
 )
-from memcached_operator.memcached.observed.pod_status import PodStatus, is_down, outdated_of, problem_of, wait_of
+from memcached_operator.memcached.observed.pod_status import (
+    NO_PROBLEM,
+    PodProblem,
+    PodStatus,
+    is_down,
+    outdated_of,
+    problem_of,
+    wait_of,
+)
 from operator_runtime import ObjectKey, shared
 
 NO_ORDINAL: Final = -1
@@ -53,12 +61,11 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         template_hash: which pod template it was made from.
         active: neither terminating nor finished.
         ready: its Ready condition is True.
-        problem: why it is not ready, "" when nothing is known: a reason, or a reason and a message.
-        waits: what its memcached waits for in the ordinary course of starting, "" for nothing that is known; a problem
-            once it takes long, see `rollout.observed_times`.
+        problem: why it is not ready, as far as is known.
+        waits: what its memcached waits for in the ordinary course of starting, as far as is known; a problem once it
+            takes long, see `rollout.observed_times`.
         down: its memcached does not run and has no keys to lose: it has no node, never ran, cannot start, or has ended.
-        outdated: what its memcached has of its Secrets' former content although they changed, a reason and a message
-            in its sidecar's words; "" for nothing.
+        outdated: what its memcached has of its Secrets' former content although they changed, in its sidecar's words.
         ordinal: its place in a StatefulSet, NO_ORDINAL of a Deployment's.
         address: its IP address, "" before it has one.
         since_s: since when it is ready, or not ready on its node, in seconds since 1970; since when it is there where
@@ -81,7 +88,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     template_hash: str
     active: bool
     ready: bool
-    problem: str
+    problem: PodProblem
     ordinal: int = NO_ORDINAL
     address: str = ""
     since_s: int = 0
@@ -94,9 +101,9 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     image: str = ""
     rewritten: bool = False
     in_place: str = ""
-    waits: str = ""
+    waits: PodProblem = NO_PROBLEM
     down: bool = False
-    outdated: str = ""
+    outdated: PodProblem = NO_PROBLEM
     termination: Termination | None = None
 
     @property
@@ -217,7 +224,7 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         rewritten=_is_rewritten(pod.spec, meta.annotations.image),
         in_place=meta.annotations.in_place,
         down=is_down(status),
-        waits="" if readiness.status == "True" else wait_of(status),
+        waits=NO_PROBLEM if readiness.status == "True" else wait_of(status),
         outdated=outdated_of(status),
         termination=_termination(pod),
     )

@@ -24,9 +24,10 @@ from operator_runtime import Client, Conflict, Forbidden, Invalid, KeyedStates, 
 
 logger = logging.getLogger(__name__)
 
-LOOK_AGAIN_S: Final = 1.0
 # So long a server that is ready is given to say how many items it has.
 ASK_FOR_S: Final = 10.0
+AT_ONCE: Final = Outcome(requeue_s=0.0)
+"""The Memcached is reconciled again as soon as the cache shows what has become of the pod."""
 _REFUSALS: Final = (Conflict, NotFound, Forbidden, Invalid, ServerError)
 
 
@@ -80,7 +81,7 @@ class ContainerRestarts:
             if isinstance(error, Forbidden) and is_permission_missing(error):
                 known.refused = error.message or str(error)
                 return None
-            return _not_changed(pod, error)
+            return self._not_changed(pod, error)
         known.refused = ""
         if (items := self._items(pod)) is not None:
             known[pod.uid] = items
@@ -97,12 +98,13 @@ class ContainerRestarts:
         """Have a server that came back counted as one of the present template; the arguments are those of `restart`."""
         known = self._known.of(memcached.key)
         had, has = known.get(pod.uid), self._items(pod)
-        if had is not None and has is None and now.timestamp() < pod.since_s + ASK_FOR_S:
-            return Outcome(requeue_s=LOOK_AGAIN_S)
+        left_s = pod.since_s + ASK_FOR_S - now.timestamp()
+        if had is not None and has is None and left_s > 0.0:
+            return Outcome(requeue_s=left_s)  # its first answer has the Memcached reconciled, too
         try:
             await self._client.patch(PODS, pod, in_place.settlement(pod, workload))
         except _REFUSALS as error:
-            return _not_changed(pod, error)
+            return self._not_changed(pod, error)
         known.pop(pod.uid, None)
         counted = f" with {has} of {had} items" if had is not None and has is not None else ""
         fields = {"action": "restarted", "server": pod.name, "left": stale - 1, "items": has, "before": had}
@@ -111,7 +113,7 @@ class ContainerRestarts:
         why = f"; the log of its container says why: kubectl logs {pod.name}" if lost else ""
         note = f"The server {pod.name} is back in its pod{counted}{why}"
         self._record_event(memcached, "Warning" if lost else "Normal", "Restarted", "Restart", note)
-        return Outcome(requeue_s=LOOK_AGAIN_S)  # for the next one: the operator's own write wakes no key
+        return AT_ONCE  # for the next one: the operator's own write enqueues no key
 
     def report(self, memcached: MemcachedRecord, stale: int) -> Outcome:
         """Why servers are replaced that could be restarted in place; nothing is remembered once none is stale."""
@@ -130,14 +132,14 @@ class ContainerRestarts:
         items = answer.number("curr_items") if answer is not None else None
         return int(items) if items is not None and items == items else None  # NaN is not itself
 
-
-def _not_changed(pod: PodRecord, error: Conflict | NotFound | Forbidden | Invalid | ServerError) -> Outcome:
-    """What it means of a pod that it could not be changed."""
-    message = f"{pod.name} cannot be changed in place: {error.message or error}"
-    match error:
-        case Conflict() | NotFound():
-            return Outcome(requeue_s=LOOK_AGAIN_S)  # it is not as it was
-        case Forbidden() | Invalid():
-            return Outcome(problems=(Problem(refusal_reason(message), message, blocking=False),))
-        case ServerError():
-            return Outcome(waiting=(message,), failures=(error,))
+    def _not_changed(self, pod: PodRecord, error: Conflict | NotFound | Forbidden | Invalid | ServerError) -> Outcome:
+        """What it means of a pod that it could not be changed."""
+        message = f"{pod.name} cannot be changed in place: {error.message or error}"
+        match error:
+            case Conflict() | NotFound():
+                self._client.outdated(PODS, pod)
+                return AT_ONCE
+            case Forbidden() | Invalid():
+                return Outcome(problems=(Problem(refusal_reason(message), message, blocking=False),))
+            case ServerError():
+                return Outcome(waiting=(message,), failures=(error,))

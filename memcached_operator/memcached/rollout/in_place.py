@@ -18,7 +18,6 @@ from memcached_operator.memcached.labels import (
     REVISION_LABEL,
     TEMPLATE_ANNOTATION,
 )
-from memcached_operator.memcached.observed.pod_status import reason_of
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 
@@ -101,7 +100,7 @@ def is_begun(pod: PodRecord, workload: WorkloadRecord) -> bool:
 def is_restarting(pod: PodRecord, now_s: float) -> bool:
     """Whether its node is about to start the container again, as far as can be seen."""
     noted = asked(pod)
-    failed = pod.down and bool(pod.problem) and reason_of(pod.problem) not in _BETWEEN
+    failed = pod.down and bool(pod.problem) and pod.problem.reason not in _BETWEEN
     return noted is not None and pod.restarts <= noted.restarts and not failed and left_s(pod, now_s) > 0.0
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from memcached_operator.memcached.observed.pod_creation_failures import CREATIONS, about, why_not_mounted
-from memcached_operator.memcached.observed.pod_status import may_be_unmounted
+from memcached_operator.memcached.observed.pod_status import NO_PROBLEM, PodProblem, may_be_unmounted
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.rollout.missing_pods import ASK_EVERY_S, LOOK_AFTER_S, LOOK_AGAIN_S
 from memcached_operator.memcached.rollout.observed_times import Sighted
@@ -27,12 +27,12 @@ class _Asked(NamedTuple):
     Attributes:
         uid: of the pod that was asked about.
         at_s: when, by the clock.
-        why: what came of it, "" for nothing.
+        why: what came of it.
     """
 
     uid: str = ""
     at_s: float = float("-inf")
-    why: str = ""
+    why: PodProblem = NO_PROBLEM
 
 
 class MountFailures:
@@ -82,13 +82,13 @@ class MountFailures:
         return _Asked(pod.uid, now_s, why)
 
 
-def _told(seen: Sighted, asked: PodRecord, why: str, left_s: float) -> Sighted:
+def _told(seen: Sighted, asked: PodRecord, why: PodProblem, left_s: float) -> Sighted:
     """Pods of the same template that wait as the one that was asked about do so for the same reason."""
     next_s = min((each for each in (seen.next_s, left_s) if each is not None), default=None)
     alike = (asked.template_hash, asked.waits)
     pods: Sequence[PodRecord] = [
         msgspec.structs.replace(pod, problem=why)
-        if why and pod.problem in ("", pod.waits) and (pod.template_hash, pod.waits) == alike
+        if why and pod.problem in (NO_PROBLEM, pod.waits) and (pod.template_hash, pod.waits) == alike
         else pod
         for pod in seen.pods
     ]

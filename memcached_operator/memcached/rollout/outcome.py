@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from memcached_operator.api.status import Problem, Reason, Status, sentence
+from memcached_operator.api.status import Problem, Reason, sentence
 from memcached_operator.memcached.desired.codec import OwnedRecord
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
@@ -17,13 +16,6 @@ from memcached_operator.memcached.rollout.workload_decision import Hold
 from operator_runtime import EnsureResult, Forbidden, Invalid, NotOwned, Refused, ServerError, TooManyRequests
 
 R = TypeVar("R", bound=OwnedRecord)
-_FAILED: Final = "The API server failed to write the "
-
-
-def reported_failing(last: Status) -> frozenset[str]:
-    """The kinds of which a status says that the API server failed to write them."""
-    ready = last.condition("Ready")
-    return frozenset(re.findall(rf"{_FAILED}(\w+): ", ready.message)) if ready is not None else frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +105,8 @@ def write_failure(what: str, error: ServerError | TooManyRequests) -> Outcome:
 
     As where an admission webhook for one kind does not answer: neither the other objects nor the status wait for it.
     """
-    return Outcome(waiting=(sentence(f"{_FAILED}{what}: {error.message or error}"),), failures=(error,))
+    message = sentence(f"The API server failed to write the {what}: {error.message or error}")
+    return Outcome(waiting=(message,), failures=(error,))
 
 
 def finalizer_outcome(why_not: Problem | ServerError | TooManyRequests | None) -> Outcome:

@@ -6,9 +6,8 @@ import logging
 from collections.abc import Callable, Iterable
 
 from memcached_operator.api.names import InvalidSpec
-from memcached_operator.api.status import Reason, decode_status
-from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
-from memcached_operator.memcached.rollout.server_rollout import is_updating
+from memcached_operator.api.status import Reason
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord, reported_conditions
 from memcached_operator.memcached.spec import read_spec
 from operator_runtime import ObjectKey
 
@@ -75,13 +74,11 @@ class RolloutLock:
 def rollout_underway(memcacheds: Iterable[MemcachedRecord]) -> ObjectKey | None:
     """A Memcached whose servers are being replaced, for the operator's own sake as far as one can tell."""
     for each in memcacheds:
-        if each.deleting or b'"Updating"' not in (status_json := each.status):
+        reasons = {condition.type: condition.reason for condition in reported_conditions(each)}
+        if each.deleting or reasons.get("Progressing") != Reason.UPDATING:
             continue
-        status = decode_status(status_json)
-        degraded = status.condition("Degraded")
-        stuck = degraded is not None and degraded.reason == Reason.ROLLOUT_STUCK
         # An image of the user's own that does not start must not hold up the others.
-        if is_updating(status) and not (stuck and _has_own_image(each)):
+        if reasons.get("Degraded") != Reason.ROLLOUT_STUCK or not _has_own_image(each):
             return each.key
     return None
 

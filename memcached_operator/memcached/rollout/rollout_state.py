@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from memcached_operator.memcached.observed.pod_status import may_pass
 from memcached_operator.memcached.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.rollout import in_place
@@ -114,7 +113,7 @@ class RolloutState:
 
     def may_yet_start(self, pod: PodRecord) -> bool:
         """Whether a new server waits for what often comes by itself."""
-        return may_pass(pod.problem) and self.left_s(pod, STUCK_AFTER_S) > 0.0
+        return pod.problem.may_pass and self.left_s(pod, STUCK_AFTER_S) > 0.0
 
     def left_s(self, pod: PodRecord, enough_s: float) -> float:
         """Seconds until a pod has been as it is for long enough, by its node's clock; no more than that at a time."""

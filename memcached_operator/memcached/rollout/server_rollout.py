@@ -119,7 +119,7 @@ class ServerRollout:
 
     def _late(self, pods: Sequence[PodRecord]) -> dict[str, str]:
         late = dict.fromkeys(self._stats_cache.late(pods) if self._stats_cache is not None else (), _RENEWED)
-        return late | {pod.uid: _DISTRUSTING for pod in pods if pod.outdated.startswith(AUTHORITY_REMOVED)}
+        return late | {pod.uid: _DISTRUSTING for pod in pods if pod.outdated.reason == AUTHORITY_REMOVED}
 
     async def _evict(self, memcached: MemcachedRecord, pod: PodRecord, stale: int, what: str) -> Outcome:
         try:

@@ -22,7 +22,6 @@ class Snapshot:
         last: the status as it was last written.
         all_pods: all of its workloads', also those that are ending.
         now: the time, with its zone.
-        unmet: kinds that are yet to be written for this generation, as that failed or was refused before.
     """
 
     memcached: MemcachedRecord
@@ -31,11 +30,20 @@ class Snapshot:
     last: Status
     all_pods: Sequence[PodRecord]
     now: datetime
-    unmet: frozenset[str] = frozenset()
 
     @property
     def key(self) -> ObjectKey:
         return self.memcached.key
+
+    @property
+    def unmet(self) -> frozenset[str]:
+        """Kinds that are yet to be written for this generation, as that failed or was refused before.
+
+        The status has them, as it is of this generation from then on: what is yet to be done for it is no other
+        client's change.
+        """
+        pending = self.last.pendingWrites if self.last.observedGeneration == self.memcached.generation else None
+        return frozenset(pending or ())
 
     @property
     def pods(self) -> Sequence[PodRecord]:

@@ -66,6 +66,7 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
         selector=selector_text(observed.name),
         image=_image(observed, progressing, last),
         version=versions(observed.health, last.version) if observed.size != 0 else None,
+        pendingWrites=tuple(observed.pending_writes) or None,
         observedGeneration=observed.generation,
         conditions=set_conditions(kept, ours, generation=observed.generation, now=now),
     )
@@ -151,7 +152,7 @@ def _available(observed: Observation) -> Condition:
 def _commonest_problem(observed: Observation) -> str:
     if observed.workload and observed.workload.create_failure:
         return _pods_refused(observed.workload).message
-    problems = Counter(pod.problem for pod in observed.serving if pod.problem and not pod.ready)
+    problems = Counter(str(pod.problem) for pod in observed.serving if pod.problem and not pod.ready)
     if not problems:
         if observed.problem and observed.problem.blocking:
             return observed.problem.message
@@ -269,7 +270,7 @@ def _replacing(observed: Observation, workload: WorkloadRecord) -> Condition:
 
 def _trusting(observed: Observation) -> str:
     """Which servers trust a CA that was taken out of their Secret, in a sentence after a space."""
-    names = sorted(pod.name for pod in observed.target if pod.outdated.startswith(AUTHORITY_REMOVED))
+    names = sorted(pod.name for pod in observed.target if pod.outdated.reason == AUTHORITY_REMOVED)
     return f" A CA that is no longer in ca.crt is still accepted by {first_of(names)}." if names else ""
 
 
@@ -309,7 +310,7 @@ def _ready(observed: Observation, progressing: Condition, degraded: Condition) -
     if degraded.status == "True":
         reason, message = degraded.reason, "See the condition Degraded."
     elif progressing.status == "True" or progressing.reason in (Reason.DEADLINE_EXCEEDED, Reason.ROLLOUT_PAUSED):
-        if observed.waiting not in message:
+        if observed.waiting not in ("", message):
             message = f"{message} {observed.waiting}"
     elif ready < observed.size:
         reason, message = Reason.SERVERS_NOT_READY, f"{ready} of {observed.size} servers are ready."

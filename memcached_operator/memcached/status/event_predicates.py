@@ -1,8 +1,8 @@
-"""Which changes of servers are worth a look at their Memcached.
+"""Which changes of servers are worth a reconcile of their Memcached.
 
 While the servers of a Memcached are on their way, each pod that is made, placed and given an address is an event, and
-so is each count that the workload's controller writes. Of these the status would tell a number, which is held back
-anyway (`status_writer`). So only what makes a difference has the Memcached looked at: the last pod, one that is ready,
+so is each count that the workload's controller writes. Of these the status would report a number, which is held back
+anyway (`debounce`). So only what makes a difference has the Memcached reconciled: the last pod, one that is ready,
 one that has a problem or goes, a workload that is not as it was left.
 """
 

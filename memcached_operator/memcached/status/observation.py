@@ -47,6 +47,7 @@ class Observation(msgspec.Struct, frozen=True):
         service: name of the Service that this Memcached controls, "" without one.
         problem: what keeps the operator from doing its work, None when nothing does.
         waiting: what is being waited for before all is there, "" for nothing.
+        pending_writes: kinds of objects that are yet to be written for this generation.
         unwritten: the workload is not as the specification asks, as the API server failed to write it.
         terminating: what its deletion waits for, "" while it is not being deleted.
         leaving: the kind of the workload that is there beside, which the servers move from; None for none.
@@ -73,6 +74,7 @@ class Observation(msgspec.Struct, frozen=True):
     problem: Problem | None = None
     waiting: str = ""
     unwritten: bool = False
+    pending_writes: Sequence[str] = ()
     terminating: str = ""
     leaving: Workload | None = None
     advice: Sequence[Problem] = ()
@@ -90,14 +92,6 @@ class Observation(msgspec.Struct, frozen=True):
     def target(self) -> Sequence[PodRecord]:
         """The pods of the workload that the specification asks for."""
         return [pod for pod in self.pods if self.leaving is None or pod.workload != self.leaving]
-
-    @property
-    def awaited(self) -> int | None:
-        """How many pods there are to be, where servers on their way are all that is waited for; else None."""
-        held = self.paused or self.hold is not Hold.NONE or self.rollout.is_underway
-        more = held or self.problem or self.waiting or self.terminating or self.leaving
-        drains = self.servers is None or self.servers.draining
-        return None if more or drains or self.workload is None else self.size
 
     @property
     def serving(self) -> Sequence[PodRecord]:
@@ -140,6 +134,7 @@ def observed(
         joined([*_of_pods(pods), *_of_reloads(pods), *outcome.problems]),
         " ".join(waiting),
         unwritten=workloads.unwritten,
+        pending_writes=sorted(outcome.unmet),
         leaving=other.kind if other is not None else None,
         advice=tuple(_advice(spec)),
         rollout=workloads.rollout,
@@ -161,21 +156,20 @@ def _advice(spec: Spec) -> Iterator[Problem]:
 
 def _of_pods(pods: Sequence[PodRecord]) -> Iterator[Problem]:
     """What servers wait for that are not started, as most of them tell it."""
-    told = Counter(pod.problem for pod in pods if not pod.ready and pod.problem.partition(":")[0] in _OF_PODS)
-    if told:
+    reported = Counter(pod.problem for pod in pods if not pod.ready and pod.problem.reason in _OF_PODS)
+    if reported:
         # By count, then by name: equal counts must not make the message flap.
-        problem = min(told, key=lambda each: (-told[each], each))
-        reason, _, message = problem.partition(": ")
+        problem = min(reported, key=lambda each: (-reported[each], str(each)))
         ending = "Running servers continue; new ones start once this is corrected."
-        yield Problem(Reason(reason), f"{message.rstrip('.')}. {ending}", blocking=False)
+        yield Problem(Reason(problem.reason), f"{problem.message.rstrip('.')}. {ending}", blocking=False)
 
 
 def _of_reloads(pods: Sequence[PodRecord]) -> Iterator[Problem]:
     """Servers that run and could not be told to take up what their Secrets hold now."""
-    failed = [pod for pod in pods if pod.outdated.startswith(Reason.RELOAD_FAILED)]
+    failed = [pod for pod in pods if pod.outdated.reason == Reason.RELOAD_FAILED]
     if failed:
         names = first_of(sorted(pod.name for pod in failed))
-        message = failed[0].outdated.partition(": ")[2]
+        message = failed[0].outdated.message
         ending = "Correct spec.podTemplate, which replaces the servers, or replace them with `kubectl rollout restart`."
         yield Problem(Reason.RELOAD_FAILED, f"{names}: {message}. {ending}", blocking=False)
 

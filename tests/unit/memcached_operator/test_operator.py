@@ -10,6 +10,7 @@ import pytest
 from memcached_operator import operator
 from memcached_operator.about import PROGRAM
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.observed.pod_status import NO_PROBLEM
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.settings import SCHEMA
@@ -99,7 +100,7 @@ def deployment(version: str = "1", *, name: str = KEY.name, ready: bool = False)
 def pod(version: str = "1", *, of: str = KEY.name, ready: bool = False) -> PodRecord:
     return PodRecord(
         namespace=KEY.namespace, name="sessions-abc-de", uid="p", resource_version=version, memcached=of,
-        template_hash="abc", active=True, ready=ready, problem="",
+        template_hash="abc", active=True, ready=ready, problem=NO_PROBLEM,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from memcached_operator.api.status import Drain, Problem, Reason, Status, decode_status, is_settled, status_patch
+from memcached_operator.api.status import Drain, Problem, Reason, Status, decode_status, status_patch
 from memcached_operator.api.v1alpha1 import MemcachedStatus
 from memcached_operator.memcached.observed.memcacheds import is_overdue, memcached_record
 from memcached_operator.memcached.observed.pods import PodRecord
@@ -16,6 +16,7 @@ from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.plan import Servers
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth, Verdict
 from memcached_operator.memcached.status.conditions import status_of
+from memcached_operator.memcached.status.debounce import is_settled
 from memcached_operator.memcached.status.observation import Observation
 from operator_runtime.objects.conditions import Condition
 from tests.unit.memcached_operator.memcached.status_support import (
@@ -140,7 +141,9 @@ def test_an_image_that_somebody_writes_into_the_deployment_is_not_told_before_po
 def test_a_first_status_is_written_in_full() -> None:
     drains = (Drain("StatefulSet", 0, NOW),)
     servers = Servers("StatefulSet", (), drains)
-    status = look(0, deployment=of_image(ROLLED_OUT, OLD), servers=servers, service=NAME)
+    status = look(
+        0, deployment=of_image(ROLLED_OUT, OLD), servers=servers, service=NAME, pending_writes=("PodDisruptionBudget",)
+    )
     assert status_patch(status, NEW).keys() == set(Status.__struct_fields__) - {"version"}
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Status
 from memcached_operator.memcached.labels import server
+from memcached_operator.memcached.observed.pod_status import NO_PROBLEM
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.plan import Plan, plan as plan_servers
@@ -36,7 +37,8 @@ def workload_of(kind: Workload, replicas: int, *, deleting: bool = False) -> Wor
 
 def named_pod(ordinal: int, *, ready: bool = True) -> PodRecord:
     """A pod of the StatefulSet."""
-    return PodRecord(NAMESPACE, f"{NAME}-{ordinal}", f"uid-{ordinal}", "1", NAME, "a", True, ready, "", ordinal=ordinal)
+    name, uid = f"{NAME}-{ordinal}", f"uid-{ordinal}"
+    return PodRecord(NAMESPACE, name, uid, "1", NAME, "a", True, ready, NO_PROBLEM, ordinal=ordinal)
 
 
 def addressed_pod(number: int, *, ready: bool = True) -> PodRecord:

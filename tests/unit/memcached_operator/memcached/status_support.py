@@ -53,6 +53,7 @@ def look(
     hold: Hold = Hold.NONE,
     health: Sequence[ServerHealth] | None = None,
     advice: Sequence[Problem] = (),
+    pending_writes: Sequence[str] = (),
     generation: int = 1,
     now: str = NOW,
 ) -> Status:
@@ -60,7 +61,7 @@ def look(
     observation = Observation(
         NAME, generation, size, "Deployment", deployment, found, servers, service, problem=problem, waiting=waiting,
         terminating=terminating, leaving=leaving, rollout=rollout, paused=paused, pause_s=60, hold=hold,
-        health=health, advice=advice,
+        health=health, advice=advice, pending_writes=pending_writes,
     )  # fmt: skip
     status = status_of(observation, last, now)
     assert decode_status(msgspec.json.encode(status)) == status

@@ -16,6 +16,7 @@ import msgspec
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.labels import Owner
+from memcached_operator.memcached.observed.pod_status import PodProblem
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord, deployment_record
 
@@ -92,11 +93,18 @@ def deployment_of(live: dict[str, Any] | None = None, **changes: object) -> Work
     return msgspec.structs.replace(record, **changes)
 
 
+def problem_of(text: str) -> PodProblem:
+    """A problem as a person reads it: a reason, a container and a message, of which the latter may be missing."""
+    what, _, message = text.partition(": ")
+    reason, _, container = what.partition(" of the container ")
+    return PodProblem(reason, message, container)
+
+
 def pod_of(
     name: str = "a", *, ready: bool = True, problem: str = "", template: str = "7cc6f4b5f7", address: str = ""
 ) -> PodRecord:
     """An active pod of the Memcached of these tests."""
     return PodRecord(
         namespace=NAMESPACE, name=f"{NAME}-{template}-{name}", uid=f"uid-of-pod-{name}", resource_version="300",
-        memcached=NAME, template_hash=template, active=True, ready=ready, problem=problem, address=address,
+        memcached=NAME, template_hash=template, active=True, ready=ready, problem=problem_of(problem), address=address,
     )  # fmt: skip

@@ -13,7 +13,8 @@ from memcached_operator.memcached.deletion import STALLED_AFTER_S, Delete, Relea
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord, Termination
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.status.status_writer import CONFLICT_PAUSE_S, SLOW_RETRY_S
+from memcached_operator.memcached.status.debounce import CONFLICT_PAUSE_S
+from memcached_operator.memcached.status.status_writer import SLOW_RETRY_S
 from operator_runtime.client.errors import Conflict, Forbidden, Invalid, KubeError, ServerError
 from operator_runtime.controller.controller import Result
 from tests.unit.fake_server import Json

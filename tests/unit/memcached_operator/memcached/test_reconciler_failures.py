@@ -6,7 +6,7 @@ import pytest
 
 from operator_runtime.client.errors import KubeError, ServerError, TooManyRequests
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
-from tests.unit.memcached_operator.memcached.world import CREATE, DELAY_S, KEY, World
+from tests.unit.memcached_operator.memcached.world import CREATE, DELAY_S, World
 
 WEBHOOK = 'failed calling webhook "pods.example.com": connection refused'
 DOWN = ServerError(500, "InternalError", WEBHOOK)
@@ -58,8 +58,11 @@ async def test_another_image_that_cannot_be_written_is_not_told_as_done(running:
 async def test_a_new_leader_knows_by_the_status_that_it_is_what_the_user_asked_for(running: World) -> None:
     running.memcached(size=3)
     await fail(running)
-    running.reconciler._objects._unmet.drop(KEY)
-    await running.look()
-    (note,) = [event.note for event in running.recorder.events if event.reason == "Scaled"]
+    assert running.status["pendingWrites"] == ["Deployment"]
+    leader = World(api=running.api)
+    await leader.look()
+    (note,) = [event.note for event in leader.recorder.events if event.reason == "Scaled"]
     assert note.endswith("spec.size changed")
-    assert running.repairs_counted() == {}
+    assert leader.repairs_counted() == {}
+    await leader.settle()
+    assert "pendingWrites" not in leader.status

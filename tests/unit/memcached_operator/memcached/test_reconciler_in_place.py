@@ -8,7 +8,7 @@ import pytest
 
 from memcached_operator.memcached.rollout.in_place import LATE_AFTER_S
 from memcached_operator.memcached.server_stats.stats_cache import Answer
-from operator_runtime.client.errors import Forbidden, ServerError
+from operator_runtime.client.errors import Conflict, Forbidden, ServerError
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.running_servers import (
     EVICT,
@@ -88,6 +88,23 @@ async def test_containers_start_again_one_at_a_time_and_no_pod_ends() -> None:
     assert world.condition("Ready") == ("True", "AllServersReady")
     assert world.status["image"] == "memcached:2"
     assert [each for each in reasons(world) if each in ("Restarting", "Restarted")] == ["Restarting", "Restarted"] * 3
+
+
+async def test_what_comes_next_waits_for_the_cache_and_for_no_time() -> None:
+    world = await warm()
+    change(world, image="memcached:2")
+    await world.look()
+    control(world)
+    world.api.refuse(CHANGE.partition(" ")[0], "Pod", Conflict(409, "Conflict", "the object has been modified"))
+    for again in (CHANGE, CHANGE, SETTLE):
+        world.show()
+        if again == SETTLE:
+            restart(world, 2)
+            world.show()
+        result = await world.reconcile(after_s=DELAY_S)
+        assert again in world.api.verbs()
+        restarted = again == CHANGE and image(world, 2) == "memcached:2"
+        assert result.requeue_after_s == (LATE_AFTER_S if restarted else 0.0)
 
 
 MIRROR = "mirror.example.com/memcached:1"

@@ -66,8 +66,8 @@ def test_why_volumes_are_not_mounted_is_what_the_node_said_last(reasons: list[st
     events = [
         Creation(NAMESPACE, "a", "u", "1", reason, "it is so\nand more", at_s) for at_s, reason in enumerate(reasons)
     ]
-    assert why_not_mounted(events) == why
-    assert len(why_not_mounted([Creation(NAMESPACE, "a", "u", "1", "FailedMount", "x" * 9999, 1)])) == 300
+    assert str(why_not_mounted(events)) == why
+    assert len(str(why_not_mounted([Creation(NAMESPACE, "a", "u", "1", "FailedMount", "x" * 9999, 1)]))) == 300
 
 
 def test_of_a_server_that_was_made_since_nothing_is_told() -> None:

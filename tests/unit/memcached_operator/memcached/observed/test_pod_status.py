@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from memcached_operator.memcached.observed.pod_status import (
+    NO_PROBLEM,
+    PodProblem,
     PodStatus,
     is_down,
-    may_pass,
     problem_of,
-    reason_of,
     wait_of,
 )
 
@@ -103,7 +103,7 @@ def status(
 def test_what_keeps_memcached_from_running_is_named_and_one_that_never_ran_has_no_keys(
     found: PodStatus, problem: str, down: bool
 ) -> None:
-    assert (problem_of(found), is_down(found)) == (problem, down)
+    assert (str(problem_of(found)), is_down(found)) == (problem, down)
 
 
 @pytest.mark.parametrize(
@@ -131,19 +131,27 @@ def test_what_keeps_memcached_from_running_is_named_and_one_that_never_ran_has_n
 def test_what_a_server_waits_for_that_is_on_its_way_is_known_for_when_it_takes_long(
     found: PodStatus, begins: str, names: str
 ) -> None:
-    assert reason_of(wait_of(found)) == begins
-    assert names in wait_of(found)
-    assert may_pass(wait_of(found)) is bool(begins)
+    assert wait_of(found).reason == begins
+    assert names in str(wait_of(found))
+    assert wait_of(found).may_pass is bool(begins)
 
 
 @pytest.mark.parametrize(
-    ("problem", "reason", "passes"),
+    ("problem", "text", "passes"),
     [
-        ("ImagePullBackOff of the container exporter", "ImagePullBackOff", False),
-        ("Unschedulable: 0/3 nodes are available", "Unschedulable", True),
-        ("SecretNotFound: there is no Secret a", "SecretNotFound", False),
-        ("", "", False),
+        (PodProblem("ImagePullBackOff", container="exporter"), "ImagePullBackOff of the container exporter", False),
+        (PodProblem("Unschedulable", "0/3 nodes are available"), "Unschedulable: 0/3 nodes are available", True),
+        (PodProblem("SecretNotFound", "there is no Secret a"), "SecretNotFound: there is no Secret a", False),
+        (PodProblem("Error", "it is so", "exporter"), "Error of the container exporter: it is so", False),
+        (NO_PROBLEM, "", False),
     ],
 )
-def test_a_problem_begins_with_its_reason(problem: str, reason: str, passes: bool) -> None:
-    assert (reason_of(problem), may_pass(problem)) == (reason, passes)
+def test_a_problem_reads_as_its_reason_whose_it_is_and_a_message(problem: PodProblem, text: str, passes: bool) -> None:
+    assert (str(problem), problem.may_pass, bool(problem)) == (text, passes, bool(text))
+
+
+def test_a_long_problem_is_cut_at_its_message() -> None:
+    problem = PodProblem("Error", "no: " + "a" * 99, "exporter")
+    assert str(problem.cut(40)) == str(problem)[:40]
+    assert str(problem.cut(36)) == "Error of the container exporter: no", "not in the middle of nothing"
+    assert problem.cut(999) == problem

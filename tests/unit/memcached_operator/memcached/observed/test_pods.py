@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from memcached_operator.memcached.observed.pod_status import NO_PROBLEM
 from memcached_operator.memcached.observed.pods import NO_ORDINAL, PodRecord, pod_record
 from tests.unit.memcached_operator.memcached.support import NAME, live_pod
 
@@ -78,7 +79,7 @@ WAITS = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}}
 @pytest.mark.parametrize("fields", [{"state": ENDED}, {"state": WAITS, "lastState": ENDED}], ids=["just now", "later"])
 def test_an_image_without_the_shell_that_runs_memcached_is_named_by_the_field_that_needs_it(fields: Any) -> None:
     pod = named(0, lambda live: live["status"].update(containerStatuses=[{"name": "memcached", **fields}]))
-    assert pod.problem.startswith("InvalidSpec: spec.warmRestart: must be false with an image that contains no sh")
+    assert str(pod.problem).startswith("InvalidSpec: spec.warmRestart: must be false with an image that contains no sh")
     assert pod.down
 
 
@@ -103,4 +104,4 @@ def test_a_pod_to_which_admission_gave_another_image_is_known_by_what_its_templa
 
 def test_a_server_that_runs_with_another_image_since_has_no_such_problem() -> None:
     container = {"name": "memcached", "state": {"running": {}}, "lastState": ENDED}
-    assert named(0, lambda live: live["status"].update(containerStatuses=[container])).problem == ""
+    assert named(0, lambda live: live["status"].update(containerStatuses=[container])).problem == NO_PROBLEM

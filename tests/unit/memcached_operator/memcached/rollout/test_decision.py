@@ -22,7 +22,7 @@ from memcached_operator.memcached.rollout.decision import (
 from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S, RolloutState, is_stale, missing_servers
 from memcached_operator.memcached.spec import Rollout as Pace, Spec
 from tests.unit.memcached_operator.memcached.server_model import START, named_pod, workload_of
-from tests.unit.memcached_operator.memcached.support import NAME, pod_of
+from tests.unit.memcached_operator.memcached.support import NAME, pod_of, problem_of
 
 PAUSE_S = 60
 SPEC = Spec(size=3, workload="StatefulSet", rollout=Pace(pauseSeconds=PAUSE_S))
@@ -44,7 +44,7 @@ def server(
     since_s, rolls = int(START.timestamp() - for_s), "new" if revision == "b" else "old"
     return msgspec.structs.replace(
         named_pod(ordinal, ready=ready), template_hash=revision, rolls=rolls, memory=MEMORY, since_s=since_s,
-        problem=problem, down=bool(problem),
+        problem=problem_of(problem), down=bool(problem),
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from memcached_operator.memcached.observed.pod_status import PodProblem
 from memcached_operator.memcached.observed.pod_termination import OVERDUE_S, overdue
 from memcached_operator.memcached.observed.pods import PodRecord, Termination
 from memcached_operator.memcached.rollout.decision import Wait, WaitReason
@@ -107,9 +108,11 @@ def test_a_pod_that_an_api_server_ahead_lets_end_is_overdue_in_time() -> None:
     ("for_s", "problem", "next_s"), [(WAIT_S - 5, "", 5.0), (WAIT_S, "ContainerCreating: x", None)]
 )
 def test_what_a_pod_waits_for_is_a_problem_once_it_takes_long(for_s: float, problem: str, next_s: float | None) -> None:
-    pod = msgspec.structs.replace(server(2, "b", ready=False, for_s=for_s), waits="ContainerCreating: x", down=True)
+    pod = msgspec.structs.replace(
+        server(2, "b", ready=False, for_s=for_s), waits=PodProblem("ContainerCreating", "x"), down=True
+    )
     found = look(pod)
-    assert (found.pods[0].problem, found.next_s) == (problem, next_s)
+    assert (str(found.pods[0].problem), found.next_s) == (problem, next_s)
     told = ask(server(0), server(1), *found.pods)
     assert stuck(told) == "", "an image may take as long to pull"
     late = look(msgspec.structs.replace(pod, since_s=int(NOW_S - STUCK_AFTER_S)))

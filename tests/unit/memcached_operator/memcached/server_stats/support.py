@@ -14,6 +14,7 @@ import pytest
 
 from kube_simulator.controllers import memcached
 from memcached_operator.memcached.labels import PORT
+from memcached_operator.memcached.observed.pod_status import NO_PROBLEM
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_stats.server_connection import Endpoint, Failure
 from memcached_operator.memcached.server_stats.stats_cache import Answer
@@ -132,6 +133,6 @@ def server_pod(name: str = "cache-0", *, of: str = "cache", namespace: str = "sh
     """A ready pod of a StatefulSet."""
     pod = PodRecord(
         namespace=namespace, name=name, uid=f"uid of {namespace}/{name}", resource_version="1", memcached=of, ordinal=0,
-        template_hash="a", active=True, ready=True, problem="", address="127.64.0.1",
+        template_hash="a", active=True, ready=True, problem=NO_PROBLEM, address="127.64.0.1",
     )  # fmt: skip
     return msgspec.structs.replace(pod, **changes)
