@@ -73,7 +73,7 @@ class ServerRollout:
     async def observe(self, snapshot: Snapshot, workload: WorkloadRecord | None, resizing: Resizing) -> ServerProgress:
         """How far the servers are, and what is to be done next."""
         spec, pods = snapshot.spec, snapshot.pods
-        absence = await self._missing.look(snapshot.memcached, spec, workload, pods, snapshot.ending, snapshot.now)
+        absence = await self._missing.absence(snapshot.memcached, spec, workload, pods, snapshot.ending, snapshot.now)
         late = self._late(pods)
         state = None
         if workload is not None:

@@ -198,7 +198,7 @@ def _progressing(observed: Observation, last: Status, until: str) -> Condition:
         return Condition("Progressing", "False", Reason.DEADLINE_EXCEEDED, workload.deadline_exceeded)
     if observed.leaving is not None:
         return Condition("Progressing", "True", Reason.MIGRATING, _migrating(observed, workload, ready, size, until))
-    if observed.rollout.stale or (workload.kind == "Deployment" and len({pod.template_hash for pod in pods}) > 1):
+    if observed.rollout.stale or (workload.kind == "Deployment" and len({pod.revision for pod in pods}) > 1):
         return _replacing(observed, workload)
     before = last.condition("Progressing")
     existing = len(pods)
@@ -235,8 +235,8 @@ def _progressing(observed: Observation, last: Status, until: str) -> Condition:
         scaling = one_template if workload.settled else last.replicas != size
         reason = Reason.SCALING if scaling else Reason.UPDATING
     counted = f"{size} servers are desired, {existing} exist, {ready} are ready."
-    held = workload.kind != "Deployment" or observed.unwritten
-    if existing == ready == size and workload.settled and not held:
+    by_operator = workload.kind != "Deployment" or observed.unwritten
+    if existing == ready == size and workload.settled and not by_operator:
         counted += (
             f" The rollout of the Deployment completes once the last server has been ready for {observed.pause_s} s."
         )
