@@ -20,6 +20,7 @@ from memcached_operator.memcached.observed.pod_termination import overdue
 from memcached_operator.memcached.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.refusal_reasons import pods_refused
+from memcached_operator.memcached.rollout.outcome import soonest
 from memcached_operator.memcached.rollout.rollout_state import missing_servers
 from memcached_operator.memcached.spec import Spec
 from operator_runtime import Client, Forbidden, Invalid, KeyedStates, KubeError, NotFound, ObjectKey, PlainObject, plain
@@ -46,12 +47,12 @@ class PodAbsence(NamedTuple):
     Attributes:
         seconds: for how long some have been missing, as far as that was seen.
         cause: why, where that is known.
-        next_s: seconds until more may be known, None for never.
+        requeue_s: seconds until more may be known, None for never.
     """
 
     seconds: float = 0.0
     cause: Problem | None = None
-    next_s: float | None = None
+    requeue_s: float | None = None
 
 
 _NONE: Final = PodAbsence()
@@ -126,21 +127,27 @@ class MissingPods:
         there = {pod.ordinal for pod in pods if pod.workload == workload.kind}
         gone = [ordinal for ordinal in range(spec.size) if ordinal not in there]
         left = {pod.ordinal: pod for pod in ending if pod.workload == workload.kind and pod.ordinal in gone}
-        late, next_s = overdue(left.values(), now_s)
+        late, requeue_s = overdue(left.values(), now_s)
         if late:
             seen.cause = None
-            return absence._replace(cause=Problem(Reason.TERMINATION_STALLED, late, blocking=False), next_s=next_s)
+            problem = Problem(Reason.TERMINATION_STALLED, late, blocking=False)
+            return absence._replace(cause=problem, requeue_s=requeue_s)
         if not (unmade := [ordinal for ordinal in gone if ordinal not in left]):
-            return absence._replace(next_s=next_s)
+            return absence._replace(requeue_s=requeue_s)
+        await self._look_up(seen, workload, unmade, now_s)
+        again_s = seen.read_s + REREAD_AFTER_S - now_s
+        return absence._replace(cause=seen.cause, requeue_s=soonest(again_s, requeue_s))
+
+    async def _look_up(self, seen: _Seen, workload: WorkloadRecord, unmade: Sequence[int], now_s: float) -> None:
+        """Have the cause known of pods that are not made, as far as it is the turn of this Memcached."""
         if seen.about not in unmade:
             seen.cause = None  # that server is there again
-        if now_s >= seen.read_s + REREAD_AFTER_S:
-            seen.read_s = now_s
-            if now_s >= self._free_s:
-                seen.about, self._free_s = unmade[0], now_s + READ_EVERY_S
-                seen.cause = await self._read(workload, unmade, seen.cause)
-        again_s = seen.read_s + REREAD_AFTER_S - now_s
-        return absence._replace(cause=seen.cause, next_s=again_s if next_s is None else min(again_s, next_s))
+        if now_s < seen.read_s + REREAD_AFTER_S:
+            return
+        seen.read_s = now_s
+        if now_s >= self._free_s:
+            seen.about, self._free_s = unmade[0], now_s + READ_EVERY_S
+            seen.cause = await self._read(workload, unmade, seen.cause)
 
     async def _read(self, workload: WorkloadRecord, unmade: Sequence[int], before: Problem | None) -> Problem | None:
         """Why the pods of these ordinals are not made, None where it is not known."""

@@ -89,7 +89,9 @@ class ServerRollout:
                 underway=is_updating(snapshot.last),
             )
         found = rollout(state)
-        outcome = Outcome(requeue_s=soonest(resizing.requeue_s, found.requeue_s, absence.next_s)) + _resizing(resizing)
+        outcome = Outcome(requeue_s=soonest(resizing.requeue_s, found.requeue_s, absence.requeue_s)) + _resizing(
+            resizing
+        )
         if isinstance(found.step, Stuck):
             outcome += Outcome(problems=(Problem(Reason.ROLLOUT_STUCK, found.step.why, blocking=False),))
         if absence.cause is not None:
