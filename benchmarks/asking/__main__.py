@@ -125,7 +125,7 @@ def _caches(servers: int) -> tuple[Caches, list[PodRecord]]:
             uid=f"{number:08x}-7e1c-4b0a-9d55-0123456789ab",
             resource_version="1",
             memcached=name,
-            template_hash="a",
+            revision="a",
             active=True,
             ready=True,
             problem=NO_PROBLEM,

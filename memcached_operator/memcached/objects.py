@@ -99,9 +99,9 @@ class Objects:
         self._record_event = record_event = recorded_by(operator.events)
         self._counts = RepairCounts()
 
-        def owned(kind: Kind[Any], shape: Codec[Any], **cache: Any) -> Keeper[MemcachedRecord, Any, Any]:
-            tell = partial(self._told, kind.resource.kind)
-            return operator.owned(MEMCACHEDS, kind, rules=shape.rules, on_change=tell, **cache)
+        def owned(kind: Kind[Any], codec: Codec[Any], **cache: Any) -> Keeper[MemcachedRecord, Any, Any]:
+            on_change = partial(self._report_change, kind.resource.kind)
+            return operator.owned(MEMCACHEDS, kind, rules=codec.rules, on_change=on_change, **cache)
 
         workloads: Keepers = {
             "Deployment": owned(DEPLOYMENTS, DEPLOYMENT),
@@ -224,7 +224,7 @@ class Objects:
     def families(self) -> Iterator[Metric]:
         return self._counts.families()
 
-    def _told(self, kind: str, memcached: MemcachedRecord, change: Change[Any]) -> None:
+    def _report_change(self, kind: str, memcached: MemcachedRecord, change: Change[Any]) -> None:
         """Say in the log and in an event what was done, and count what another client had changed."""
         paths = [each.path for each in change.fields]
         text = in_words(memcached, kind, change)

@@ -104,40 +104,11 @@ def differences(desired: object, live: object, steps: Steps = ()) -> Iterator[Di
         case None:
             return
         case Fields():
-            if type(live) is not type(desired):
-                yield Difference(steps, desired, live)
-                return
-            if desired == live:
-                return  # compared in C: most parts are equal
-            for field in desired.__struct_fields__:
-                inner = (*steps, field)
-                ours, theirs = getattr(desired, field), getattr(live, field)
-                if ours is None and theirs is not None and field in desired.absent:
-                    yield Difference(inner, None, theirs)
-                if field in desired.whole:
-                    if ours is not None and ours != theirs:
-                        yield Difference(inner, ours, theirs)
-                else:
-                    yield from differences(ours, theirs, inner)
+            yield from _of_fields(desired, live, steps)
         case Mapping():
-            held = live if isinstance(live, Mapping) else {}
-            for key, value in desired.items():
-                if isinstance(value, Mapping | list):
-                    if value == {} and held.get(key) is None and is_source((*steps, key)):
-                        yield Difference((*steps, key), value, None)
-                    yield from differences(value, held.get(key), (*steps, key))
-                elif value is not None and held.get(key) != value:
-                    yield Difference((*steps, key), value, held.get(key))
+            yield from _of_mapping(desired, live if isinstance(live, Mapping) else {}, steps)
         case list() | tuple() if (key_field := key_of(steps, desired)) is not None:
-            held_entries = live if isinstance(live, list | tuple) else ()
-            entries = {value_of(entry, key_field): entry for entry in held_entries}
-            for entry in desired:
-                key = value_of(entry, key_field)
-                inner = (*steps, Entry(key_field, key))
-                if key in entries:
-                    yield from differences(entry, entries[key], inner)
-                else:
-                    yield Difference(inner, entry, None)
+            yield from _of_entries(desired, live if isinstance(live, list | tuple) else (), key_field, steps)
         case list() if steps[-1:] == (_PORTS,) and isinstance(live, list) and len(desired) == len(live):
             # What they say of a port is all that is ours of it: the protocol has a default.
             if any(next(differences(*each), None) for each in zip(desired, live, strict=True)):
@@ -147,6 +118,45 @@ def differences(desired: object, live: object, steps: Steps = ()) -> Iterator[Di
         case _:
             if desired != live:
                 yield Difference(steps, desired, live)
+
+
+def _of_fields(desired: Fields, live: object, steps: Steps) -> Iterator[Difference]:
+    if type(live) is not type(desired):
+        yield Difference(steps, desired, live)
+        return
+    if desired == live:
+        return  # compared in C: most parts are equal
+    for field in desired.__struct_fields__:
+        inner = (*steps, field)
+        ours, theirs = getattr(desired, field), getattr(live, field)
+        if ours is None and theirs is not None and field in desired.absent:
+            yield Difference(inner, None, theirs)
+        if field not in desired.whole:
+            yield from differences(ours, theirs, inner)
+        elif ours is not None and ours != theirs:
+            yield Difference(inner, ours, theirs)
+
+
+def _of_mapping(desired: Mapping[str, Any], live: Mapping[str, Any], steps: Steps) -> Iterator[Difference]:
+    for key, value in desired.items():
+        inner = (*steps, key)
+        if isinstance(value, Mapping | list):
+            if value == {} and live.get(key) is None and is_source(inner):
+                yield Difference(inner, value, None)
+            yield from differences(value, live.get(key), inner)
+        elif value is not None and live.get(key) != value:
+            yield Difference(inner, value, live.get(key))
+
+
+def _of_entries(desired: Sequence[Any], live: Sequence[Any], key_field: str, steps: Steps) -> Iterator[Difference]:
+    entries = {value_of(entry, key_field): entry for entry in live}
+    for entry in desired:
+        key = value_of(entry, key_field)
+        inner = (*steps, Entry(key_field, key))
+        if key in entries:
+            yield from differences(entry, entries[key], inner)
+        else:
+            yield Difference(inner, entry, None)
 
 
 def field_names(desired: object, path: str = "") -> Iterator[str]:

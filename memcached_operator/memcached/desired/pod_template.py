@@ -82,15 +82,15 @@ class _Common(NamedTuple):
     """What templates of the same settings have in common.
 
     Attributes:
-        rolls: digest of all but the memory.
-        fixed: digest of all but the image, "" where a server that starts again has lost its items.
+        template_hash: digest of all but the memory.
+        restart_hash: digest of all but the image, "" where a server that starts again has lost its items.
         annotations: what the template says of itself.
         options: paths of what `spec.tls`, `spec.auth`, `spec.warmRestart` and `spec.resources` bring in.
     """
 
     spec: PodSpec
-    rolls: str
-    fixed: str
+    template_hash: str
+    restart_hash: str
     annotations: dict[str, str]
     options: tuple[str, ...]
 
@@ -129,12 +129,12 @@ def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, 
     if not (passed or restart):
         return Pods(made, (), common.options)
     annotations = common.annotations | {
-        labels.TEMPLATE_ANNOTATION: _digest([common.rolls, passed, *filter(None, [restart])])
+        labels.TEMPLATE_ANNOTATION: _digest([common.template_hash, passed, *filter(None, [restart])])
     }
     if restart:
         annotations[labels.RESTART_ANNOTATION] = restart
-    if common.fixed and passed:
-        annotations[labels.WARM_ANNOTATION] = _digest([common.fixed, passed])
+    if common.restart_hash and passed:
+        annotations[labels.WARM_ANNOTATION] = _digest([common.restart_hash, passed])
     made = PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=annotations), common.spec)
     return Pods(made, passed, common.options)
 
@@ -145,10 +145,22 @@ def _of_all(given: Mapping[str, Any], made: PodTemplate) -> Mapping[str, Any]:
     return with_agreeing_sidecar(keyed(given)) if sidecars else keyed(given)
 
 
-def noted(made: PodTemplate | None) -> tuple[str, str]:
-    """What a template says of itself: the digest of what rolls, and the memory; "" where it does not."""
+class Fingerprint(NamedTuple):
+    """What a template says of itself, "" where it does not.
+
+    Attributes:
+        template_hash: of all in it that only a new pod takes on.
+        memory: that a running server can be given, too.
+    """
+
+    template_hash: str
+    memory: str
+
+
+def fingerprint(made: PodTemplate | None) -> Fingerprint:
+    """What a template says of itself."""
     annotations = (made.metadata.annotations if made and made.metadata else None) or {}
-    return annotations.get(labels.TEMPLATE_ANNOTATION, ""), annotations.get(labels.MEMORY_ANNOTATION, "")
+    return Fingerprint(annotations.get(labels.TEMPLATE_ANNOTATION, ""), annotations.get(labels.MEMORY_ANNOTATION, ""))
 
 
 def command(memory_mib: int, connections: int, threads: int, item_size: str) -> tuple[str, ...]:
@@ -205,7 +217,7 @@ def _cached(
     settings: tuple[str, int, int, str, tuple[str, ...]],
     tls: Tls | None,
     auth: Auth | None,
-    warm: bool,
+    warm_restart: bool,
     sleep_s: int,
 ) -> _Common:
     memory, connections, threads, item_size, extra = settings
@@ -217,7 +229,7 @@ def _cached(
         extraArgs=extra,
         tls=tls,
         auth=auth,
-        warmRestart=warm,
+        warmRestart=warm_restart,
     )
     return _of(_settings(image, user_id, spec)._replace(sleep_s=sleep_s))
 
@@ -227,18 +239,19 @@ def _of(settings: _Settings) -> _Common:
         tuple(each for each in quantities if each[0] != "memory") for quantities in (settings.requests, settings.limits)
     )
     # The memory file keeps its size: another one needs a new pod.
-    told = settings if settings.file else settings._replace(memory=0, requests=requests, limits=limits)
-    rolls, fixed = _digest(_pod_spec(told)), _digest(_pod_spec(settings._replace(image=""))) if settings.file else ""
+    replacing = settings if settings.file else settings._replace(memory=0, requests=requests, limits=limits)
+    template_hash = _digest(_pod_spec(replacing))
+    restart_hash = _digest(_pod_spec(settings._replace(image=""))) if settings.file else ""
     room = (dict(quantities).get("memory", "") for quantities in (settings.requests, settings.limits))
     memory = ",".join((canonical(f"{settings.memory}Mi"), *room))
-    says = {labels.TEMPLATE_ANNOTATION: rolls, labels.MEMORY_ANNOTATION: memory}
-    if fixed:
-        says |= {labels.WARM_ANNOTATION: fixed, labels.IMAGE_ANNOTATION: settings.image}
+    says = {labels.TEMPLATE_ANNOTATION: template_hash, labels.MEMORY_ANNOTATION: memory}
+    if restart_hash:
+        says |= {labels.WARM_ANNOTATION: restart_hash, labels.IMAGE_ANNOTATION: settings.image}
     if spoken := str(transport(settings.tls, settings.auth)):
         says[labels.TRANSPORT_ANNOTATION] = spoken
     made = _pod_spec(settings)
     whole = keyed(as_json(PodTemplate(ObjectMeta(annotations=says), made)))
-    return _Common(made, rolls, fixed, says, tuple(of_options(whole, _plain(), _TEMPLATE)))
+    return _Common(made, template_hash, restart_hash, says, tuple(of_options(whole, _plain(), _TEMPLATE)))
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from memcached_operator.memcached.desired.passthrough import is_within, of_parts, passed_through
-from memcached_operator.memcached.desired.pod_template import noted
+from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.secrets import secrets_of
 from memcached_operator.memcached.desired.workload_types import (
     Container,
@@ -59,7 +59,7 @@ def _annotation(template: PodTemplate, name: str) -> str | None:
 
 
 def _items(template: PodTemplate) -> str | None:
-    return noted(template)[1].partition(",")[0] or None
+    return fingerprint(template).memory.partition(",")[0] or None
 
 
 def _option(container: Container, option: str) -> str | None:

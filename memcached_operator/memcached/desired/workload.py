@@ -34,7 +34,7 @@ from operator_runtime import Difference, names_of, no_longer
 # default.
 DEADLINE_S: Final = 600
 REPLICAS: Final = "spec.replicas"
-NOTED: Final = {
+FINGERPRINT_PATHS: Final = {
     f"spec.template.metadata.annotations[{annotation}]": annotation
     for annotation in (TEMPLATE_ANNOTATION, MEMORY_ANNOTATION)
 }

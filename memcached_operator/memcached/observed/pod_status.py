@@ -121,7 +121,7 @@ _NEVER: Final = Condition()
 # A scheduler's message lists what was wrong with each kind of node; its beginning is what a person reads.
 _PROBLEM_CHARS: Final = 160
 # What the sidecar says has two names and memcached's words in it.
-_SAID_CHARS: Final = 512
+_REPORT_CHARS: Final = 512
 # Then it tells of preemption.
 _NEXT_SENTENCE: Final = ". "
 _COMPLETED: Final = "Completed"
@@ -137,7 +137,7 @@ _NO_SHELL: Final = PodProblem(
 # The kubelet goes to and fro between the two, with each try: one name for both, or each turn would be a status write.
 _ONE_NAME: Final = {"ErrImagePull": "ImagePullBackOff"}
 # Its message names a Secret, a ConfigMap or a key of one, and is the same with each try.
-_TOLD_IN_FULL: Final = "CreateContainerConfigError"
+_IN_FULL: Final = "CreateContainerConfigError"
 # Of a pod; Kubernetes 1.29 and newer.
 _SANDBOX: Final = "PodReadyToStartContainers"
 _UNMOUNTED: Final = PodProblem(
@@ -146,7 +146,7 @@ _UNMOUNTED: Final = PodProblem(
     "`kubectl describe pod` say which",
 )
 _UNPULLED: Final = PodProblem(_CREATING, "its image is being pulled")
-_UNTOLD: Final = PodProblem(
+_UNKNOWN: Final = PodProblem(
     _CREATING,
     "its volumes or its network are not ready, or its image is being pulled; the events of `kubectl describe pod` say "
     "which",
@@ -155,7 +155,7 @@ _UNTOLD: Final = PodProblem(
 
 def may_be_unmounted(wait: PodProblem) -> bool:
     """Whether what a pod waits for may be its volumes."""
-    return wait in (_UNMOUNTED, _UNTOLD)
+    return wait in (_UNMOUNTED, _UNKNOWN)
 
 
 def problem_of(status: PodStatus) -> PodProblem:
@@ -164,8 +164,8 @@ def problem_of(status: PodStatus) -> PodProblem:
         return reported
     for container in status.initContainerStatuses or ():
         # A sidecar that ended to tell something of a memcached that runs is about to be started again.
-        tells = container.name == RELOADER and bool(_outdated(container))
-        if container.halt and not container.has_completed and not tells:
+        reports = container.name == RELOADER and bool(_outdated(container))
+        if container.halt and not container.has_completed and not reports:
             return _halted(container)
     for container in status.containerStatuses or ():
         if container.name == CONTAINER and _has_no_shell(container):
@@ -188,7 +188,7 @@ def wait_of(status: PodStatus) -> PodProblem:
         return _UNMOUNTED
     if (first := next(_unfinished(status), None)) is not None:
         return _one_of_many(_INITIALIZING, f"memcached waits for the container {first.name}")
-    return _UNPULLED if sandbox == "True" else _UNTOLD
+    return _UNPULLED if sandbox == "True" else _UNKNOWN
 
 
 def is_down(status: PodStatus) -> bool:
@@ -212,7 +212,7 @@ def _unfinished(status: PodStatus) -> Iterator[_ContainerStatus]:
 
 def _halted(container: _ContainerStatus) -> PodProblem:
     reason, state = container.halt, container.state.waiting
-    message = state.message if reason == _TOLD_IN_FULL and state is not None else ""
+    message = state.message if reason == _IN_FULL and state is not None else ""
     whose = "" if container.name == CONTAINER else container.name
     return PodProblem(_ONE_NAME.get(reason, reason), message, whose).cut(_PROBLEM_CHARS)
 
@@ -237,7 +237,7 @@ def _reloaders(status: PodStatus) -> list[_ContainerStatus]:
 def _reported(reloader: _ContainerStatus) -> PodProblem:
     """What the sidecar ended with last: `reloader.sh` ends with a reason and a message."""
     ended = reloader.state.terminated or reloader.lastState.terminated
-    text = ended.message[:_SAID_CHARS].strip() if ended is not None else ""
+    text = ended.message[:_REPORT_CHARS].strip() if ended is not None else ""
     reason, _, message = text.partition(": ")
     return _one_of_many(reason, message)
 

@@ -58,7 +58,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         memcached: name of the Memcached whose workload it belongs to, "" when it belongs to none.
-        template_hash: which pod template it was made from.
+        revision: which of its workload's templates it was made from, as the workload's controller names it.
         active: neither terminating nor finished.
         ready: its Ready condition is True.
         problem: why it is not ready, as far as is known.
@@ -70,10 +70,11 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         address: its IP address, "" before it has one.
         since_s: since when it is ready, or not ready on its node, in seconds since 1970; since when it is there where
             that is not known.
-        rolls: digest of all in its template that only a new pod takes on, "" for a stranger's template.
+        template_hash: digest of all in its template that only a new pod takes on, "" for a stranger's template.
         memory: `spec.memory` when it was made, "" for a stranger's template.
         restarted: what `kubectl rollout restart` wrote into its template, "" before.
-        warm: digest of what a container that starts again in it does not take on, "" where that loses its items.
+        restart_hash: digest of what a container that starts again in it does not take on, "" where that loses its
+            items.
         image: of its template, or to which it was changed in place since; "" where it does not keep its items.
         rewritten: it runs other images than that: admission gave it these when it was created.
         in_place: how it is being changed in place, "" where it is not; see `rollout.in_place`.
@@ -85,7 +86,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     uid: str
     resource_version: str
     memcached: str
-    template_hash: str
+    revision: str
     active: bool
     ready: bool
     problem: PodProblem
@@ -93,11 +94,11 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     address: str = ""
     since_s: int = 0
     restarts: int = 0
-    rolls: str = ""
+    template_hash: str = ""
     memory: str = ""
     restarted: str = ""
     transport: Transport = PLAIN
-    warm: str = ""
+    restart_hash: str = ""
     image: str = ""
     rewritten: bool = False
     in_place: str = ""
@@ -120,13 +121,13 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
 class _PodLabels(
     msgspec.Struct,
     rename={
-        "template_hash": "pod-template-hash",
+        "pod_template_hash": "pod-template-hash",
         "revision_hash": REVISION_LABEL,
         "pod_name": "statefulset.kubernetes.io/pod-name",
     },
 ):
     memcached_cr: str = ""
-    template_hash: str = ""
+    pod_template_hash: str = ""
     revision_hash: str = ""
     pod_name: str = ""
 
@@ -134,20 +135,20 @@ class _PodLabels(
 class _PodAnnotations(
     msgspec.Struct,
     rename={
-        "rolls": TEMPLATE_ANNOTATION,
+        "template_hash": TEMPLATE_ANNOTATION,
         "memory": MEMORY_ANNOTATION,
         "restarted": RESTARTED_ANNOTATION,
         "transport": TRANSPORT_ANNOTATION,
-        "warm": WARM_ANNOTATION,
+        "restart_hash": WARM_ANNOTATION,
         "image": IMAGE_ANNOTATION,
         "in_place": IN_PLACE_ANNOTATION,
     },
 ):
-    rolls: str = ""
+    template_hash: str = ""
     memory: str = ""
     restarted: str = ""
     transport: str = ""
-    warm: str = ""
+    restart_hash: str = ""
     image: str = ""
     in_place: str = ""
 
@@ -191,7 +192,7 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
     of_deployment = (
         owner is not None
         and owner.kind == "ReplicaSet"
-        and owner.name == f"{labels.memcached_cr}-{labels.template_hash}"
+        and owner.name == f"{labels.memcached_cr}-{labels.pod_template_hash}"
     )
     # A StatefulSet takes over what one of its name left behind.
     left_behind = owner is None and labels.pod_name == meta.name
@@ -206,7 +207,7 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         uid=meta.uid,
         resource_version=meta.resourceVersion,
         memcached=labels.memcached_cr if of_deployment or ordinal != NO_ORDINAL else "",
-        template_hash=shared(labels.template_hash if of_deployment else labels.revision_hash),
+        revision=shared(labels.pod_template_hash if of_deployment else labels.revision_hash),
         active=meta.deletionTimestamp is None and status.phase not in ("Succeeded", "Failed"),
         ready=readiness.status == "True",
         problem=problem_of(status),
@@ -215,11 +216,11 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         since_s=max(seconds_of(each.lastTransitionTime) for each in (readiness, placed))
         or seconds_of(meta.creationTimestamp),
         restarts=own.restartCount if own is not None else 0,
-        rolls=shared(meta.annotations.rolls),
+        template_hash=shared(meta.annotations.template_hash),
         memory=shared(meta.annotations.memory),
         restarted=shared(meta.annotations.restarted),
         transport=transport_of(meta.annotations.transport),
-        warm=shared(meta.annotations.warm),
+        restart_hash=shared(meta.annotations.restart_hash),
         image=shared(meta.annotations.image),
         rewritten=_is_rewritten(pod.spec, meta.annotations.image),
         in_place=meta.annotations.in_place,

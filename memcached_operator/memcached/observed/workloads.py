@@ -51,11 +51,12 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
             never gives up.
         replicas: pods that it is to have, 0 for a stranger's.
         image: what its template runs memcached from, "" for a stranger's.
-        rolls: digest of all in its template that only a new pod takes on, "" where it is not there.
+        template_hash: digest of all in its template that only a new pod takes on, "" where it is not there.
         memory: what a running server can be given of its template, "" likewise.
         restarted: what `kubectl rollout restart` wrote into its template, "" before.
         restart: what the Memcached asked for a restart with, "" before.
-        warm: digest of what a container that starts again in its pod does not take on, "" where that loses its items.
+        restart_hash: digest of what a container that starts again in its pod does not take on, "" where that loses its
+            items.
         begun: its controller has made a first revision of it.
         sidecar: its pods have the operator's own beside memcached.
         revision: which pods of a StatefulSet are of its present template, "" until its controller has said so.
@@ -70,11 +71,11 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
     deadline_exceeded: str = ""
     replicas: int = 0
     image: str = ""
-    rolls: str = ""
+    template_hash: str = ""
     memory: str = ""
     restarted: str = ""
     restart: str = ""
-    warm: str = ""
+    restart_hash: str = ""
     begun: bool = True
     revision: str = ""
     sidecar: bool = False
@@ -132,16 +133,16 @@ def _owned_part(meta: ObjectMeta, raw: msgspec.Raw, name: str, made_for_uid: str
     if (found := _known.get(alike)) is not None:
         return found
     spec = _decode_spec(raw)
-    noted = _annotations(spec)
+    annotations = _annotations(spec)
     found = {
         "form": form_of(_owned(owned, spec, raw), name, made_for_uid),
         "replicas": spec.replicas or 0,
         "image": shared(_image(spec)),
-        "rolls": shared(noted.get(TEMPLATE_ANNOTATION, "")),
-        "memory": shared(noted.get(MEMORY_ANNOTATION, "")),
-        "restarted": shared(noted.get(RESTARTED_ANNOTATION, "")),
-        "restart": shared(noted.get(RESTART_ANNOTATION, "")),
-        "warm": shared(noted.get(WARM_ANNOTATION, "")),
+        "template_hash": shared(annotations.get(TEMPLATE_ANNOTATION, "")),
+        "memory": shared(annotations.get(MEMORY_ANNOTATION, "")),
+        "restarted": shared(annotations.get(RESTARTED_ANNOTATION, "")),
+        "restart": shared(annotations.get(RESTART_ANNOTATION, "")),
+        "restart_hash": shared(annotations.get(WARM_ANNOTATION, "")),
         "sidecar": _has_sidecar(spec),
     }
     # Else what is no name, or no uid, would be taken for one: any client may write either there.
@@ -208,14 +209,14 @@ def _owned(owned: ObjectMeta, spec: WorkloadSpec, raw: msgspec.Raw) -> WorkloadM
     live, pod = template.metadata or ObjectMeta(), template.spec or PodSpec()
     # The API server drops empty lists; the desired form says that there are no arguments.
     containers = tuple(msgspec.structs.replace(each, args=each.args or ()) for each in pod.containers or ())
-    noted = {name: text for name, text in (live.annotations or {}).items() if name in _OURS}
+    annotations = {name: text for name, text in (live.annotations or {}).items() if name in _OURS}
     manifest = WorkloadManifest(
         metadata=owned,
         spec=msgspec.structs.replace(
             spec,
             **(_left_out(spec) if spec.strategy is not None else {}),
             template=PodTemplate(
-                ObjectMeta(labels=live.labels, annotations=noted or None),
+                ObjectMeta(labels=live.labels, annotations=annotations or None),
                 msgspec.structs.replace(pod, containers=containers),
             ),
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from memcached_operator.memcached.desired.pod_template import noted
+from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.events import RecordEvent
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.rollout.live_memory import LiveMemory
@@ -41,7 +41,7 @@ class Announcements:
             after: whose servers come first, None for none.
         """
         key, template, live = snapshot.key, change.template, change.live
-        desired = noted(change.desired.spec.template)
+        desired = fingerprint(change.desired.spec.template)
         if live is None or not any(template):
             self._announced.drop(key)
         elif self._announced.find(key) != desired:
@@ -52,9 +52,9 @@ class Announcements:
                 change.desired,
                 live,
                 servers,
-                rolls=template.rolls,
-                why_not="" if template.rolls else await self._memory.why_not(ready),
-                asked=change.provenance is Provenance.SPECIFICATION,
+                needs_new_pods=template.needs_new_pods,
+                why_not="" if template.needs_new_pods else await self._memory.why_not(ready),
+                desired_changed=change.provenance is Provenance.SPECIFICATION,
                 after=after,
             )
             if words.note:

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memcached_operator.memcached.desired.pod_template import USER_ID, noted, template
+from memcached_operator.memcached.desired.pod_template import USER_ID, fingerprint, template
 from memcached_operator.memcached.desired.secrets import transport
 from memcached_operator.memcached.desired.warm_restart import are_alike
 from memcached_operator.memcached.desired.workload_types import PodTemplate
 from memcached_operator.memcached.rollout.cost_messages import (
     BEFORE_RESIZE,
-    BESIDE,
+    NO_SERVER_AFFECTED,
     in_place,
     instead_of_live,
     live,
@@ -44,7 +44,7 @@ class Cost(Enum):
     """Servers start again in their pods, with their items."""
     LIVE = "live"
     """Servers get other memory while they run."""
-    BESIDE = "beside"
+    AUXILIARY = "beside"
     """Nothing of the servers changes."""
 
 
@@ -114,12 +114,12 @@ def changes(old: Spec, new: Spec, basis: Basis) -> tuple[Change, ...]:
 def _effect(old: Spec, new: Spec, basis: Basis) -> Cost:
     """What one specification after the other does to servers of the newer one's kind."""
     was, is_ = basis.template(old), basis.template(new)
-    (old_rolls, old_memory), (rolls, memory) = noted(was), noted(is_)
-    if rolls != old_rolls:
+    before, after = fingerprint(was), fingerprint(is_)
+    if after.template_hash != before.template_hash:
         return Cost.IN_PLACE if are_alike(was, is_) else Cost.ROLLING
-    if memory != old_memory:
+    if after.memory != before.memory:
         return Cost.ROLLING if new.workload == "Deployment" or basis.why_not_live(new) else Cost.LIVE
-    return Cost.SCALING if old.size != new.size else Cost.BESIDE
+    return Cost.SCALING if old.size != new.size else Cost.AUXILIARY
 
 
 def _in_all(cost: Cost, total: Cost, old: Spec, new: Spec) -> Cost:
@@ -129,17 +129,18 @@ def _in_all(cost: Cost, total: Cost, old: Spec, new: Spec) -> Cost:
     if old.workload != new.workload:
         return Cost.MOVING  # the new servers are made so
     # A server that is replaced anyway comes with its memory; and two differences can make up for each other.
-    return total if total in paced else Cost.BESIDE
+    return total if total in paced else Cost.AUXILIARY
 
 
 def _in_words(cost: Cost, old: Spec, new: Spec, basis: Basis) -> str:
     servers = min(old.size, new.size)
-    (rolled, before), (rolls, after) = (noted(basis.template(each)) for each in (old, new))
+    before, after = (fingerprint(basis.template(each)) for each in (old, new))
     match cost:
         case Cost.MOVING:
             return moving(old, new)
         case Cost.ROLLING:
-            why = basis.why_not_live(new) if rolls == rolled and new.workload == "StatefulSet" else ""
+            memory_alone = before.template_hash == after.template_hash and new.workload == "StatefulSet"
+            why = basis.why_not_live(new) if memory_alone else ""
             return rolling(new, servers) + (instead_of_live(why) if why else "")
         case Cost.SCALING:
             return scaling(old, new)
@@ -147,9 +148,9 @@ def _in_words(cost: Cost, old: Spec, new: Spec, basis: Basis) -> str:
             return in_place(new, servers)
         case Cost.LIVE:
             known = basis.means.resizes is not None or not servers
-            return live(before, after, servers) + ("" if known else BEFORE_RESIZE)
-        case Cost.BESIDE:
-            return BESIDE
+            return live(before.memory, after.memory, servers) + ("" if known else BEFORE_RESIZE)
+        case Cost.AUXILIARY:
+            return NO_SERVER_AFFECTED
 
 
 def _differing(old: Spec, new: Spec) -> Iterator[tuple[_Field, object]]:
@@ -179,5 +180,5 @@ def _with(part: Any, names: tuple[str, ...], value: object) -> Any:
     if isinstance(part, Mapping):
         rest = {each: quantity for each, quantity in part.items() if each != name}
         return rest if value is _ABSENT else rest | {name: value}
-    held = _with(getattr(part, name), tuple(inner), value) if inner else value
-    return msgspec.structs.replace(part, **{name: held})
+    changed = _with(getattr(part, name), tuple(inner), value) if inner else value
+    return msgspec.structs.replace(part, **{name: changed})

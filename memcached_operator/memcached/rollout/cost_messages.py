@@ -13,7 +13,7 @@ from memcached_operator.memcached.spec import Spec
 SERVER_S: Final = 2 * SLEEP_S
 """What a server takes to end and the next one to be ready, in seconds: it sleeps before it ends, and the first probe of
 the new one comes as late."""
-BESIDE: Final = "no server is affected"
+NO_SERVER_AFFECTED: Final = "no server is affected"
 BEFORE_RESIZE: Final = ", as on Kubernetes before 1.33"
 """After the words of `live`, where it is not known what the cluster can do."""
 _ONE_BY_ONE: Final = "servers are replaced one at a time, and lose their keys"

@@ -32,16 +32,16 @@ _BETWEEN: Final = ("Completed", "Error", "CrashLoopBackOff")
 _MOST_DIGITS: Final = 10
 
 
-class Asked(NamedTuple):
-    """What is noted on a pod that is being changed in place.
+class Request(NamedTuple):
+    """The annotation of a pod that is being changed in place.
 
     Attributes:
-        rolls: to what it is to come, as `labels.TEMPLATE_ANNOTATION` has it.
+        template_hash: to what it is to come, as `labels.TEMPLATE_ANNOTATION` has it.
         restarts: how often its memcached had been started again by then.
         since_s: since when, in seconds since 1970.
     """
 
-    rolls: str
+    template_hash: str
     restarts: int
     since_s: int
 
@@ -49,11 +49,11 @@ class Asked(NamedTuple):
         return " ".join(map(str, self))
 
 
-def asked(pod: PodRecord) -> Asked | None:
-    """What is noted on a pod, None where it is not being changed, or it cannot be read."""
+def requested(pod: PodRecord) -> Request | None:
+    """The annotation of a pod, None where it is not being changed, or it cannot be read."""
     try:
-        rolls, restarts, since_s = pod.in_place.split(" ")
-        return Asked(rolls, _count(restarts), _count(since_s))
+        template_hash, restarts, since_s = pod.in_place.split(" ")
+        return Request(template_hash, _count(restarts), _count(since_s))
     except ValueError:
         return None
 
@@ -74,13 +74,13 @@ def is_possible(pod: PodRecord, workload: WorkloadRecord) -> bool:
 
     One that has never run has nothing to lose: it is replaced. So is one whose image admission decides on.
     """
-    if not pod.warm or pod.warm != workload.warm or pod.restarted != workload.restarted:
+    if not pod.restart_hash or pod.restart_hash != workload.restart_hash or pod.restarted != workload.restarted:
         return False
     if needs_admission(pod, workload.image):
         return False
     ran = not pod.down or pod.restarts > 0 or bool(pod.in_place)
     # A template that differs in nothing of ours was changed by another client, who waits for new pods.
-    return ran and (bool(pod.in_place) or pod.rolls != workload.rolls)
+    return ran and (bool(pod.in_place) or pod.template_hash != workload.template_hash)
 
 
 def needs_admission(pod: PodRecord, image: str) -> bool:
@@ -93,15 +93,15 @@ def needs_admission(pod: PodRecord, image: str) -> bool:
 
 def is_begun(pod: PodRecord, workload: WorkloadRecord) -> bool:
     """Whether its node has been told to bring it to the present template."""
-    noted = asked(pod)
-    return noted is not None and noted.rolls == workload.rolls and is_possible(pod, workload)
+    request = requested(pod)
+    return request is not None and request.template_hash == workload.template_hash and is_possible(pod, workload)
 
 
 def is_restarting(pod: PodRecord, now_s: float) -> bool:
     """Whether its node is about to start the container again, as far as can be seen."""
-    noted = asked(pod)
+    request = requested(pod)
     failed = pod.down and bool(pod.problem) and pod.problem.reason not in _BETWEEN
-    return noted is not None and pod.restarts <= noted.restarts and not failed and left_s(pod, now_s) > 0.0
+    return request is not None and pod.restarts <= request.restarts and not failed and left_s(pod, now_s) > 0.0
 
 
 def has_arrived(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
@@ -109,10 +109,10 @@ def has_arrived(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
 
     One that was given its former image back may do so without a restart: its node could not be reached meanwhile.
     """
-    noted = asked(pod)
-    if noted is None or not is_begun(pod, workload) or not pod.ready:
+    request = requested(pod)
+    if request is None or not is_begun(pod, workload) or not pod.ready:
         return False
-    return pod.restarts > noted.restarts or (pod.rolls == workload.rolls and not left_s(pod, now_s))
+    return pod.restarts > request.restarts or (pod.template_hash == workload.template_hash and not left_s(pod, now_s))
 
 
 def is_lost(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
@@ -120,14 +120,14 @@ def is_lost(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
 
     Any that is changed to something new stops the rollout; this one is what people come back to.
     """
-    back = is_begun(pod, workload) and pod.rolls == workload.rolls
+    back = is_begun(pod, workload) and pod.template_hash == workload.template_hash
     return back and pod.down and not pod.ready and not left_s(pod, now_s)
 
 
 def left_s(pod: PodRecord, now_s: float) -> float:
     """Seconds until a container that has not started again is late."""
-    noted = asked(pod)
-    return max(noted.since_s + LATE_AFTER_S - now_s, 0.0) if noted is not None else 0.0
+    request = requested(pod)
+    return max(request.since_s + LATE_AFTER_S - now_s, 0.0) if request is not None else 0.0
 
 
 def change(pod: PodRecord, workload: WorkloadRecord, desired: WorkloadManifest, now_s: float) -> dict[str, object]:
@@ -138,28 +138,26 @@ def change(pod: PodRecord, workload: WorkloadRecord, desired: WorkloadManifest, 
     Args:
         desired: the workload, whose pods have the containers.
     """
-    made, annotations = (
-        desired.template.spec,
-        (desired.template.metadata and desired.template.metadata.annotations) or {},
-    )
-    noted = {IN_PLACE_ANNOTATION: str(Asked(workload.rolls, pod.restarts, int(now_s)))}
-    if restart := annotations.get(RESTART_ANNOTATION):
-        noted[RESTART_ANNOTATION] = restart
+    made = desired.template.spec
+    desired_annotations = (desired.template.metadata and desired.template.metadata.annotations) or {}
+    annotations = {IN_PLACE_ANNOTATION: str(Request(workload.template_hash, pod.restarts, int(now_s)))}
+    if restart := desired_annotations.get(RESTART_ANNOTATION):
+        annotations[RESTART_ANNOTATION] = restart
     if pod.image == desired.image:
-        return _of(pod, {"annotations": noted})
-    noted[IMAGE_ANNOTATION] = desired.image
+        return _of(pod, {"annotations": annotations})
+    annotations[IMAGE_ANNOTATION] = desired.image
     lists = {"containers": made and made.containers, "initContainers": made and made.initContainers}
     images = {
         field: [{"name": each.name, "image": each.image} for each in containers]
         for field, containers in lists.items()
         if containers
     }
-    return _of(pod, {"annotations": noted}) | {"spec": images}
+    return _of(pod, {"annotations": annotations}) | {"spec": images}
 
 
 def settlement(pod: PodRecord, workload: WorkloadRecord) -> dict[str, object]:
     """Merge patch that makes a server one of the present template, for the operator and for the StatefulSet."""
-    annotations = {TEMPLATE_ANNOTATION: workload.rolls, IN_PLACE_ANNOTATION: None}
+    annotations = {TEMPLATE_ANNOTATION: workload.template_hash, IN_PLACE_ANNOTATION: None}
     return _of(pod, {"annotations": annotations, "labels": {REVISION_LABEL: workload.revision}})
 
 

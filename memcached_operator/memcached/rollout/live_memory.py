@@ -232,7 +232,7 @@ def _may_differ(pod: PodRecord, workload: WorkloadRecord, desired: str, servers:
 
     While the template has other memory, any server may have been given another limit, even by a former leader.
     """
-    if not pod.ready or pod.rolls != workload.rolls:
+    if not pod.ready or pod.template_hash != workload.template_hash:
         return False
     return pod.memory != desired or workload.memory != desired or pod.uid in servers
 

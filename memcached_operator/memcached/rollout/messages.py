@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from memcached_operator.memcached.desired.pod_template import noted
+from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.server_list import PUBLICATION, listed
 from memcached_operator.memcached.desired.template_differences import differing
 from memcached_operator.memcached.desired.warm_restart import are_alike
-from memcached_operator.memcached.desired.workload import CODEC, NOTED, REPLICAS
+from memcached_operator.memcached.desired.workload import CODEC, FINGERPRINT_PATHS, REPLICAS
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
@@ -49,36 +49,36 @@ def announced(
     live: WorkloadRecord,
     pods: Sequence[PodRecord],
     *,
-    rolls: bool,
+    needs_new_pods: bool,
     why_not: str,
-    asked: bool,
+    desired_changed: bool,
     after: ObjectKey | None,
 ) -> Words:
     """The announcement of a change before servers are replaced or get it live; a note alone where there are some.
 
     Args:
         pods: of the servers.
-        rolls: only a new pod takes it on.
+        needs_new_pods: only a new pod takes it on.
         why_not: they cannot be given it while they run; "" where they can, as far as is known.
-        asked: by the specification, and not by the operator's own defaults.
+        desired_changed: by the specification, and not by the operator's own defaults.
         after: whose servers come first, None for none.
     """
-    held = CODEC.held(live)
-    found = differing(desired, held)
+    decoded = CODEC.held(live)
+    found = differing(desired, decoded)
     servers, paths = min(live.replicas, spec.size), [each.path for each in found]
     until = f"after the servers of {after}" if after is not None else ""
-    alike = are_alike(desired.template, held.template)
+    alike = are_alike(desired.template, decoded.template)
     mirrored = sum(needs_admission(pod, desired.image) for pod in pods) if alike else 0
-    if rolls and alike and not (mirrored and mirrored == len(pods)):
+    if needs_new_pods and alike and not (mirrored and mirrored == len(pods)):
         cost, reason, words = "in-place", "InPlaceChange", in_place(spec, servers, until)
-    elif rolls or why_not:
+    elif needs_new_pods or why_not:
         cost, reason, words = "rolling", "RollingChange", rolling(spec, servers, until)
     else:
         cost, reason = "live", "LiveChange"
-        words = live_memory(noted(held.template)[1], noted(desired.template)[1], servers)
+        words = live_memory(fingerprint(decoded.template).memory, fingerprint(desired.template).memory, servers)
     words += (instead_of_live(why_not) if why_not else "") + (of_mirrored(mirrored) if mirrored else "")
     named = ", ".join(paths) or "the pods' template"
-    whose = "" if asked else "the operator's own defaults have changed: "
+    whose = "" if desired_changed else "the operator's own defaults have changed: "
     line = f"{whose}{named}: {words}"
     fields: dict[str, object] = {"action": "change", "cost": cost, "changed": paths}
     note = ". ".join(filter(None, (line[0].upper() + line[1:] if whose else line, "; ".join(map(str, found)))))
@@ -95,8 +95,8 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Word
         return Words(done, f"{done.lower()} {kind}: {why}", f"{done} {kind} {name}: {why}", fields)
     if change.before is None:
         replaced = "; ".join(map(str, change.fields))
-        asked = "new Memcached" if memcached.generation == 1 else "the specification asks for it"
-        why = f"in place of the deleted one, as {replaced}" if replaced else asked
+        because = "new Memcached" if memcached.generation == 1 else "the specification asks for it"
+        why = f"in place of the deleted one, as {replaced}" if replaced else because
         why = why if change.desired_changed else "it did not exist"
         replicas = f" with {change.obj.replicas} replicas" if isinstance(change.obj, WorkloadRecord) else ""
         note = f"Created {kind} {name}{replicas}" + ("" if change.desired_changed else f": {why}")
@@ -117,7 +117,7 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Word
         # No event: they would use up those of the Memcached while it grows.
         return Words("", f"published {number} servers", "", fields)
     # What a template says of itself follows from the rest, and is named only where another client has edited it.
-    told = [each for each in change.fields if each.path not in NOTED] or change.fields
-    what = "; ".join(map(str, told))
-    fields = {"action": "update", "kind": kind, "changed": [each.path for each in told]}
+    reported = [each for each in change.fields if each.path not in FINGERPRINT_PATHS] or change.fields
+    what = "; ".join(map(str, reported))
+    fields = {"action": "update", "kind": kind, "changed": [each.path for each in reported]}
     return Words("Updated", f"updated {kind}: {what}", f"Updated {kind} {name}: {what}", fields)

@@ -20,16 +20,17 @@ from memcached_operator.memcached.observed.pod_termination import overdue
 from memcached_operator.memcached.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.refusal_reasons import pods_refused
+from memcached_operator.memcached.rollout.outcome import soonest
 from memcached_operator.memcached.rollout.rollout_state import missing_servers
 from memcached_operator.memcached.spec import Spec
 from operator_runtime import Client, Forbidden, Invalid, KeyedStates, KubeError, NotFound, ObjectKey, PlainObject, plain
 
 logger = logging.getLogger(__name__)
 
-LOOK_AFTER_S: Final = 5.0
+READ_AFTER_S: Final = 5.0
 """A StatefulSet's controller makes a pod in less."""
-LOOK_AGAIN_S: Final = 30.0
-ASK_EVERY_S: Final = 1.0
+REREAD_AFTER_S: Final = 30.0
+READ_EVERY_S: Final = 1.0
 """Of all Memcacheds together: the API server looks through all events of a namespace for those of one object, and where
 thousands of Memcacheds begin at once, all of them miss servers for a while."""
 
@@ -46,12 +47,12 @@ class PodAbsence(NamedTuple):
     Attributes:
         seconds: for how long some have been missing, as far as that was seen.
         cause: why, where that is known.
-        next_s: seconds until more may be known, None for never.
+        requeue_s: seconds until more may be known, None for never.
     """
 
     seconds: float = 0.0
     cause: Problem | None = None
-    next_s: float | None = None
+    requeue_s: float | None = None
 
 
 _NONE: Final = PodAbsence()
@@ -64,14 +65,14 @@ class _Seen:
     Attributes:
         since_s: since when servers are missing, in seconds since 1970.
         of: of which StatefulSet, and which generation of it.
-        asked_s: when the API server was asked last, or was busy with what others asked.
+        read_s: when the API server was asked last, or was busy with what others asked.
         about: the ordinal that was asked about.
         cause: what came of it.
     """
 
     since_s: float
     of: tuple[str, int]
-    asked_s: float = 0.0
+    read_s: float = 0.0
     about: int = NO_ORDINAL
     cause: Problem | None = None
 
@@ -81,7 +82,7 @@ def _nothing() -> _Seen:
 
 
 class MissingPods:
-    """Looks why servers of one Memcached at a time are missing; see `look`."""
+    """Looks why servers of one Memcached at a time are missing; see `absence`."""
 
     def __init__(self, client: Client, states: KeyedStates) -> None:
         """
@@ -91,10 +92,10 @@ class MissingPods:
         """
         self._client = client
         self._seen = states.keyed(_nothing)
-        self._told = False  # that events may not be read
+        self._is_reported = False  # that events may not be read
         self._free_s = 0.0  # from when on any Memcached may ask
 
-    async def look(
+    async def absence(
         self,
         memcached: MemcachedRecord,
         spec: Spec,
@@ -116,33 +117,39 @@ class MissingPods:
             self._seen.drop(key)
             return _NONE
         of = workload.uid, workload.generation
-        seen = self._seen.find(key) or _Seen(now_s, of, now_s + LOOK_AFTER_S - LOOK_AGAIN_S)
+        seen = self._seen.find(key) or _Seen(now_s, of, now_s + READ_AFTER_S - REREAD_AFTER_S)
         self._seen.set(key, seen)
         if seen.of != of:
-            seen.of, seen.asked_s, seen.cause = of, now_s + LOOK_AFTER_S - LOOK_AGAIN_S, None
+            seen.of, seen.read_s, seen.cause = of, now_s + READ_AFTER_S - REREAD_AFTER_S, None
         absence = PodAbsence(now_s - seen.since_s)
         if not workload.settled:
             return absence
         there = {pod.ordinal for pod in pods if pod.workload == workload.kind}
         gone = [ordinal for ordinal in range(spec.size) if ordinal not in there]
         left = {pod.ordinal: pod for pod in ending if pod.workload == workload.kind and pod.ordinal in gone}
-        late, next_s = overdue(left.values(), now_s)
+        late, requeue_s = overdue(left.values(), now_s)
         if late:
             seen.cause = None
-            return absence._replace(cause=Problem(Reason.TERMINATION_STALLED, late, blocking=False), next_s=next_s)
+            problem = Problem(Reason.TERMINATION_STALLED, late, blocking=False)
+            return absence._replace(cause=problem, requeue_s=requeue_s)
         if not (unmade := [ordinal for ordinal in gone if ordinal not in left]):
-            return absence._replace(next_s=next_s)
+            return absence._replace(requeue_s=requeue_s)
+        await self._look_up(seen, workload, unmade, now_s)
+        again_s = seen.read_s + REREAD_AFTER_S - now_s
+        return absence._replace(cause=seen.cause, requeue_s=soonest(again_s, requeue_s))
+
+    async def _look_up(self, seen: _Seen, workload: WorkloadRecord, unmade: Sequence[int], now_s: float) -> None:
+        """Have the cause known of pods that are not made, as far as it is the turn of this Memcached."""
         if seen.about not in unmade:
             seen.cause = None  # that server is there again
-        if now_s >= seen.asked_s + LOOK_AGAIN_S:
-            seen.asked_s = now_s
-            if now_s >= self._free_s:
-                seen.about, self._free_s = unmade[0], now_s + ASK_EVERY_S
-                seen.cause = await self._ask(workload, unmade, seen.cause)
-        again_s = seen.asked_s + LOOK_AGAIN_S - now_s
-        return absence._replace(cause=seen.cause, next_s=again_s if next_s is None else min(again_s, next_s))
+        if now_s < seen.read_s + REREAD_AFTER_S:
+            return
+        seen.read_s = now_s
+        if now_s >= self._free_s:
+            seen.about, self._free_s = unmade[0], now_s + READ_EVERY_S
+            seen.cause = await self._read(workload, unmade, seen.cause)
 
-    async def _ask(self, workload: WorkloadRecord, unmade: Sequence[int], before: Problem | None) -> Problem | None:
+    async def _read(self, workload: WorkloadRecord, unmade: Sequence[int], before: Problem | None) -> Problem | None:
         """Why the pods of these ordinals are not made, None where it is not known."""
         try:
             if refusal := why_not_made(await self._events(workload), workload.name, unmade):
@@ -159,21 +166,21 @@ class MissingPods:
         try:
             events = await self._client.list(CREATIONS, workload.namespace, fields=about(workload.uid))
         except (Forbidden, NotFound, Invalid) as error:
-            if not self._told:
+            if not self._is_reported:
                 logger.info("events are not read: %s; %s", error, _REMEDY)
-            self._told = True
+            self._is_reported = True
             return ()
-        self._told = False
+        self._is_reported = False
         return events
 
 
 def _in_the_way(pod: PlainObject, workload: WorkloadRecord) -> Problem | None:
     """Whether a pod of a server's name keeps the StatefulSet from making that server."""
-    labels, held = selector_labels(workload.name), pod.labels
+    labels, actual = selector_labels(workload.name), pod.labels
     holder = pod.controller
     if holder is not None and holder.uid != workload.uid:
         whose, remedy = f"belongs to {holder.kind} {holder.name}", ""
-    elif any(held.get(label) != text for label, text in labels.items()):
+    elif any(actual.get(label) != text for label, text in labels.items()):
         whose = f"lacks the labels {selector_text(workload.name)}"
         relabel = " ".join(f"{label}={text}" for label, text in labels.items())
         remedy = f"Restore them with `kubectl label pod {pod.name} {relabel} --overwrite`, or delete it: "

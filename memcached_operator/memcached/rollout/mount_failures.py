@@ -1,6 +1,6 @@
 """Why servers do not start whose volumes are not mounted: a pod's status says that they are not, its events say why.
 
-They are asked for seldom, of one server of a Memcached, and only where it has waited for longer than a mount takes.
+The events are read seldom, of one server of a Memcached, and only where it has waited for longer than a mount takes.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import msgspec
 from memcached_operator.memcached.observed.pod_creation_failures import CREATIONS, about, why_not_mounted
 from memcached_operator.memcached.observed.pod_status import NO_PROBLEM, PodProblem, may_be_unmounted
 from memcached_operator.memcached.observed.pods import PodRecord
-from memcached_operator.memcached.rollout.missing_pods import ASK_EVERY_S, LOOK_AFTER_S, LOOK_AGAIN_S
+from memcached_operator.memcached.rollout.missing_pods import READ_AFTER_S, READ_EVERY_S, REREAD_AFTER_S
 from memcached_operator.memcached.rollout.observed_times import Sighted
 from operator_runtime import Client, KeyedStates, KubeError, ObjectKey
 
 logger = logging.getLogger(__name__)
 
 
-class _Asked(NamedTuple):
+class _Read(NamedTuple):
     """Of one Memcached.
 
     Attributes:
-        uid: of the pod that was asked about.
+        uid: of the pod whose events were read.
         at_s: when, by the clock.
         why: what came of it.
     """
@@ -46,7 +46,7 @@ class MountFailures:
             clock: monotonic seconds.
         """
         self._client = client
-        self._asked = states.keyed(_Asked)
+        self._reads = states.keyed(_Read)
         self._clock = clock
         self._free_s = float("-inf")  # from when on any Memcached may ask
 
@@ -58,37 +58,37 @@ class MountFailures:
         """
         waiting = [pod for pod in seen.active if may_be_unmounted(pod.waits) and not pod.ready]
         if not waiting:
-            self._asked.drop(key)
+            self._reads.drop(key)
             return seen
         pod = min(waiting, key=lambda each: each.name)
-        asked = self._asked.of(key) if self._asked.of(key).uid == pod.uid else _Asked(pod.uid)
-        left_s = max(pod.since_s + LOOK_AFTER_S - now_s, asked.at_s + LOOK_AGAIN_S - self._clock())
+        read = self._reads.of(key) if self._reads.of(key).uid == pod.uid else _Read(pod.uid)
+        left_s = max(pod.since_s + READ_AFTER_S - now_s, read.at_s + REREAD_AFTER_S - self._clock())
         if left_s <= 0.0:
-            asked, left_s = await self._ask(pod, asked), LOOK_AGAIN_S
-        self._asked.set(key, asked)
-        return _told(seen, pod, asked.why, left_s)
+            read, left_s = await self._read(pod, read), REREAD_AFTER_S
+        self._reads.set(key, read)
+        return _explained(seen, pod, read.why, left_s)
 
-    async def _ask(self, pod: PodRecord, before: _Asked) -> _Asked:
+    async def _read(self, pod: PodRecord, before: _Read) -> _Read:
         """What the events of a pod say by now; what was known where it is not the turn of this Memcached."""
         now_s = self._clock()
         if now_s < self._free_s:
             return before._replace(at_s=now_s)
-        self._free_s = now_s + ASK_EVERY_S
+        self._free_s = now_s + READ_EVERY_S
         try:
             why = why_not_mounted(await self._client.list(CREATIONS, pod.namespace, fields=about(pod.uid)))
         except KubeError as error:
             logger.debug("why the volumes of %s are not mounted is not known: %s", pod.name, error)
             why = before.why
-        return _Asked(pod.uid, now_s, why)
+        return _Read(pod.uid, now_s, why)
 
 
-def _told(seen: Sighted, asked: PodRecord, why: PodProblem, left_s: float) -> Sighted:
-    """Pods of the same template that wait as the one that was asked about do so for the same reason."""
+def _explained(seen: Sighted, read: PodRecord, why: PodProblem, left_s: float) -> Sighted:
+    """Pods of the same template that wait as the one whose events were read do so for the same reason."""
     next_s = min((each for each in (seen.next_s, left_s) if each is not None), default=None)
-    alike = (asked.template_hash, asked.waits)
+    alike = (read.revision, read.waits)
     pods: Sequence[PodRecord] = [
         msgspec.structs.replace(pod, problem=why)
-        if why and pod.problem in (NO_PROBLEM, pod.waits) and (pod.template_hash, pod.waits) == alike
+        if why and pod.problem in (NO_PROBLEM, pod.waits) and (pod.revision, pod.waits) == alike
         else pod
         for pod in seen.pods
     ]

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from memcached_operator.memcached.observed.pods import PodRecord
-from memcached_operator.memcached.rollout.in_place import asked
+from memcached_operator.memcached.rollout.in_place import requested
 
 AHEAD_S: Final = 5.0
 """By less a time may be ahead of the operator's without a word, and without effect: clocks that are set over a network
@@ -62,8 +62,8 @@ def sighted(pods: Sequence[PodRecord], seen: Seen, now_s: float, clock_s: float)
     found = [_believed(pod, seen, known, now_s, clock_s) for pod in pods]
     ahead = {pod.name for pod in pods if any(at > now_s + AHEAD_S for at in _times(pod).values())}
     waits_s = [each.since_s + WAIT_S - now_s for each in found if _waits(each)]
-    told = [_told(each, now_s) for each in found]
-    return Sighted(told, tuple(sorted(ahead)), known, min((each for each in waits_s if each > 0.0), default=None))
+    reported = [_reported(each, now_s) for each in found]
+    return Sighted(reported, tuple(sorted(ahead)), known, min((each for each in waits_s if each > 0.0), default=None))
 
 
 def _believed(pod: PodRecord, seen: Seen, known: dict[_Stamp, float], now_s: float, clock_s: float) -> PodRecord:
@@ -80,7 +80,7 @@ def _waits(pod: PodRecord) -> bool:
     return bool(pod.waits) and not (pod.problem or pod.ready)
 
 
-def _told(pod: PodRecord, now_s: float) -> PodRecord:
+def _reported(pod: PodRecord, now_s: float) -> PodRecord:
     """A pod whose wait is its problem if it takes long."""
     late = _waits(pod) and pod.since_s + WAIT_S <= now_s
     return msgspec.structs.replace(pod, problem=pod.waits) if late else pod
@@ -88,10 +88,10 @@ def _told(pod: PodRecord, now_s: float) -> PodRecord:
 
 def _times(pod: PodRecord) -> Mapping[str, int]:
     """The times on a pod that others wrote, in seconds since 1970, by what they are of."""
-    noted = asked(pod)
+    request = requested(pod)
     times = {"ready": pod.since_s}
-    if noted is not None:
-        times["in place"] = noted.since_s
+    if request is not None:
+        times["in place"] = request.since_s
     if pod.termination is not None:
         times["termination"] = pod.termination.since_s
     return times
@@ -101,8 +101,8 @@ def _since(pod: PodRecord, of: str, since_s: int) -> PodRecord:
     """A pod that is so since then."""
     if of == "ready":
         return msgspec.structs.replace(pod, since_s=since_s)
-    if of == "in place" and (noted := asked(pod)) is not None:
-        return msgspec.structs.replace(pod, in_place=str(noted._replace(since_s=since_s)))
+    if of == "in place" and (request := requested(pod)) is not None:
+        return msgspec.structs.replace(pod, in_place=str(request._replace(since_s=since_s)))
     if pod.termination is not None:
         ends_s = pod.termination.ends_s - pod.termination.since_s + since_s
         return msgspec.structs.replace(

@@ -40,10 +40,10 @@ class RolloutLock:
         if paused:
             self.leave(key)
             return False
-        held = self.holder == key
+        was_holder = self.holder == key
         if not self.take(key):
             return False
-        if not held:
+        if not was_holder:
             logger.info(
                 "starts to replace servers, as the operator's own defaults have changed; other Memcacheds wait for it"
             )

@@ -138,13 +138,13 @@ def is_stale(pod: PodRecord, workload: WorkloadRecord, impossible: Container[str
     Args:
         impossible: uids of pods whose memory cannot be changed while they run.
     """
-    rolls = (pod.rolls, pod.restarted) != (workload.rolls, workload.restarted)
+    is_other = (pod.template_hash, pod.restarted) != (workload.template_hash, workload.restarted)
     if workload.kind == "Deployment":
         # A pod whose annotations were removed says nothing of it.
-        return bool(pod.rolls) and (rolls or pod.memory != workload.memory)
+        return bool(pod.template_hash) and (is_other or pod.memory != workload.memory)
     if pod.in_place:
         return True
-    if not workload.revision or pod.template_hash == workload.revision:
+    if not workload.revision or pod.revision == workload.revision:
         return False
     # A template that differs in nothing of ours was changed by another client, who waits for new pods.
-    return rolls or pod.memory == workload.memory or pod.uid in impossible
+    return is_other or pod.memory == workload.memory or pod.uid in impossible

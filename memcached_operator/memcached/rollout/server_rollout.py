@@ -73,7 +73,7 @@ class ServerRollout:
     async def observe(self, snapshot: Snapshot, workload: WorkloadRecord | None, resizing: Resizing) -> ServerProgress:
         """How far the servers are, and what is to be done next."""
         spec, pods = snapshot.spec, snapshot.pods
-        absence = await self._missing.look(snapshot.memcached, spec, workload, pods, snapshot.ending, snapshot.now)
+        absence = await self._missing.absence(snapshot.memcached, spec, workload, pods, snapshot.ending, snapshot.now)
         late = self._late(pods)
         state = None
         if workload is not None:
@@ -89,7 +89,9 @@ class ServerRollout:
                 underway=is_updating(snapshot.last),
             )
         found = rollout(state)
-        outcome = Outcome(requeue_s=soonest(resizing.requeue_s, found.requeue_s, absence.next_s)) + _resizing(resizing)
+        outcome = Outcome(requeue_s=soonest(resizing.requeue_s, found.requeue_s, absence.requeue_s)) + _resizing(
+            resizing
+        )
         if isinstance(found.step, Stuck):
             outcome += Outcome(problems=(Problem(Reason.ROLLOUT_STUCK, found.step.why, blocking=False),))
         if absence.cause is not None:

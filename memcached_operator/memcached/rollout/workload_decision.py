@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from memcached_operator.memcached.desired.applied_options import mark
-from memcached_operator.memcached.desired.pod_template import noted
+from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.workload import CODEC
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
@@ -39,11 +39,11 @@ class TemplateChange(NamedTuple):
     """In what the pods of a live workload are to be made otherwise.
 
     Attributes:
-        rolls: in something that only a new pod takes on.
+        needs_new_pods: in something that only a new pod takes on.
         memory: in memory, which a running server can be given, too.
     """
 
-    rolls: bool = False
+    needs_new_pods: bool = False
     memory: bool = False
 
 
@@ -71,9 +71,10 @@ class WorkloadChange:
         """How the pods' template is to change."""
         if self.live is None:
             return TemplateChange()
-        rolls, memory = noted(self.desired.spec.template)
-        other = memory != self.live.memory
-        return TemplateChange(rolls != self.live.rolls or (other and self.live.kind == "Deployment"), other)
+        desired = fingerprint(self.desired.spec.template)
+        memory = desired.memory != self.live.memory
+        of_controller = memory and self.live.kind == "Deployment"
+        return TemplateChange(desired.template_hash != self.live.template_hash or of_controller, memory)
 
     @property
     def provenance(self) -> Provenance:
@@ -87,7 +88,7 @@ class WorkloadChange:
     @property
     def needs_turn(self) -> bool:
         """Whether servers are to be replaced that no user asked for: one Memcached at a time."""
-        return self.is_target and self.template.rolls and self.provenance is Provenance.DEFAULTS
+        return self.is_target and self.template.needs_new_pods and self.provenance is Provenance.DEFAULTS
 
 
 class Decision(NamedTuple):
@@ -123,7 +124,7 @@ def _hold(change: WorkloadChange, *, has_turn: bool, paused: bool, resizing: boo
         return Hold.DRAINING
     if change.needs_turn and not has_turn:
         return Hold.PAUSED if paused else Hold.QUEUED
-    return Hold.RESIZING if resizing and not template.rolls else Hold.NONE
+    return Hold.RESIZING if resizing and not template.needs_new_pods else Hold.NONE
 
 
 def has_foreign_template(workload: WorkloadRecord, manifest: WorkloadManifest) -> bool:
@@ -133,13 +134,13 @@ def has_foreign_template(workload: WorkloadRecord, manifest: WorkloadManifest) -
 
 def _with_template_of(live: WorkloadRecord, desired: WorkloadManifest) -> WorkloadManifest:
     """What is desired, with the pods left as they are made now."""
-    held, meta = CODEC.held(live), desired.metadata
+    decoded, meta = CODEC.held(live), desired.metadata
     annotations = {name: text for name, text in (meta.annotations or {}).items() if name != APPLIED_OPTIONS_ANNOTATION}
-    if taken := mark(held):
-        annotations[APPLIED_OPTIONS_ANNOTATION] = taken
+    if applied := mark(decoded):
+        annotations[APPLIED_OPTIONS_ANNOTATION] = applied
     return msgspec.structs.replace(
         desired,
         metadata=msgspec.structs.replace(meta, annotations=annotations),
-        spec=msgspec.structs.replace(desired.spec, template=held.spec.template),
-        passed=held.passed,
+        spec=msgspec.structs.replace(desired.spec, template=decoded.spec.template),
+        passed=decoded.passed,
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Problem, Reason
-from memcached_operator.memcached.desired.pod_template import noted
+from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
@@ -119,8 +119,8 @@ class WorkloadRollout:
             servers = _servers_of(live, snapshot) if live is not None else ()
             after = None if has_turn else self._lock.holder
             await self._announcements.announce(snapshot, change, servers, after)
-            if live is not None and live.kind == "StatefulSet" and not change.template.rolls:
-                memory = noted(change.desired.spec.template)[1]
+            if live is not None and live.kind == "StatefulSet" and not change.template.needs_new_pods:
+                memory = fingerprint(change.desired.spec.template).memory
                 resizing = await self._memory.resize(snapshot.memcached, live, memory, servers)
         paused = spec.rollout.paused
         return decide(change, has_turn=has_turn, paused=paused, resizing=bool(resizing.pending)), resizing

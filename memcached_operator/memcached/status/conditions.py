@@ -198,49 +198,61 @@ def _progressing(observed: Observation, last: Status, until: str) -> Condition:
         return Condition("Progressing", "False", Reason.DEADLINE_EXCEEDED, workload.deadline_exceeded)
     if observed.leaving is not None:
         return Condition("Progressing", "True", Reason.MIGRATING, _migrating(observed, workload, ready, size, until))
-    if observed.rollout.stale or (workload.kind == "Deployment" and len({pod.template_hash for pod in pods}) > 1):
+    if observed.rollout.stale or (workload.kind == "Deployment" and len({pod.revision for pod in pods}) > 1):
         return _replacing(observed, workload)
-    before = last.condition("Progressing")
-    existing = len(pods)
-    # The first template's pods speak for themselves, sooner than the workload does. Of a later template there may be
-    # none yet, while those of the former are all ready.
-    # A Deployment that is paused says so in place of that, and no pod is stale here.
-    one_template = workload.rolled_out or not workload.revised or observed.paused
-    complete = existing == ready == size and workload.settled and one_template and not observed.unwritten
-    # A pod that is lost, restarted or replaced in place is no rollout: once complete, stay so.
-    stays_complete = (
-        before is not None
-        and before.reason == Reason.COMPLETE
-        and last.observedGeneration == observed.generation
-        and (workload.rolled_out or observed.paused)
-        and not observed.unwritten
-    )
-    if complete or stays_complete:
+    if _is_complete(observed, workload, last):
         message = f"All {size} servers have been rolled out."
         if when := _HELD_UNTIL.get(observed.hold):
             message += f" The operator's own defaults have changed: the servers are replaced {when}."
         return Condition("Progressing", "False", Reason.COMPLETE, message)
-    draining = observed.servers is not None and bool(observed.servers.draining)
-    if draining:
-        reason = Reason.SCALING
-    elif before is not None and before.status == "True" and before.reason in _UNDER_WAY:
-        reason = Reason(before.reason)
-    elif observed.unwritten:
-        reason = Reason.UPDATING if workload.replicas == size else Reason.SCALING
-    elif workload.generation == 1:
-        reason = Reason.DEPLOYING
-    else:
-        # Until the workload's controller has reported on the change, the last number of pods decides. (Not
-        # today's: its ReplicaSet may be done with a new size before it says so.)
-        scaling = one_template if workload.settled else last.replicas != size
-        reason = Reason.SCALING if scaling else Reason.UPDATING
+    existing = len(pods)
     counted = f"{size} servers are desired, {existing} exist, {ready} are ready."
-    held = workload.kind != "Deployment" or observed.unwritten
-    if existing == ready == size and workload.settled and not held:
+    by_operator = workload.kind != "Deployment" or observed.unwritten
+    if existing == ready == size and workload.settled and not by_operator:
         counted += (
             f" The rollout of the Deployment completes once the last server has been ready for {observed.pause_s} s."
         )
-    return Condition("Progressing", "True", reason, counted + until)
+    return Condition("Progressing", "True", _under_way(observed, workload, last), counted + until)
+
+
+def _is_complete(observed: Observation, workload: WorkloadRecord, last: Status) -> bool:
+    if observed.unwritten:
+        return False
+    ready = sum(pod.ready for pod in observed.target)
+    if len(observed.target) == ready == observed.size and workload.settled and _has_one_template(observed, workload):
+        return True
+    # A pod that is lost, restarted or replaced in place is no rollout: once complete, stay so.
+    before = last.condition("Progressing")
+    was_complete = before is not None and before.reason == Reason.COMPLETE
+    same = was_complete and last.observedGeneration == observed.generation
+    return same and (workload.rolled_out or observed.paused)
+
+
+def _has_one_template(observed: Observation, workload: WorkloadRecord) -> bool:
+    """Whether all pods are of the present template, as far as the workload tells.
+
+    The first template's pods speak for themselves, sooner than the workload does. Of a later template there may be none
+    yet, while those of the former are all ready. A Deployment that is paused says so in place of that, and no pod is
+    stale here.
+    """
+    return workload.rolled_out or not workload.revised or observed.paused
+
+
+def _under_way(observed: Observation, workload: WorkloadRecord, last: Status) -> Reason:
+    """What is being rolled out; the reason stays until the end."""
+    before = last.condition("Progressing")
+    if observed.servers is not None and observed.servers.draining:
+        return Reason.SCALING
+    if before is not None and before.status == "True" and before.reason in _UNDER_WAY:
+        return Reason(before.reason)
+    if observed.unwritten:
+        return Reason.UPDATING if workload.replicas == observed.size else Reason.SCALING
+    if workload.generation == 1:
+        return Reason.DEPLOYING
+    # Until the workload's controller has reported on the change, the last number of pods decides. (Not today's: its
+    # ReplicaSet may be done with a new size before it says so.)
+    scaling = _has_one_template(observed, workload) if workload.settled else last.replicas != observed.size
+    return Reason.SCALING if scaling else Reason.UPDATING
 
 
 def _replacing(observed: Observation, workload: WorkloadRecord) -> Condition:

@@ -118,8 +118,8 @@ class StatusDebounce:
 
 def awaited_pods(observed: Observation) -> int | None:
     """How many pods there are to be, where servers on their way are all that is waited for; else None."""
-    held = observed.paused or observed.hold is not Hold.NONE or observed.rollout.is_underway
-    more = held or observed.problem or observed.waiting or observed.terminating or observed.leaving
+    holds = observed.paused or observed.hold is not Hold.NONE or observed.rollout.is_underway
+    more = holds or observed.problem or observed.waiting or observed.terminating or observed.leaving
     drains = observed.servers is None or observed.servers.draining
     return None if more or drains or observed.workload is None else observed.size
 

@@ -100,7 +100,7 @@ def deployment(version: str = "1", *, name: str = KEY.name, ready: bool = False)
 def pod(version: str = "1", *, of: str = KEY.name, ready: bool = False) -> PodRecord:
     return PodRecord(
         namespace=KEY.namespace, name="sessions-abc-de", uid="p", resource_version=version, memcached=of,
-        template_hash="abc", active=True, ready=ready, problem=NO_PROBLEM,
+        revision="abc", active=True, ready=ready, problem=NO_PROBLEM,
     )  # fmt: skip
 
 

@@ -106,5 +106,5 @@ def pod_of(
     """An active pod of the Memcached of these tests."""
     return PodRecord(
         namespace=NAMESPACE, name=f"{NAME}-{template}-{name}", uid=f"uid-of-pod-{name}", resource_version="300",
-        memcached=NAME, template_hash=template, active=True, ready=ready, problem=problem_of(problem), address=address,
+        memcached=NAME, revision=template, active=True, ready=ready, problem=problem_of(problem), address=address,
     )  # fmt: skip

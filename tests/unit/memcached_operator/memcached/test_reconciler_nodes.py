@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memcached_operator.memcached.rollout.missing_pods import LOOK_AFTER_S
+from memcached_operator.memcached.rollout.missing_pods import READ_AFTER_S
 from memcached_operator.memcached.rollout.observed_times import WAIT_S
 from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S
 from operator_runtime.client.errors import Forbidden
@@ -82,9 +82,9 @@ async def test_why_a_volume_cannot_be_mounted_is_told_in_the_words_of_the_pods_e
     named.api.put(event)
     named.show()
     result = await named.reconcile()
-    assert result.requeue_after_s == pytest.approx(LOOK_AFTER_S, abs=2), "without an event"
+    assert result.requeue_after_s == pytest.approx(READ_AFTER_S, abs=2), "without an event"
     assert "list Event" not in named.api.verbs()
-    await named.reconcile(after_s=LOOK_AFTER_S)
+    await named.reconcile(after_s=READ_AFTER_S)
     assert "list Event" in named.api.verbs()
     await sent(named)
     assert named.message("Available") == f"2 of 3 servers are ready: 1 with FailedMount: {NO_SECRET}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memcached_operator.memcached.desired.object_types import comparable
-from memcached_operator.memcached.desired.workload import NOTED
+from memcached_operator.memcached.desired.workload import FINGERPRINT_PATHS
 from tests.unit.memcached_operator.memcached.live import (
     CASES,
     Edit,
@@ -161,7 +161,9 @@ def test_what_the_user_passes_through_otherwise_differs_as_a_whole_and_nothing_e
     other = full_spec()
     other["podTemplate"]["spec"]["tolerations"].pop()
     other["podTemplate"]["spec"]["affinity"].pop("nodeAffinity")
-    differing = {each.path: each for each in found("StatefulSet", spec=spec_of(other)) if each.path not in NOTED}
+    differing = {
+        each.path: each for each in found("StatefulSet", spec=spec_of(other)) if each.path not in FINGERPRINT_PATHS
+    }
     assert differing.keys() == {f"metadata.annotations[{TAKEN}]", f"{OF_PODS}.affinity", f"{OF_PODS}.tolerations"}
     sent = patched("StatefulSet", lambda _: None, spec_of(other))["spec"]["template"]["spec"]
     assert sent == {"tolerations": other["podTemplate"]["spec"]["tolerations"], "affinity": {"nodeAffinity": None}}

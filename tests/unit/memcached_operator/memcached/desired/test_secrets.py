@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from memcached_operator.memcached.desired.pod_template import noted, template
+from memcached_operator.memcached.desired.pod_template import fingerprint, template
 from memcached_operator.memcached.desired.secrets import Transport, script
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.desired.workload_types import PodTemplate
@@ -96,7 +96,7 @@ def test_the_sidecar_is_bounded_in_what_memcached_is_bounded_in(given: Any, reso
 
 def test_the_sidecar_s_bounds_follow_no_memory_that_a_running_server_is_given() -> None:
     one, other = (made({"auth": {"secretName": "a"}, "memory": memory}) for memory in ("64Mi", "128Mi"))
-    assert noted(one)[0] == noted(other)[0]
+    assert fingerprint(one).template_hash == fingerprint(other)[0]
     assert one.spec is not None
     assert other.spec is not None
     assert one.spec.initContainers == other.spec.initContainers
@@ -201,7 +201,7 @@ def test_a_pod_says_by_its_annotation_how_its_server_is_spoken_to(fields: dict[s
 
 
 def test_the_digest_of_a_template_is_another_with_each_of_them() -> None:
-    digests = {noted(made(fields))[0] for fields, _ in [*OPTIONS, *SPEECHES]}
+    digests = {fingerprint(made(fields))[0] for fields, _ in [*OPTIONS, *SPEECHES]}
     assert len(digests) == len({json.dumps(fields) for fields, _ in [*OPTIONS, *SPEECHES]})
 
 

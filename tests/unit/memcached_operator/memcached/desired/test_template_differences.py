@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from memcached_operator.memcached.desired.pod_template import noted
+from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.template_differences import differing
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
@@ -90,7 +90,7 @@ def test_of_another_tls_each_field_is_told() -> None:
 @given(*[st.sampled_from([fields for fields, _ in CHANGES])] * 2)
 def test_templates_that_say_that_they_differ_do_so_in_a_field(one: dict[str, Any], other: dict[str, Any]) -> None:
     desired, live = made(one), made(other)
-    assert bool(differing(desired, live)) == (noted(desired.template) != noted(live.template))
+    assert bool(differing(desired, live)) == (fingerprint(desired.template) != fingerprint(live.template))
 
 
 def test_what_asks_for_a_restart_is_told_and_that_items_outlast_one() -> None:

@@ -276,12 +276,12 @@ def test_a_ready_pod_as_the_api_server_returns_it() -> None:
         uid="69c834d2-3456-477e-8076-181db1b42f58",
         resource_version="273",
         memcached=NAME,
-        template_hash="7cc6f4b5f7",
+        revision="7cc6f4b5f7",
         active=True,
         ready=True,
         problem=NO_PROBLEM,
         since_s=int(datetime(2026, 11, 21, 12, 18, 3, tzinfo=UTC).timestamp()),
-        rolls=deployment_of().rolls,
+        template_hash=deployment_of().template_hash,
         memory=deployment_of().memory,
     )
     assert pod().memcached_key == ObjectKey(NAMESPACE, NAME)
@@ -300,7 +300,7 @@ def test_of_a_pod_it_is_known_what_it_was_made_with_and_how_often_its_memcached_
         live["status"]["podIP"] = "10.0.0.7"
 
     found = pod(changed)
-    assert (found.memory, found.rolls, found.restarted) == ("64Mi", "abc", "2026-11-21T12:00:00Z")
+    assert (found.memory, found.template_hash, found.restarted) == ("64Mi", "abc", "2026-11-21T12:00:00Z")
     assert (found.restarts, found.address) == (2, "10.0.0.7")
 
 

@@ -34,7 +34,7 @@ def named(ordinal: int | str, edit: Edit = lambda _: None) -> PodRecord:
 def test_a_pod_of_a_stateful_set_has_its_place() -> None:
     pod = named(12)
     assert (pod.memcached, pod.workload, pod.ordinal) == (NAME, "StatefulSet", 12)
-    assert pod.template_hash == f"{NAME}-74c86c4cfd"
+    assert pod.revision == f"{NAME}-74c86c4cfd"
 
 
 def test_a_pod_of_a_deployment_has_an_address_and_no_place() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from memcached_operator.api.names import InvalidSpec, Workload
 from memcached_operator.memcached.desired.auxiliary import beside
-from memcached_operator.memcached.desired.pod_template import noted
+from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.rollout.changes import Basis, Change, Cost, changes
 from memcached_operator.memcached.rollout.live_requirements import Means
@@ -195,8 +195,8 @@ def test_each_is_told_with_its_cost_and_its_time(old: dict[str, Any], new: dict[
 
 def test_the_dearest_is_told_first() -> None:
     new = {"drainSeconds": 1, "memory": "128Mi", "size": 7}
-    assert [each.cost for each in found(STATEFUL_SET, STATEFUL_SET | new)] == [Cost.SCALING, Cost.LIVE, Cost.BESIDE]
-    assert [each.cost for each in found(DEPLOYMENT, DEPLOYMENT | new)] == [Cost.ROLLING, Cost.SCALING, Cost.BESIDE]
+    assert [each.cost for each in found(STATEFUL_SET, STATEFUL_SET | new)] == [Cost.SCALING, Cost.LIVE, Cost.AUXILIARY]
+    assert [each.cost for each in found(DEPLOYMENT, DEPLOYMENT | new)] == [Cost.ROLLING, Cost.SCALING, Cost.AUXILIARY]
 
 
 QUANTITIES = st.fixed_dictionaries(
@@ -286,7 +286,7 @@ def test_memory_costs_a_rollout_where_what_it_takes_to_change_it_live_is_missing
 def test_what_is_said_is_what_the_wanted_objects_say(old: Spec, new: Spec) -> None:
     told = {change.cost for change in changes(old, new, BASIS)}
     (rolls, memory), (rolled, tells) = (
-        noted(desired_workload(each.workload, OWNER, 1, each.image or IMAGE, spec=each).spec.template)
+        fingerprint(desired_workload(each.workload, OWNER, 1, each.image or IMAGE, spec=each).spec.template)
         for each in (old, new)
     )
     moves = old.workload != new.workload

@@ -33,7 +33,7 @@ MEMORY = "64Mi,100Mi,100Mi"
 
 def stateful_set(**changes: object) -> WorkloadRecord:
     """A StatefulSet whose present template is revision "b"."""
-    record = msgspec.structs.replace(workload_of("StatefulSet", 3), rolls="new", memory=MEMORY, revision="b")
+    record = msgspec.structs.replace(workload_of("StatefulSet", 3), template_hash="new", memory=MEMORY, revision="b")
     return msgspec.structs.replace(record, **changes)
 
 
@@ -41,9 +41,9 @@ def server(
     ordinal: int, revision: str = "a", *, ready: bool = True, for_s: float = 3600, problem: str = ""
 ) -> PodRecord:
     """A server, ready or not for so many seconds; of the former template or of the present one."""
-    since_s, rolls = int(START.timestamp() - for_s), "new" if revision == "b" else "old"
+    since_s, template_hash = int(START.timestamp() - for_s), "new" if revision == "b" else "old"
     return msgspec.structs.replace(
-        named_pod(ordinal, ready=ready), template_hash=revision, rolls=rolls, memory=MEMORY, since_s=since_s,
+        named_pod(ordinal, ready=ready), revision=revision, template_hash=template_hash, memory=MEMORY, since_s=since_s,
         problem=problem_of(problem), down=bool(problem),
     )  # fmt: skip
 
@@ -146,7 +146,7 @@ def test_the_last_new_server_is_told_too_where_a_rollout_is_on_its_way() -> None
 def test_what_never_got_ready_is_replaced_first_and_waits_for_nobody() -> None:
     """After the specification was put back: the one server of the bad template, whatever the others do."""
     bad = server(2, "bad", ready=False, for_s=1, problem="ImagePullBackOff")
-    back = stateful_set(revision="a", rolls="old")
+    back = stateful_set(revision="a", template_hash="old")
     assert evicted(ask(server(0, for_s=1), server(1), bad, workload=back)) == f"{NAME}-2"
     assert evicted(ask(server(0), bad, workload=back)) == f"{NAME}-2"
     pending = server(2, ready=False, for_s=1, problem="Unschedulable: 0/3 nodes are available")
@@ -154,7 +154,7 @@ def test_what_never_got_ready_is_replaced_first_and_waits_for_nobody() -> None:
 
 
 def test_one_whose_memcached_never_ran_has_no_keys_whatever_keeps_it_from_that() -> None:
-    back = stateful_set(revision="a", rolls="old")
+    back = stateful_set(revision="a", template_hash="old")
     for problem in ("ImagePullBackOff of the container fetch", "", "ContainerCreating: its volumes"):
         bad = msgspec.structs.replace(server(2, "bad", ready=False, for_s=1, problem=problem), down=True)
         assert evicted(ask(server(0, for_s=1), server(1), bad, workload=back)) == f"{NAME}-2"
@@ -193,11 +193,11 @@ def test_until_its_controller_has_named_the_new_revision_nothing_is_replaced() -
 
 
 def test_of_a_deployment_stale_pods_are_only_counted() -> None:
-    deployment = msgspec.structs.replace(workload_of("Deployment", 2), rolls="new", memory=MEMORY, restarted="")
-    old = msgspec.structs.replace(pod_of("a"), rolls="old", memory=MEMORY)
-    told = msgspec.structs.replace(pod_of("b"), rolls="new", memory="32Mi,70Mi,70Mi")
-    new = msgspec.structs.replace(pod_of("c"), rolls="new", memory=MEMORY)
-    stripped = msgspec.structs.replace(pod_of("d"), rolls="", memory="")
+    deployment = msgspec.structs.replace(workload_of("Deployment", 2), template_hash="new", memory=MEMORY, restarted="")
+    old = msgspec.structs.replace(pod_of("a"), template_hash="old", memory=MEMORY)
+    told = msgspec.structs.replace(pod_of("b"), template_hash="new", memory="32Mi,70Mi,70Mi")
+    new = msgspec.structs.replace(pod_of("c"), template_hash="new", memory=MEMORY)
+    stripped = msgspec.structs.replace(pod_of("d"), template_hash="", memory="")
     found = ask(old, told, new, stripped, workload=deployment)
     assert found == Rollout(Wait(WaitReason.CONTROLLER), stale=2)
 
@@ -206,14 +206,14 @@ def test_of_a_deployment_stale_pods_are_only_counted() -> None:
     ("changes", "untold", "stale"),
     [
         ({}, False, False),
-        ({"template_hash": "a", "rolls": "old"}, False, True),
-        ({"template_hash": "a", "restarted": "2026-11-21T12:00:00Z"}, False, True),
+        ({"revision": "a", "template_hash": "old"}, False, True),
+        ({"revision": "a", "restarted": "2026-11-21T12:00:00Z"}, False, True),
         # Only its memory is another: it was told, or will be.
-        ({"template_hash": "a", "memory": "32Mi,70Mi,70Mi"}, False, False),
-        ({"template_hash": "a", "memory": "32Mi,70Mi,70Mi"}, True, True),
-        ({"template_hash": "a", "memory": "32Mi,70Mi,70Mi", "rolls": "old"}, False, True),
+        ({"revision": "a", "memory": "32Mi,70Mi,70Mi"}, False, False),
+        ({"revision": "a", "memory": "32Mi,70Mi,70Mi"}, True, True),
+        ({"revision": "a", "memory": "32Mi,70Mi,70Mi", "template_hash": "old"}, False, True),
         # The template differs in what is not ours, such as a sidecar.
-        ({"template_hash": "a"}, False, True),
+        ({"revision": "a"}, False, True),
     ],
 )
 def test_a_server_is_stale_where_only_a_new_pod_would_be_as_the_template_says(
@@ -235,10 +235,10 @@ def test_servers_that_show_another_certificate_than_new_ones_would_are_replaced_
 
 
 def test_of_a_deployment_too_those_with_another_certificate_go_one_at_a_time() -> None:
-    deployment = msgspec.structs.replace(workload_of("Deployment", 2), rolls="new", memory=MEMORY)
+    deployment = msgspec.structs.replace(workload_of("Deployment", 2), template_hash="new", memory=MEMORY)
     spec = msgspec.structs.replace(SPEC, size=2, workload="Deployment")
     since_s = int(START.timestamp() - PAUSE_S)
-    a, b = (msgspec.structs.replace(pod_of(each), rolls="new", memory=MEMORY, since_s=since_s) for each in "ab")
+    a, b = (msgspec.structs.replace(pod_of(each), template_hash="new", memory=MEMORY, since_s=since_s) for each in "ab")
     both = (a.uid, b.uid)
     assert evicted(ask(a, b, spec=spec, workload=deployment, late=both)) == b.name
     controller = Rollout(Wait(WaitReason.CONTROLLER), stale=1)
@@ -248,5 +248,5 @@ def test_of_a_deployment_too_those_with_another_certificate_go_one_at_a_time() -
     ready = msgspec.structs.replace(new, ready=True)
     assert ask(a, ready, spec=spec, workload=deployment, late=both).requeue_s == PAUSE_S
     assert ask(a, ready, spec=spec, workload=deployment) == DONE
-    other = msgspec.structs.replace(a, rolls="old")
+    other = msgspec.structs.replace(a, template_hash="old")
     assert ask(other, b, spec=spec, workload=deployment, late=both) == controller, "its controller is at it"

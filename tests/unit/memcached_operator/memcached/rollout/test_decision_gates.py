@@ -28,11 +28,11 @@ from tests.unit.memcached_operator.memcached.rollout.test_in_place import WARM, 
 from tests.unit.memcached_operator.memcached.server_model import workload_of
 from tests.unit.memcached_operator.memcached.support import NAME, pod_of
 
-DEPLOYMENT = msgspec.structs.replace(workload_of("Deployment", 2), rolls="new", memory="64Mi,100Mi,100Mi")
+DEPLOYMENT = msgspec.structs.replace(workload_of("Deployment", 2), template_hash="new", memory="64Mi,100Mi,100Mi")
 OF_DEPLOYMENT = msgspec.structs.replace(SPEC, size=2, workload="Deployment")
 OLD, NEW = (
-    msgspec.structs.replace(pod_of(name), rolls=rolls, memory=DEPLOYMENT.memory)
-    for name, rolls in (("a", "old"), ("b", "new"))
+    msgspec.structs.replace(pod_of(name), template_hash=template_hash, memory=DEPLOYMENT.memory)
+    for name, template_hash in (("a", "old"), ("b", "new"))
 )
 PAUSED = msgspec.structs.replace(SPEC, rollout=Pace(pauseSeconds=PAUSE_S, paused=True))
 OTHERS = (server(0, "b"), server(1, "b"))
@@ -84,7 +84,7 @@ BACK = warm(2, to="new", restarted=True)
     [
         (state_of(BACK, workload=WARM), MarkUpdated(BACK)),
         (state_of(BACK, workload=WARM, spec=PAUSED), MarkUpdated(BACK)),
-        (state_of(BACK, workload=stateful_set(warm="fixed", settled=False)), None),
+        (state_of(BACK, workload=stateful_set(restart_hash="fixed", settled=False)), None),
         (state_of(warm(2, to="new"), workload=WARM), None),
         (state_of(warm(2), workload=WARM), None),
     ],

@@ -9,7 +9,7 @@ from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.rollout.decision import Evict, MarkUpdated, RestartInPlace, Rollout, Step
-from memcached_operator.memcached.rollout.in_place import LATE_AFTER_S, Asked, change, settlement
+from memcached_operator.memcached.rollout.in_place import LATE_AFTER_S, Request, change, settlement
 from memcached_operator.memcached.spec import Rollout as Pace, Spec, Tls
 from tests.unit.memcached_operator.memcached.rollout.test_decision import (
     PAUSE_S,
@@ -23,7 +23,7 @@ from tests.unit.memcached_operator.memcached.server_model import START
 from tests.unit.memcached_operator.memcached.support import NAME, OWNER
 
 NOW_S = int(START.timestamp())
-WARM = stateful_set(warm="fixed", image="memcached:1")
+WARM = stateful_set(restart_hash="fixed", image="memcached:1")
 
 
 def warm(
@@ -36,9 +36,9 @@ def warm(
         since_s: since so many seconds.
         restarted: its container has started again since.
     """
-    noted = str(Asked(to, 3, int(NOW_S - since_s))) if to else ""
+    noted = str(Request(to, 3, int(NOW_S - since_s))) if to else ""
     found = server(ordinal, revision, **more)  # type: ignore[arg-type]
-    return msgspec.structs.replace(found, warm="fixed", in_place=noted, restarts=3 + restarted)
+    return msgspec.structs.replace(found, restart_hash="fixed", in_place=noted, restarts=3 + restarted)
 
 
 def mirrored(ordinal: int, *, image: str = "memcached:0") -> PodRecord:
@@ -98,10 +98,10 @@ EVICTS_2 = (Evict, f"{NAME}-2")
         # One that never ran has no items to keep.
         ([warm(0), warm(1), msgspec.structs.replace(warm(2, ready=False, problem="Error"), restarts=0)], EVICTS_2),
         # A template that another client changed is for new pods.
-        ([warm(0), warm(1), msgspec.structs.replace(warm(2), rolls="new")], EVICTS_2),
+        ([warm(0), warm(1), msgspec.structs.replace(warm(2), template_hash="new")], EVICTS_2),
         ([warm(0), warm(1), msgspec.structs.replace(warm(2), restarted="at noon")], EVICTS_2),
         # What is not in place.
-        ([warm(0), warm(1), msgspec.structs.replace(warm(2), warm="other")], EVICTS_2),
+        ([warm(0), warm(1), msgspec.structs.replace(warm(2), restart_hash="other")], EVICTS_2),
         ([server(0), server(1), server(2)], EVICTS_2),
         # Admission gave it another image as it was created, and would not as it is changed.
         ([warm(0), warm(1), mirrored(2)], EVICTS_2),
@@ -126,12 +126,12 @@ def test_a_pause_begins_nothing_and_ends_what_was_begun() -> None:
 
 
 def test_nothing_is_settled_by_a_revision_that_the_controller_has_yet_to_tell() -> None:
-    unsettled = stateful_set(warm="fixed", settled=False)
+    unsettled = stateful_set(restart_hash="fixed", settled=False)
     assert done(asked(warm(0), warm(1), warm(2, to="new", restarted=True), workload=unsettled)) == NOTHING
 
 
 def test_those_that_keep_their_items_are_counted() -> None:
-    found = asked(warm(0), msgspec.structs.replace(warm(1), warm="other"), warm(2, to="new"))
+    found = asked(warm(0), msgspec.structs.replace(warm(1), restart_hash="other"), warm(2, to="new"))
     assert (found.stale, found.in_place) == (3, 2)
 
 

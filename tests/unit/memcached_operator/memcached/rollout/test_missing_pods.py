@@ -9,7 +9,7 @@ import pytest
 
 from memcached_operator.memcached.observed.pod_termination import OVERDUE_S, why_not_ended
 from memcached_operator.memcached.observed.pods import PodRecord, pod_record
-from memcached_operator.memcached.rollout.missing_pods import LOOK_AFTER_S, LOOK_AGAIN_S
+from memcached_operator.memcached.rollout.missing_pods import READ_AFTER_S, REREAD_AFTER_S
 from operator_runtime.client.errors import Forbidden, KubeError, ServerError
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.running_servers import control, pod, reasons, rfc3339, stateful_set
@@ -73,7 +73,7 @@ async def test_a_pod_that_is_none_of_its_servers_and_bears_the_name_of_one_is_to
     theirs["metadata"] |= {"labels": labels, "ownerReferences": [owner] if owner else []}
     named.api.put(theirs)
     assert await look(named) == []
-    assert "get Pod" in await look(named, after_s=LOOK_AFTER_S)
+    assert "get Pod" in await look(named, after_s=READ_AFTER_S)
     await look(named)
     assert named.condition("Degraded") == ("True", "NotControlled")
     told = named.message("Degraded")
@@ -88,26 +88,26 @@ async def test_the_api_server_is_asked_seldom_and_no_more_once_all_are_there(nam
     stateful_set(named)["status"]["observedGeneration"] = 0
     named.api.put(stateful_set(named))
     await look(named)
-    assert await look(named, after_s=LOOK_AGAIN_S) == [], "its controller is yet to see it"
+    assert await look(named, after_s=REREAD_AFTER_S) == [], "its controller is yet to see it"
     stateful_set(named)["status"]["observedGeneration"] = stateful_set(named)["metadata"]["generation"]
     named.api.put(stateful_set(named))
     assert await look(named) == ASKED
     for _ in range(5):
-        assert await look(named, after_s=LOOK_AGAIN_S / 6) == []
-    assert await look(named, after_s=LOOK_AGAIN_S / 6) == ASKED
+        assert await look(named, after_s=REREAD_AFTER_S / 6) == []
+    assert await look(named, after_s=REREAD_AFTER_S / 6) == ASKED
     named.api.put(lost)
     for _ in range(5):
-        assert await look(named, after_s=LOOK_AGAIN_S) == []
+        assert await look(named, after_s=REREAD_AFTER_S) == []
 
 
 async def test_while_another_memcached_asks_it_waits_for_its_next_turn(named: World) -> None:
     del named.api.objects["Pod", NAMESPACE, SERVER]
     assert await look(named) == []
     named.reconciler._objects._workloads._servers._missing._free_s = 1e12
-    assert await look(named, after_s=LOOK_AFTER_S) == []
+    assert await look(named, after_s=READ_AFTER_S) == []
     named.reconciler._objects._workloads._servers._missing._free_s = 0.0
-    assert await look(named, after_s=LOOK_AGAIN_S / 2) == []
-    assert "get Pod" in await look(named, after_s=LOOK_AGAIN_S / 2)
+    assert await look(named, after_s=REREAD_AFTER_S / 2) == []
+    assert "get Pod" in await look(named, after_s=REREAD_AFTER_S / 2)
 
 
 async def test_of_a_server_that_is_there_again_nothing_is_told_while_another_is_missing(named: World) -> None:
@@ -117,7 +117,7 @@ async def test_of_a_server_that_is_there_again_nothing_is_told_while_another_is_
     named.api.put(theirs)
     del named.api.objects["Pod", NAMESPACE, SERVER]
     await look(named)
-    await look(named, after_s=LOOK_AFTER_S)
+    await look(named, after_s=READ_AFTER_S)
     await look(named)
     assert named.condition("Degraded") == ("True", "NotControlled")
     named.api.put(healthy)
@@ -138,7 +138,7 @@ async def test_what_cannot_be_asked_costs_nothing_else(named: World, verb: str, 
     del named.api.objects["Pod", NAMESPACE, SERVER]
     named.api.refuse(verb, kind, error)
     await look(named)
-    assert f"{verb} {kind}" in await look(named, after_s=LOOK_AFTER_S)
+    assert f"{verb} {kind}" in await look(named, after_s=READ_AFTER_S)
     await look(named)
     assert named.condition("Degraded") == ("False", "AsExpected")
     assert f"the events of `kubectl describe statefulset {NAME}` say why" in named.message("Available")
@@ -171,7 +171,7 @@ async def test_why_a_pod_is_not_made_is_told_in_the_events_words(named: World, w
     del named.api.objects["Pod", NAMESPACE, SERVER]
     tell(named, words)
     assert await look(named) == []
-    assert await look(named, after_s=LOOK_AFTER_S) == ["list Event"]
+    assert await look(named, after_s=READ_AFTER_S) == ["list Event"]
     await look(named)
     assert named.condition("Degraded") == ("True", reason)
     assert named.message("Degraded") == f"Create Pod {SERVER} in StatefulSet {NAME} failed error: {words}"
@@ -189,7 +189,7 @@ async def test_that_events_may_not_be_read_is_said_with_remedy(named: World, cap
     del named.api.objects["Pod", NAMESPACE, SERVER]
     with caplog.at_level(logging.INFO):
         for _ in range(4):
-            await look(named, after_s=LOOK_AGAIN_S)
+            await look(named, after_s=REREAD_AFTER_S)
     (said,) = [each for each in caplog.messages if "events are not read" in each]
     assert 'cannot list resource "events"' in said
     assert "grant list on events to the operator's service account" in said

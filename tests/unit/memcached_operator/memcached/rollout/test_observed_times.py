@@ -9,7 +9,7 @@ from memcached_operator.memcached.observed.pod_status import PodProblem
 from memcached_operator.memcached.observed.pod_termination import OVERDUE_S, overdue
 from memcached_operator.memcached.observed.pods import PodRecord, Termination
 from memcached_operator.memcached.rollout.decision import Wait, WaitReason
-from memcached_operator.memcached.rollout.in_place import Asked, asked
+from memcached_operator.memcached.rollout.in_place import Request, requested
 from memcached_operator.memcached.rollout.observed_times import AHEAD_S, UNSEEN, WAIT_S, Seen, Sighted, sighted
 from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S
 from tests.unit.memcached_operator.memcached.rollout.test_decision import (
@@ -89,10 +89,10 @@ def test_a_new_server_on_such_a_node_that_does_not_get_ready_is_reported() -> No
 
 
 def test_a_change_in_place_that_a_leader_with_another_clock_began_is_late_in_time() -> None:
-    noted = Asked("new", 3, int(NOW_S + QUARTER_S))
+    noted = Request("new", 3, int(NOW_S + QUARTER_S))
     pod = msgspec.structs.replace(server(2), in_place=str(noted))
     then = look(pod, after_s=10, seen=look(pod).seen)
-    assert asked(then.pods[0]) == noted._replace(since_s=int(NOW_S))
+    assert requested(then.pods[0]) == noted._replace(since_s=int(NOW_S))
 
 
 def test_a_pod_that_an_api_server_ahead_lets_end_is_overdue_in_time() -> None:

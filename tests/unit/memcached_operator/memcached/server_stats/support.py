@@ -133,6 +133,6 @@ def server_pod(name: str = "cache-0", *, of: str = "cache", namespace: str = "sh
     """A ready pod of a StatefulSet."""
     pod = PodRecord(
         namespace=namespace, name=name, uid=f"uid of {namespace}/{name}", resource_version="1", memcached=of, ordinal=0,
-        template_hash="a", active=True, ready=True, problem=NO_PROBLEM, address="127.64.0.1",
+        revision="a", active=True, ready=True, problem=NO_PROBLEM, address="127.64.0.1",
     )  # fmt: skip
     return msgspec.structs.replace(pod, **changes)

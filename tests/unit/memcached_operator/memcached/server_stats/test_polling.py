@@ -153,7 +153,7 @@ def test_what_was_heard_of_a_pod_that_is_gone_is_forgotten_within_two_intervals(
     assert len(day.stats_cache) == 2
 
 
-class Asked:
+class Request:
     """Answers for all servers, when the test lets it."""
 
     def __init__(self) -> None:
@@ -177,7 +177,7 @@ class Asked:
 
 @asynccontextmanager
 async def polling(
-    caches: Caches, stats_cache: StatsCache, asked: Asked, sent: list[ObjectKey], clock: FakeClock
+    caches: Caches, stats_cache: StatsCache, asked: Request, sent: list[ObjectKey], clock: FakeClock
 ) -> AsyncIterator[Poller]:
     changed: Channel[ObjectKey] = Channel()
     changed.listen(sent.append)
@@ -193,7 +193,7 @@ async def polling(
 
 async def test_a_memcached_is_looked_at_again_when_there_are_news_of_a_server_and_only_then(caches: Caches) -> None:
     add(caches, "cache", 1)
-    stats_cache, asked, sent, clock = StatsCache(), Asked(), list[ObjectKey](), FakeClock()
+    stats_cache, asked, sent, clock = StatsCache(), Request(), list[ObjectKey](), FakeClock()
     key = ObjectKey("shop", "cache")
     async with polling(caches, stats_cache, asked, sent, clock):
         await async_until("no first answer", lambda: asked.count == 1)
@@ -215,7 +215,7 @@ async def test_a_memcached_is_looked_at_again_when_there_are_news_of_a_server_an
 @pytest.mark.parametrize("answer", [True, False])
 async def test_only_a_few_are_asked_at_once_and_nobody_is_waited_for_at_the_end(caches: Caches, answer: bool) -> None:
     pods = add(caches, "cache", 3 * AT_ONCE)
-    stats_cache, asked, clock = StatsCache(), Asked(), FakeClock()
+    stats_cache, asked, clock = StatsCache(), Request(), FakeClock()
     asked.go_on.clear()
     async with polling(caches, stats_cache, asked, [], clock):
         await async_until("none is asked", lambda: asked.now == 1)
