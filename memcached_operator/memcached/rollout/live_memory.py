@@ -55,16 +55,17 @@ NO_RIGHT: Final = "cannot patch resource"
 # Of a refusal of what the node could never carry out: another one may.
 _NODE_TOO_SMALL: Final = "NodeCapacity"
 
-SetLimit: TypeAlias = Callable[[PodRecord, int], Awaitable[Failure | None]]
-"""Sets how many MiB the memcached of a pod may use for items. The result is the failure, None for none."""
+SetLimit: TypeAlias = Callable[[PodRecord, Memory], Awaitable[Failure | None]]
+"""Sets how much the memcached of a pod may use for items, and which of them it moves to its disk. The result is the
+failure, None for none."""
 
 
 def limit_setter(endpoints: EndpointResolver) -> SetLimit:
-    """`SetLimit` by memcached's command `cache_memlimit`."""
+    """`SetLimit` by memcached's commands `cache_memlimit` and `extstore`."""
 
-    async def set_limit(pod: PodRecord, mib: int) -> Failure | None:
+    async def set_limit(pod: PodRecord, memory: Memory) -> Failure | None:
         resolved = await endpoints.to(pod)
-        failure = await memlimit(resolved.endpoint, mib, LIMIT_TIMEOUT_S)
+        failure = await memlimit(resolved.endpoint, memory.mib, LIMIT_TIMEOUT_S, disk_from=memory.disk_from)
         return resolved.explained(failure) if failure is not None else None
 
     return set_limit
@@ -255,7 +256,7 @@ class LiveMemory:
                 server.since_s = self._clock()
             while (step := next_step(live, memory, limit_set=server.limit_set)) is not Step.DONE:
                 if step is Step.SET_LIMIT:
-                    if failure := await self._set_limit(pod, memory.mib):
+                    if failure := await self._set_limit(pod, memory):
                         server.waits = failure.why
                         server.busy = failure.trouble in (ErrorKind.SATURATED, ErrorKind.SILENT)
                         break
@@ -307,7 +308,7 @@ class LiveMemory:
             logger.info(
                 "changed the memory of %s to %d MiB without a restart", names, memory.mib, extra={"fields": fields}
             )
-            note = f"Changed the memory of {names} to {memory.mib} MiB without a restart"
+            note = f"Changed the memory of {names} to {memory} without a restart"
             self._record_event(memcached, "Normal", "Resized", "Resize", note)
 
 
