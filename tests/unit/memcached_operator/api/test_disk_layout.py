@@ -6,12 +6,16 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
+from lab.cache import BuildError
+from lab.image import bases, images, newest
 from memcached_operator.api.disk_layout import DiskLayout, disk_layout, least_volume_mib
+from operator_runtime.testing.waiting import until
 
 GIB, TIB = 1024, 1024 * 1024
 ROWS = [
@@ -59,30 +63,48 @@ def test_a_volume_below_the_least_has_too_few_pages(item_kib: int) -> None:
     assert disk_layout(least_mib - 1, item_kib).pages < 8
 
 
-MEMCACHED = shutil.which("memcached")
-needs_memcached = pytest.mark.skipif(MEMCACHED is None, reason="no memcached on the PATH")
 AS_ROOT = ("-u", "root") if os.getuid() == 0 else ()
 
 
-def _said(folder: Path, options: str, item: str = "1m") -> str:
+def _programs() -> dict[str, tuple[str, ...]]:
+    """The machine's memcached, and the node's, which is newer, where it has been unpacked."""
+    found: dict[str, tuple[str, ...]] = {}
+    if (program := shutil.which("memcached")) is not None:
+        found["the machine's"] = (program,)
+    with suppress(BuildError, OSError):
+        root = images.images_dir() / f"files-{bases.recipe_of(bases.MEMCACHED)}"
+        if root.is_dir():
+            found["the node's"] = newest.command(root, root / bases.MEMCACHED_PROGRAM)
+    return found
+
+
+PROGRAMS = _programs()
+of_each_program = pytest.mark.parametrize(
+    "program", [pytest.param(command, id=name) for name, command in PROGRAMS.items()] or [()]
+)
+needs_memcached = pytest.mark.skipif(not PROGRAMS, reason="no memcached on the PATH")
+needs_the_newest = pytest.mark.skipif("the node's" not in PROGRAMS, reason="the node's memcached is not unpacked")
+
+
+def _said(program: Sequence[str], folder: Path, options: str, item: str = "1m") -> str:
     """What memcached says with these options of a disk, whose file is `FILE`; "" where it starts."""
-    assert MEMCACHED is not None
-    words = (MEMCACHED, *AS_ROOT, "-s", str(folder / "socket"), "-m", "2048", "-I", item, "-o")
+    words = (*program, *AS_ROOT, "-s", str(folder / "socket"), "-m", "2048", "-I", item, "-o")
     process = subprocess.Popen(
-        [*words, options.replace("FILE", str(folder / "file"))], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
+        [*words, options.replace("FILE", str(folder / "file"))],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
     )
-    assert process.stderr is not None
     try:
-        return process.communicate(timeout=_STARTED_S)[1].decode()
-    except subprocess.TimeoutExpired:
-        return ""
+        until("memcached neither starts nor ends", lambda: process.poll() is not None or (folder / "socket").exists())
+        ended = process.poll() is not None
     finally:
         process.kill()
-        process.communicate()
+        _, said = process.communicate()
+    assert ended == bool(said)
+    return said.decode()
 
 
-# memcached refuses at once, and says nothing where it starts.
-_STARTED_S = 0.3
 REFUSED: Sequence[tuple[str, str, str]] = [
     ("ext_path=FILE", "1m", "must supply size to ext_path"),
     ("ext_path=FILE:64m", "8m", "(item_size_max: 8388608) cannot be larger than ext_wbuf_size: 4194304"),
@@ -94,14 +116,23 @@ REFUSED: Sequence[tuple[str, str, str]] = [
 
 
 @needs_memcached
+@of_each_program
 @pytest.mark.parametrize(("options", "item", "said"), REFUSED)
-def test_memcached_refuses_what_the_rules_are_there_for(tmp_path: Path, options: str, item: str, said: str) -> None:
-    assert said in _said(tmp_path, options, item)
+def test_memcached_refuses_what_the_rules_are_there_for(
+    tmp_path: Path, program: Sequence[str], options: str, item: str, said: str
+) -> None:
+    assert said in _said(program, tmp_path, options, item)
+
+
+@needs_the_newest
+def test_memcached_refuses_a_file_of_less_than_a_page(tmp_path: Path) -> None:
+    assert "zero size" in _said(PROGRAMS["the node's"], tmp_path, "ext_path=FILE:63m")
 
 
 @needs_memcached
+@of_each_program
 @pytest.mark.parametrize(("volume_mib", "item_kib"), [(68, 1024), (5 * TIB, 1024), (99 * TIB, 512), (GIB, 16 * 1024)])
-def test_memcached_starts_with_a_layout(tmp_path: Path, volume_mib: int, item_kib: int) -> None:
+def test_memcached_starts_with_a_layout(tmp_path: Path, program: Sequence[str], volume_mib: int, item_kib: int) -> None:
     layout = disk_layout(volume_mib, item_kib)
     sizes = f"ext_page_size={layout.page_mib},ext_wbuf_size={layout.buffer_mib},ext_path=FILE:{layout.file_mib}m"
-    assert _said(tmp_path, sizes, f"{item_kib}k") == ""
+    assert _said(program, tmp_path, sizes, f"{item_kib}k") == ""
