@@ -152,8 +152,8 @@ WATCHED: Final = (
         "",
         "events",
         ("list",),
-        "no condition says why a StatefulSet creates no pods, such as a quota, or why a volume cannot be mounted; "
-        "everything else continues",
+        "no condition says why a StatefulSet creates no pods, such as a quota, or why a volume cannot be mounted or "
+        "the claim of a disk not be bound; everything else continues",
     ),
 )
 """In each watched namespace, or in all."""

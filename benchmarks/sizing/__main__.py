@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _rule_mib(point: Point) -> int:
     given = point.settings
-    return memory_needed_mib(given.memory_mib, given.connections, given.threads)
+    return memory_needed_mib(given.memory_mib, given.connections, given.threads, disk_kib=given.disk_kib)
 
 
 def _say(message: str) -> None:

@@ -11,7 +11,9 @@ from benchmarks.sizing.server import Settings, started
 
 Connections = Literal["few", "idle", "busy"]
 
-_BYTES = {"1 B": 1, "64 B": 64, "1 KB": 1000, "50 KB": 50_000}
+_BYTES = {"1 B": 1, "64 B": 64, "1 KB": 1000, "2 KB": 2000, "50 KB": 50_000, "1 MB": 1_000_000}
+# Of a server's memory, what is stored by one with a disk.
+_TIMES = 3
 _LARGEST = "almost the item size"
 
 # Of the connections: those that it listens on, and the ones that ask for its state. It takes some for itself, too.
@@ -40,6 +42,8 @@ class Point:
             parts.append("one of every size")
         if self.settings.memory_file:
             parts.append("in a memory file")
+        if self.settings.disk_mib:
+            parts.append("three times the memory with a disk")
         if self.connections != "few":
             parts.append(f"all connections {self.connections}")
         return ", ".join(parts)
@@ -66,6 +70,8 @@ def points() -> Iterator[Point]:
         for values in ("64 B", "1 KB", "50 KB"):
             yield Point(in_file, values)
         yield Point(in_file, "64 B", every_size=True, connections="busy")
+        for values in ("2 KB", "50 KB", "1 MB"):
+            yield Point(Settings(memory_mib, disk_mib=2 * _TIMES * memory_mib), values)
 
 
 def measured_mib(point: Point) -> tuple[float, str]:
@@ -78,7 +84,9 @@ def measured_mib(point: Point) -> tuple[float, str]:
     """
     settings = point.settings
     with started(settings) as server:
-        if point.values == _LARGEST:
+        if settings.disk_mib:
+            load.put(server, _TIMES * settings.memory_mib, _BYTES[point.values])
+        elif point.values == _LARGEST:
             load.fill_with_large(server, settings.memory_mib, settings.item_size_kib * 1000)
         else:
             load.fill(server, settings.memory_mib, _BYTES[point.values])

@@ -14,7 +14,8 @@ from pathlib import Path
 from benchmarks.process import free_port, memory_mib
 from benchmarks.sizing.group import Group, group
 from lab.image import bases, images, newest
-from memcached_operator.api.sizing import SIZE_CLASSES
+from memcached_operator.api.disk_layout import disk_layout
+from memcached_operator.api.sizing import SIZE_CLASSES, disk_memory_kib
 
 # Memcached gives up root's rights, and wants to be told for whose.
 _USER = "nobody"
@@ -34,6 +35,7 @@ class Settings:
 
     Attributes:
         memory_file: its items are in a file in memory, as those of a server with ``spec.warmRestart``.
+        disk_mib: of the volume of a server with ``spec.extstore``, 0 for none.
     """
 
     memory_mib: int
@@ -41,6 +43,22 @@ class Settings:
     threads: int = 4
     item_size_kib: int = 1024
     memory_file: bool = False
+    disk_mib: int = 0
+
+    @property
+    def disk_kib(self) -> int:
+        """What the rule has for its disk."""
+        return disk_memory_kib(disk_layout(self.disk_mib, self.item_size_kib), 1) if self.disk_mib else 0
+
+    def options(self, folder: str) -> tuple[str, ...]:
+        """Those that name a file, which is in that folder."""
+        if self.memory_file:
+            return ("-e", f"{folder}/items")
+        if not self.disk_mib:
+            return ()
+        layout = disk_layout(self.disk_mib, self.item_size_kib)
+        sizes = f"ext_page_size={layout.page_mib},ext_wbuf_size={layout.buffer_mib}"
+        return ("-o", f"{sizes},ext_path={folder}/items:{layout.file_mib}m")
 
     def arguments(self) -> tuple[str, ...]:
         """As a pod's container has them."""
@@ -120,11 +138,12 @@ def started(settings: Settings) -> Iterator[Server]:
     """
     root = bases.unpacked(bases.MEMCACHED, images.images_dir())
     words = newest.command(root, root / bases.MEMCACHED_PROGRAM)
-    with group() as counted, tempfile.TemporaryDirectory(dir=_MEMORY if settings.memory_file else None) as folder:
+    # A cgroup counts what the kernel has of the file besides, and gives up for whatever else needs room.
+    counting = contextlib.nullcontext() if settings.disk_mib else group()
+    with counting as counted, tempfile.TemporaryDirectory(dir=_MEMORY if settings.memory_file else None) as folder:
         port = free_port()
         Path(folder).chmod(0o777)  # for that user
-        file = ("-e", f"{folder}/items") if settings.memory_file else ()
-        command = (*words, *settings.arguments(), *file, "-u", _USER, "-l", _HOST, "-p", str(port))
+        command = (*words, *settings.arguments(), *settings.options(folder), "-u", _USER, "-l", _HOST, "-p", str(port))
         process = subprocess.Popen(
             counted.entered_by(command) if counted is not None else command,
             stdin=subprocess.DEVNULL,

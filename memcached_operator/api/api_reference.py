@@ -153,6 +153,11 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         (Bearing("Serving", "False"),),
         "Servers have reached `spec.maxConnections` and turn connections away; the message names them.",
     ),
+    Reason.DISK_IMPAIRED: ReasonDoc(
+        (Bearing("Serving", "False"),),
+        "The disks of servers with `spec.extstore` are damaged, slow, or slower than values come; the message says "
+        "which, and how.",
+    ),
     Reason.CERTIFICATE_EXPIRED: ReasonDoc(
         (Bearing("Serving", "False"),),
         "Servers present an expired certificate; the message says which, and since when.",

@@ -102,6 +102,7 @@ _SASL = "it requires authentication for the binary protocol only; omit it, and s
 _FOREGROUND = "a server that leaves the foreground ends its container; omit it"
 _ENDS = "memcached prints a text and exits; omit it"
 _NO_VOLUME = "a server has no volume to write to; omit it"
+_DISK = "spec.extstore says how a server uses a disk; set that field instead"
 
 _FLAGS: Final[Mapping[str, _Flag]] = {
     "a": _Flag("unix-mask", True, refused=_REACHED),
@@ -180,7 +181,7 @@ _OPTIONS: Final[Mapping[str, _Check | None]] = {
 _REFUSED_OPTIONS: Final = {
     "ssl_": _TLS,
     "proxy_": "a server stores items and forwards no requests; omit it",
-    "ext_": _NO_VOLUME,
+    "ext_": _DISK,
 }
 
 

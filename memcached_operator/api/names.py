@@ -45,6 +45,14 @@ THREADS_MAX: Final = 64
 MAX_ITEM_SIZE: Final = "1Mi"
 # memcached's own limits, 1Ki to 1Gi.
 MAX_ITEM_SIZE_PATTERN: Final = "[1-9][0-9]{0,5}Ki|([1-9][0-9]{0,2}|10[01][0-9]|102[0-4])Mi"
+# Whole Mi from 10 on, to 99Ti; what is too small for the items of a server depends on their size.
+DISK_SIZE_PATTERN: Final = "[1-9][0-9]{1,6}Mi|[1-9][0-9]{0,4}Gi|[1-9][0-9]?Ti"
+# memcached's own, in bytes: smaller items stay in memory.
+DISK_ITEM_SIZE: Final = 512
+# That of the largest item that it can have at all.
+DISK_ITEM_SIZE_MAX: Final = 2**30
+DISK_THREADS: Final = 1
+ACCESS_MODES_MAX: Final = 3
 EXTRA_ARGS_MAX: Final = 64
 EXTRA_ARG_MAX_LENGTH: Final = 1024
 # Those of Kubernetes' quantities that the API server writes back in a form which follows from number and suffix alone:
@@ -63,6 +71,7 @@ ServiceType = Literal["Headless", "ClusterIP", "Disabled"]
 Publish = Literal["ConfigMap"]
 ClientAuth = Literal["None", "Request", "Require"]
 Reload = Literal["Live", "Restart"]
+AccessMode = Literal["ReadWriteOnce", "ReadWriteOncePod", "ReadWriteMany"]
 
 PENDING: Final = "Pending"
 """Reason of the condition Ready that the API server fills in until the operator has written a status."""
@@ -84,6 +93,8 @@ OWN_CONNECTIONS_OF_A_THREAD: Final = 5
 WARM_WORKLOAD: Final = (
     "must be false or omitted unless spec.workload is StatefulSet, as a Deployment replaces pods to change them"
 )
+EXTSTORE_VOLUME: Final = "must contain either ephemeral or emptyDir"
+EXTSTORE_WARM: Final = "must be omitted when spec.warmRestart is true, as a memcached with a disk restores no items"
 
 
 def shown(value: object) -> str:

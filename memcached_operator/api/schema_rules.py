@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from memcached_operator.api.names import (
+    EXTSTORE_VOLUME,
+    EXTSTORE_WARM,
     OWN_CONNECTIONS,
     OWN_CONNECTIONS_OF_A_THREAD,
     THREADS,
@@ -17,6 +19,7 @@ from memcached_operator.api.names import (
 
 _NO_STATEFUL_SET: Final = "self.workload != 'StatefulSet'"
 _ONE_AT_A_TIME: Final = "must be omitted when spec.workload is StatefulSet, whose servers are replaced one at a time"
+_NO_EXTSTORE: Final = "!has(self.extstore) || self.extstore == null"
 _THREADS: Final = f"(has(self.threads) ? self.threads : {THREADS})"
 
 
@@ -28,6 +31,11 @@ def _rule(field: str, message: str, *holds: str, reason: str = "FieldValueInvali
 def _omitted(field: str) -> str:
     """That a field of `rollout`, which may be null, is left out."""
     return f"!has(self.rollout) || self.rollout == null || !has(self.rollout.{field})"
+
+
+def _given(field: str) -> str:
+    """That a field of `extstore.volume`, which may be null, is there."""
+    return f"(has(self.extstore.volume.{field}) && self.extstore.volume.{field} != null)"
 
 
 RULES: Final[list[Any]] = [
@@ -56,6 +64,20 @@ RULES: Final[list[Any]] = [
         "!has(self.warmRestart)",
         "!self.warmRestart",
         "self.workload == 'StatefulSet'",
+    ),
+    _rule(
+        "extstore.volume",
+        EXTSTORE_VOLUME,
+        _NO_EXTSTORE,
+        f"{_given('ephemeral')} != {_given('emptyDir')}",
+    ),
+    _rule(
+        "extstore",
+        EXTSTORE_WARM,
+        _NO_EXTSTORE,
+        "!has(self.warmRestart)",
+        "!self.warmRestart",
+        reason="FieldValueForbidden",
     ),
     _rule(
         "maxConnections",

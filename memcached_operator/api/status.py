@@ -50,6 +50,7 @@ class Reason(StrEnum):
     ANSWERING = "Answering"
     NOT_ANSWERING = "NotAnswering"
     CONNECTIONS_EXHAUSTED = "ConnectionsExhausted"
+    DISK_IMPAIRED = "DiskImpaired"
     CERTIFICATE_EXPIRED = "CertificateExpired"
     CERTIFICATE_STALE = "CertificateStale"
     NOT_ASKED = "NotAsked"

@@ -14,6 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from memcached_operator.api.names import (
+    ACCESS_MODES_MAX,
+    DISK_ITEM_SIZE,
+    DISK_ITEM_SIZE_MAX,
+    DISK_SIZE_PATTERN,
+    DISK_THREADS,
     DRAIN_SECONDS,
     DRAIN_SECONDS_MAX,
     EXTRA_ARG_MAX_LENGTH,
@@ -37,6 +42,7 @@ from memcached_operator.api.names import (
     SIZE_MAX,
     THREADS,
     THREADS_MAX,
+    AccessMode,
     ClientAuth,
     InvalidSpec,
     Publish,
@@ -68,6 +74,8 @@ _Memory = Annotated[str, Field(pattern=f"^({MEMORY_PATTERN})$")]
 _ItemSize = Annotated[str, Field(pattern=f"^({MAX_ITEM_SIZE_PATTERN})$")]
 _Connections = Annotated[int, Field(ge=1, le=MAX_CONNECTIONS_MAX, json_schema_extra={"format": "int32"})]
 _Threads = Annotated[int, Field(ge=1, le=THREADS_MAX, json_schema_extra={"format": "int32"})]
+_DiskSize = Annotated[str, Field(pattern=f"^({DISK_SIZE_PATTERN})$")]
+_DiskItemSize = Annotated[int, Field(ge=1, le=DISK_ITEM_SIZE_MAX, json_schema_extra={"format": "int32"})]
 _Argument = Annotated[str, Field(min_length=1, max_length=EXTRA_ARG_MAX_LENGTH)]
 _Arguments = Annotated[list[_Argument], Field(max_length=EXTRA_ARGS_MAX)]
 _Quantity = Annotated[
@@ -77,6 +85,7 @@ _Quantity = Annotated[
 _PauseSeconds = Annotated[int, Field(ge=0, le=PAUSE_SECONDS_MAX, json_schema_extra={"format": "int32"})]
 # What Kubernetes has a type for, and we pass on: every field of it is kept, and the API server judges it there.
 _Passed = dict[str, Any]
+_StorageClassName = Annotated[str, Field(max_length=SECRET_NAME_MAX_LENGTH, pattern=f"^({SECRET_NAME})?$")]
 _SecretName = Annotated[str, Field(max_length=SECRET_NAME_MAX_LENGTH, pattern=f"^{SECRET_NAME}$")]
 # The default, said for those who read the schema.
 _ATOMIC: Final[dict[str, Any]] = {"x-kubernetes-list-type": "atomic"}
@@ -200,6 +209,54 @@ class MemcachedRollout(_Model):
     )
 
 
+class MemcachedEphemeralVolume(_Model):
+    """A generic ephemeral volume: a PersistentVolumeClaim for each pod, which is deleted with the pod."""
+
+    storage_class_name: _StorageClassName | None = Field(
+        default=None,
+        description="Name of the StorageClass of the claims. If omitted, it is the cluster's default StorageClass.",
+    )
+    access_modes: Annotated[list[AccessMode], Field(min_length=1, max_length=ACCESS_MODES_MAX)] | None = Field(
+        default=None,
+        description="Access modes of the claims. Defaults to ReadWriteOnce.",
+        json_schema_extra=_ATOMIC,
+    )
+
+
+class MemcachedEmptyDir(_Model):
+    """A folder on the disk of the node that has the pods' files, with the size as its limit."""
+
+
+class MemcachedExtstoreVolume(_Model):
+    """Where the disk comes from. Exactly one of the fields must be set."""
+
+    ephemeral: MemcachedEphemeralVolume | None = None
+    empty_dir: MemcachedEmptyDir | None = None
+
+
+class MemcachedExtstore(_Model):
+    """A disk for each server, to which memcached moves values that no longer fit into its memory (extstore).
+
+    Keys, and some 60 bytes of each item, stay in memory. The disk is empty after each start of a server.
+    """
+
+    size: _DiskSize = Field(
+        description="Size of each volume, in whole Mi, Gi or Ti. memcached uses 95 percent of it. The smallest depends "
+        "on maxItemSize: 68Mi for 1Mi."
+    )
+    volume: MemcachedExtstoreVolume
+    item_size_min: _DiskItemSize | None = Field(
+        default=None,
+        description="Smallest size in bytes of an item that is moved to the disk; smaller items stay in memory. "
+        f"Defaults to {DISK_ITEM_SIZE}.",
+    )
+    threads: _Threads | None = Field(
+        default=None,
+        description="Number of threads of each server that read from the disk and write to it. "
+        f"Defaults to {DISK_THREADS}.",
+    )
+
+
 class MemcachedTls(_Model):
     """Encryption of connections to the servers. Servers accept only TLS, version 1.2 or newer."""
 
@@ -264,6 +321,7 @@ class MemcachedSpec(_Model):
         "that other fields or the operator set are not allowed.",
         json_schema_extra=_ATOMIC,
     )
+    extstore: MemcachedExtstore | None = None
     resources: MemcachedResources | None = None
     rollout: MemcachedRollout | None = None
     warm_restart: bool | None = Field(

@@ -8,6 +8,8 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from memcached_operator.api.names import (
+    ACCESS_MODES_MAX,
+    DISK_ITEM_SIZE_MAX,
     DRAIN_SECONDS_MAX,
     EXTRA_ARG_MAX_LENGTH,
     EXTRA_ARGS_MAX,
@@ -68,6 +70,20 @@ RULES: Final[Mapping[str, str]] = {
     "spec.maxItemSize": 'must be a string of whole Ki from 1Ki to 999999Ki, or Mi to 1024Mi, such as "512Ki" or "4Mi"',
     "spec.extraArgs": f'must be a list of at most {EXTRA_ARGS_MAX} strings such as ["-o", "idle_timeout=60"]',
     "spec.extraArgs[]": f'must be a string of 1 to {EXTRA_ARG_MAX_LENGTH} characters; put numbers in quotes, as in "2"',
+    "spec.extstore": 'must be an object such as {"size": "100Gi", "volume": {"ephemeral": {}}}',
+    "spec.extstore.size": "must be a string of whole Mi from 10Mi to 9999999Mi, Gi to 99999Gi, or Ti to 99Ti, such as "
+    '"100Gi"',
+    "spec.extstore.volume": 'must be an object such as {"ephemeral": {"storageClassName": "local-nvme"}} or '
+    '{"emptyDir": {}}',
+    "spec.extstore.volume.ephemeral": 'must be an object such as {"storageClassName": "local-nvme"}, or {}',
+    "spec.extstore.volume.ephemeral.storageClassName": "must be the name of a StorageClass: lower case letters, "
+    "digits, - and ., a letter or digit first and last, and around each .",
+    "spec.extstore.volume.ephemeral.accessModes": f"must be a list of 1 to {ACCESS_MODES_MAX} access modes such as "
+    '["ReadWriteOnce"]',
+    "spec.extstore.volume.ephemeral.accessModes[]": "must be ReadWriteOnce, ReadWriteOncePod or ReadWriteMany",
+    "spec.extstore.volume.emptyDir": "must be {}",
+    "spec.extstore.itemSizeMin": f"must be a whole number of bytes from 1 to {DISK_ITEM_SIZE_MAX}",
+    "spec.extstore.threads": f"must be a whole number from 1 to {THREADS_MAX}",
     "spec.resources": 'must be an object such as {"limits": {"memory": "256Mi"}}',
     **_quantities("spec.resources.requests", '{"cpu": "100m"}'),
     **_quantities("spec.resources.limits", '{"memory": "256Mi"}'),

@@ -16,11 +16,19 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from memcached_operator.api.arguments import CHUNK_KIB, judge
+from memcached_operator.api.disk_layout import DiskLayout, disk_layout, least_volume_mib
 from memcached_operator.api.names import (
+    ACCESS_MODES_MAX,
+    DISK_ITEM_SIZE,
+    DISK_ITEM_SIZE_MAX,
+    DISK_SIZE_PATTERN,
+    DISK_THREADS,
     DRAIN_SECONDS,
     DRAIN_SECONDS_MAX,
     EXTRA_ARG_MAX_LENGTH,
     EXTRA_ARGS_MAX,
+    EXTSTORE_VOLUME,
+    EXTSTORE_WARM,
     IMAGE_CHARACTERS,
     IMAGE_MAX_LENGTH,
     MAX_CONNECTIONS,
@@ -42,6 +50,7 @@ from memcached_operator.api.names import (
     THREADS,
     THREADS_MAX,
     WARM_WORKLOAD,
+    AccessMode,
     ClientAuth,
     InvalidSpec,
     Publish,
@@ -53,7 +62,7 @@ from memcached_operator.api.names import (
 )
 from memcached_operator.api.quantities import canonical, kibibytes, mebibytes, value
 from memcached_operator.api.reserved_pod_fields import of_pod_template
-from memcached_operator.api.sizing import memory_needed_mib
+from memcached_operator.api.sizing import disk_memory_kib, memory_needed_mib
 from operator_runtime import UNDECODABLE, shallow
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=SIZE_MAX)]
@@ -64,6 +73,9 @@ _ItemSize = Annotated[str, msgspec.Meta(pattern=rf"^({MAX_ITEM_SIZE_PATTERN})\Z"
 _Argument = Annotated[str, msgspec.Meta(min_length=1, max_length=EXTRA_ARG_MAX_LENGTH)]
 _Amount = Annotated[int, msgspec.Meta(ge=0, le=QUANTITY_MAX)]
 _Quantity = Annotated[str, msgspec.Meta(pattern=rf"^({QUANTITY})\Z")]
+_DiskSize = Annotated[str, msgspec.Meta(pattern=rf"^({DISK_SIZE_PATTERN})\Z")]
+_StorageClassName = Annotated[str, msgspec.Meta(max_length=SECRET_NAME_MAX_LENGTH, pattern=rf"^({SECRET_NAME})?\Z")]
+_AccessModes = Annotated[tuple[AccessMode, ...], msgspec.Meta(min_length=1, max_length=ACCESS_MODES_MAX)]
 _SecretName = Annotated[str, msgspec.Meta(max_length=SECRET_NAME_MAX_LENGTH, pattern=rf"^{SECRET_NAME}\Z")]
 # As Kubernetes types it, whatever that is.
 _Passed = dict[str, Any]
@@ -138,6 +150,33 @@ class Rollout(msgspec.Struct, frozen=True):
     maxSurge: _Count | _Share | None = None
 
 
+class EphemeralVolume(msgspec.Struct, frozen=True):
+    """A claim for each pod, which goes with it; None is the default StorageClass."""
+
+    storageClassName: _StorageClassName | None = None
+    accessModes: _AccessModes = ("ReadWriteOnce",)
+
+
+class EmptyDirVolume(msgspec.Struct, frozen=True):
+    """A folder on the node's own disk."""
+
+
+class ExtstoreVolume(msgspec.Struct, frozen=True):
+    """Where the disk comes from; one of these."""
+
+    ephemeral: EphemeralVolume | None = None
+    emptyDir: EmptyDirVolume | None = None
+
+
+class Extstore(msgspec.Struct, frozen=True):
+    """A disk for what does not fit into the memory of a server."""
+
+    size: _DiskSize
+    volume: ExtstoreVolume
+    itemSizeMin: Annotated[int, msgspec.Meta(ge=1, le=DISK_ITEM_SIZE_MAX)] = DISK_ITEM_SIZE
+    threads: Annotated[int, msgspec.Meta(ge=1, le=THREADS_MAX)] = DISK_THREADS
+
+
 class Tls(msgspec.Struct, frozen=True):
     """How servers speak TLS."""
 
@@ -162,6 +201,7 @@ class Spec(msgspec.Struct, frozen=True):
     threads: Annotated[int, msgspec.Meta(ge=1, le=THREADS_MAX)] = THREADS
     maxItemSize: _ItemSize = MAX_ITEM_SIZE
     extraArgs: Annotated[tuple[_Argument, ...], msgspec.Meta(max_length=EXTRA_ARGS_MAX)] = ()
+    extstore: Extstore | None = None
     resources: Resources = Resources()
     rollout: Rollout = Rollout()
     warmRestart: bool = False
@@ -211,15 +251,33 @@ def refuse_contradictions(spec: Spec) -> None:
     settings = _of_settings(spec.memory, spec.threads, spec.maxItemSize, spec.extraArgs)
     connections = _of_connections(spec.maxConnections, spec.threads)
     pods = of_pod_template(spec.podTemplate.given())
-    if complaints := [*_of_workload(spec), *settings, *_of_auth(spec), *connections, *_of_resources(spec), *pods]:
+    if complaints := [
+        *_of_workload(spec),
+        *settings,
+        *_of_extstore(spec),
+        *_of_auth(spec),
+        *connections,
+        *_of_resources(spec),
+        *pods,
+    ]:
         raise InvalidSpec(told(complaints))
 
 
 @lru_cache(maxsize=64)  # most Memcacheds share their settings
 def memory_mib(
-    memory: str, max_connections: int, threads: int, extra_args: tuple[str, ...] = (), *, tls: bool = False
+    memory: str,
+    max_connections: int,
+    threads: int,
+    extra_args: tuple[str, ...] = (),
+    *,
+    tls: bool = False,
+    disk_kib: int = 0,
 ) -> int:
-    """MiB that a server with these settings takes at most; they are those of a specification that can be acted on."""
+    """MiB that a server with these settings takes at most; they are those of a specification that can be acted on.
+
+    Args:
+        disk_kib: of its disk, see `disk_memory_kib`.
+    """
     judged = _judged(extra_args, threads)
     needed = memory_needed_mib(
         mebibytes(memory),
@@ -228,8 +286,22 @@ def memory_mib(
         tls=tls,
         size_classes=judged.size_classes,
         least_item_bytes=judged.least_item_bytes,
+        disk_kib=disk_kib,
     )
     return needed + judged.table_mib
+
+
+def memory_of_server_mib(spec: Spec) -> int:
+    """MiB that a server of that specification takes at most."""
+    disk = spec.extstore
+    disk_kib = disk_memory_kib(layout_of(disk, spec.maxItemSize), disk.threads) if disk is not None else 0
+    tls = spec.tls is not None
+    return memory_mib(spec.memory, spec.maxConnections, spec.threads, spec.extraArgs, tls=tls, disk_kib=disk_kib)
+
+
+def layout_of(extstore: Extstore, item_size: str) -> DiskLayout:
+    """How a server divides its disk."""
+    return disk_layout(mebibytes(extstore.size), kibibytes(item_size))
 
 
 def memory_file_mib(memory: str, threads: int, extra_args: tuple[str, ...] = ()) -> int:
@@ -286,6 +358,33 @@ def _of_settings(memory: str, threads: int, item_size: str, extra_args: tuple[st
     return (*complaints, *arguments.complaints)
 
 
+def _of_extstore(spec: Spec) -> Iterator[str]:
+    extstore, item_kib = spec.extstore, kibibytes(spec.maxItemSize)
+    if extstore is None:
+        return
+    if (extstore.volume.ephemeral is None) == (extstore.volume.emptyDir is None):
+        got = shown(msgspec.to_builtins(extstore.volume))
+        yield f"spec.extstore.volume: {EXTSTORE_VOLUME}, got {got}"
+    if spec.warmRestart:
+        yield f"spec.extstore: {EXTSTORE_WARM}, got {shown(msgspec.to_builtins(extstore))}"
+    if mebibytes(extstore.size) < (least := least_volume_mib(item_kib)):
+        yield (
+            f"spec.extstore.size: must be at least {least}Mi with spec.maxItemSize {spec.maxItemSize}; raise it or "
+            f"lower that field, got {shown(extstore.size)}"
+        )
+    if extstore.itemSizeMin >= item_kib * 1024:
+        yield (
+            f"spec.extstore.itemSizeMin: must be less than the {item_kib * 1024} bytes of spec.maxItemSize "
+            f"{spec.maxItemSize}, as no item would be moved to the disk, got {extstore.itemSizeMin}"
+        )
+    limit = spec.resources.limits.get("ephemeral-storage")
+    if extstore.volume.emptyDir is not None and limit is not None and value(limit) < value(extstore.size):
+        yield (
+            f"spec.resources.limits.ephemeral-storage: must be at least spec.extstore.size {extstore.size}, as a pod "
+            f"that uses more is evicted, got {shown(limit)}"
+        )
+
+
 def _of_auth(spec: Spec) -> Iterator[str]:
     if spec.auth is not None and _judged(spec.extraArgs, spec.threads).protocol == "auto":
         yield (
@@ -308,12 +407,13 @@ def _of_resources(spec: Spec) -> Iterator[str]:
             if value(quantity) > QUANTITY_MAX:
                 yield f"spec.resources.{kind}[{name}]: must be at most {QUANTITY_MAX}, got {shown(quantity)}"
     if (limit := spec.resources.limits.get("memory")) is not None:
-        needed = memory_mib(spec.memory, spec.maxConnections, spec.threads, spec.extraArgs, tls=spec.tls is not None)
+        needed = memory_of_server_mib(spec)
         if value(limit) < needed * 2**20:
             yield (
                 f"spec.resources.limits.memory: must be at least {needed}Mi, which a server needs with spec.memory "
                 f"{spec.memory}, spec.maxConnections {spec.maxConnections}{' by TLS' if spec.tls else ''} and "
-                f"spec.threads {spec.threads}; raise the limit or lower these fields, got {shown(limit)}"
+                f"spec.threads {spec.threads}{' and a disk' if spec.extstore else ''}; raise the limit or lower these "
+                f"fields, got {shown(limit)}"
             )
     for name, most in spec.resources.limits.items():
         asked = spec.resources.requests.get(name)

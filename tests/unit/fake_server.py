@@ -135,8 +135,9 @@ class FakeServer(ApiClient):
 
     def _page(self, path: str, query: Mapping[str, str]) -> Json:
         found = [body for each, body in sorted(self.by_path.items()) if each.rpartition("/")[0] == path]
-        if uid := query.get("fieldSelector", "").removeprefix("involvedObject.uid="):
-            found = [body for body in found if body["involvedObject"]["uid"] == uid]
+        for requirement in filter(None, query.get("fieldSelector", "").split(",")):
+            field, _, value = requirement.removeprefix("involvedObject.").partition("=")
+            found = [body for body in found if body["involvedObject"].get(field) == value]
         start = int(query.get("continue", "0"))
         size = self.pages if self.pages and "limit" in query else len(found)
         more = {"continue": str(start + size)} if start + size < len(found) else {}

@@ -12,6 +12,7 @@ import msgspec
 from memcached_operator.api.quantities import canonical, kibibytes, mebibytes
 from memcached_operator.api.reserved_pod_fields import keyed
 from memcached_operator.memcached import labels, spec as specification
+from memcached_operator.memcached.desired import extstore as disk
 from memcached_operator.memcached.desired.applied_options import Part
 from memcached_operator.memcached.desired.object_types import ObjectMeta, as_json
 from memcached_operator.memcached.desired.overlay import of_options, parts
@@ -37,7 +38,7 @@ from memcached_operator.memcached.desired.workload_types import (
     Sleep,
     TcpSocket,
 )
-from memcached_operator.memcached.spec import Auth, Spec, Tls, memory_file_mib
+from memcached_operator.memcached.spec import Auth, Extstore, Spec, Tls, memory_file_mib
 
 # The user and group that the official image makes for itself, on Debian and on Alpine. By number, as runAsNonRoot
 # cannot judge a name.
@@ -61,6 +62,8 @@ class _Settings(NamedTuple):
         limits: likewise.
         sleep_s: before it ends.
         file: MiB of the file that has its items, 0 for none.
+        extstore: its disk; None for none.
+        largest: `spec.maxItemSize`, by which that is divided.
     """
 
     image: str
@@ -76,6 +79,8 @@ class _Settings(NamedTuple):
     tls: Tls | None
     auth: Auth | None
     file: int
+    extstore: Extstore | None
+    largest: str
 
 
 class _Common(NamedTuple):
@@ -85,7 +90,8 @@ class _Common(NamedTuple):
         template_hash: digest of all but the memory.
         restart_hash: digest of all but the image, "" where a server that starts again has lost its items.
         annotations: what the template says of itself.
-        options: paths of what `spec.tls`, `spec.auth`, `spec.warmRestart` and `spec.resources` bring in.
+        options: paths of what `spec.tls`, `spec.auth`, `spec.extstore`, `spec.warmRestart` and `spec.resources` bring
+            in.
     """
 
     spec: PodSpec
@@ -189,6 +195,8 @@ def _settings(image: str, user_id: int | None, spec: Spec) -> _Settings:
         tls=spec.tls,
         auth=spec.auth,
         file=memory_file_mib(spec.memory, spec.threads, spec.extraArgs) if spec.warmRestart else 0,
+        extstore=spec.extstore,
+        largest=spec.maxItemSize,
     )
 
 
@@ -207,7 +215,7 @@ def _item_size(size: str) -> str:
 def _common(image: str, user_id: int | None, spec: Spec) -> _Common:
     """What a specification that names no resources makes of a template, passing nothing through."""
     settings = (spec.memory, spec.maxConnections, spec.threads, spec.maxItemSize, spec.extraArgs)
-    return _cached(image, user_id, settings, spec.tls, spec.auth, spec.warmRestart, _sleep_s(spec))
+    return _cached(image, user_id, settings, spec.tls, spec.auth, spec.extstore, spec.warmRestart, _sleep_s(spec))
 
 
 @lru_cache(maxsize=64)  # most Memcacheds share their settings, and frozen structs can be shared
@@ -217,6 +225,7 @@ def _cached(
     settings: tuple[str, int, int, str, tuple[str, ...]],
     tls: Tls | None,
     auth: Auth | None,
+    extstore: Extstore | None,
     warm_restart: bool,
     sleep_s: int,
 ) -> _Common:
@@ -229,6 +238,7 @@ def _cached(
         extraArgs=extra,
         tls=tls,
         auth=auth,
+        extstore=extstore,
         warmRestart=warm_restart,
     )
     return _of(_settings(image, user_id, spec)._replace(sleep_s=sleep_s))
@@ -240,10 +250,14 @@ def _of(settings: _Settings) -> _Common:
     )
     # The memory file keeps its size: another one needs a new pod.
     replacing = settings if settings.file else settings._replace(memory=0, requests=requests, limits=limits)
+    moved: tuple[str, ...] = ()
+    if (extstore := settings.extstore) is not None:
+        moved = (str(extstore.itemSizeMin),)
+        replacing = replacing._replace(extstore=msgspec.structs.replace(extstore, itemSizeMin=0))
     template_hash = _digest(_pod_spec(replacing))
     restart_hash = _digest(_pod_spec(settings._replace(image=""))) if settings.file else ""
     room = (dict(quantities).get("memory", "") for quantities in (settings.requests, settings.limits))
-    memory = ",".join((canonical(f"{settings.memory}Mi"), *room))
+    memory = ",".join((canonical(f"{settings.memory}Mi"), *room, *moved))
     says = {labels.TEMPLATE_ANNOTATION: template_hash, labels.MEMORY_ANNOTATION: memory}
     if restart_hash:
         says |= {labels.WARM_ANNOTATION: restart_hash, labels.IMAGE_ANNOTATION: settings.image}
@@ -279,6 +293,7 @@ def _pod_spec(settings: _Settings) -> PodSpec:
                 image=settings.image,
                 command=(
                     *command(items_mib, settings.connections, settings.threads, settings.item_size),
+                    *(disk.options(settings.extstore, settings.largest) if settings.extstore is not None else ()),
                     *options(settings.tls, settings.auth),
                 ),
                 args=settings.extra,  # ours, also where it is empty: an added argument is drift
@@ -295,4 +310,6 @@ def _pod_spec(settings: _Settings) -> PodSpec:
         ),
     )
     made = with_secrets(made, settings.tls, settings.auth)
+    if settings.extstore is not None:
+        made = disk.with_extstore(made, settings.extstore, user_id)
     return with_warm_restart(made, settings.file) if settings.file else made

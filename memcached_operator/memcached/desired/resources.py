@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from memcached_operator.api.quantities import canonical, value
-from memcached_operator.memcached.spec import Spec, memory_mib
+from memcached_operator.memcached.spec import Spec, memory_of_server_mib
 
 # An idle memcached takes next to none; what a busy one takes is not to be cut.
 CPU: Final = "50m"
@@ -20,12 +20,12 @@ def resources_of(spec: Spec) -> tuple[Quantities, Quantities]:
     What the user names is taken, name by name. What follows from the settings fits it: a limit is no smaller than the
     user's request, and a request no larger than the user's limit.
     """
-    needed_mib = memory_mib(spec.memory, spec.maxConnections, spec.threads, spec.extraArgs, tls=spec.tls is not None)
-    memory = canonical(f"{needed_mib}Mi")
+    memory = canonical(f"{memory_of_server_mib(spec)}Mi")
+    needed = {"cpu": CPU, "memory": memory}
+    if spec.extstore is not None and spec.extstore.volume.emptyDir is not None:
+        needed["ephemeral-storage"] = canonical(spec.extstore.size)  # else the node promises its disk to others, too
     asked, most = _canonical(spec.resources.requests), _canonical(spec.resources.limits)
-    requests = {
-        name: min(ours, most.get(name, ours), key=value) for name, ours in (("cpu", CPU), ("memory", memory))
-    } | asked
+    requests = {name: min(ours, most.get(name, ours), key=value) for name, ours in needed.items()} | asked
     limits = {"memory": max(memory, asked.get("memory", memory), key=value)} | most
     return requests, limits
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from memcached_operator.api.names import AccessMode
 from memcached_operator.memcached.desired.applied_options import Part
 from memcached_operator.memcached.desired.object_types import Manifest, ObjectMeta, as_json
 from memcached_operator.memcached.desired.overlay import merged
@@ -112,13 +113,31 @@ class DownwardApi(Fields, frozen=True, omit_defaults=True):  # `downwardAPI` of 
     items: tuple[DownwardFile, ...] | None = None
 
 
+class ClaimSpec(Fields, frozen=True, omit_defaults=True):  # `spec` of a claim's template
+    absent: ClassVar[tuple[str, ...]] = ("storageClassName",)
+
+    accessModes: tuple[AccessMode, ...] | None = None
+    storageClassName: str | None = None
+    resources: Resources | None = None
+
+
+class ClaimTemplate(Fields, frozen=True, omit_defaults=True):  # `volumeClaimTemplate` of an ephemeral volume
+    spec: ClaimSpec | None = None
+
+
+class Claim(Fields, frozen=True, omit_defaults=True):  # `ephemeral` of a volume
+    volumeClaimTemplate: ClaimTemplate | None = None
+
+
 class Volume(Fields, frozen=True, omit_defaults=True):  # `volumes[]` of a pod
     entry_key: ClassVar[str] = "name"
+    absent: ClassVar[tuple[str, ...]] = ("ephemeral", "emptyDir")  # a volume has one source
 
     name: str = ""
     secret: SecretSource | None = None
     emptyDir: EmptyDir | None = None
     downwardAPI: DownwardApi | None = None
+    ephemeral: Claim | None = None
 
 
 class PodSpec(Fields, frozen=True, omit_defaults=True):  # `spec` of a pod template, as far as the operator makes it

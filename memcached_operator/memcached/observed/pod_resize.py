@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
@@ -20,21 +21,40 @@ class Memory(NamedTuple):
     Attributes:
         mib: that memcached may use for items.
         request, limit: of its container, as quantities.
+        disk_from: bytes from which on it moves an item to its disk; None without a disk.
     """
 
     mib: int
     request: str
     limit: str
+    disk_from: int | None = None
+
+    def __str__(self) -> str:
+        """As messages say it after "to"."""
+        disk = "" if self.disk_from is None else f", with items of {self.disk_from} bytes or more moved to the disk,"
+        return f"{self.mib} MiB{disk}"
 
 
 def memory_of(annotation: str) -> Memory | None:
     """What such an annotation says, None where it is none of ours."""
     try:
-        items, request, limit = annotation.split(",")
+        items, request, limit, *disk = annotation.split(",")
         mib = mebibytes(items)
-    except ValueError:
+        disk_from = _bytes(*disk) if disk else None
+    except (TypeError, ValueError):
         return None
-    return Memory(mib, request, limit) if mib <= _MOST_MIB else None
+    return Memory(mib, request, limit, disk_from) if mib <= _MOST_MIB else None
+
+
+def _bytes(text: str) -> int:
+    """A number of ours.
+
+    Raises:
+        ValueError: it is none, as of another client that wrote it.
+    """
+    if re.fullmatch("[0-9]{1,10}", text, re.ASCII) is None:
+        raise ValueError(f"no count of bytes: {text[:20]!r}")
+    return int(text)
 
 
 class Step(Enum):

@@ -74,6 +74,8 @@ def live(before: str, after: str, servers: int) -> str:
     was, memory = memory_of(before), memory_of(after)
     if not servers:
         return "no server runs, so none is changed"
+    if was is not None and memory is not None and was._replace(disk_from=memory.disk_from) == memory != was:
+        return f"{_are(servers)} set to {memory} while they run, and no key is lost; if they cannot be, {_ONE_BY_ONE}"
     if was is None or memory is None or was.mib == memory.mib:
         return (
             f"{_are(servers)} given different memory resources while they run, and no key is lost; if a node "

@@ -46,16 +46,17 @@ logger = logging.getLogger(__name__)
 # Of one server, the connection included; a worker waits for as long.
 LIMIT_TIMEOUT_S: Final = 1.0
 
-SetLimit: TypeAlias = Callable[[PodRecord, int], Awaitable[Failure | None]]
-"""Sets how many MiB the memcached of a pod may use for items. The result is the failure, None for none."""
+SetLimit: TypeAlias = Callable[[PodRecord, Memory], Awaitable[Failure | None]]
+"""Sets how much the memcached of a pod may use for items, and which of them it moves to its disk. The result is the
+failure, None for none."""
 
 
 def limit_setter(endpoints: EndpointResolver) -> SetLimit:
-    """`SetLimit` by memcached's command `cache_memlimit`."""
+    """`SetLimit` by memcached's commands `cache_memlimit` and `extstore`."""
 
-    async def set_limit(pod: PodRecord, mib: int) -> Failure | None:
+    async def set_limit(pod: PodRecord, memory: Memory) -> Failure | None:
         resolved = await endpoints.to(pod)
-        failure = await memlimit(resolved.endpoint, mib, LIMIT_TIMEOUT_S)
+        failure = await memlimit(resolved.endpoint, memory.mib, LIMIT_TIMEOUT_S, disk_from=memory.disk_from)
         return resolved.explained(failure) if failure is not None else None
 
     return set_limit
@@ -188,7 +189,7 @@ class LiveMemory:
                 case Step.DONE:
                     return Done()
                 case Step.SET_LIMIT:
-                    if failure := await self._set_limit(pod, memory.mib):
+                    if failure := await self._set_limit(pod, memory):
                         return Pending(failure.why, failure.trouble in (ErrorKind.SATURATED, ErrorKind.SILENT))
                     server.limit_set = True
                 case Step.RESIZE if resized:
@@ -217,7 +218,7 @@ class LiveMemory:
             logger.info(
                 "changed the memory of %s to %d MiB without a restart", names, memory.mib, extra={"fields": fields}
             )
-            note = f"Changed the memory of {names} to {memory.mib} MiB without a restart"
+            note = f"Changed the memory of {names} to {memory} without a restart"
             self._record_event(memcached, "Normal", "Resized", "Resize", note)
         for each in pods:
             match servers[each.uid].state:

@@ -1,4 +1,4 @@
-"""Why servers do not start whose volumes are not mounted: a pod's status says that they are not, its events say why.
+"""Why servers do not start whose volumes are not mounted, or not there: a pod's status says that, and events say why.
 
 The events are read seldom, of one server of a Memcached, and only where it has waited for longer than a mount takes.
 """
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from memcached_operator.memcached.observed.claim_events import about_claim, may_be_unbound, why_not_bound
 from memcached_operator.memcached.observed.pod_creation_failures import CREATIONS, about, why_not_mounted
 from memcached_operator.memcached.observed.pod_status import NO_PROBLEM, PodProblem, may_be_unmounted
 from memcached_operator.memcached.observed.pods import PodRecord
@@ -56,7 +57,7 @@ class MountFailures:
         Args:
             now_s: the operator's time, in seconds since 1970.
         """
-        waiting = [pod for pod in seen.active if may_be_unmounted(pod.waits) and not pod.ready]
+        waiting = [pod for pod in seen.active if _needs_events(pod) and not pod.ready]
         if not waiting:
             self._reads.drop(key)
             return seen
@@ -75,20 +76,30 @@ class MountFailures:
             return before._replace(at_s=now_s)
         self._free_s = now_s + READ_EVERY_S
         try:
-            why = why_not_mounted(await self._client.list(CREATIONS, pod.namespace, fields=about(pod.uid)))
+            if may_be_unbound(pod.problem):
+                events = await self._client.list(CREATIONS, pod.namespace, fields=about_claim(pod.name))
+                why = why_not_bound(events, pod.name)
+            else:
+                why = why_not_mounted(await self._client.list(CREATIONS, pod.namespace, fields=about(pod.uid)))
         except KubeError as error:
             logger.debug("why the volumes of %s are not mounted is not known: %s", pod.name, error)
             why = before.why
         return _Read(pod.uid, now_s, why)
 
 
+def _needs_events(pod: PodRecord) -> bool:
+    return may_be_unmounted(pod.waits) or may_be_unbound(pod.problem)
+
+
 def _explained(seen: Sighted, read: PodRecord, why: PodProblem, left_s: float) -> Sighted:
     """Pods of the same template that wait as the one whose events were read do so for the same reason."""
     next_s = min((each for each in (seen.next_s, left_s) if each is not None), default=None)
-    alike = (read.revision, read.waits)
+    alike, unbound = (read.revision, read.waits), may_be_unbound(read.problem)
     pods: Sequence[PodRecord] = [
         msgspec.structs.replace(pod, problem=why)
-        if why and pod.problem in (NO_PROBLEM, pod.waits) and (pod.revision, pod.waits) == alike
+        if why
+        and (pod.revision, pod.waits) == alike
+        and (may_be_unbound(pod.problem) if unbound else pod.problem in (NO_PROBLEM, pod.waits))
         else pod
         for pod in seen.pods
     ]

@@ -22,6 +22,7 @@ _NEWS: Final = (
     Reason.ANSWERING,
     Reason.NOT_ANSWERING,
     Reason.CONNECTIONS_EXHAUSTED,
+    Reason.DISK_IMPAIRED,
     Reason.CERTIFICATE_EXPIRED,
     Reason.CERTIFICATE_STALE,
     Reason.UNREACHABLE,
@@ -65,8 +66,13 @@ def judge(
             f"{len(exhausted)} of {len(servers)} servers have reached spec.maxConnections and turn connections away: "
             f"{names}."
         )
+    if impaired := [each for each in servers if each.disk]:
+        words = first_of([f"{each.pod} ({each.disk})" for each in impaired])
+        told.append(f"The disks of {len(impaired)} of {len(servers)} servers are slow or damaged: {words}.")
     if told:
-        reason = Reason.NOT_ANSWERING if failing else Reason.CONNECTIONS_EXHAUSTED
+        reason = (
+            Reason.NOT_ANSWERING if failing else Reason.CONNECTIONS_EXHAUSTED if exhausted else Reason.DISK_IMPAIRED
+        )
         return Condition(SERVING, "False", reason, " ".join(told))
     if worse := _bad_certificate(servers, last, now_s, rolling=rolling):
         return worse

@@ -101,6 +101,15 @@ _EXTSTORE: Final = tuple(
         ("bytes_limit", "gauge", "Bytes available on disk.", "limit_maxbytes"),
         ("io_queue_depth", "gauge", "Items waiting for the disk.", "io_queue"),
     )
+) + tuple(  # which the exporter does not have
+    Figure(f"extstore_{name}_total", "counter", help, f"{stat}_extstore")
+    for name, help, stat in (
+        ("gets", "Items on disk that clients asked for.", "get"),
+        ("gets_no_memory", "Items on disk that were missed for lack of memory to read them into.", "get_oom"),
+        ("recached", "Items moved back from disk to memory.", "recache_from"),
+        ("misses", "Items that were no longer on disk when a client asked for them.", "miss_from"),
+        ("damaged", "Items on disk that were not what had been written.", "badcrc_from"),
+    )
 )
 _SLABS: Final = tuple(
     Figure(f"slab_items_{name}_total", "counter", help, stat)

@@ -19,6 +19,7 @@ import msgspec
 
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
+from memcached_operator.memcached.server_stats.disks import GOOD, Disk, disk
 from memcached_operator.memcached.server_stats.server_connection import SATURATED, ErrorKind, Failure
 from operator_runtime import shared
 
@@ -35,15 +36,18 @@ FIGURES: Final = (
     *("moves_to_cold", "moves_to_warm", "moves_within_lru"),
 )
 """Names as `stats` has them, in the order in which they are kept."""
-EXTSTORE: Final = tuple(
-    f"extstore_{name}"
-    for name in (
-        *("compact_lost", "compact_rescues", "compact_skipped"),
-        *("page_allocs", "page_evictions", "page_reclaims", "pages_free", "pages_used"),
-        *("objects_evicted", "objects_read", "objects_written", "objects_used"),
-        *("bytes_evicted", "bytes_written", "bytes_read", "bytes_used", "bytes_fragmented"),
-        *("limit_maxbytes", "io_queue"),
-    )
+EXTSTORE: Final = (
+    *(
+        f"extstore_{name}"
+        for name in (
+            *("compact_lost", "compact_rescues", "compact_skipped"),
+            *("page_allocs", "page_evictions", "page_reclaims", "pages_free", "pages_used"),
+            *("objects_evicted", "objects_read", "objects_written", "objects_used"),
+            *("bytes_evicted", "bytes_written", "bytes_read", "bytes_used", "bytes_fragmented"),
+            *("limit_maxbytes", "io_queue"),
+        )
+    ),
+    *(f"{name}_extstore" for name in ("get", "get_oom", "recache_from", "miss_from", "badcrc_from")),
 )
 """Names that a server with storage on disk adds."""
 
@@ -152,6 +156,7 @@ class Server(msgspec.Struct, frozen=True, gc=False):
         health: what the last try said if it had no answer.
         shown: the certificate that it showed last, None where it never showed one.
         late: that is to be another, and only a new server would show it.
+        disk: what is made of its disk, which is good where it has none.
     """
 
     restarts: int
@@ -163,6 +168,7 @@ class Server(msgspec.Struct, frozen=True, gc=False):
     health: str = ""
     shown: Shown | None = None
     late: bool = False
+    disk: Disk = GOOD
 
     @property
     def version(self) -> str:
@@ -178,6 +184,7 @@ class ServerHealth(NamedTuple):
     why: str = ""
     version: str = ""
     shown: Shown | None = None
+    disk: str = ""
 
 
 def health(before: Server | None, said: Answer | Failure, *, restarts: int, reached: bool) -> Server:
@@ -192,11 +199,12 @@ def health(before: Server | None, said: Answer | Failure, *, restarts: int, reac
     known = before or Server(restarts, up, in_a_row=0)
     in_a_row = known.in_a_row + 1 if known.up == up else 1
     if isinstance(said, Answer):
+        of_disk = disk(known.disk, known.answer, said)
         if _is_full(known.answer, said):
-            return Server(restarts, up, Verdict.EXHAUSTED, SATURATED.why, said, in_a_row=0)
+            return Server(restarts, up, Verdict.EXHAUSTED, SATURATED.why, said, in_a_row=0, disk=of_disk)
         calming = known.verdict is Verdict.EXHAUSTED and in_a_row < _CALM
         verdict = Verdict.EXHAUSTED if calming else Verdict.ANSWERING
-        return Server(restarts, up, verdict, known.why if calming else "", said, in_a_row)
+        return Server(restarts, up, verdict, known.why if calming else "", said, in_a_row, disk=of_disk)
     if said.trouble is ErrorKind.SATURATED:
         verdict = Verdict.EXHAUSTED
     elif said.trouble is ErrorKind.DENIED and (known.verdict is Verdict.UNKNOWN or in_a_row >= _FAILURES):
@@ -209,7 +217,8 @@ def health(before: Server | None, said: Answer | Failure, *, restarts: int, reac
         verdict = Verdict.FAILING
     # A reason that changes with each try would be a status to write each time.
     news = verdict is not known.verdict or said.why == known.health
-    return Server(restarts, up, verdict, said.why if news else known.why, known.answer, in_a_row, said.why)
+    why = said.why if news else known.why
+    return Server(restarts, up, verdict, why, known.answer, in_a_row, said.why, disk=known.disk)
 
 
 def _is_full(before: Answer | None, now: Answer) -> bool:
@@ -278,7 +287,8 @@ class StatsCache:
                 self.missing[pod.uid] = pod
                 found.append(ServerHealth(pod.name))
             else:
-                found.append(ServerHealth(pod.name, server.verdict, server.why, server.version, server.shown))
+                of = (server.verdict, server.why, server.version, server.shown, server.disk.why)
+                found.append(ServerHealth(pod.name, *of))
         return found
 
     def out_of_reach(self, pod: PodRecord) -> str:
@@ -298,8 +308,8 @@ class StatsCache:
 
 def _told(server: Server | None) -> tuple[object, ...]:
     if server is None:
-        return Verdict.UNKNOWN, "", "", None, False
-    return server.verdict, server.why, server.version, server.shown, server.late
+        return Verdict.UNKNOWN, "", "", None, False, None
+    return server.verdict, server.why, server.version, server.shown, server.late, server.disk.trouble
 
 
 def is_asked(pod: PodRecord) -> bool:

@@ -1,4 +1,4 @@
-"""memcached's text protocol, as far as servers are asked: `stats`, and `cache_memlimit` (protocol.txt of memcached)."""
+"""memcached's text protocol (its protocol.txt), as far as servers are asked: `stats`, `cache_memlimit`, `extstore`."""
 
 from __future__ import annotations
 
@@ -49,19 +49,34 @@ async def ask(endpoint: Endpoint, timeout_s: float) -> Response:
     return Response(*await _logged_in(endpoint, b"stats\r\nstats items\r\n", answer_of, timeout_s))
 
 
-async def memlimit(endpoint: Endpoint, mib: int, timeout_s: float) -> Failure | None:
+async def memlimit(endpoint: Endpoint, mib: int, timeout_s: float, *, disk_from: int | None = None) -> Failure | None:
     """Give a server another limit of the memory for items, and read it back; None where it has it now.
 
-    It is not written anywhere: a restarted server has what its `-m` says.
+    It is not written anywhere: a restarted server has what its command line says.
 
     Args:
         mib: the limit, at least 8 (memcached's least).
+        disk_from: bytes from which on it moves an item to its disk; None for one without a disk.
     """
-    asked = b"cache_memlimit %d\r\nstats settings\r\n" % mib
-    said, _ = await _logged_in(endpoint, asked, _limit_of, timeout_s)
-    if isinstance(said, Failure) or said == mib * _MIB:
-        return said if isinstance(said, Failure) else None
-    return Failure(ErrorKind.REFUSED, f"its maxbytes is {said} after cache_memlimit {mib}")
+    commands = [b"cache_memlimit %d\r\n" % mib]
+    if disk_from is not None:
+        commands.append(b"extstore item_size %d\r\n" % disk_from)
+
+    def settings_after(received: bytes) -> Stats | Failure | None:
+        return _settings_after(len(commands), received)
+
+    said, _ = await _logged_in(endpoint, b"".join(commands) + b"stats settings\r\n", settings_after, timeout_s)
+    if isinstance(said, Failure):
+        return said
+    due = {b"maxbytes": (mib * _MIB, f"cache_memlimit {mib}")}
+    if disk_from is not None:
+        due[b"ext_item_size"] = (disk_from, f"extstore item_size {disk_from}")
+    for name, (number, command) in due.items():
+        if not WHOLE.fullmatch(has := said.get(name, b"")):
+            return _MALFORMED
+        if int(has) != number:
+            return Failure(ErrorKind.REFUSED, f"its {name.decode()} is {int(has)} after {command}")
+    return None
 
 
 async def _logged_in(
@@ -121,18 +136,15 @@ def stats_of(received: bytes) -> Stats | Failure | None:
     return None
 
 
-def _limit_of(received: bytes) -> int | Failure | None:
-    """The value of `maxbytes` from the answers to `cache_memlimit` and `stats settings`."""
-    first, whole, rest = received.partition(b"\r\n")
-    if not whole:
-        return _MALFORMED if len(first) > MAX_LINE else None
-    if first != b"OK":
-        return _complaint(first)
-    settings = stats_of(rest)
-    if settings is None or isinstance(settings, Failure):
-        return settings
-    limit = settings.get(b"maxbytes", b"")
-    return int(limit) if WHOLE.fullmatch(limit) else _MALFORMED
+def _settings_after(commands: int, received: bytes) -> Stats | Failure | None:
+    """The lines of `stats settings` after the answers to so many commands; None while they are not whole."""
+    for _ in range(commands):
+        first, whole, received = received.partition(b"\r\n")
+        if not whole:
+            return _MALFORMED if len(first) > MAX_LINE else None
+        if first != b"OK":
+            return _complaint(first)
+    return stats_of(received)
 
 
 def _stats(received: bytes) -> Stats | Failure:

@@ -48,6 +48,14 @@ def _gets(hits: str, misses: str, evictions: str) -> dict[str, str]:
     }
 
 
+def _disk(evictions: str, free: str, used: str) -> dict[str, str]:
+    return {
+        **_server("items_evicted_total", evictions),
+        **_server("extstore_pages_free", free),
+        **_server("extstore_pages_used", used),
+    }
+
+
 def _in(days: int) -> int:
     return days * 24 * 3600
 
@@ -291,5 +299,46 @@ MEMCACHED_CASES: Mapping[str, tuple[Case, ...]] = {
         Case("much is evicted, and most is found", "70m", _gets("0+95x120", "0+5x120", "0+40x120")),
         Case("it was empty at first", "70m", _gets("0+60x20 1200+99x120", "0+40x20 800+1x120", "0+40x20 800x120")),
         Case("nobody asks for anything", "70m", _gets("0x120", "0x120", "0+40x120")),
+    ),
+    "MemcachedDiskDamaged": (
+        Case(
+            "two values",
+            "20m",
+            _server("extstore_damaged_total", "0x10 2x120"),
+            Firing(
+                CACHE_0,
+                "Server shop/cache-0 of Memcached cache has read 2 damaged values from its disk within an hour.",
+            ),
+        ),
+        Case("none", "30m", _server("extstore_damaged_total", "0x60")),
+        Case("two hours ago", "3h", _server("extstore_damaged_total", "0x10 2x200")),
+    ),
+    "MemcachedDiskSlow": (
+        Case(
+            "a hundred at all times",
+            "30m",
+            _server("extstore_io_queue_depth", "100x60"),
+            Firing(
+                CACHE_0,
+                "For 15 minutes at least 100 requests have waited for the disk of server shop/cache-0 of Memcached "
+                "cache at all times.",
+            ),
+        ),
+        Case("bursts", "30m", _server("extstore_io_queue_depth", "100 0 100 0 100 0 100 0" + " 100 0" * 20)),
+        Case("ten minutes", "40m", _server("extstore_io_queue_depth", "0x10 100x10 0x40")),
+    ),
+    "MemcachedDiskBehind": (
+        Case(
+            "half of the disk is free",
+            "40m",
+            _disk("0+120x60", "50x60", "50x60"),
+            Firing(
+                CACHE_0,
+                "Server shop/cache-0 of Memcached cache evicts 2 items a second, although its disk has room for more.",
+            ),
+        ),
+        Case("the disk is full", "40m", _disk("0+120x60", "1x60", "99x60")),
+        Case("hardly any", "40m", _disk("0+30x60", "50x60", "50x60")),
+        Case("without a disk", "40m", _server("items_evicted_total", "0+120x60")),
     ),
 }

@@ -16,7 +16,7 @@ from memcached_operator.api.status import OUR_CONDITIONS, Reason
 from memcached_operator.memcached.observed.pods import pod_record
 from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
 from memcached_operator.memcached.server_stats.metric_families import server_families
-from memcached_operator.memcached.server_stats.stats_cache import FIGURES, Answer, Server
+from memcached_operator.memcached.server_stats.stats_cache import EXTSTORE, FIGURES, Answer, Server
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.election import elections
 from operator_runtime.serving.self_signed import self_signed
@@ -62,7 +62,7 @@ async def all_metrics(directory: Path) -> Metrics:
 
 def what_servers_say() -> Metrics:
     """All that a server's answer makes."""
-    stats = {name.encode(): b"1" for name in FIGURES} | {b"version": b"1.6.45"}
+    stats = {name.encode(): b"1" for name in (*FIGURES, *EXTSTORE)} | {b"version": b"1.6.45"}
     server = Server(0, True, answer=Answer.of(stats), shown=Shown(Certificate("", 0.0, 1.0), 0.0))
     pod = live_pod()
     pod["status"]["podIP"] = "10.0.0.1"

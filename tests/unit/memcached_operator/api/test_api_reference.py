@@ -78,6 +78,7 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
     discouraged = [reason for reason in Reason if ("Discouraged", "True", reason) in TOLD]
     statuses += [look(3, pods(3), advice=[Problem(reason, "words")]) for reason in discouraged]
     statuses += [look(3, pods(3), health=[ServerHealth("a", verdict)]) for verdict in Verdict]
+    statuses.append(look(3, pods(3), health=[ServerHealth("a", Verdict.ANSWERING, disk="slow")]))
     old, new = Certificate("old", 0.0, 1e10), Certificate("new", 1.0, 1e10)
     for certificates in ((old, new), (Certificate("expired", 0.0, 1.0),)):
         health = [ServerHealth(each.fingerprint, Verdict.ANSWERING, shown=Shown(each, 0.0)) for each in certificates]

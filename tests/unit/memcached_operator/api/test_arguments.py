@@ -21,7 +21,7 @@ UNKNOWN = "must be a flag of memcached, as listed by memcached --help"
 UNKNOWN_OPTION = "must contain options of memcached, as listed by memcached --help below -o"
 ALONE = "must be a flag or its value; memcached ignores other words"
 ENDS = "memcached prints a text and exits; omit it"
-VOLUME = "a server has no volume to write to; omit it"
+DISK = "spec.extstore says how a server uses a disk; set that field instead"
 TLS = "spec.tls says how servers speak TLS; set that field instead"
 
 REFUSED: list[tuple[list[str], str]] = [
@@ -43,7 +43,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["-vVi"], f'[0]: must not contain -V: {ENDS}, got "-vVi"; spec.extraArgs[0]: must not contain -i: {ENDS}, got'),
     (["-o", "ssl_key=/x"], f'[1]: must not contain ssl_key: {TLS}, got "ssl_key=/x"'),
     (["-o", "modern,proxy_config=routelib"], "[1]: must not contain proxy_config: a server stores items and forwards"),
-    (["--ext=ext_path=/x:1G"], f'[0]: must not contain ext_path: {VOLUME}, got "ext_path=/x:1G"'),
+    (["--ext=ext_path=/x:1G"], f'[0]: must not contain ext_path: {DISK}, got "ext_path=/x:1G"'),
     # What memcached does not take, or ignores.
     (["-v=1"], f'[0]: {UNKNOWN}, got "-v=1"'),
     (["--no-such", "word", "-x"], f'[0]: {UNKNOWN}, got "--no-such"; spec.extraArgs[2]: {UNKNOWN}, got "-x"'),

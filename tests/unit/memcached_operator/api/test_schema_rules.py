@@ -14,6 +14,9 @@ from memcached_operator.memcached.spec import read_spec
 
 [RESOURCE] = custom.resources_of(custom.defaulted(memcached_crd()))
 COUNTS = st.sampled_from([0, 1, "0%", "1%", "100%"])
+VOLUMES: st.SearchStrategy[dict[str, object]] = st.fixed_dictionaries(
+    {}, optional=dict.fromkeys(("ephemeral", "emptyDir"), st.sampled_from([None, {}]))
+)
 # Fields whose contradictions CEL can say.
 SPECS = st.fixed_dictionaries(
     {},
@@ -24,6 +27,7 @@ SPECS = st.fixed_dictionaries(
         "maxConnections": st.sampled_from([1, 13, 14, 28, 29, 48, 49, 1024]),
         "threads": st.sampled_from([1, 4, 8, 64]),
         "warmRestart": st.booleans(),
+        "extstore": st.none() | st.fixed_dictionaries({"size": st.just("1Gi"), "volume": VOLUMES}),
     },
 )
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from memcached_operator.api.sizing import memory_needed_mib
+from memcached_operator.api.disk_layout import disk_layout
+from memcached_operator.api.sizing import disk_memory_kib, memory_needed_mib
 
 PAGE = (Path(__file__).parents[4] / "docs" / "sizing.md").read_text()
 # Where a server does the most, the rule is above what it took by no more than this share.
@@ -42,9 +43,24 @@ def test_the_page_has_every_size_with_every_kind_of_values() -> None:
             assert (memory_mib, what) in filled
 
 
+def _disk_kib(measured: Measured) -> int:
+    """Of a disk six times as large as the memory, half of which is filled."""
+    with_disk = "three times the memory with a disk" in measured.what
+    return disk_memory_kib(disk_layout(6 * measured.memory_mib, 1024), 1) if with_disk else 0
+
+
+@pytest.mark.parametrize("memory_mib", [64, 256, 1024])
+@pytest.mark.parametrize("values", ["2 KB", "50 KB", "1 MB"])
+def test_the_page_has_servers_with_a_disk_of_each_size_and_kind_of_values(memory_mib: int, values: str) -> None:
+    what = f"values of {values}, three times the memory with a disk"
+    assert (memory_mib, what) in {(each.memory_mib, each.what) for each in MEASURED}
+
+
 @pytest.mark.parametrize("measured", MEASURED, ids=lambda each: f"{each.memory_mib} MiB {each.what}")
 def test_no_server_took_more_than_the_rule_says(measured: Measured) -> None:
-    rule_mib = memory_needed_mib(measured.memory_mib, measured.connections, measured.threads)
+    rule_mib = memory_needed_mib(
+        measured.memory_mib, measured.connections, measured.threads, disk_kib=_disk_kib(measured)
+    )
     assert measured.takes_mib < rule_mib
     assert measured.rule_mib == rule_mib, "docs/sizing.md has the figure of another rule"
 

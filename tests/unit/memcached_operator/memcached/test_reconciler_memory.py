@@ -48,6 +48,21 @@ async def test_more_memory_reaches_servers_that_run_and_the_template_last(named:
     assert await sent(named) == []
 
 
+async def test_which_items_are_moved_to_a_disk_reaches_servers_that_run(world: World) -> None:
+    disk = {"size": "1Gi", "volume": {"emptyDir": {}}}
+    world.memcached(size=3, workload="StatefulSet", extstore=disk)
+    await world.look()
+    control(world)
+    await world.settle()
+    uids = [pod(world, each)["metadata"]["uid"] for each in range(3)]
+    world.memcached(size=3, workload="StatefulSet", extstore=disk | {"itemSizeMin": 4096})
+    assert await sent(world) == [WRITE]
+    assert world.disks_from == [4096] * 3
+    assert [pod(world, each)["metadata"]["uid"] for each in range(3)] == uids
+    (note,) = (each.note for each in world.recorder.events if each.reason == "Resized")
+    assert note.endswith("to 64 MiB, with items of 4096 bytes or more moved to the disk, without a restart")
+
+
 async def test_less_memory_is_told_before_there_is_less_room(named: World) -> None:
     named.memcached(size=3, workload="StatefulSet", memory="32Mi")
     named.show()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memcached_operator.memcached.rollout.missing_pods import READ_AFTER_S
+from memcached_operator.memcached.rollout.missing_pods import READ_AFTER_S, REREAD_AFTER_S
 from memcached_operator.memcached.rollout.observed_times import WAIT_S
 from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S
 from operator_runtime.client.errors import Forbidden
@@ -93,6 +93,34 @@ async def test_why_a_volume_cannot_be_mounted_is_told_in_the_words_of_the_pods_e
     assert "list Event" not in named.api.verbs(), "once in a while"
     named.memcached(size=3, workload="StatefulSet")
     assert EVICT in await sent(named)
+
+
+UNBOUND = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims"
+NO_CLASS = 'storageclass.storage.k8s.io "nope" not found'
+
+
+async def test_why_the_claim_of_a_disk_is_not_bound_is_told_in_the_words_of_the_claims_event(named: World) -> None:
+    named.memcached(size=3, workload="StatefulSet", podTemplate={"spec": {"dnsPolicy": "Default"}})
+    await sent(named)
+    get_ready(named, 2, ready=False)
+    placed = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": f"{UNBOUND}. preemption"}
+    pod(named, 2)["status"]["conditions"].append(placed)
+    named.api.put(pod(named, 2))
+    await sent(named)
+    assert named.message("Available") == f"2 of 3 servers are ready: 1 with Unschedulable: {UNBOUND}"
+    event = {
+        "kind": "Event",
+        "metadata": {"name": "claim", "namespace": NAMESPACE},
+        "involvedObject": {"kind": "PersistentVolumeClaim", "name": f"{NAME}-2-extstore"},
+        "reason": "ProvisioningFailed",
+        "message": NO_CLASS,
+        "lastTimestamp": rfc3339(named),
+    }
+    named.api.put(event)
+    named.clock.advance(REREAD_AFTER_S)
+    await sent(named)
+    told = f"Unschedulable: ProvisioningFailed of the claim {NAME}-2-extstore: {NO_CLASS}"
+    assert named.message("Available") == f"2 of 3 servers are ready: 1 with {told}"
 
 
 @pytest.mark.parametrize("allowed", [True, False])

@@ -78,6 +78,17 @@ ITEM_SIZES = st.one_of(
     st.sampled_from(["0Ki", "512Ki", "1Mi", "32Mi", "1024Mi", "1025Mi", "1Gi", "1Mi\n", "1m", "1000000Ki"]),
     st.from_regex(r"[0-9]{1,7}[KMG]i", fullmatch=True),
 )
+DISK_SIZES = st.one_of(
+    st.sampled_from(["9Mi", "10Mi", "68Mi", "1Gi", "99Ti", "100Ti", "1Gi\n", "1G", "0Gi", "1.5Gi"]),
+    st.from_regex(r"[0-9]{1,8}[MGT]i", fullmatch=True),
+)
+VOLUMES = some_of(
+    ephemeral=some_of(
+        storageClassName=SECRET_NAMES,
+        accessModes=st.lists(st.sampled_from(["ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany"]), max_size=4),
+    ),
+    emptyDir=st.just({}),
+)
 ARGUMENTS = st.sampled_from(["-v", "", "a" * 1024, "a" * 1025, "é" * 1024]) | st.text(max_size=3) | VALUES
 CONTAINERS = st.fixed_dictionaries(
     {"name": st.sampled_from(["memcached", "exporter"])}, optional=dict.fromkeys(("args", "env", "ports"), OBJECT)
@@ -97,6 +108,12 @@ SPECS = either(
         threads=st.sampled_from([0, 1, 4, 64, 65]),
         maxItemSize=ITEM_SIZES,
         extraArgs=st.lists(ARGUMENTS, max_size=65),
+        extstore=some_of(
+            size=DISK_SIZES,
+            volume=VOLUMES,
+            itemSizeMin=st.sampled_from([0, 1, 512, 2**20, 2**30, 2**30 + 1]),
+            threads=st.sampled_from([0, 1, 64, 65]),
+        ),
         resources=some_of(requests=QUANTITIES, limits=QUANTITIES),
         rollout=some_of(
             pauseSeconds=st.sampled_from([-1, 0, 60, 3600, 3601]),
@@ -156,7 +173,9 @@ FULL = b"""{
   "auth": {"secretName": "cache.passwords"},
   "memory": "1Gi", "maxConnections": 4096, "threads": 8, "maxItemSize": "2Mi", "extraArgs": ["-o", "idle_timeout=60"],
   "resources": {"requests": {"cpu": "1.5", "ephemeral-storage": 5}, "limits": {"memory": "2Gi"}},
-  "rollout": {"pauseSeconds": 5, "paused": true}, "warmRestart": true
+  "extstore": {"size": "100Gi", "itemSizeMin": 1024, "threads": 4,
+    "volume": {"ephemeral": {"storageClassName": "local", "accessModes": ["ReadWriteOnce"]}}},
+  "rollout": {"pauseSeconds": 5, "paused": true}, "warmRestart": false
 }"""
 
 

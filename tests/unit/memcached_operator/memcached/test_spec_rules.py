@@ -10,10 +10,13 @@ import pytest
 
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.api.v1alpha1 import validate_spec
-from memcached_operator.memcached.spec import Spec, memory_mib, read_spec
+from memcached_operator.memcached.spec import Spec, memory_mib, memory_of_server_mib, read_spec
 
 NEEDED = memory_mib("64Mi", 1024, 4)
 NEEDED_BY_TLS = memory_mib("64Mi", 1024, 4, tls=True)
+
+DISK = {"size": "1Gi", "volume": {"emptyDir": {}}}
+NEEDED_WITH_DISK = memory_of_server_mib(read_spec(json.dumps({"extstore": DISK}).encode()))
 
 UNLESS = "unless spec.workload is StatefulSet, as a Deployment replaces pods to change them"
 HALF = "half of spec.memory 64Mi; lower it or raise the memory"
@@ -35,6 +38,41 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
     (
         {"rollout": {"maxUnavailable": "0%", "maxSurge": 0}},
         ["spec.rollout.maxUnavailable: must be 1 or more when spec.rollout.maxSurge is 0 or omitted", 'got "0%"'],
+    ),
+    (
+        {"extstore": DISK, "workload": "StatefulSet", "warmRestart": True},
+        ["spec.extstore: must be omitted when spec.warmRestart is true, as a memcached with a disk", "got {"],
+    ),
+    (
+        {"extstore": DISK | {"volume": {}}},
+        ["spec.extstore.volume: must contain either ephemeral or emptyDir, got {"],
+    ),
+    (
+        {"extstore": DISK | {"volume": {"ephemeral": {}, "emptyDir": {}}}},
+        ["spec.extstore.volume: must contain either ephemeral or emptyDir, got {"],
+    ),
+    (
+        {"extstore": DISK | {"size": "67Mi"}},
+        ["spec.extstore.size: must be at least 68Mi with spec.maxItemSize 1Mi; raise it or lower", 'got "67Mi"'],
+    ),
+    (
+        {"memory": "1Gi", "maxItemSize": "16Mi", "extstore": DISK | {"size": "538Mi"}},
+        ["spec.extstore.size: must be at least 539Mi with spec.maxItemSize 16Mi", 'got "538Mi"'],
+    ),
+    (
+        {"extstore": DISK | {"itemSizeMin": 2**20}},
+        ["spec.extstore.itemSizeMin: must be less than the 1048576 bytes of spec.maxItemSize 1Mi", "got 1048576"],
+    ),
+    (
+        {"extstore": DISK, "resources": {"limits": {"ephemeral-storage": "1023Mi"}}},
+        ["spec.resources.limits.ephemeral-storage: must be at least spec.extstore.size 1Gi", 'got "1023Mi"'],
+    ),
+    (
+        {"extstore": DISK, "resources": {"limits": {"memory": f"{NEEDED}Mi"}}},
+        [
+            f"spec.resources.limits.memory: must be at least {NEEDED_WITH_DISK}Mi",
+            "spec.threads 4 and a disk; raise the limit",
+        ],
     ),
     ({"maxItemSize": "33Mi"}, [f'spec.maxItemSize: must be at most 32Mi, {HALF}, got "33Mi"']),
     ({"maxItemSize": "600Ki"}, ["spec.maxItemSize: must be a multiple of 512Ki, or of N KiB with -o", 'got "600Ki"']),

@@ -25,6 +25,7 @@ from memcached_operator.memcached.observed.caches import (
     STATEFUL_SETS,
     Caches,
 )
+from memcached_operator.memcached.observed.pod_resize import Memory
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.reconciler import MemcachedReconciler
@@ -125,6 +126,7 @@ class World:
         self.api = api or FakeApi()
         self.recorder = Recorder()
         self.told: list[tuple[str, int]] = []
+        self.disks_from: list[int | None] = []
         self.untold: Failure | None = None
         self.woken: list[ObjectKey] = []
         self.stats_cache = StatsCache() if asked else None
@@ -164,10 +166,11 @@ class World:
         )
         self.wait_s = delayed(lambda: self.owners, own_writes_delay_s(self.own_writes))
 
-    async def set_limit(self, pod: PodRecord, mib: int) -> Failure | None:
+    async def set_limit(self, pod: PodRecord, memory: Memory) -> Failure | None:
         """A memcached that does as it is told, unless `untold` says why not."""
         if not self.untold:
-            self.told.append((pod.address, mib))
+            self.told.append((pod.address, memory.mib))
+            self.disks_from.append(memory.disk_from)
         return self.untold
 
     def memcached(self, **spec: Any) -> Json:

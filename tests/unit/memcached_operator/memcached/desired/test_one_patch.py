@@ -72,6 +72,11 @@ ASKED: dict[str, Json] = {
     "TLS and passwords": {"tls": {"secretName": "other"}, "auth": {"secretName": "auth"}},
     "TLS by new pods": {"tls": {"secretName": "tls", "reload": "Restart"}, "auth": {"secretName": "auth"}},
     "a warm restart": {"workload": "StatefulSet", "warmRestart": True},
+    "a disk of a claim": {
+        "extstore": {"size": "1Gi", "volume": {"ephemeral": {"storageClassName": "fast"}}, "itemSizeMin": 1024}
+    },
+    "a disk of the node": {"extstore": {"size": "1Gi", "volume": {"emptyDir": {}}}},
+    "a disk and TLS": {"extstore": {"size": "2Gi", "volume": {"ephemeral": {}}}, "tls": {"secretName": "tls"}},
     "TLS with bounds": {"tls": {"secretName": "tls"}, "resources": {"limits": {"cpu": 2, "ephemeral-storage": "1Gi"}}},
     "TLS by another user": {"tls": {"secretName": "tls"}, "podTemplate": {"spec": {"containers": [ANOTHER_USER]}}},
     "other resources": {"resources": {"requests": {"ephemeral-storage": "1Gi"}, "limits": {"cpu": 1}}},

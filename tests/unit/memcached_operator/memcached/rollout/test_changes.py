@@ -18,6 +18,7 @@ from tests.unit.memcached_operator.memcached.support import IMAGE, OWNER
 DEPLOYMENT, STATEFUL_SET = {"size": 6}, {"size": 6, "workload": "StatefulSet"}
 
 
+DISK: dict[str, Any] = {"size": "1Gi", "volume": {"emptyDir": {}}}
 SIDECAR = {"name": "exporter", "image": "exporter"}
 
 
@@ -60,6 +61,7 @@ def costs(old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
         ({"networkPolicy": {"allowFrom": []}}, "spec.networkPolicy", "beside"),
         ({"publish": "ConfigMap"}, "spec.publish", "beside"),
         ({"tls": {"secretName": "a"}}, "spec.tls", "rolling"),
+        ({"extstore": DISK}, "spec.extstore", "rolling"),
         ({"drainSeconds": 0}, "spec.drainSeconds", "beside"),
         ({"podTemplate": {"metadata": {"labels": {"a": "b"}}}}, "spec.podTemplate.metadata.labels", "rolling"),
         ({"podTemplate": {"spec": {"dnsPolicy": "Default"}}}, "spec.podTemplate.spec.dnsPolicy", "rolling"),
@@ -93,6 +95,22 @@ def test_where_items_outlast_a_restart_an_image_alone_costs_none(fields: dict[st
     assert costs(warm, warm | fields) == costs(warm | fields, warm) == found
 
 
+@pytest.mark.parametrize("workload", ["Deployment", "StatefulSet"])
+def test_which_items_are_moved_to_a_disk_is_changed_as_memory_is(workload: Workload) -> None:
+    base = {"size": 3, "workload": workload, "extstore": DISK}
+    (change,) = found(base, base | {"extstore": DISK | {"itemSizeMin": 1024}})
+    if workload == "StatefulSet":
+        assert change.cost is Cost.LIVE
+        assert change.words == (
+            "3 servers are set to 64 MiB, with items of 1024 bytes or more moved to the disk, while they run, and no "
+            "key is lost; if they cannot be, servers are replaced one at a time, and lose their keys, as on Kubernetes "
+            "before 1.33"
+        )
+    else:
+        assert change.cost is Cost.ROLLING
+    assert costs(base, base | {"extstore": DISK | {"size": "2Gi"}}) == {"spec.extstore": "rolling"}
+
+
 def test_every_field_of_the_specification_is_told_of() -> None:
     full: dict[str, Any] = {
         "size": 2, "image": "other", "memory": "1Gi", "maxConnections": 100, "threads": 1, "maxItemSize": "2Mi",
@@ -101,7 +119,8 @@ def test_every_field_of_the_specification_is_told_of() -> None:
         "podTemplate": {"metadata": {"labels": {"a": "b"}}}, "networkPolicy": {"allowFrom": []},
         "tls": {"secretName": "a"}, "auth": {"secretName": "a"}, "publish": "ConfigMap", "drainSeconds": 1,
     }  # fmt: skip
-    assert {path.split(".")[1] for path in costs({}, full)} == set(Spec.__struct_fields__)
+    told = {path.split(".")[1] for path in (*costs({}, full), *costs({}, {"extstore": DISK}))}
+    assert told == set(Spec.__struct_fields__)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from hypothesis import given, strategies as st
 from memcached_operator.memcached.desired.secrets import Transport
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.observed.pod_resize import Memory
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.rollout.live_memory import limit_setter
 from memcached_operator.memcached.server_stats import endpoints as credentials
@@ -242,11 +243,11 @@ async def test_a_server_is_told_of_other_memory_as_its_pod_says_or_says_what_is_
         passwords = ("-Y", f"{folder}/password-file")
         async with running(*tls_arguments(folder, verify=2), *passwords, "-m", "64", *ONE_THREAD) as where:
             there = msgspec.structs.replace(pod(BOTH), address=where)
-            failure = await limit_setter(endpoints(None))(there, 128)
+            failure = await limit_setter(endpoints(None))(there, Memory(128, "", ""))
             assert failure is not None
             assert failure.why == "it asks for a client certificate, and --server-credentials is off"
             known = endpoints(Server(certificate=CERTIFICATE, passwords=PASSWORDS))
-            assert await limit_setter(known)(there, 128) is None
+            assert await limit_setter(known)(there, Memory(128, "", "")) is None
             said = await ask((await known.to(there)).endpoint, TIMEOUT_S)
     assert isinstance(said.answer, Answer)
     assert said.answer.number("limit_maxbytes") == 128 << 20

@@ -24,6 +24,8 @@ def servers(*verdicts: Verdict, why: str = "no answer") -> list[ServerHealth]:
     return [ServerHealth(f"c-{number}", verdict, why, "1.6.45") for number, verdict in enumerate(verdicts)]
 
 
+SLOW = ServerHealth("c-1", A, version="1.6.45", disk="more than 50 requests wait for its disk")
+
 JUDGED = [
     (None, None, "Unknown", "NotAsked", "--server-stats-interval-s"),
     ([], WAS_GOOD, "Unknown", "NotAsked", "No server is ready"),
@@ -32,6 +34,15 @@ JUDGED = [
     (servers(F, F, F, F, F), None, "False", "NotAnswering", "c-2 (no answer) and 2 more."),
     (servers(A, E), None, "False", "ConnectionsExhausted", "1 of 2 servers have reached spec.max"),
     (servers(F, E), None, "False", "NotAnswering", "turn connections away: c-1."),
+    (
+        [*servers(A), SLOW],
+        None,
+        "False",
+        "DiskImpaired",
+        "The disks of 1 of 2 servers are slow or damaged: c-1 (more than 50 requests wait for its disk).",
+    ),
+    ([*servers(F), SLOW], None, "False", "NotAnswering", "The disks of 1 of 2 servers"),
+    ([*servers(E), SLOW], None, "False", "ConnectionsExhausted", "The disks of 1 of 2 servers"),
     (servers(O, O, U), WAS_GOOD, "Unknown", "Unreachable", "(no answer): the operator runs outside the pods' network"),
     (servers(O, F), None, "False", "NotAnswering", "c-1"),
     # As long as not all is known, nothing new is said.

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Iterator
 from contextlib import ExitStack
 from math import isnan, nan
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, strategies as st
@@ -214,6 +217,32 @@ async def test_a_limit_is_set_and_read_back_or_refused_in_memcacheds_words() -> 
         assert answer.number("limit_maxbytes") == 128 << 20
         for mib, word in ((7, "MEMLIMIT_TOO_SMALL"), (10**10, "MEMLIMIT_ADJUST_FAILED")):
             failed(await memlimit(Endpoint(where), mib, TIMEOUT_S), ErrorKind.REFUSED, word)
+
+
+@pytest.fixture
+def disk() -> Iterator[str]:
+    """A folder that is open to the user whose rights memcached takes."""
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        yield folder
+
+
+async def test_which_items_go_to_the_disk_is_set_and_read_back(disk: str) -> None:
+    async with running("-m", "64", "-o", f"ext_page_size=8,ext_path={disk}/items:64m", *ONE_THREAD) as where:
+        assert await memlimit(Endpoint(where), 128, TIMEOUT_S, disk_from=4096) is None
+
+
+DISKS = [
+    (answer_of({"maxbytes": 128 << 20, "ext_item_size": 512}), ErrorKind.REFUSED, "512 after extstore item_size 4096"),
+    (answer_of({"maxbytes": 64 << 20, "ext_item_size": 4096}), ErrorKind.REFUSED, "67108864 after cache_memlimit 128"),
+    (answer_of({"maxbytes": 128 << 20}), ErrorKind.MALFORMED, "does not speak"),
+]
+
+
+@pytest.mark.parametrize(("settings", "trouble", "why"), DISKS)
+async def test_a_disk_that_cannot_be_read_back_is_a_failure(settings: bytes, trouble: ErrorKind, why: str) -> None:
+    async with talking(saying(b"OK\r\nOK\r\n" + settings)) as where:
+        failed(await memlimit(Endpoint(where), 128, TIMEOUT_S, disk_from=4096), trouble, why)
 
 
 LIMITS = [

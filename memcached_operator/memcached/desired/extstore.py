@@ -1,0 +1,97 @@
+"""Pure: what a disk makes of a pod (extstore): memcached's options, and the volume that has its file.
+
+memcached empties the file at each start, so that nothing is lost with the volume, and a claim that goes with its pod is
+all that is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+from memcached_operator.api.names import CONTAINER, MOUNTED, AccessMode
+from memcached_operator.api.quantities import canonical, kibibytes
+from memcached_operator.memcached.desired.workload_types import (
+    Claim,
+    ClaimSpec,
+    ClaimTemplate,
+    EmptyDir,
+    Mount,
+    PodSpec,
+    Resources,
+    Volume,
+)
+from memcached_operator.memcached.spec import EphemeralVolume, Extstore, layout_of
+
+EXTSTORE: Final = "extstore"
+"""Name of the volume; the claim of a pod is called like the pod, "-" and this."""
+_FOLDER: Final = f"{MOUNTED}/{EXTSTORE}"
+_ITEM_SIZE: Final = "ext_item_size"
+# More free memory is kept where items are large, as one needs many chunks at once (get_oom_extstore): what memcached's
+# advisory for Loki says. Its own is 0.01.
+_FREE_RATIO: Final = "slab_automove_freeratio=0.1"
+_LARGE_KIB: Final = 1024
+
+
+def options(extstore: Extstore, item_size: str) -> tuple[str, ...]:
+    """Of memcached: the disk, all in words, so that another release of it changes nothing.
+
+    Args:
+        item_size: `spec.maxItemSize`.
+    """
+    layout = layout_of(extstore, item_size)
+    words = [
+        # Of what comes after the path memcached would hear too late.
+        f"ext_page_size={layout.page_mib}",
+        f"ext_wbuf_size={layout.buffer_mib}",
+        f"ext_threads={extstore.threads}",
+        f"{_ITEM_SIZE}={extstore.itemSizeMin}",
+        f"ext_path={_FOLDER}/items:{layout.file_mib}m",
+    ]
+    return ("-o", ",".join([*words, _FREE_RATIO] if kibibytes(item_size) > _LARGE_KIB else words))
+
+
+def with_extstore(pod: PodSpec, extstore: Extstore, group: int | None) -> PodSpec:
+    """A pod with the volume in which its memcached has its file.
+
+    Args:
+        group: of memcached's user; None where the pod's user is not the operator's affair.
+    """
+    memcached, *others = pod.containers or ()
+    mounts = (*(memcached.volumeMounts or ()), Mount(EXTSTORE, _FOLDER))
+    claim = extstore.volume.ephemeral
+    # A new filesystem is root's. The node's own folder is open to any user.
+    security = {} if claim is None or group is None else {"fsGroup": group}
+    return msgspec.structs.replace(
+        pod,
+        securityContext={**(pod.securityContext or {}), **security},
+        containers=(msgspec.structs.replace(memcached, volumeMounts=mounts), *others),
+        volumes=(*(pod.volumes or ()), _volume(claim, canonical(extstore.size))),
+    )
+
+
+def _volume(claim: EphemeralVolume | None, size: str) -> Volume:
+    if claim is None:
+        return Volume(EXTSTORE, emptyDir=EmptyDir(sizeLimit=size))
+    spec = ClaimSpec(claim.accessModes, claim.storageClassName, Resources(requests={"storage": size}))
+    return Volume(EXTSTORE, ephemeral=Claim(ClaimTemplate(spec)))
+
+
+def extstore_of(pod: PodSpec) -> dict[str, Any] | None:
+    """What a pod of ours was made with of `spec.extstore`, as a specification has it; None without a disk."""
+    volume = next((each for each in pod.volumes or () if each.name == EXTSTORE), None)
+    if volume is None:
+        return None
+    said = " ".join(word for each in pod.containers or () if each.name == CONTAINER for word in each.command or ())
+    numbers = {name: int(number) for name, number in re.findall(r"\b(ext_\w+)=(\d+)\b", said)}
+    found: dict[str, Any] = {"itemSizeMin": numbers.get(_ITEM_SIZE), "threads": numbers.get("ext_threads")}
+    if volume.emptyDir is not None:
+        return {"size": volume.emptyDir.sizeLimit, "volume": {"emptyDir": {}}, **found}
+    template = volume.ephemeral.volumeClaimTemplate if volume.ephemeral is not None else None
+    claim = (template and template.spec) or ClaimSpec()
+    modes: tuple[AccessMode, ...] | None = claim.accessModes
+    given = {"storageClassName": claim.storageClassName, "accessModes": list(modes or ())}
+    size = ((claim.resources and claim.resources.requests) or {}).get("storage")
+    return {"size": size, "volume": {"ephemeral": {name: each for name, each in given.items() if each}}, **found}

@@ -1,0 +1,45 @@
+"""Pure: why the claim of a server's disk is not bound: its pod says that it is not, and the claim's events say why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from memcached_operator.memcached.desired.extstore import EXTSTORE
+from memcached_operator.memcached.observed.pod_creation_failures import Creation
+from memcached_operator.memcached.observed.pod_status import NO_PROBLEM, PodProblem
+
+# As the scheduler writes it of any claim of a pod, in words of several forms.
+_OF_CLAIMS: Final = ("persistentvolumeclaim", "persistent volume")
+_UNSCHEDULABLE: Final = "Unschedulable"
+# As the controllers of claims write them while all is in order (events.go of pkg/controller/volume).
+_ORDINARY: Final = (
+    *("WaitForFirstConsumer", "WaitForPodScheduled", "ExternalProvisioning"),
+    *("Provisioning", "ProvisioningSucceeded", "Resizing"),
+)
+_NEXT_LINE: Final = "\n"
+_CHARS: Final = 300
+
+
+def may_be_unbound(problem: PodProblem) -> bool:
+    """Whether a pod has no node for the sake of a claim."""
+    return problem.reason == _UNSCHEDULABLE and any(words in problem.message.lower() for words in _OF_CLAIMS)
+
+
+def about_claim(pod: str) -> str:
+    """The field selector of the events about the claim of a pod's disk."""
+    return f"involvedObject.kind=PersistentVolumeClaim,involvedObject.name={claim_of(pod)}"
+
+
+def claim_of(pod: str) -> str:
+    """The claim of a pod's disk, which Kubernetes calls like the pod and the volume."""
+    return f"{pod}-{EXTSTORE}"
+
+
+def why_not_bound(events: Iterable[Creation], pod: str) -> PodProblem:
+    """Why the claim of a pod's disk is not bound, as its latest event has it; `NO_PROBLEM` where none says why."""
+    newest = max(events, key=lambda each: each.at_s, default=None)
+    if newest is None or newest.reason in _ORDINARY:
+        return NO_PROBLEM
+    said = newest.message.partition(_NEXT_LINE)[0]
+    return PodProblem(_UNSCHEDULABLE, f"{newest.reason} of the claim {claim_of(pod)}: {said}").cut(_CHARS)
