@@ -86,7 +86,7 @@ class ServerRollout:
                 late=late,
                 missing_s=absence.seconds,
                 missing_reported=absence.cause is not None,
-                underway=is_updating(snapshot.last),
+                underway=_is_updating(snapshot.last),
             )
         found = rollout(state)
         outcome = Outcome(requeue_s=soonest(resizing.requeue_s, found.requeue_s, absence.requeue_s)) + _resizing(
@@ -143,7 +143,7 @@ class ServerRollout:
         return Outcome()
 
 
-def is_updating(status: Status) -> bool:
+def _is_updating(status: Status) -> bool:
     """Whether a rollout was on its way by that status."""
     progressing = status.condition("Progressing")
     return progressing is not None and progressing.reason == Reason.UPDATING

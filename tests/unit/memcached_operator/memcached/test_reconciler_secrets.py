@@ -92,6 +92,26 @@ REMOVED = "AuthorityRemoved: memcached trusts a CA that is no longer in ca.crt o
 FAILED = "ReloadFailed: memcached keeps what the Secrets had before, as the container reloader may not signal it"
 
 
+async def test_of_two_things_that_are_not_recommended_each_is_said_once_also_by_a_new_leader() -> None:
+    world = World()
+    balanced, auth = {"service": {"type": "ClusterIP"}}, {"auth": {"secretName": "a"}}
+    for more, expected in (
+        (balanced, ["LoadBalancedServers"]),
+        (balanced | auth, ["PasswordsInTheClear"]),
+        (balanced | auth | {"memory": "128Mi"}, []),
+    ):
+        world.memcached(size=2, **more)
+        await world.writes()
+        found = [each.reason for each in world.recorder.events if each.type == "Warning"]
+        assert found == expected
+        world.recorder.events.clear()
+    assert world.condition("Discouraged") == ("True", "LoadBalancedServers")
+    leader = World(api=world.api)
+    leader.memcached(size=2, **balanced, **auth, threads=8)
+    await leader.writes()
+    assert not [each for each in leader.recorder.events if each.type == "Warning"]
+
+
 def say_of_running(world: World, ordinal: int, message: str, **now: object) -> None:
     """The sidecar of a server that runs ended with these words, and was started again."""
     last = {"terminated": {"exitCode": 1, "reason": "Error", "message": f"{message}\n"}}
