@@ -1,0 +1,65 @@
+"""Servers with a disk on an API server: its defaults are no difference, and one kind of volume follows another."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from lab.kubectl import LabError
+from tests.integration.conftest import memcached
+from tests.integration.oracle import catch_up, deployment_writes, wait
+from tests.kubectl_in_namespace import Kubectl
+
+pytestmark = [pytest.mark.core, pytest.mark.usefixtures("operator")]
+
+VOLUMES: tuple[dict[str, Any], ...] = (
+    {"ephemeral": {"storageClassName": "local-nvme"}},
+    {"ephemeral": {}},
+    {"emptyDir": {}},
+    {"ephemeral": {"accessModes": ["ReadWriteOncePod"]}},
+)
+
+
+def test_one_volume_follows_another_by_one_write_each(kubectl: Kubectl) -> None:
+    for number, volume in enumerate(VOLUMES):
+        before = kubectl.cluster.audit_mark()
+        kubectl.apply(memcached("shop", 1, extstore={"size": "1Gi", "volume": volume}))
+        wait(kubectl, "mc/shop", ".status.observedGeneration", number + 1)
+        catch_up(kubectl)
+        (found,) = kubectl.get("deployment", "shop")["spec"]["template"]["spec"]["volumes"]
+        assert found.keys() == {"name", *volume}
+        if (claim := found.get("ephemeral")) is not None:
+            spec, asked = claim["volumeClaimTemplate"]["spec"], volume["ephemeral"]
+            assert spec.get("storageClassName") == asked.get("storageClassName")
+            assert spec["accessModes"] == asked.get("accessModes", ["ReadWriteOnce"])
+        assert deployment_writes(kubectl, "shop", before) == [f"deployments {200 if number else 201}"]
+    kubectl("patch", "mc", "shop", "--type=merge", "-p", json.dumps({"spec": {"extstore": None}}))
+    wait(kubectl, "mc/shop", ".status.observedGeneration", len(VOLUMES) + 1)
+    catch_up(kubectl)
+    assert "volumes" not in kubectl.get("deployment", "shop")["spec"]["template"]["spec"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "words"),
+    [
+        ({"volume": {}}, "spec.extstore.volume", "must contain either ephemeral or emptyDir"),
+        ({"volume": {"ephemeral": {}, "emptyDir": {}}}, "spec.extstore.volume", "must contain either"),
+        ({"size": "1G"}, "spec.extstore.size", "should match"),
+    ],
+)
+def test_the_api_server_refuses_a_disk_that_cannot_be(
+    kubectl: Kubectl, fields: dict[str, Any], field: str, words: str
+) -> None:
+    disk = {"size": "1Gi", "volume": {"emptyDir": {}}} | fields
+    with pytest.raises(LabError) as caught:
+        kubectl.apply(memcached("shop", 1, extstore=disk), create=True)
+    assert field in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_the_api_server_refuses_a_disk_with_warm_restarts(kubectl: Kubectl) -> None:
+    disk = {"size": "1Gi", "volume": {"emptyDir": {}}}
+    with pytest.raises(LabError, match=r"spec\.extstore: .*must be omitted when spec\.warmRestart is true"):
+        kubectl.apply(memcached("shop", 1, workload="StatefulSet", warmRestart=True, extstore=disk), create=True)
