@@ -141,6 +141,6 @@ def test_in_what_two_disks_differ_is_told_by_the_field() -> None:
     )
     found = next(each for each in differing(one, other) if each.path == "spec.extstore")
     assert str(found).startswith('spec.extstore: {"size":"1Gi","volume":{"emptyDir":{}},')
-    assert 'is to be {"size":"2Gi","volume":{"emptyDir":{}},' in str(found)
+    assert '→ {"size":"2Gi","volume":{"emptyDir":{}},' in str(found)
     without = desired_workload("StatefulSet", OWNER, 1, IMAGE, spec=spec_of({}))
     assert "spec.extstore was absent, is to be {" in [str(each)[:36] for each in differing(other, without)]
