@@ -9,7 +9,7 @@ from benchmarks import operators
 from lab.image import builders, example, images
 from lab.kubectl import LabError
 from lab.node import config, dns, node
-from lab.programs import helm, kubernetes, kubernetes_releases, olm, prometheus, prometheus_operator
+from lab.programs import helm, kubernetes, kubernetes_releases, memcached, olm, prometheus, prometheus_operator
 from tests.e2e.node_cluster import BUSYBOX, EXAMPLE_BUSYBOX, MEMCACHED, PYMEMCACHE
 from tests.image import container
 
@@ -40,6 +40,7 @@ _MONITORING: Mapping[str, Callable[[], object]] = {
 }
 _OLM: Mapping[str, Callable[[], object]] = {"opm and operator-verify": olm.validators, "OLM": olm.controllers}
 _PEERS: Mapping[str, Callable[[], object]] = {"what runs on kopf and controller-runtime": operators.greetings}
+_MEMCACHED: Mapping[str, Callable[[], object]] = {"memcached with its proxy": memcached.build}
 _IMAGE: Mapping[str, Callable[[], object]] = {**_KUBERNETES, "the operator's image": images.operator_image}
 _NODE: Mapping[str, Callable[[], object]] = {
     **_IMAGE,
@@ -68,7 +69,10 @@ class Run(IntEnum):
 
 # What the shorter runs build, of what their tiers would use: kubectl takes a minute, by any Go that there is or can be
 # had. Tests that want what a run does not build are skipped where the machine has not got it.
-SMALL_BUILDS: Mapping[Run, frozenset[str]] = {Run.QUICK: frozenset(_KUBECTL), Run.GATE: frozenset(_KUBERNETES)}
+SMALL_BUILDS: Mapping[Run, frozenset[str]] = {
+    Run.QUICK: frozenset(_KUBECTL),
+    Run.GATE: frozenset({*_KUBERNETES, *_MEMCACHED}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,7 @@ TIERS = (
         workers=2,
         distribution="worksteal",
     ),
+    Tier("hand-over between real memcacheds", folders=("tests/handover",), since=Run.GATE, needs=_MEMCACHED),
     Tier(
         "conformance and examples on the simulator",
         folders=("tests/conformance", "tests/examples"),
