@@ -9,7 +9,7 @@ from benchmarks import operators
 from lab.image import builders, example, images
 from lab.kubectl import LabError
 from lab.node import config, dns, node
-from lab.programs import helm, kubernetes, kubernetes_releases, olm, prometheus, prometheus_operator
+from lab.programs import helm, kubernetes, kubernetes_releases, memcached, olm, prometheus, prometheus_operator
 from tests.e2e.node_cluster import BUSYBOX, EXAMPLE_BUSYBOX, MEMCACHED, PYMEMCACHE
 from tests.image import container
 
@@ -40,6 +40,7 @@ _MONITORING: Mapping[str, Callable[[], object]] = {
 }
 _OLM: Mapping[str, Callable[[], object]] = {"opm and operator-verify": olm.validators, "OLM": olm.controllers}
 _PEERS: Mapping[str, Callable[[], object]] = {"what runs on kopf and controller-runtime": operators.greetings}
+_MEMCACHED: Mapping[str, Callable[[], object]] = {"memcached with its proxy": memcached.build}
 _IMAGE: Mapping[str, Callable[[], object]] = {**_KUBERNETES, "the operator's image": images.operator_image}
 _NODE: Mapping[str, Callable[[], object]] = {
     **_IMAGE,
@@ -111,6 +112,7 @@ TIERS = (
         workers=2,
         distribution="worksteal",
     ),
+    Tier("hand-over between real memcacheds", folders=("tests/handover",), needs=_MEMCACHED),
     Tier(
         "conformance and examples on the simulator",
         folders=("tests/conformance", "tests/examples"),

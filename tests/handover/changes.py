@@ -1,0 +1,151 @@
+"""Changes of a list of servers in the order that a hand-over has, under clients of the old list and of the new."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import random
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+from tests.handover.clients import Client, Keys, Ring
+from tests.handover.links import Link
+from tests.handover.servers import HOST, Server
+
+MARKS_LIVE_S = 3.0
+
+
+@dataclass
+class Cluster:
+    """Servers, their clients, and what an operator has of them.
+
+    Times pass here as they do for clients and servers: how long a list is published is part of what is tried.
+    """
+
+    program: Sequence[str]
+    script: Path
+    folder: Path
+    random: random.Random
+    memory_mib: int = 64
+    marks_live_s: float = MARKS_LIVE_S
+    purges: bool = True
+    servers: list[Server] = field(default_factory=list)
+    clients: list[Client] = field(default_factory=list)
+    delay_s: float = 0.0
+    """Of what servers send to each other, at most."""
+    links: dict[tuple[int, int], Link] = field(default_factory=dict)
+    _made: int = 0
+    _generation: int = 0
+    _former_list_ended: float | None = None
+    filling: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def start(self, count: int) -> None:
+        for _ in range(count):
+            server = Server(self._made, self.program, self.script, self.folder, self.memory_mib)
+            self._made += 1
+            await server.start()
+            self.servers.append(server)
+
+    def serve(self, keys: Keys, count: int) -> None:
+        """Clients, all with the present list."""
+        ring = Ring(list(self.servers))
+        self.clients = [Client(keys, ring, self.random.getrandbits(32)) for _ in range(count)]
+
+    async def hide(self) -> None:
+        await self._tell([])
+
+    async def fill(self) -> None:
+        await self._tell(self.servers)
+
+    async def _tell(self, peers: Sequence[Server]) -> None:
+        self._generation += 1
+        running = [server for server in self.servers if server.runs]
+        for server in running:
+            server.tell(self._generation, [await self._address(server, peer) for peer in peers if peer is not server])
+        await asyncio.gather(*(server.confirmed(self._generation) for server in running))
+
+    async def _address(self, server: Server, peer: Server) -> str:
+        """Where a server reaches a peer: by a link that is slow, and that can be cut."""
+        between = (server.number, peer.number)
+        if between not in self.links:
+            self.links[between] = Link(peer.peer_port, self.delay_s, random.Random(self.random.getrandbits(32)))
+            await self.links[between].open()
+        return f"{HOST} {self.links[between].port}"
+
+    async def purge(self) -> int:
+        """Delete what nobody has used since the last list before this one had its last client."""
+        if self._former_list_ended is None or not self.purges:
+            return 0
+        return sum([await purge(server, self._former_list_ended) for server in self.servers])
+
+    async def publish(self, servers: Sequence[Server], window_s: float) -> None:
+        """Clients get the new list, half of them soon, the others late."""
+        new = Ring(list(servers))
+        ends = time.monotonic() + window_s
+
+        async def switch(client: Client, late: bool) -> None:
+            await asyncio.sleep(window_s if late else self.random.uniform(0, window_s / 4))
+            client.ring = new
+
+        await asyncio.gather(*(switch(client, index % 2 == 1) for index, client in enumerate(self.clients)))
+        await asyncio.sleep(max(0.0, ends - time.monotonic()) + 0.1)  # a command that is under way has the old list
+        self._former_list_ended = time.time()
+
+    async def begin(self, count: int, window_s: float) -> None:
+        """To another number of servers, with a hand-over, until all clients have the new list."""
+        await self.start(max(0, count - len(self.servers)))
+        await self.purge()
+        await self.hide()
+        await self.fill()
+        self.filling.set()
+        await self.publish(self.servers[:count], window_s)
+
+    async def end(self, count: int) -> None:
+        """Of a hand-over to so many servers."""
+        await asyncio.sleep(self.marks_live_s)
+        await self.hide()
+        leaving, self.servers = self.servers[count:], self.servers[:count]
+        for server in leaving:
+            server.kill()
+        await asyncio.sleep(self.marks_live_s)
+
+    async def stop(self) -> None:
+        for server in self.servers:
+            server.kill()
+        for link in self.links.values():
+            await link.close()
+
+
+async def purge(server: Server, used_since: float) -> int:
+    """Delete the items of a server that were not used since then, unless they change meanwhile; how many."""
+    dump = (await server.ask(b"lru_crawler metadump all\r\n", b"END\r\n")).decode().split("\r\n")
+    old = []
+    for line in "\n".join(dump).splitlines():
+        words = dict(word.partition("=")[::2] for word in line.split())
+        if "key" in words and int(words["la"]) <= used_since + 2:
+            old.append((unquote_to_bytes(words["key"]), words["cas"]))
+    for key, cas in old:
+        await server.ask(b"md " + base64.b64encode(key) + b" b C" + cas.encode() + b"\r\n", b"\r\n")
+    return len(old)
+
+
+@asynccontextmanager
+async def running(cluster: Cluster, keys: Keys, servers: int, clients: int) -> AsyncIterator[None]:
+    """A cluster with clients that send commands until the end of the block."""
+    ended = asyncio.Event()
+    tasks: list[asyncio.Task[None]] = []
+    try:
+        await cluster.start(servers)
+        cluster.serve(keys, clients)
+        tasks = [asyncio.create_task(client.run(ended)) for client in cluster.clients]
+        yield
+    finally:
+        ended.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await cluster.stop()
+    for task in tasks:
+        task.result()

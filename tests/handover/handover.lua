@@ -1,0 +1,442 @@
+-- Servers that fill themselves from each other while the list of servers changes: memcached's proxy, 1.6.45 or later.
+--
+--   memcached -l proto[proxy]:0.0.0.0:11211,proto[ascii]:0.0.0.0:11210 -o proxy_config=THIS,proxy_arg=FILE
+--
+-- FILE: empty or missing, and memcached answers alone. Else the generation, a number that grows, and in each further
+-- line HOST PORT of a peer: a listener of another server that has no routes. Read at the start, and at each SIGHUP; after
+-- one, "stats proxy" has the generation times the number of threads as user_handover_generation when all have it.
+--
+-- A key at a server is nothing, a value or a mark: an item of a fixed size with flags of its own. Marks are never shown.
+--   placeholder  this server asks its peers; what they have goes over it, by its CAS
+--   tomb         a peer has written: peers are asked; only what was written then may stay, which has the tomb's CAS
+--   absent       all peers were asked, or the key was deleted: a miss
+-- A write acts here, then puts a tomb at each peer, then is answered. So no older copy is anywhere when it has been
+-- answered, and a fill that was under way cannot store one: its placeholder is gone. A write that needs the value brings
+-- it first, and acts by the CAS of what it has seen. A set acts again if a tomb came over it.
+-- A copy keeps flags, lifetime and CAS. The CAS of a write is its time: of copies that differ the greatest counts.
+-- A write that a peer takes no tomb of is taken back, and answered by an error: that peer may have an older value, and its
+-- clients read it. So while a peer hangs or is cut off, writes fail, until it answers or FILE names it no more.
+--
+-- What the API is like: a handle works once in a request, so each question has handles of its own. Of an internal result
+-- code(), vlen() and line() can be read, and no value. A string as an answer ends at 2 KiB, and knows no noreply or q.
+-- A route can be replaced and not be taken away: without peers, marks are still hidden.
+
+local MARK <const>, SIZE <const> = "handover mark\r\n", "13" -- no number, so that incr refuses it
+local FLAGS <const> = { placeholder = "4076008192", tomb = "4076008193", absent = "4076008194" }
+local MARKS <const> = { ["4076008192"] = "placeholder", ["4076008193"] = "tomb", ["4076008194"] = "absent" }
+local LIFE_S <const>, SURE_MS <const> = 3, 1500 -- memcached counts whole seconds: 3 are more than 2
+local RELATIVE_S <const> = 2592000 -- greater lifetimes are dates
+local OF_TOMB <const> = 1 << 62 -- what a tomb's CAS has more than its write's: they are never taken for each other
+local ROUNDS <const>, TRIES <const> = 4, 12
+local LONGEST_ANSWER <const> = 1800
+local FILLED <const>, FAILED <const> = 2, 3 -- counters; the first has the generation
+local OK <const>, TOUCHED <const>, NOT_STORED <const> = mcp.MCMC_CODE_OK, mcp.MCMC_CODE_TOUCHED, mcp.MCMC_CODE_NOT_STORED
+local ERRORS <const> = { [mcp.MCMC_CODE_CLIENT_ERROR] = true, [mcp.MCMC_CODE_SERVER_ERROR] = true }
+
+function mcp_config_pools() -- in the thread that configures
+    local config, file = { generation = 0, pools = {} }, io.open(mcp.start_arg or "", "r")
+    mcp.backend_flap_backoff_max(1) -- a peer that is back is to be found at once
+    for index, name in ipairs({ "generation", "filled", "failed" }) do mcp.add_stat(index, "handover_" .. name) end
+    for line in file and file:lines() or function() end do
+        local host, port = line:match("^(%S+) (%d+)$")
+        if host then
+            local name = host .. ":" .. port
+            local limits = { connecttimeout = 0.3, readtimeout = 0.3, retrywaittime = 1, failurelimit = 3 }
+            limits.label, limits.host, limits.port = name, host, port
+            table.insert(config.pools, mcp.pool({ mcp.backend(limits) }))
+        else
+            config.generation = math.tointeger(line) or config.generation
+        end
+    end
+    if file then file:close() end
+    return config
+end
+
+-- All further in each thread that answers.
+
+local last = 0
+local function version() -- a CAS that is greater than those of earlier writes
+    last = math.max(last + 1, mcp.time_real_millis() << 20 | math.random(0, 0xfffff))
+    return last
+end
+
+local function internal(line, value) return mcp.internal(mcp.request(line .. "\r\n", value)) end
+
+local function flag(q, letter) -- of a meta command: its argument, which may be empty, or nil
+    for index = q.first, #q.words do
+        if q.words[index]:sub(1, 1) == letter then return q.words[index]:sub(2) end
+    end
+end
+
+local function flags(q, dropped) -- all others, each with a space before it
+    local kept = {}
+    for index = q.first, #q.words do
+        if not dropped:find(q.words[index]:sub(1, 1), 1, true) then kept[#kept + 1] = " " .. q.words[index] end
+    end
+    return table.concat(kept)
+end
+
+-- What a meta command is answered: what it asks for, of FOUND, words by their letters.
+local function meta(q, head, found, value)
+    local answer = { head }
+    for index = q.first, #q.words do
+        local letter = q.words[index]:sub(1, 1)
+        if letter == "O" then
+            answer[#answer + 1] = q.words[index]
+        elseif letter == "k" then
+            answer[#answer + 1] = "k" .. q.key .. q.b
+        elseif found[letter] then
+            answer[#answer + 1] = letter .. found[letter]
+        end
+    end
+    return table.concat(answer, " ") .. (found.won or "") .. "\r\n" .. (value and value .. "\r\n" or "")
+end
+
+local function reply(q, status, found) -- what has no value to show
+    if q.noreply or status == q.quiet then return internal("mg handover:none q") end -- which says nothing
+    return q.meta and meta(q, status, found or {}) or q.says[status] .. "\r\n"
+end
+
+local function look(q) -- what this server has
+    local res = internal("mg " .. q.key .. q.b .. " u s f c t")
+    local s, f, c, t = (res:line() or ""):match("^s(%d+) f(%d+) c(%d+) t(%-?%d+)")
+    return s and { s = s, f = f, c = c, t = t, kind = s == SIZE and MARKS[f] or "value" }
+end
+
+local function store(q, item, value, size, words, cas) -- over ITEM, which is here, or only where nothing is
+    local over = item.c and " C" .. item.c or " ME"
+    return internal("ms " .. q.key .. " " .. size .. q.b .. over .. words .. " E" .. cas, value)
+end
+
+local function mark(q, item, kind, cas)
+    return store(q, item, MARK, SIZE, " F" .. FLAGS[kind] .. " T" .. LIFE_S, cas):code()
+end
+
+local function fail(q, why)
+    pcall(mcp.stat, FAILED, 1)
+    return q.noreply and internal("mg handover:none q") or "SERVER_ERROR " .. why .. "\r\n"
+end
+
+local function peers(q, request, handles, each) -- all at once; then EACH(index, result), which is nil if none came
+    if #handles == 0 then return end
+    q.rctx:enqueue(request, handles)
+    q.rctx:wait_cond(#handles, mcp.WAIT_ANY)
+    for index, handle in ipairs(handles) do
+        local res = q.rctx:res_any(handle)
+        each(index, res and res:ok() and res or nil)
+    end
+end
+
+local function ask(q) -- the newest copy of peers, or nil; it lasts if no other is known that differs
+    local handles, newest, differ = q.handles.ask[q.asked], nil, false
+    q.asked = q.asked + 1
+    peers(q, mcp.request("mg " .. q.key .. q.b .. " u s f c t v\r\n"), handles, function(index, res)
+        local s, f, c, t, more = (res and res:line() or ""):match("^s(%d+) f(%d+) c(%d+) t(%-?%d+)(.*)")
+        if not s or s == SIZE and MARKS[f] then return end
+        differ = differ or newest and (newest.c ~= c or math.abs(newest.t - t) > 2)
+        if not newest or tonumber(c) > tonumber(newest.c) then
+            newest = { s = s, f = f, c = c, t = t, l = "0", h = "0", won = more, res = res, handle = handles[index] }
+        end
+    end)
+    if newest then
+        local raw = newest.res:raw_string()
+        newest.value = raw:sub(raw:find("\n", 1, true) + 1, -3)
+        newest.lasts = newest.t ~= "0" and (not differ or q.asked > ROUNDS)
+    end
+    return newest
+end
+
+local function fill(q, item, copy) -- store it over a mark; true if it is here now
+    local t = math.tointeger(copy.t)
+    if t > RELATIVE_S then t = t + mcp.time_real_millis() // 1000 end
+    local words = " F" .. copy.f .. (t < 0 and "" or " T" .. t)
+    if store(q, item, copy.value .. "\r\n", copy.s, words, copy.c):code() ~= OK then return false end
+    pcall(mcp.stat, FILLED, 1)
+    if copy.won:find("X") then -- stale: who asks first here is to renew it
+        internal("md " .. q.key .. q.b .. " I C" .. copy.c .. " E" .. copy.c .. (t < 0 and "" or " T" .. t))
+    elseif copy.won:find("Z") then -- somebody renews it
+        internal("mg " .. q.key .. q.b .. " R2147483647")
+    end
+    copy.kind = "value"
+    return true
+end
+
+local function find(q) -- a value that is here now, or "absent", or a mark that stays, with the .copy of a peer
+    local item = look(q)
+    if q.alone then return item and item.kind == "value" and item or { kind = "absent", c = item and item.c } end
+    if not item then
+        local cas = version()
+        local code = mark(q, {}, "placeholder", cas)
+        if code == NOT_STORED then return find(q) end
+        item = { kind = "ours", c = code == OK and cas or nil } -- nil: there is no memory for it
+    end
+    if item.kind == "value" or item.kind == "absent" or q.asked > ROUNDS then return item end
+    if item.t and math.ult(LIFE_S, math.tointeger(item.t)) then mark(q, item, item.kind, item.c) end -- it was touched
+    local ours = item.kind == "ours" and item.c
+    item.copy = ask(q)
+    if not item.copy then
+        local cas, now = version(), not ours and look(q)
+        if ours and mark(q, item, "absent", cas) ~= OK or now and now.c ~= item.c then return find(q) end -- a write came
+        item.kind, item.c = "absent", ours and cas or item.c
+    elseif item.copy.lasts and (ours or item.copy.c + OF_TOMB == math.tointeger(item.c)) and fill(q, item, item.copy) then
+        return item.copy
+    end
+    return item
+end
+
+local function finish(q, answer, cas) -- after a write: ANSWER when no older copy is anywhere
+    while q.spread <= ROUNDS do
+        local line, all = " F" .. FLAGS.tomb .. " T" .. LIFE_S .. " E" .. (cas + OF_TOMB) .. "\r\n", true
+        peers(q, mcp.request("ms " .. q.key .. " 13" .. q.b .. line, MARK), q.handles.tomb[q.spread], function(_, res)
+            all = all and res and res:code() == OK
+        end)
+        q.spread = q.spread + 1
+        local now = mcp.time_mono_millis()
+        local late = now - q.since > SURE_MS -- marks may have gone meanwhile, and an older copy have come
+        if all and not late then return answer end
+        local item = look(q)
+        if item and item.kind == "value" and (tonumber(item.c) < tonumber(cas) or not all and item.c == tostring(cas)) then
+            mark(q, item, "absent", version())
+        end
+        if not all then return fail(q, "a peer did not answer") end
+        q.since = now
+    end
+    return fail(q, "busy")
+end
+
+-- Write by what there is: WRITE(item, cas) over a value or a mark gives the code of what it did and the answer; no code
+-- where it does nothing; last, the CAS of what is here then if it is not CAS.
+local function change(q, write)
+    for try = 1, TRIES do
+        q.since = mcp.time_mono_millis()
+        local item, cas = find(q), version()
+        if item.kind == "value" or item.kind == "absent" then
+            local code, answer, kept = write(item, cas)
+            if not code then return answer end
+            if code == OK then return finish(q, answer, kept or cas) end
+            if ERRORS[code] then return finish(q, fail(q, "out of memory storing object"), cas) end
+        end
+        local c, life = item.c, LIFE_S * 100
+        repeat -- another was faster, or is writing, and what it wrote may stay here when its tomb is gone
+            q.rctx:sleep(0.01)
+            item, life = look(q), life - 1
+        until not item or item.c ~= c or item.kind == "value" or life == 0
+    end
+    return fail(q, "busy")
+end
+
+local function own(q, careful) -- what is here as the answer to a command that reads, or nil: nothing, or a mark
+    if q.meta and not flag(q, "v") then
+        local res, found = internal("mg " .. q.key .. " s f c" .. flags(q, "sfcq")), {}
+        if not res:line() then return res:hit() and res or nil end -- an error, or a miss
+        for word in res:line():gmatch("%S+") do found[word:sub(1, 1)] = word:sub(2) end
+        if found.s == SIZE and MARKS[found.f] then return end
+        for letter in ("WXZ"):gmatch(".") do
+            if found[letter] then found.won = (found.won or "") .. " " .. letter end
+        end
+        return meta(q, "HD", found)
+    end
+    local before = careful and look(q)
+    if careful and not (before and before.kind == "value") then return end
+    local res = internal(q.meta and "mg " .. q.key .. flags(q, "q") or q.words[1] .. " " .. q.exptime .. q.key)
+    if not res:hit() then return end
+    if res:vlen() ~= #MARK - 2 then return res end
+    if not careful then return own(q, true) end -- it has the size of a mark: is one value here before and after?
+    local after = look(q)
+    return after and after.c == before.c and res or nil
+end
+
+local function show(q, copy) -- the answer to a command that reads
+    local answer = "VALUE " .. q.key .. " " .. copy.f .. " " .. copy.s .. (q.cas and " " .. copy.c or "")
+    if q.meta then
+        answer = flag(q, "v") and meta(q, "VA " .. copy.s, copy, copy.value) or meta(q, "HD", copy)
+    else
+        answer = answer .. "\r\n" .. copy.value .. "\r\nEND\r\n"
+    end
+    if #answer <= LONGEST_ANSWER then return answer end
+    local line = q.meta and "mg " .. q.key .. flags(q, "qNTRE") or (q.cas and "gets " or "get ") .. q.key
+    local res = q.rctx:enqueue_and_wait(mcp.request(line .. "\r\n"), q.handles.again[copy.handle])
+    return res and res:ok() and res:vlen() == #copy.value and res or reply(q, "EN")
+end
+
+local function read(q)
+    for _ = 1, TRIES do
+        local answer = own(q)
+        if answer then return answer end
+        local item = find(q)
+        if item.kind ~= "value" then return item.copy and show(q, item.copy) or reply(q, "EN") end
+    end
+    return reply(q, "EN")
+end
+
+local function set(q) -- over whatever there is; once more if a tomb came over it
+    local over, answer = "", nil
+    for try = 1, ROUNDS - 1 do
+        q.since = mcp.time_mono_millis()
+        local cas = tonumber(flag(q, "E") or version())
+        local res = internal("ms " .. q.key .. " " .. q.size .. q.b .. over .. q.kept .. " E" .. cas, q.r)
+        local done = res:code() == OK
+        if answer and not done and not ERRORS[res:code()] then return answer end -- another has written over the tomb
+        answer = finish(q, done and reply(q, "HD", { c = cas, s = q.size }) or res, cas)
+        local item = done and try < ROUNDS - 1 and look(q)
+        if not item or item.kind ~= "tomb" then return answer end
+        over = " C" .. item.c
+        if math.tointeger(item.c) > cas + OF_TOMB then q.rctx:sleep(0.02) end -- of a set that is done again already
+    end
+end
+
+-- Store by what there is: REFUSE(item), which is nil for none, gives the status where nothing is stored. JOIN: to append.
+local function put(q, refuse, join)
+    return change(q, function(item, cas)
+        local there = item.kind == "value" and item or nil
+        local status = refuse(there)
+        if status then return nil, reply(q, status) end
+        local size, words = math.tointeger(q.size), q.kept
+        if join and there then
+            size, words = size + math.tointeger(there.s), " M" .. join
+        elseif join then
+            words = " T" .. flag(q, "N")
+        elseif q.token and there and q.token ~= there.c then -- older, and allowed to be
+            item, words = { c = q.token }, words .. " I"
+        end
+        return store(q, item, q.r, q.size, words, cas):code(), reply(q, "HD", { c = cas, s = size })
+    end)
+end
+
+local function touch(q) -- also what reads and touches, or reads and creates
+    return change(q, function(item, cas)
+        local answer
+        if item.kind == "absent" then
+            local t = flag(q, "N")
+            if not t then return nil, reply(q, q.words[1] == "touch" and "NF" or "EN") end
+            local code = store(q, item, "\r\n", 0, " T" .. t, cas):code()
+            if code == OK then internal("mg " .. q.key .. q.b .. " R2147483647") end -- nobody else is to win it
+            local found = { s = 0, f = 0, c = cas, t = t, l = 0, h = 0, won = " W" }
+            return code, flag(q, "v") and meta(q, "VA 0", found, "") or meta(q, "HD", found)
+        elseif q.words[1] ~= "touch" then
+            answer = own(q)
+        elseif internal("touch " .. q.key .. " " .. q.words[3]):code() == TOUCHED then
+            answer = reply(q, "HD")
+        end
+        local after, t = look(q), flag(q, "T")
+        if not q.meta then t = q.words[q.words[1] == "touch" and 3 or 2] end
+        if not answer or after and after.kind ~= "value" then return NOT_STORED end
+        if t then
+            local request = mcp.request("mg " .. q.key .. q.b .. " u T" .. t .. "\r\n") -- marks that it meets are found
+            peers(q, request, q.handles.tomb[1], function() end)
+        end
+        return nil, answer
+    end)
+end
+
+local function delete(q)
+    return change(q, function(item, cas)
+        local there = item.kind == "value"
+        if there and q.token and q.token ~= item.c then return nil, reply(q, "EX") end
+        local answer = reply(q, there and "HD" or "NF")
+        if there and (flag(q, "I") or flag(q, "x")) then
+            return internal("md " .. q.key .. flags(q, "CEqkO") .. " C" .. item.c .. " E" .. cas):code(), answer
+        elseif q.alone then
+            if not there then return nil, answer end
+            return internal("md " .. q.key .. q.b .. " C" .. item.c):code(), answer
+        end
+        return mark(q, item, "absent", cas), answer
+    end)
+end
+
+local function add(q) -- to a number, or take from it
+    return change(q, function(item, cas)
+        local n = flag(q, "N")
+        if item.kind == "absent" and not n then return nil, reply(q, "NF") end
+        if item.kind == "absent" then
+            local j = flag(q, "J") or "0"
+            local found = { c = cas, t = n }
+            local answer = flag(q, "v") and meta(q, "VA " .. #j, found, j) or reply(q, "HD", found)
+            return store(q, item, j .. "\r\n", #j, " T" .. n, cas):code(), answer
+        end
+        if q.token and q.token ~= item.c then return nil, reply(q, "EX") end
+        local res = internal(q.meta and "ma " .. q.key .. flags(q, "CE") .. " C" .. item.c .. " E" .. cas
+            or q.words[1] .. " " .. q.key .. " " .. q.words[3])
+        local after = look(q)
+        local here = after and after.kind == "value" and after
+        if ERRORS[res:code()] then return not here and NOT_STORED or nil, res end -- not a number, or a mark
+        if res:code() == OK and here and here.c ~= tostring(cas) then -- incr knows no E, and ma has not always used it
+            internal("ma " .. q.key .. q.b .. " D0 C" .. here.c .. " E" .. cas)
+            here = look(q)
+        end
+        return res:code(), q.noreply and reply(q, "HD") or res, here and here.c
+    end)
+end
+
+local function storing(q)
+    local name, words = q.words[1], q.words
+    local modes = { set = "S", add = "E", replace = "R", append = "A", prepend = "P", cas = "S" }
+    local mode = modes[name] or (flag(q, "M") or "S"):sub(1, 1)
+    q.size, q.token = words[q.meta and 3 or 5], q.meta and flag(q, "C") or name == "cas" and words[6] or nil
+    q.kept = " F" .. (q.meta and flag(q, "F") or words[3]) .. " T" .. (q.meta and flag(q, "T") or words[4])
+    if q.meta then q.kept = flags(q, "bckqsCEIMNOklLP") end
+    if mode == "A" or mode == "P" then
+        return put(q, function(there)
+            if there then return q.token and q.token ~= there.c and "EX" end
+            return not flag(q, "N") and "NS"
+        end, mode)
+    elseif mode == "E" then
+        return put(q, function(there) return there and "NS" end)
+    elseif q.token then
+        return put(q, function(there)
+            local older = there and flag(q, "I") and tonumber(q.token) < tonumber(there.c)
+            return not there and "NF" or q.token ~= there.c and not older and "EX"
+        end)
+    elseif mode == "R" then
+        return put(q, function(there) return not there and "NS" end)
+    end
+    return set(q)
+end
+
+local function meta_read(q) return (flag(q, "T") or flag(q, "N")) and touch(q) or read(q) end
+
+local COMMANDS <const> = {
+    get = read, gets = read, mg = meta_read, gat = touch, gats = touch, touch = touch,
+    set = storing, add = storing, replace = storing, append = storing, prepend = storing, cas = storing, ms = storing,
+    delete = delete, md = delete, incr = add, decr = add, ma = add,
+}
+local SAYS <const> = { HD = "STORED", NS = "NOT_STORED", EX = "EXISTS", NF = "NOT_FOUND", EN = "END" }
+local DONE <const> = { delete = "DELETED", touch = "TOUCHED" }
+
+local function answer(rctx, r, handles)
+    local q, words = { rctx = rctx, r = r, handles = handles, key = r:key() }, {}
+    for word in r:raw_line():gmatch("%S+") do words[#words + 1] = word end
+    local name = words[1]
+    q.alone = #handles.tomb[1] == 0 -- and no marks are made: other threads may not hide them yet
+    q.words, q.meta, q.asked, q.spread, q.since = words, #name == 2, 1, 1, mcp.time_mono_millis()
+    q.first = q.meta and (name == "ms" and 4 or 3) or math.huge
+    q.b = flag(q, "b") and " b" or ""
+    q.quiet = flag(q, "q") and (name == "mg" and "EN" or "HD")
+    q.token = flag(q, "C")
+    q.noreply = words[#words] == "noreply" and not q.meta
+    q.exptime = (name == "gat" or name == "gats") and words[2] .. " " or ""
+    q.cas = name == "gets" or name == "gats"
+    q.says = DONE[name] and setmetatable({ HD = DONE[name] }, { __index = SAYS }) or SAYS
+    if #q.key > 250 then return mcp.internal(r) end -- which says so
+    return COMMANDS[name](q)
+end
+
+function mcp_config_routes(config)
+    if config.generation == 0 and not attached then return end
+    local generator = mcp.funcgen_new()
+    local handles = { ask = {}, tomb = {}, again = {} }
+    for round = 1, ROUNDS do handles.ask[round], handles.tomb[round] = {}, {} end
+    for index, pool in ipairs(config.pools) do
+        local again = generator:new_handle(pool)
+        for round = 1, ROUNDS do
+            handles.ask[round][index], handles.tomb[round][index] = generator:new_handle(pool), generator:new_handle(pool)
+            handles.again[handles.ask[round][index]] = again
+        end
+    end
+    generator:ready({ n = "handover", f = function(rctx)
+        return function(r) return answer(rctx, r, handles) end
+    end })
+    for name in pairs(COMMANDS) do mcp.attach(mcp["CMD_" .. name:upper()], generator) end
+    attached, counted = true, counted or 0
+    if pcall(mcp.stat, 1, config.generation - counted) then counted = config.generation end -- not at the start
+end

@@ -1,0 +1,117 @@
+"""Real memcacheds that hand over to each other, on loopback, and what an operator does to them: files and SIGHUP."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from operator_runtime.testing.waiting import async_eventually
+
+HOST = "127.0.0.1"
+THREADS = 2
+_USER = "nobody"
+_LOOKS_BEFORE_A_SIGNAL = 500
+_LONGEST_ANSWER_BYTES = 1 << 26
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on."""
+    sockets = [socket.create_server((HOST, 0)) for _ in range(count)]
+    try:
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+async def closed(writer: asyncio.StreamWriter) -> None:
+    """Close a connection whose other end may be gone."""
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+
+
+class Server:
+    """One memcached. ``port`` is for clients, ``peer_port`` for peers and the operator."""
+
+    def __init__(self, number: int, program: Sequence[str], script: Path, folder: Path, memory_mib: int) -> None:
+        self.number = number
+        self.port, self.peer_port = free_ports(2)
+        self._file = folder / f"peers-{number}"
+        self._file.write_text("")
+        self._command = [
+            *program,
+            *("-m", str(memory_mib), "-t", str(THREADS), "-o", "modern"),
+            *(("-u", _USER) if os.getuid() == 0 else ()),
+            *("-l", f"proto[proxy]:{HOST}:{self.port},proto[ascii]:{HOST}:{self.peer_port}"),
+            *("-o", f"proxy_config={script},proxy_arg={self._file}"),
+        ]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def runs(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    async def start(self) -> None:
+        self._start()
+        await async_eventually(self.stats, bool, ignoring=OSError, what="memcached answers")
+
+    def _start(self) -> None:
+        self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def tell(self, generation: int, peers: Sequence[str]) -> None:
+        """Write its peers' file, and have it read.
+
+        Args:
+            peers: host and port of each.
+        """
+        self._file.write_text("\n".join([str(generation), *peers]) + "\n")
+        self.signal(signal.SIGHUP)
+
+    async def ask(self, request: bytes, end: bytes) -> bytes:
+        """An exchange over the port of peers."""
+        reader, writer = await asyncio.open_connection(HOST, self.peer_port, limit=_LONGEST_ANSWER_BYTES)
+        try:
+            writer.write(request)
+            return await asyncio.wait_for(reader.readuntil(end), 10)
+        finally:
+            await closed(writer)
+
+    async def stats(self) -> dict[str, int]:
+        """What the script counts."""
+        lines = (await self.ask(b"stats proxy\r\n", b"END\r\n")).decode().split("\r\n")
+        words = [line.split() for line in lines if line.startswith("STAT user_handover_")]
+        return {name.removeprefix("user_handover_"): int(value) for _, name, value in words}
+
+    async def evicted(self) -> int:
+        """How many items it has thrown away for lack of memory."""
+        lines = (await self.ask(b"stats\r\n", b"END\r\n")).decode().split("\r\n")
+        return next(int(line.split()[2]) for line in lines if line.startswith("STAT evictions "))
+
+    async def confirmed(self, generation: int) -> None:
+        """Each of its threads has read its peers' file of this generation. A SIGHUP during a reload is lost."""
+        looked = 0
+
+        async def look() -> bool:
+            nonlocal looked
+            looked += 1
+            if looked % _LOOKS_BEFORE_A_SIGNAL == 0:
+                self.signal(signal.SIGHUP)
+            return (await self.stats())["generation"] == generation * THREADS
+
+        await async_eventually(look, bool, ignoring=OSError, what=f"generation {generation} is read")

@@ -1,0 +1,185 @@
+"""Real memcacheds that hand over, and clients of two lists: no answer that one memcached could not have given.
+
+A seed decides what clients send and how slow links are; what threads and processes make of it differs from run to run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from lab.programs import memcached
+from tests.handover.changes import Cluster, running
+from tests.handover.clients import Keys
+from tests.handover.model import NEVER, Finding, counted
+
+SCRIPT = Path(__file__).with_name("handover.lua")
+PROGRAM = memcached.found()
+pytestmark = pytest.mark.skipif(
+    PROGRAM is None, reason="no memcached with a proxy: ./dev test --all fetches it from Debian's archive"
+)
+CLIENTS = 10
+# What clients see of a change of the list comes within seconds; an operator gives them minutes.
+WINDOW_S = 2.0
+SLOW_S = 0.004
+
+# What is left out or turned round, and must be found; each by its text in the script.
+BROKEN: Mapping[str, tuple[str, str]] = {
+    "no tombs": (
+        "    while q.spread <= ROUNDS do",
+        "    if answer then return answer end\n    while q.spread <= ROUNDS do",
+    ),
+    "a fill that is not bound to its mark": ('item.c and " C" .. item.c or " ME"', 'item.c and "" or " ME"'),
+    "writes that a peer did not take": ("if all and not late then", "if not late then"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One that memcached's user reads."""
+    folder = tmp_path_factory.mktemp("peers")
+    for each in (folder, folder.parent, folder.parent.parent):
+        each.chmod(0o755)
+    return folder
+
+
+def _cluster(folder: Path, seed: int, *, script: Path = SCRIPT, delay_s: float = 0.0, memory_mib: int = 64) -> Cluster:
+    assert PROGRAM is not None
+    copy = folder / "handover.lua"
+    copy.write_text(script.read_text())
+    return Cluster(PROGRAM, copy, folder, random.Random(seed), memory_mib=memory_mib, delay_s=delay_s)
+
+
+def _keys(seed: int, *, lifetimes: bool = False, largest: int = 200, cool: int = 1000) -> Keys:
+    return Keys(random.Random(seed), hot=20, cool=cool, commands=80, lifetimes=lifetimes, largest=largest)
+
+
+async def _through(cluster: Cluster, keys: Keys, sizes: Sequence[int]) -> list[Finding]:
+    """Clients while the list changes from one number of servers to the next; what they must never have seen."""
+    async with running(cluster, keys, sizes[0], CLIENTS):
+        for size in sizes[1:]:
+            await cluster.begin(size, WINDOW_S)
+            await cluster.end(size)
+    return _never(keys)
+
+
+def _never(keys: Keys) -> list[Finding]:
+    """What must never be, after something was done at all."""
+    histories = keys.all()
+    assert sum(len(history.operations) for history in histories) > 1000
+    _, findings = counted(histories)
+    return [finding for finding in findings if finding.fault in NEVER]
+
+
+async def test_no_client_sees_an_older_value_while_servers_come_and_go(folder: Path) -> None:
+    found = await _through(_cluster(folder, 1, delay_s=SLOW_S), _keys(1), (3, 4, 3))
+
+    assert not found, "\n".join(map(str, found[:10]))
+
+
+async def _broken(folder: Path, name: str, fault: str = "") -> list[Finding]:
+    """What clients see of a script that is wrong."""
+    right, wrong = BROKEN[name]
+    text = SCRIPT.read_text()
+    assert text.count(right) == 1
+    script = folder / "broken.lua"
+    script.write_text(text.replace(right, wrong))
+    cluster, keys = _cluster(folder, 1, script=script, delay_s=SLOW_S), _keys(1, cool=0)
+    await _begun(cluster, keys, fault)
+    return _never(keys)
+
+
+async def _begun(cluster: Cluster, keys: Keys, fault: str) -> None:
+    async with running(cluster, keys, 3, CLIENTS):
+        change = asyncio.create_task(cluster.begin(4, (3 if fault else 1) * WINDOW_S))
+        await cluster.filling.wait()
+        if fault:
+            await _with(cluster, fault, WINDOW_S)
+        await change
+        if fault:
+            await cluster.end(4)
+
+
+async def test_the_model_finds_that_fills_are_not_bound_to_their_marks(folder: Path) -> None:
+    assert await _broken(folder, "a fill that is not bound to its mark")
+
+
+@pytest.mark.slow
+async def test_the_model_finds_that_there_are_no_tombs(folder: Path) -> None:
+    assert await _broken(folder, "no tombs")
+
+
+@pytest.mark.slow
+async def test_the_model_finds_that_a_peer_that_hung_has_older_values(folder: Path) -> None:
+    assert await _broken(folder, "writes that a peer did not take", "hung")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10, 22))
+async def test_no_client_sees_an_older_value_in_more_histories(folder: Path, seed: int) -> None:
+    sizes = (3, 6, 2) if seed % 2 else (3, 4, 3)
+    keys = _keys(seed, lifetimes=seed % 3 == 0, largest=60_000 if seed % 4 == 1 else 200, cool=seed % 2 * 1000)
+
+    found = await _through(_cluster(folder, seed, delay_s=seed % 3 * SLOW_S / 2), keys, sizes)
+
+    assert not found, "\n".join(map(str, found[:10]))
+
+
+@pytest.mark.slow
+async def test_no_client_sees_an_older_value_of_ten_servers(folder: Path) -> None:
+    found = await _through(_cluster(folder, 2), _keys(2), (9, 10, 9))
+
+    assert not found, "\n".join(map(str, found[:10]))
+
+
+@pytest.mark.slow
+async def test_no_client_sees_an_older_value_where_marks_are_evicted(folder: Path) -> None:
+    cluster, keys = _cluster(folder, 3, memory_mib=2), _keys(3, largest=20_000, cool=4000)
+    async with running(cluster, keys, 3, CLIENTS):
+        for size in (4, 3):
+            await cluster.begin(size, WINDOW_S)
+            await cluster.end(size)
+        evicted = [await server.evicted() for server in cluster.servers]
+
+    found = _never(keys)
+
+    assert all(evicted)
+    assert not found, "\n".join(map(str, found[:10]))
+
+
+async def _with(cluster: Cluster, fault: str, lasts_s: float) -> None:
+    """Do something to the second server while both lists are in use, and undo it."""
+    await asyncio.sleep(lasts_s)
+    server, links = cluster.servers[1], [link for ends, link in cluster.links.items() if 1 in ends]
+    if fault == "killed":
+        server.kill()
+    elif fault == "hung":
+        server.signal(signal.SIGSTOP)
+    else:
+        for link in links:
+            link.cut()
+    await asyncio.sleep(lasts_s)
+    if fault == "killed":
+        await server.start()
+    elif fault == "hung":
+        server.signal(signal.SIGCONT)
+    else:
+        for link in links:
+            link.mend()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["killed", "hung", "cut off"])
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_no_client_sees_an_older_value_when_a_server_is(folder: Path, fault: str, seed: int) -> None:
+    cluster, keys = _cluster(folder, seed), _keys(seed)
+    await _begun(cluster, keys, fault)
+
+    found = _never(keys)
+
+    assert not found, "\n".join(map(str, found[:10]))
