@@ -102,8 +102,8 @@ class Rollout(NamedTuple):
 
     @property
     def is_underway(self) -> bool:
-        """Whether servers are yet to be replaced, or a new one is yet to get ready in its time."""
-        return bool(self.stale) or isinstance(self.step, Stuck) or self.requeue_s is not None
+        """Whether servers are yet to be replaced, or a new one is yet to get ready."""
+        return bool(self.stale) or not isinstance(self.step, Done)
 
     @property
     def requeue_s(self) -> float | None:
@@ -149,8 +149,8 @@ def restarted(state: RolloutState) -> Step | None:
 
 
 def paused(state: RolloutState) -> Step | None:
-    """The user holds the rollout."""
-    return Wait(WaitReason.UNPAUSED) if state.spec.rollout.paused else None
+    """The user holds the rollout. Where only the last new server is yet to get ready, there is nothing to hold."""
+    return Wait(WaitReason.UNPAUSED) if state.spec.rollout.paused and state.stale else None
 
 
 def unobserved(state: RolloutState) -> Step | None:
@@ -159,7 +159,13 @@ def unobserved(state: RolloutState) -> Step | None:
 
 
 def lost(state: RolloutState) -> Step | None:
-    """A server whose memcached does not run has no keys to lose: it waits for no other."""
+    """A server whose memcached does not run has no keys to lose: it waits for no pause, and no other old server.
+
+    It waits for servers of the present template. Where these do not start, an old server that ends for a moment, as for
+    lack of memory, comes back by itself, and of that template it would not.
+    """
+    if any(not pod.ready for pod in state.servers if pod not in state.due):
+        return None
     found = [pod for pod in state.due if pod.down and pod not in state.restarting]
     return _update(state, _highest(found)) if found else None
 
@@ -168,11 +174,10 @@ def missing(state: RolloutState) -> Step | None:
     """No server is replaced while another has no pod."""
     if not state.missing:
         return None
-    if state.missing_s < STUCK_AFTER_S:
-        return Wait(WaitReason.PODS, STUCK_AFTER_S - state.missing_s)  # the StatefulSet's controller is making one
-    ordinals = {pod.ordinal for pod in state.servers}
-    highest = next(each for each in range(state.spec.size - 1, -1, -1) if each not in ordinals)
-    server = f"{state.workload.name}-{highest}"
+    longest_s = max(state.missing_s.values(), default=0.0)
+    if longest_s < STUCK_AFTER_S:
+        return Wait(WaitReason.PODS, STUCK_AFTER_S - longest_s)  # the StatefulSet's controller is making one
+    server = f"{state.workload.name}-{max(each for each, for_s in state.missing_s.items() if for_s >= STUCK_AFTER_S)}"
     return Stuck(server, _not_made(server, state))
 
 

@@ -7,8 +7,8 @@ server has been missing for longer than it takes to make one: the events of the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -45,17 +45,18 @@ class PodAbsence(NamedTuple):
     """What is known of missing servers.
 
     Attributes:
-        seconds: for how long some have been missing, as far as that was seen.
+        missing_s: for how many seconds each server that has no pod, not even one that is ending, has had none, by its
+            ordinal and as far as that was seen.
         cause: why, where that is known.
         requeue_s: seconds until more may be known, None for never.
     """
 
-    seconds: float = 0.0
+    missing_s: Mapping[int, float]
     cause: Problem | None = None
     requeue_s: float | None = None
 
 
-_NONE: Final = PodAbsence()
+_NONE: Final = PodAbsence({})
 
 
 @dataclass(slots=True)
@@ -63,22 +64,27 @@ class _Seen:
     """Of one Memcached.
 
     Attributes:
-        since_s: since when servers are missing, in seconds since 1970.
         of: of which StatefulSet, and which generation of it.
         read_s: when the API server was asked last, or was busy with what others asked.
         about: the ordinal that was asked about.
         cause: what came of it.
+        since_s: since when each server has no pod, in seconds since 1970.
     """
 
-    since_s: float
     of: tuple[str, int]
     read_s: float = 0.0
     about: int = NO_ORDINAL
     cause: Problem | None = None
+    since_s: dict[int, float] = field(default_factory=dict)
+
+    def missing_s(self, not_created: Sequence[int], now_s: float) -> Mapping[int, float]:
+        """For how many seconds each of these servers has had no pod."""
+        self.since_s = {ordinal: self.since_s.get(ordinal, now_s) for ordinal in not_created}
+        return {ordinal: now_s - since_s for ordinal, since_s in self.since_s.items()}
 
 
 def _nothing() -> _Seen:
-    return _Seen(0.0, ("", 0))
+    return _Seen(("", 0))
 
 
 class MissingPods:
@@ -117,44 +123,48 @@ class MissingPods:
             self._seen.drop(key)
             return _NONE
         of = workload.uid, workload.generation
-        seen = self._seen.find(key) or _Seen(now_s, of, now_s + READ_AFTER_S - REREAD_AFTER_S)
+        first_read_s = now_s + READ_AFTER_S - REREAD_AFTER_S
+        seen = self._seen.find(key) or _Seen(of, first_read_s)
         self._seen.set(key, seen)
         if seen.of != of:
-            seen.of, seen.read_s, seen.cause = of, now_s + READ_AFTER_S - REREAD_AFTER_S, None
-        absence = PodAbsence(now_s - seen.since_s)
+            seen.of, seen.read_s, seen.cause = of, first_read_s, None
+        active = {pod.ordinal for pod in pods if pod.workload == workload.kind}
+        missing = [ordinal for ordinal in range(spec.size) if ordinal not in active]
+        terminating = {pod.ordinal: pod for pod in ending if pod.workload == workload.kind and pod.ordinal in missing}
+        not_created = [ordinal for ordinal in missing if ordinal not in terminating]
+        absence = PodAbsence(seen.missing_s(not_created, now_s))
         if not workload.settled:
             return absence
-        there = {pod.ordinal for pod in pods if pod.workload == workload.kind}
-        gone = [ordinal for ordinal in range(spec.size) if ordinal not in there]
-        left = {pod.ordinal: pod for pod in ending if pod.workload == workload.kind and pod.ordinal in gone}
-        late, requeue_s = overdue(left.values(), now_s)
+        late, requeue_s = overdue(terminating.values(), now_s)
         if late:
             seen.cause = None
             problem = Problem(Reason.TERMINATION_STALLED, late, blocking=False)
             return absence._replace(cause=problem, requeue_s=requeue_s)
-        if not (unmade := [ordinal for ordinal in gone if ordinal not in left]):
+        if not not_created:
             return absence._replace(requeue_s=requeue_s)
-        await self._look_up(seen, workload, unmade, now_s)
+        await self._look_up(seen, workload, not_created, now_s)
         again_s = seen.read_s + REREAD_AFTER_S - now_s
         return absence._replace(cause=seen.cause, requeue_s=soonest(again_s, requeue_s))
 
-    async def _look_up(self, seen: _Seen, workload: WorkloadRecord, unmade: Sequence[int], now_s: float) -> None:
+    async def _look_up(self, seen: _Seen, workload: WorkloadRecord, not_created: Sequence[int], now_s: float) -> None:
         """Have the cause known of pods that are not made, as far as it is the turn of this Memcached."""
-        if seen.about not in unmade:
+        if seen.about not in not_created:
             seen.cause = None  # that server is there again
         if now_s < seen.read_s + REREAD_AFTER_S:
             return
         seen.read_s = now_s
         if now_s >= self._free_s:
-            seen.about, self._free_s = unmade[0], now_s + READ_EVERY_S
-            seen.cause = await self._read(workload, unmade, seen.cause)
+            seen.about, self._free_s = not_created[0], now_s + READ_EVERY_S
+            seen.cause = await self._read(workload, not_created, seen.cause)
 
-    async def _read(self, workload: WorkloadRecord, unmade: Sequence[int], before: Problem | None) -> Problem | None:
+    async def _read(
+        self, workload: WorkloadRecord, not_created: Sequence[int], before: Problem | None
+    ) -> Problem | None:
         """Why the pods of these ordinals are not made, None where it is not known."""
         try:
-            if refusal := why_not_made(await self._events(workload), workload.name, unmade):
+            if refusal := why_not_made(await self._events(workload), workload.name, not_created):
                 return pods_refused(refusal, sidecar=workload.sidecar)
-            pod = await self._client.get(_ANY_POD, ObjectKey(workload.namespace, f"{workload.name}-{unmade[0]}"))
+            pod = await self._client.get(_ANY_POD, ObjectKey(workload.namespace, f"{workload.name}-{not_created[0]}"))
         except (NotFound, Forbidden):
             return None
         except KubeError:

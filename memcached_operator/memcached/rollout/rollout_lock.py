@@ -20,7 +20,8 @@ class RolloutLock:
     A default that does not start stops so at one server of one Memcached, and no more than one cache is cold at a time.
 
     Invariants:
-        At most one holds the turn. Those that wait are woken when it is free, in the order in which they came.
+        At most one holds the turn. Those that wait are woken when it is free, in the order in which they came. One that
+        left it in the midst of its rollout continues in another turn.
     """
 
     def __init__(self, underway: Callable[[], ObjectKey | None], wake: Callable[[ObjectKey], None]) -> None:
@@ -33,6 +34,7 @@ class RolloutLock:
         self._wake = wake
         self._begun = False
         self._waiting: dict[ObjectKey, None] = {}
+        self._suspended: set[ObjectKey] = set()
         self.holder: ObjectKey | None = None
 
     def may_begin(self, key: ObjectKey, *, paused: bool) -> bool:
@@ -62,9 +64,30 @@ class RolloutLock:
         self._waiting[key] = None
         return False
 
+    def has_begun(self, key: ObjectKey) -> bool:
+        """Whether its rollout was begun in its turn, and is not over."""
+        return key == self.holder or key in self._suspended
+
+    def may_continue(self, key: ObjectKey) -> bool:
+        """Whether a rollout goes on: at once, but where it has left its turn to others in the midst."""
+        return key not in self._suspended or self.take(key)
+
+    def suspend(self, key: ObjectKey) -> None:
+        """This one cannot go on for now: the others' servers may be replaced meanwhile, and it waits for them then."""
+        has_begun = self.has_begun(key)
+        if key == self.holder or key in self._waiting:
+            self.leave(key)
+        if has_begun:
+            self._suspended.add(key)
+
+    def resume(self, key: ObjectKey) -> None:
+        """The user asks for its rollout: it waits for no turn."""
+        self._suspended.discard(key)
+
     def leave(self, key: ObjectKey) -> None:
         """This one is done, or asks for no turn any more."""
         self._waiting.pop(key, None)
+        self._suspended.discard(key)
         if key == self.holder:
             self.holder = None
         if self.holder is None and self._waiting:

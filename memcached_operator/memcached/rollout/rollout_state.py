@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
@@ -27,7 +27,8 @@ class RolloutState:
         now_s: the time, in seconds since 1970.
         impossible: uids of pods whose memory cannot be changed while they run.
         late: uids of pods that show another certificate than a new pod would, or trust another CA.
-        missing_s: for how long servers have been missing, in seconds, as far as that was seen; see `missing_pods`.
+        missing_s: for how many seconds each server that has no pod, not even one that is ending, has had none, by its
+            ordinal and as far as that was seen; see `missing_pods`.
         missing_reported: why servers are missing is reported elsewhere.
         underway: a rollout was on its way by the last status, of which the last server may be yet to get ready.
     """
@@ -38,7 +39,7 @@ class RolloutState:
     now_s: float
     impossible: Container[str] = ()
     late: Container[str] = ()
-    missing_s: float = 0.0
+    missing_s: Mapping[int, float] = field(default_factory=dict)
     missing_reported: bool = False
     underway: bool = False
 

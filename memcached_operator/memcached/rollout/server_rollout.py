@@ -23,11 +23,11 @@ from memcached_operator.memcached.rollout.resize_state import Resizing
 from memcached_operator.memcached.rollout.rollout_state import RolloutState
 from memcached_operator.memcached.rollout.snapshot import Snapshot
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
-from operator_runtime import Client, Forbidden, KeyedStates, ServerError, TooManyRequests
+from operator_runtime import Client, Conflict, Forbidden, KeyedStates, ServerError, TooManyRequests
 
 logger = logging.getLogger(__name__)
 
-# No event says that a disruption budget allows an eviction again.
+# No event says that a disruption budget allows an eviction again, or that nobody else writes to it.
 BUDGET_RETRY_S: Final = 10.0
 
 # What is told of a server that is replaced.
@@ -84,7 +84,7 @@ class ServerRollout:
                 snapshot.now.timestamp(),
                 impossible=resizing.impossible,
                 late=late,
-                missing_s=absence.seconds,
+                missing_s=absence.missing_s,
                 missing_reported=absence.cause is not None,
                 underway=_is_updating(snapshot.last),
             )
@@ -126,7 +126,7 @@ class ServerRollout:
     async def _evict(self, memcached: MemcachedRecord, pod: PodRecord, stale: int, what: str) -> Outcome:
         try:
             await self._client.evict(PODS, pod)
-        except TooManyRequests as error:
+        except (TooManyRequests, Conflict) as error:
             message = f"{pod.name} cannot be replaced yet: {error.message or error}"
             return Outcome(waiting=(message,), requeue_s=BUDGET_RETRY_S)
         except ServerError as error:

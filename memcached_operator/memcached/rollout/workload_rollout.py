@@ -116,6 +116,8 @@ class WorkloadRollout:
         key, spec, live, resizing = snapshot.key, snapshot.spec, change.live, NOTHING
         has_turn = not change.needs_turn or self._lock.may_begin(key, paused=spec.rollout.paused)
         if change.is_target:
+            if change.template.needs_new_pods and change.provenance is Provenance.SPECIFICATION:
+                self._lock.resume(key)
             servers = _servers_of(live, snapshot) if live is not None else ()
             after = None if has_turn else self._lock.holder
             await self._announcements.announce(snapshot, change, servers, after)
@@ -154,13 +156,20 @@ class WorkloadRollout:
         progress = await self._servers.observe(snapshot, workload, resizing)
         outcome += progress.outcome
         blocked = target.unwritten or any(each.blocking for each in outcome.problems)
-        has_turn = self._lock.holder == snapshot.key and not _is_done(snapshot, workload, progress.rollout)
-        needs_turn = has_turn or target.hold in (Hold.QUEUED, Hold.PAUSED)
-        if blocked or spec.rollout.paused or not needs_turn:
+        needs_turn = target.hold in (Hold.QUEUED, Hold.PAUSED)
+        has_begun = self._lock.has_begun(snapshot.key) and not _is_done(snapshot, workload, progress.rollout)
+        if not (needs_turn or has_begun):
             self._lock.leave(snapshot.key)
+        elif blocked or spec.rollout.paused:
+            self._lock.suspend(snapshot.key)
+        elif not self._lock.may_continue(snapshot.key):
+            return replace(target, rollout=progress.rollout, absent=progress.absent, outcome=outcome + self._waits())
         if not (blocked or workload is None or manifest is None or has_foreign_template(workload, manifest)):
             outcome += await self._servers.act(snapshot, progress, workload, manifest)
         return replace(target, rollout=progress.rollout, absent=progress.absent, outcome=outcome)
+
+    def _waits(self) -> Outcome:
+        return Outcome(waiting=(f"Its servers are replaced after the servers of {self._lock.holder}.",))
 
 
 def _is_done(snapshot: Snapshot, workload: WorkloadRecord | None, rollout: Rollout) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+import pytest
+
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
 from memcached_operator.memcached.rollout.server_rollout import BUDGET_RETRY_S
-from operator_runtime.client.errors import Forbidden, ServerError, TooManyRequests
+from operator_runtime.client.errors import Conflict, Forbidden, ServerError, TooManyRequests
 from tests.unit.memcached_operator.memcached.running_servers import (
     EVICT,
     PAUSE_S,
@@ -42,9 +44,12 @@ def is_new(world: World, ordinal: int) -> bool:
     return bool(pod(world, ordinal)["spec"]["containers"][0]["image"] == "memcached:2")
 
 
-async def test_a_budget_that_forbids_it_is_told_and_asked_again(named: World) -> None:
+@pytest.mark.parametrize("refusal", [TooManyRequests, Conflict])
+async def test_a_budget_that_forbids_it_is_told_and_asked_again(
+    named: World, refusal: type[TooManyRequests | Conflict]
+) -> None:
     words = "Cannot evict pod as it would violate the pod's disruption budget."
-    named.api.refuse("create/eviction", "Pod", *[TooManyRequests(429, "TooManyRequests", words)] * 9)
+    named.api.refuse("create/eviction", "Pod", *[refusal(429, "TooManyRequests", words)] * 9)
     named.memcached(size=3, workload="StatefulSet", image="memcached:2")
     await sent(named)
     named.show()

@@ -120,3 +120,30 @@ async def test_a_new_leader_begins_no_second_rollout_beside_one_that_is_on_its_w
     named.api.put(found)
     named.show()
     assert named.reconciler._objects._workloads._lock.take(OTHER) is not holds
+
+
+async def test_one_that_was_paused_in_its_turn_waits_for_those_that_began_meanwhile(named: World) -> None:
+    of_another_operator(named)
+    rollout_lock = named.reconciler._objects._workloads._lock
+    assert EVICT in await sent(named)
+    named.memcached(size=3, workload="StatefulSet", rollout={"paused": True})
+    named.clock.advance(PAUSE_S)
+    assert EVICT not in await sent(named)
+    assert rollout_lock.take(OTHER)
+    named.memcached(size=3, workload="StatefulSet")
+    assert EVICT not in await sent(named), "servers of two Memcacheds would be cold at once"
+    assert f"Its servers are replaced after the servers of {OTHER}." in named.message("Ready")
+    rollout_lock.leave(OTHER)
+    assert EVICT in await sent(named)
+
+
+async def test_another_image_of_the_user_s_own_ends_that_wait(named: World) -> None:
+    of_another_operator(named)
+    rollout_lock = named.reconciler._objects._workloads._lock
+    await sent(named)
+    named.memcached(size=3, workload="StatefulSet", rollout={"paused": True})
+    await sent(named)
+    assert rollout_lock.take(OTHER)
+    named.clock.advance(PAUSE_S)
+    named.memcached(size=3, workload="StatefulSet", image="memcached:2")
+    assert EVICT in await sent(named)

@@ -88,15 +88,17 @@ def test_the_next_one_waits_until_all_have_been_ready_for_the_pause(for_s: float
 
 
 def test_a_server_of_which_no_pod_comes_stops_it_and_is_told_in_time() -> None:
-    found = ask(server(0), server(1), server(4), missing_s=STUCK_AFTER_S - 5)
+    found = ask(server(0), server(1), server(4), missing_s={2: STUCK_AFTER_S - 5})
     assert (evicted(found), stuck(found), found.requeue_s) == (None, "", 5.0)
-    found = ask(server(0), server(1), server(4), missing_s=STUCK_AFTER_S)
+    found = ask(server(0), server(1), server(4), missing_s={2: STUCK_AFTER_S})
     assert (found.stale, evicted(found)) == (2, None)
     assert f"The server {NAME}-2 has no pod, so the other 2 are not replaced. The events of `kubectl" in stuck(found)
-    told = ask(server(0), server(1), missing_s=STUCK_AFTER_S, missing_reported=True)
+    told = ask(server(0), server(1), missing_s={2: STUCK_AFTER_S}, missing_reported=True)
     assert stuck(told).startswith(f"The server {NAME}-2 has no pod"), "it is stuck all the same"
     assert "kubectl" not in stuck(told), "another condition says why"
-    assert f"The server {NAME}-2 has no pod, nor has another, so " in stuck(ask(server(0), missing_s=9999))
+    assert f"The server {NAME}-2 has no pod, nor has another, so " in stuck(
+        ask(server(0), missing_s={1: 9999, 2: 9999})
+    )
 
 
 def test_servers_that_drain_or_move_make_up_for_none_that_is_missing() -> None:
@@ -137,7 +139,7 @@ def test_the_last_new_server_is_told_too_where_a_rollout_is_on_its_way() -> None
     assert ask(*pods) == DONE
     found = ask(*pods, underway=True)
     assert stuck(found).startswith(f"The new server {NAME}-0 is not ready (ImagePullBackOff). Correct the ")
-    found = ask(*pods[1:], missing_s=STUCK_AFTER_S, underway=True)
+    found = ask(*pods[1:], missing_s={0: STUCK_AFTER_S}, underway=True)
     assert f"The server {NAME}-0 has no pod. " in stuck(found)
     new = [server(each, "b", for_s=1) for each in range(3)]
     assert ask(*new, underway=True) == DONE

@@ -99,6 +99,8 @@ def test_a_server_that_is_back_in_its_pod_is_counted(state: RolloutState, step: 
         (state_of(server(2)), None, None),
         (state_of(server(2), spec=PAUSED), Wait(WaitReason.UNPAUSED), None),
         (state_of(server(2), workload=stateful_set(settled=False)), None, Wait(WaitReason.OBSERVED)),
+        # The last new server: nothing is left to be held, and that it does not start is to be told.
+        (state_of(*OTHERS, spec=PAUSED, underway=True), None, None),
     ],
 )
 def test_a_pause_and_a_template_that_was_not_observed_hold_it(
@@ -122,9 +124,16 @@ FAILED = warm(1, to="other", ready=False, for_s=1, problem="ImagePullBackOff")
         (state_of(server(0), FAILED, workload=WARM), RestartInPlace(FAILED)),
         # One of the present template is to be mended by the specification alone.
         (state_of(server(0), server(1, "b", ready=False, problem="ImagePullBackOff")), None),
+        # Where that template does not start, or is yet to, an old server that ends for a moment is left its own.
+        (state_of(server(0), DOWN, server(2, "b", ready=False, problem="ImagePullBackOff")), None),
+        (state_of(server(0), DOWN, server(2, "b", ready=False, for_s=1)), None),
+        (state_of(server(0), FAILED, warm(2, to="new", ready=False), workload=WARM), None),
+        (state_of(server(0), DOWN, server(2, "b")), Evict(DOWN)),
     ],
 )
-def test_a_server_without_keys_waits_for_no_other(state: RolloutState, step: Step | None) -> None:
+def test_a_server_without_keys_waits_for_servers_of_the_present_template_alone(
+    state: RolloutState, step: Step | None
+) -> None:
     assert decision.lost(state) == step
 
 
@@ -133,10 +142,12 @@ def test_a_server_without_keys_waits_for_no_other(state: RolloutState, step: Ste
     [
         (state_of(server(0), server(1), server(2)), None),
         (state_of(server(0), server(1)), Wait(WaitReason.PODS, STUCK_AFTER_S)),
-        (state_of(server(0), server(1), missing_s=STUCK_AFTER_S - 1), Wait(WaitReason.PODS, 1.0)),
-        (state_of(server(0), server(2), missing_s=STUCK_AFTER_S), f"{NAME}-1"),
-        (state_of(server(0), missing_s=STUCK_AFTER_S), f"{NAME}-2"),
-        (deployment(NEW, missing_s=STUCK_AFTER_S), None),
+        (state_of(server(0), server(1), missing_s={2: STUCK_AFTER_S - 1}), Wait(WaitReason.PODS, 1.0)),
+        (state_of(server(0), server(2), missing_s={1: STUCK_AFTER_S}), f"{NAME}-1"),
+        (state_of(server(0), missing_s={1: STUCK_AFTER_S, 2: STUCK_AFTER_S}), f"{NAME}-2"),
+        # The pod of the other is still ending.
+        (state_of(server(0), missing_s={1: STUCK_AFTER_S}), f"{NAME}-1"),
+        (deployment(NEW, missing_s={1: STUCK_AFTER_S}), None),
     ],
 )
 def test_a_server_without_a_pod_stops_it(state: RolloutState, step: Step | str | None) -> None:

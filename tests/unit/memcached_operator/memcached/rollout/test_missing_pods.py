@@ -10,6 +10,7 @@ import pytest
 from memcached_operator.memcached.observed.pod_termination import OVERDUE_S, why_not_ended
 from memcached_operator.memcached.observed.pods import PodRecord, pod_record
 from memcached_operator.memcached.rollout.missing_pods import READ_AFTER_S, REREAD_AFTER_S
+from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S
 from operator_runtime.client.errors import Forbidden, KubeError, ServerError
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.running_servers import control, pod, reasons, rfc3339, stateful_set
@@ -53,6 +54,52 @@ async def test_a_pod_that_does_not_end_is_named_with_its_node_and_what_to_do(nam
     assert "2 of 3 servers are ready: 2 of 3 pods exist. " in named.message("Available")
     assert told in named.message("Available")
     del named.api.objects["Pod", NAMESPACE, SERVER]
+
+
+async def begin_rollout(world: World) -> None:
+    """To another image, which the StatefulSet's controller has named."""
+    world.memcached(size=3, workload="StatefulSet", image="memcached:2")
+    await look(world)
+    generation = stateful_set(world)["metadata"]["generation"]
+    stateful_set(world)["status"] |= {"observedGeneration": generation, "updateRevision": "new"}
+    world.api.put(stateful_set(world))
+
+
+async def test_the_time_in_which_a_pod_ends_is_not_counted_as_that_of_its_successor(named: World) -> None:
+    """A grace period of minutes is the user's wish, and no rollout that is stuck."""
+    await begin_rollout(named)
+    ends = rfc3339(named, in_s=10 * STUCK_AFTER_S)
+    ending = pod(named, 2)
+    ending["metadata"] |= {"deletionTimestamp": ends, "deletionGracePeriodSeconds": int(10 * STUCK_AFTER_S)}
+    named.api.put(ending)
+    await look(named)
+    await look(named, after_s=2 * STUCK_AFTER_S)
+    await look(named)
+    assert named.condition("Degraded") == ("False", "AsExpected")
+    del named.api.objects["Pod", NAMESPACE, SERVER]
+    await look(named)
+    await look(named, after_s=STUCK_AFTER_S)
+    await look(named)
+    assert named.condition("Degraded") == ("True", "RolloutStuck")
+    assert f"The server {SERVER} has no pod" in named.message("Degraded")
+
+
+async def test_the_time_of_one_missing_server_is_not_that_of_another(named: World) -> None:
+    await begin_rollout(named)
+    back = pod(named, 2)
+    del named.api.objects["Pod", NAMESPACE, SERVER]
+    await look(named)
+    await look(named, after_s=STUCK_AFTER_S - 10)
+    del named.api.objects["Pod", NAMESPACE, f"{NAME}-1"]
+    await look(named)
+    named.api.put(back)
+    await look(named)
+    await look(named, after_s=STUCK_AFTER_S / 2)
+    await look(named)
+    assert named.condition("Degraded") == ("False", "AsExpected")
+    await look(named, after_s=STUCK_AFTER_S / 2)
+    await look(named)
+    assert f"The server {NAME}-1 has no pod" in named.message("Degraded")
 
 
 @pytest.mark.parametrize(

@@ -42,3 +42,32 @@ def test_a_rollout_that_somebody_began_who_led_before_goes_on_first() -> None:
     assert found.take(A)
     found.leave(A)
     assert woken == [A, B]
+
+
+def test_one_that_stops_in_the_midst_lets_the_others_go_and_waits_for_them_before_it_continues() -> None:
+    found, woken = rollout_lock()
+    assert found.take(A)
+    assert not found.take(B)
+    found.suspend(A)
+    found.suspend(A)
+    assert woken == [B]
+    assert found.has_begun(A)
+    assert found.take(B)
+    assert not found.may_continue(A)
+    found.leave(B)
+    assert woken == [B, A]
+    assert found.may_continue(A)
+    assert not found.take(B)
+    found.leave(A)
+    assert not found.has_begun(A)
+
+
+def test_one_that_never_had_the_turn_or_that_its_user_asks_for_waits_for_nobody() -> None:
+    found, _ = rollout_lock()
+    assert found.take(A)
+    found.suspend(B)
+    assert found.may_continue(B)
+    found.suspend(A)
+    assert found.take(B)
+    found.resume(A)
+    assert found.may_continue(A)
