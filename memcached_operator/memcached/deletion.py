@@ -308,7 +308,7 @@ class Deletion:
         live = self._caches.config_maps.get(ObjectKey(memcached.namespace, publication_name(memcached.name)))
         if live is None or live.deleting or live.owner_uid != memcached.uid or status.serverList is None:
             return True
-        held = PUBLICATION.held(live)
+        held = PUBLICATION.decoded(live)
         desired = publication(memcached.owner, spec, status.serverList)
         if desired is None or held.immutable or held.data == desired.data:
             return True

@@ -194,7 +194,7 @@ class Objects:
         desired = publication(memcached.owner, snapshot.spec, servers)
         live = self._caches.config_maps.get(key)
         # One that is as it was written is no longer right because the servers have changed since.
-        follows = live is not None and bool(live.form) and is_untouched(PUBLICATION.held(live))
+        follows = live is not None and bool(live.normalized) and is_untouched(PUBLICATION.decoded(live))
         return (await self._ensure_one("ConfigMap", snapshot, desired, key=key, seen=False, follows=follows)).outcome
 
     async def _ensure_one(
@@ -217,9 +217,9 @@ class Objects:
         if desired is None:
             return await attempt(kind, keeper.remove(memcached, key or memcached.key))
         reported = last.observedGeneration == memcached.generation and last.condition("Ready") is not None
-        unmet = not reported or kind in snapshot.unmet
-        doing = keeper.ensure(memcached, desired, seen=seen and not unmet, desired_changed=follows or unmet)
-        return await attempt(kind, doing, unmet=unmet)
+        is_pending = not reported or kind in snapshot.pending_writes
+        doing = keeper.ensure(memcached, desired, seen=seen and not is_pending, desired_changed=follows or is_pending)
+        return await attempt(kind, doing, is_pending=is_pending)
 
     def families(self) -> Iterator[Metric]:
         return self._counts.families()

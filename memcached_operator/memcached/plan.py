@@ -88,7 +88,7 @@ def plan(
         now: the time, with its zone.
     """
     target: Workload = spec.workload
-    last = _begun(last, now)
+    last = _without_future_times(last, now)
     listed = _listed_workload(spec, last, owned, pods)
     written = last.draining or ()
     over = [each for each in written if _left_s(each, spec, now) == 0.0]
@@ -222,7 +222,7 @@ def _replicas(size: int, live: int, last: Status, over: Sequence[Drain]) -> int:
     return min(max(kept), max(live, size))
 
 
-def _begun(last: Status, now: datetime) -> Status:
+def _without_future_times(last: Status, now: datetime) -> Status:
     """The status without times that are yet to come, as of a leader whose clock was ahead: else servers would drain for
     as long as it was."""
     if not last.draining:

@@ -24,7 +24,7 @@ from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.plan import plan as plan_servers
 from memcached_operator.memcached.rollout.live_memory import SetLimit
 from memcached_operator.memcached.rollout.mount_failures import MountFailures
-from memcached_operator.memcached.rollout.observed_times import UNSEEN, Sighted, sighted
+from memcached_operator.memcached.rollout.observed_times import UNSEEN, ObservedPods, observed_pods
 from memcached_operator.memcached.rollout.outcome import finalizer_outcome, soonest
 from memcached_operator.memcached.rollout.snapshot import Snapshot
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
@@ -118,10 +118,10 @@ class MemcachedReconciler:
         outcome.raise_failure()
         return result
 
-    async def _look_at_pods(self, memcached: MemcachedRecord, now: datetime) -> Sighted:
+    async def _look_at_pods(self, memcached: MemcachedRecord, now: datetime) -> ObservedPods:
         """The pods of a Memcached's workloads: their times as far as they are believed, and why they do not start."""
         key, pods = memcached.key, self._caches.own_pods_of(memcached)
-        found = sighted(pods, self._seen.of(key), now.timestamp(), self._clock())
+        found = observed_pods(pods, self._seen.of(key), now.timestamp(), self._clock())
         if found.seen:
             self._seen.set(key, found.seen)
         else:

@@ -154,8 +154,8 @@ class Decider(Generic[W, P]):
         if fixed := [each for each in found if each.path.startswith(self._fixed)]:
             if self.rules.replace is None:
                 remedy = f"Delete the {kind}: it is then recreated."
-                return Unchangeable(f"Kubernetes does not allow to change the {kind}: {fixed[0]}. {remedy}")
-            why = f"The {kind} is being replaced, as Kubernetes does not allow to change it: {fixed[0]}."
+                return Unchangeable(f"Kubernetes does not allow changes to the {kind}: {fixed[0]}. {remedy}")
+            why = f"The {kind} is being replaced, as Kubernetes does not allow this change: {fixed[0]}."
             return Replace(fixed, self.rules.replace, why)
         told = tuple(each for each in found if each.path not in self.rules.unsaid) or found
         return Update(found, told, any(each.path.startswith(_OWNERS) for each in found))

@@ -65,7 +65,7 @@ def _quantity(value: object) -> object:
     return value
 
 
-def taken(passed: Iterable[Part], made: Iterable[str] = ()) -> str | None:
+def applied_options_text(passed: Iterable[Part], made: Iterable[str] = ()) -> str | None:
     """The annotation's text, a line for each part; None where there are none.
 
     Args:
@@ -81,7 +81,7 @@ def _digest(value: object) -> str:
     return hashlib.blake2b(encoded, digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def mark(manifest: Manifest) -> str:
+def applied_options(manifest: Manifest) -> str:
     """The annotation's text on an object, "" where it has none."""
     return (manifest.metadata.annotations or {}).get(APPLIED_OPTIONS_ANNOTATION, "")
 

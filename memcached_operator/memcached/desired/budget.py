@@ -80,8 +80,8 @@ def budget_record(raw: msgspec.Raw | bytes) -> BudgetRecord:
     """
     record = BUDGET.record(raw)
     fields = {field: getattr(record, field) for field in record.__struct_fields__}
-    # Of ours it stands in the form.
-    selector = b"" if record.form else bytes(_decode_object(raw).spec.selector)
+    # Of ours the normalized text has it.
+    selector = b"" if record.normalized else bytes(_decode_object(raw).spec.selector)
     if selector:
         try:
             _decode_selector(selector)

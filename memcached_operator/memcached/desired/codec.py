@@ -1,9 +1,9 @@
-"""Pure: how the objects of a Memcached are held and compared, one way for all kinds.
+"""Pure: how the objects of a Memcached are kept in memory and compared, one way for all kinds.
 
-A record has what is ours of an object as one text, its form, in which the Memcached's name and uid are left out. Most
-objects of a kind differ in these alone, so that one form serves thousands of records.
+A record has what is ours of an object as one normalized text, in which the Memcached's name and uid are left out. Most
+objects of a kind differ in these alone, so that one such text serves thousands of records.
 
-Parts that are passed through are compared by `compare`.
+`passthrough` compares the parts that are passed through.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 import msgspec
 
 from memcached_operator.api.names import API_VERSION, KIND
-from memcached_operator.memcached.desired.applied_options import digests, mark
+from memcached_operator.memcached.desired.applied_options import applied_options, digests
 from memcached_operator.memcached.desired.object_types import Manifest, ObjectMeta, OwnerRef, comparable, controller_of
 from memcached_operator.memcached.desired.passthrough import is_within, of_parts, passed_through, with_parts
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, OWNER_UID_ANNOTATION
@@ -41,7 +41,7 @@ class OwnedRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     Attributes:
         owner: the controlling owner as "Kind name", "" without one.
         made_for_uid: uid of the Memcached that it was made for, as its annotation says; survives a lost ownerReference.
-        form: what is ours of it, with the name and the uid of the Memcached taken out; b"" for a stranger's.
+        normalized: what is ours of it, with the name and the uid of the Memcached taken out; b"" for a stranger's.
         held_by: finalizers that keep it while it is being deleted, the garbage collector's own excepted, as text.
     """
 
@@ -53,18 +53,20 @@ class OwnedRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     owner_uid: str
     made_for_uid: str
     deleting: bool
-    form: bytes = b""
+    normalized: bytes = b""
     held_by: str = ""
 
     @property
     def controller(self) -> OwnerReference | None:
         kind, _, name = self.owner.partition(" ")
-        return OwnerReference(API_VERSION if self.form else "", kind, name, self.owner_uid) if self.owner else None
+        return (
+            OwnerReference(API_VERSION if self.normalized else "", kind, name, self.owner_uid) if self.owner else None
+        )
 
     @property
     def owned(self) -> bytes:
         """JSON of what is compared (`objects.comparable`), b"" for a stranger's."""
-        return self.form.replace(_NAME, _quoted(self.name)).replace(_UID, _quoted(self.made_for_uid))
+        return self.normalized.replace(_NAME, _quoted(self.name)).replace(_UID, _quoted(self.made_for_uid))
 
 
 class _Object(msgspec.Struct):
@@ -100,15 +102,15 @@ def may_be_owned(meta: ObjectMeta) -> bool:
     return ours or bool((meta.annotations or {}).get(OWNER_UID_ANNOTATION))
 
 
-def form_of(manifest: Manifest, name: str, made_for_uid: str) -> bytes:
-    """The form of an object of which `manifest` has all that may be ours."""
+def normalized_of(manifest: Manifest, name: str, made_for_uid: str) -> bytes:
+    """The normalized text of an object of which `manifest` has all that may be ours."""
     owned = nameless(comparable(manifest), name)
-    return _one_of_many(owned.replace(_quoted(made_for_uid), _UID) if made_for_uid else owned)
+    return _interned(owned.replace(_quoted(made_for_uid), _UID) if made_for_uid else owned)
 
 
-def uids_in(form: bytes) -> int:
-    """In how many places the Memcached's uid was taken out of a form."""
-    return form.count(_UID)
+def uids_in(normalized: bytes) -> int:
+    """In how many places the Memcached's uid was left out of a normalized text."""
+    return normalized.count(_UID)
 
 
 def nameless(text: bytes, name: str) -> bytes:
@@ -130,7 +132,7 @@ def owned_metadata(meta: ObjectMeta) -> ObjectMeta:
 
 def is_owned(live: OwnedRecord, uid: str) -> bool:
     """Whether the Memcached of that uid controls the object, or did until its ownerReference was removed."""
-    return bool(live.form) and (live.owner_uid if live.owner else live.made_for_uid) == uid
+    return bool(live.normalized) and (live.owner_uid if live.owner else live.made_for_uid) == uid
 
 
 class Codec(Generic[M]):
@@ -165,9 +167,9 @@ class Codec(Generic[M]):
             return OwnedRecord(**common)
         live = self._ours(self._decode(raw))
         manifest = msgspec.structs.replace(live, metadata=owned_metadata(meta))
-        return OwnedRecord(**common, form=form_of(manifest, common["name"], common["made_for_uid"]))
+        return OwnedRecord(**common, normalized=normalized_of(manifest, common["name"], common["made_for_uid"]))
 
-    def held(self, live: OwnedRecord) -> M:
+    def decoded(self, live: OwnedRecord) -> M:
         """What is ours of a live object."""
         return self._decode(live.owned)
 
@@ -176,16 +178,16 @@ class Codec(Generic[M]):
         compared = comparable(desired)
         if live.owned == compared:
             return ()
-        held = self.held(live)
-        found = [*differences(self._decode(compared), held), *self._excess(desired, held)]
-        if not (before := mark(held)) and not mark(desired):
+        decoded = self.decoded(live)
+        found = [*differences(self._decode(compared), decoded), *self._excess(desired, decoded)]
+        if not (before := applied_options(decoded)) and not applied_options(desired):
             return found  # as most
-        passed = [("passed",), *passed_through(desired, held)]
+        passed = [("passed",), *passed_through(desired, decoded)]
         found = [each for each in found if not is_within(each.steps, passed)]
         found = with_parts(desired, found, passed)
         ways = [each.steps for each in found]
-        found += [each for each in of_parts(desired, held) if not is_within(each.steps, ways)]
-        if before and not mark(desired):
+        found += [each for each in of_parts(desired, decoded) if not is_within(each.steps, ways)]
+        if before and not applied_options(desired):
             found.append(Difference(("metadata", "annotations", APPLIED_OPTIONS_ANNOTATION), None, before))
         return found
 
@@ -212,7 +214,7 @@ def _quoted(text: str) -> bytes:
     return msgspec.json.encode(text)
 
 
-@lru_cache(maxsize=1024)  # bounds the number of distinct forms; evicting one costs a duplicate copy
-def _one_of_many(form: bytes) -> bytes:
+@lru_cache(maxsize=1024)  # bounds the number of distinct texts; evicting one costs a duplicate copy
+def _interned(normalized: bytes) -> bytes:
     """The object that stands for all equal ones."""
-    return form
+    return normalized

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from memcached_operator.api.reserved_pod_fields import MERGE_KEYS, find, keyed, steps
-from memcached_operator.memcached.desired.applied_options import digests, mark
+from memcached_operator.memcached.desired.applied_options import applied_options, digests
 from memcached_operator.memcached.desired.object_types import Manifest
 from operator_runtime import Difference, Entry, Steps
 
@@ -23,7 +23,7 @@ def of_parts(desired: Manifest, live: Manifest, *, whole: bool = True) -> Iterat
     Args:
         whole: a part that was changed in the specification differs as a whole, so that nothing of it is left behind.
     """
-    was, is_ = (digests(mark(each)) for each in (live, desired))
+    was, is_ = (digests(applied_options(each)) for each in (live, desired))
     ours, theirs = keyed(desired.body()), keyed(live.body())
     gone: list[Steps] = []
     for path in was | is_:
@@ -57,7 +57,7 @@ def with_parts(desired: Manifest, found: Sequence[Difference], passed: Sequence[
 
 
 def passed_through(*manifests: Manifest) -> list[Steps]:
-    return [way(path) for each in manifests for path, digest in digests(mark(each)).items() if digest]
+    return [way(path) for each in manifests for path, digest in digests(applied_options(each)).items() if digest]
 
 
 def is_within(at: Steps, others: Iterable[Steps]) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from memcached_operator.memcached.desired.applied_options import mark, taken
+from memcached_operator.memcached.desired.applied_options import applied_options, applied_options_text
 from memcached_operator.memcached.desired.codec import Codec
 from memcached_operator.memcached.desired.object_types import Manifest, metadata
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, Owner
@@ -55,12 +55,12 @@ def publication(owner: Owner, spec: Spec, servers: Sequence[str]) -> Publication
     """
     if spec.publish is None:
         return None
-    mark = taken({_LIST: list(servers)}.items())
+    text = applied_options_text({_LIST: list(servers)}.items())
     return PublicationManifest(
         apiVersion="v1",
         kind="ConfigMap",
         metadata=metadata(
-            owner, name=publication_name(owner.name), annotations={APPLIED_OPTIONS_ANNOTATION: mark} if mark else None
+            owner, name=publication_name(owner.name), annotations={APPLIED_OPTIONS_ANNOTATION: text} if text else None
         ),
         data=_data(servers),
     )
@@ -69,8 +69,8 @@ def publication(owner: Owner, spec: Spec, servers: Sequence[str]) -> Publication
 def is_untouched(live: PublicationManifest) -> bool:
     """Whether the list is as it was written, so that a difference is no other client's change."""
     servers = listed(live)
-    as_marked = taken({_LIST: servers}.items()) == mark(live)
-    return as_marked and (live.data or {}).items() >= _data(servers).items()
+    is_recorded = applied_options_text({_LIST: servers}.items()) == applied_options(live)
+    return is_recorded and (live.data or {}).items() >= _data(servers).items()
 
 
 def listed(live: PublicationManifest) -> list[str]:

@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from memcached_operator.memcached.desired.applied_options import taken
+from memcached_operator.memcached.desired.applied_options import applied_options_text
 from memcached_operator.memcached.desired.codec import Codec
 from memcached_operator.memcached.desired.object_types import Manifest, metadata
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, PORT, PORT_NAME, Owner, selector_labels
@@ -69,12 +69,14 @@ def service(owner: Owner, spec: Spec, *, named: bool) -> ServiceManifest | None:
     if desired.type == "Disabled":
         return None
     given = {"labels": desired.labels, "annotations": desired.annotations}
-    text = taken((f"metadata.{field}[{key}]", value) for field, texts in given.items() for key, value in texts.items())
-    mark = {APPLIED_OPTIONS_ANNOTATION: text} if text else {}
+    text = applied_options_text(
+        (f"metadata.{field}[{key}]", value) for field, texts in given.items() for key, value in texts.items()
+    )
+    annotation = {APPLIED_OPTIONS_ANNOTATION: text} if text else {}
     return ServiceManifest(
         apiVersion="v1",
         kind="Service",
-        metadata=metadata(owner, more_labels=desired.labels, annotations=desired.annotations | mark),
+        metadata=metadata(owner, more_labels=desired.labels, annotations=desired.annotations | annotation),
         spec=ServiceSpec(
             clusterIP=HEADLESS if desired.type == "Headless" else None,
             ports=(ServicePort(PORT_NAME, PORT, "TCP", PORT_NAME),),

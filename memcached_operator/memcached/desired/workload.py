@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from memcached_operator.api.names import Workload
-from memcached_operator.memcached.desired.applied_options import taken
+from memcached_operator.memcached.desired.applied_options import applied_options_text
 from memcached_operator.memcached.desired.codec import Codec
 from memcached_operator.memcached.desired.object_types import metadata
 from memcached_operator.memcached.desired.pod_template import DEFAULTS, USER_ID, template
@@ -61,12 +61,12 @@ def desired_workload(
         paused: a Deployment is to replace no pods for now. One that has made none yet would make none at all.
     """
     pods, passed, options = template(owner.name, image, user_id, spec, restart)
-    mark = taken(passed, options) if passed or options else None  # most have neither
+    text = applied_options_text(passed, options) if passed or options else None  # most have neither
     common = WorkloadSpec(replicas=size, selector=LabelSelector(selector_labels(owner.name)), template=pods)
     return WorkloadManifest(
         apiVersion="apps/v1",
         kind=kind,
-        metadata=metadata(owner, annotations={APPLIED_OPTIONS_ANNOTATION: mark} if mark else None),
+        metadata=metadata(owner, annotations={APPLIED_OPTIONS_ANNOTATION: text} if text else None),
         spec=_of_stateful_set(common, owner.name) if kind == "StatefulSet" else _of_deployment(common, spec, paused),
         passed=passed,
     )

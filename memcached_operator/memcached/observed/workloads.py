@@ -9,13 +9,13 @@ import msgspec
 
 from memcached_operator.api.names import RELOADER, Workload
 from memcached_operator.api.reserved_pod_fields import find, keyed
-from memcached_operator.memcached.desired.applied_options import digests, mark
+from memcached_operator.memcached.desired.applied_options import applied_options, digests
 from memcached_operator.memcached.desired.codec import (
     OwnedRecord,
     common_fields,
-    form_of,
     may_be_owned,
     nameless,
+    normalized_of,
     owned_metadata,
     uids_in,
 )
@@ -42,7 +42,7 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
     Attributes:
         kind: which of both.
         generation: 1 until its specification is first changed.
-        settled: its controller has seen its latest generation.
+        is_observed: its controller has seen its latest generation.
         revised: a Deployment's controller has seen another template than the present one.
         rolled_out: a Deployment's controller has said that the pods of its present template are all available. It stays
             so when it is scaled and when pods are lost; a new template ends it. Of a StatefulSet the pods tell.
@@ -57,14 +57,14 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
         restart: what the Memcached asked for a restart with, "" before.
         restart_hash: digest of what a container that starts again in its pod does not take on, "" where that loses its
             items.
-        begun: its controller has made a first revision of it.
+        has_revision: its controller has made a first revision of it.
         sidecar: its pods have the operator's own beside memcached.
         revision: which pods of a StatefulSet are of its present template, "" until its controller has said so.
     """
 
     kind: Workload
     generation: int
-    settled: bool
+    is_observed: bool
     revised: bool
     rolled_out: bool
     create_failure: str = ""
@@ -76,7 +76,7 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
     restarted: str = ""
     restart: str = ""
     restart_hash: str = ""
-    begun: bool = True
+    has_revision: bool = True
     revision: str = ""
     sidecar: bool = False
 
@@ -121,21 +121,23 @@ def _record(kind: Workload, object_: _Object, rollout_of: Callable[[_Object], di
     meta, generation = object_.metadata, object_.metadata.generation or 0
     common = common_fields(meta)
     fields = _owned_part(meta, object_.spec, common["name"], common["made_for_uid"]) if may_be_owned(meta) else {}
-    settled = object_.status.observedGeneration >= generation
-    return WorkloadRecord(**common, kind=kind, generation=generation, settled=settled, **rollout_of(object_), **fields)
+    is_observed = object_.status.observedGeneration >= generation
+    return WorkloadRecord(
+        **common, kind=kind, generation=generation, is_observed=is_observed, **rollout_of(object_), **fields
+    )
 
 
 def _owned_part(meta: ObjectMeta, raw: msgspec.Raw, name: str, made_for_uid: str) -> dict[str, Any]:
     """What is ours of a workload. It is worked out once for all that differ in their Memcached's name and uid alone:
     each event of a Deployment brings its whole specification, and hardly any another one."""
     owned = owned_metadata(meta)
-    alike = form_of(Manifest(metadata=owned), name, made_for_uid), nameless(bytes(raw), name)
+    alike = normalized_of(Manifest(metadata=owned), name, made_for_uid), nameless(bytes(raw), name)
     if (found := _known.get(alike)) is not None:
         return found
     spec = _decode_spec(raw)
     annotations = _annotations(spec)
     found = {
-        "form": form_of(_owned(owned, spec, raw), name, made_for_uid),
+        "normalized": normalized_of(_owned(owned, spec, raw), name, made_for_uid),
         "replicas": spec.replicas or 0,
         "image": shared(_image(spec)),
         "template_hash": shared(annotations.get(TEMPLATE_ANNOTATION, "")),
@@ -146,7 +148,7 @@ def _owned_part(meta: ObjectMeta, raw: msgspec.Raw, name: str, made_for_uid: str
         "sidecar": _has_sidecar(spec),
     }
     # Else what is no name, or no uid, would be taken for one: any client may write either there.
-    if name not in (CONTAINER, *found.values()) and uids_in(found["form"]) == uids_in(alike[0]):
+    if name not in (CONTAINER, *found.values()) and uids_in(found["normalized"]) == uids_in(alike[0]):
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
         _known[alike] = found
@@ -170,7 +172,7 @@ def _rollout_of_deployment(object_: _Object) -> dict[str, Any]:
                 pass
     revision = (object_.metadata.annotations or {}).get(_REVISION_ANNOTATION, "")
     return {
-        "begun": bool(revision),
+        "has_revision": bool(revision),
         "revised": revision not in ("", _FIRST_REVISION),
         "rolled_out": rolled_out,
         "create_failure": create_failure,
@@ -221,7 +223,7 @@ def _owned(owned: ObjectMeta, spec: WorkloadSpec, raw: msgspec.Raw) -> WorkloadM
             ),
         ),
     )
-    paths = [path for path, digest in digests(mark(manifest)).items() if digest]
+    paths = [path for path, digest in digests(applied_options(manifest)).items() if digest]
     if not paths:
         return manifest
     whole = keyed({"spec": msgspec.json.decode(raw)})

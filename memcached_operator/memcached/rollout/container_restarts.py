@@ -102,7 +102,7 @@ class ContainerRestarts:
         if had is not None and has is None and left_s > 0.0:
             return Outcome(requeue_s=left_s)  # its first answer has the Memcached reconciled, too
         try:
-            await self._client.patch(PODS, pod, in_place.settlement(pod, workload))
+            await self._client.patch(PODS, pod, in_place.mark_updated_patch(pod, workload))
         except _REFUSALS as error:
             return self._not_changed(pod, error)
         known.pop(pod.uid, None)

@@ -125,7 +125,7 @@ def _next_step(state: RolloutState) -> Step:
     for gate in GATES:
         if (step := gate(state)) is not None:
             return step
-    return _update(state, _highest(state.idle or state.due))
+    return _update(state, _highest(state.past_deadline or state.due))
 
 
 def controlled_by_deployment(state: RolloutState) -> Step | None:
@@ -145,7 +145,7 @@ def nothing_underway(state: RolloutState) -> Step | None:
 
 def restarted(state: RolloutState) -> Step | None:
     """A server that is back in its pod is counted, also while the rollout is paused."""
-    return MarkUpdated(state.arrived[0]) if state.workload.settled and state.arrived else None
+    return MarkUpdated(state.completed[0]) if state.workload.is_observed and state.completed else None
 
 
 def paused(state: RolloutState) -> Step | None:
@@ -155,10 +155,10 @@ def paused(state: RolloutState) -> Step | None:
 
 def unobserved(state: RolloutState) -> Step | None:
     """Until the controller has named the new revision, no pod would be made of it."""
-    return None if state.workload.settled else Wait(WaitReason.OBSERVED)
+    return None if state.workload.is_observed else Wait(WaitReason.OBSERVED)
 
 
-def lost(state: RolloutState) -> Step | None:
+def not_running(state: RolloutState) -> Step | None:
     """A server whose memcached does not run has no keys to lose: it waits for no pause, and no other old server.
 
     It waits for servers of the present template. Where these do not start, an old server that ends for a moment, as for
@@ -183,9 +183,9 @@ def missing(state: RolloutState) -> Step | None:
 
 def unready(state: RolloutState) -> Step | None:
     """No server is replaced while another does not serve, but for those that are to be replaced themselves."""
-    if len(state.unready) <= len(state.idle):
+    if len(state.unready) <= len(state.past_deadline):
         return None
-    requeue_s = min(filter(None, (_late_s(state, pod) for pod in state.unready)), default=None)
+    requeue_s = min(filter(None, (_until_deadline_s(state, pod) for pod in state.unready)), default=None)
     stuck = next((pod for pod in state.unready if _keeps_from_going_on(state, pod)), None)
     if stuck is not None:
         return Stuck(stuck.name, _not_ready(stuck, len(state.due)), requeue_s)
@@ -209,7 +209,7 @@ def pausing(state: RolloutState) -> Step | None:
 
 GATES: Final[tuple[Callable[[RolloutState], Step | None], ...]] = (
     *(controlled_by_deployment, nothing_underway, restarted, paused, unobserved),
-    *(lost, missing, unready, complete, pausing),
+    *(not_running, missing, unready, complete, pausing),
 )
 """In this order: what is not the operator's, or over; what is done at once; what keeps the next server."""
 
@@ -222,7 +222,7 @@ def _highest(pods: Sequence[PodRecord]) -> PodRecord:
     return max(pods, key=lambda pod: (pod.ordinal, pod.name))
 
 
-def _late_s(state: RolloutState, pod: PodRecord) -> float:
+def _until_deadline_s(state: RolloutState, pod: PodRecord) -> float:
     """Seconds until a server that does not serve is late."""
     return in_place.left_s(pod, state.now_s) or state.left_s(pod, STUCK_AFTER_S)
 
@@ -231,7 +231,7 @@ def _keeps_from_going_on(state: RolloutState, pod: PodRecord) -> bool:
     """Whether a server that was replaced or restarted will not get ready by itself."""
     if pod in state.due or pod in state.restarting or state.may_yet_start(pod):
         return False
-    return bool(pod.problem) or pod.ready or state.is_idle(pod)
+    return bool(pod.problem) or pod.ready or state.is_past_deadline(pod)
 
 
 def _not_made(server: str, state: RolloutState) -> str:

@@ -91,7 +91,7 @@ def needs_admission(pod: PodRecord, image: str) -> bool:
     return pod.rewritten and pod.image != image
 
 
-def is_begun(pod: PodRecord, workload: WorkloadRecord) -> bool:
+def is_in_progress(pod: PodRecord, workload: WorkloadRecord) -> bool:
     """Whether its node has been told to bring it to the present template."""
     request = requested(pod)
     return request is not None and request.template_hash == workload.template_hash and is_possible(pod, workload)
@@ -104,23 +104,23 @@ def is_restarting(pod: PodRecord, now_s: float) -> bool:
     return request is not None and pod.restarts <= request.restarts and not failed and left_s(pod, now_s) > 0.0
 
 
-def has_arrived(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
+def has_completed(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
     """Whether it serves as the present template says.
 
     One that was given its former image back may do so without a restart: its node could not be reached meanwhile.
     """
     request = requested(pod)
-    if request is None or not is_begun(pod, workload) or not pod.ready:
+    if request is None or not is_in_progress(pod, workload) or not pod.ready:
         return False
     return pod.restarts > request.restarts or (pod.template_hash == workload.template_hash and not left_s(pod, now_s))
 
 
-def is_lost(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
+def has_failed(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
     """Whether a server that was given back what it ran before has not come to run that again, in its time.
 
     Any that is changed to something new stops the rollout; this one is what people come back to.
     """
-    back = is_begun(pod, workload) and pod.template_hash == workload.template_hash
+    back = is_in_progress(pod, workload) and pod.template_hash == workload.template_hash
     return back and pod.down and not pod.ready and not left_s(pod, now_s)
 
 
@@ -155,7 +155,7 @@ def change(pod: PodRecord, workload: WorkloadRecord, desired: WorkloadManifest, 
     return _of(pod, {"annotations": annotations}) | {"spec": images}
 
 
-def settlement(pod: PodRecord, workload: WorkloadRecord) -> dict[str, object]:
+def mark_updated_patch(pod: PodRecord, workload: WorkloadRecord) -> dict[str, object]:
     """Merge patch that makes a server one of the present template, for the operator and for the StatefulSet."""
     annotations = {TEMPLATE_ANNOTATION: workload.template_hash, IN_PLACE_ANNOTATION: None}
     return _of(pod, {"annotations": annotations, "labels": {REVISION_LABEL: workload.revision}})

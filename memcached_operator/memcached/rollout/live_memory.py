@@ -148,11 +148,11 @@ class LiveMemory:
                 self._servers.drop(memcached.key)
             return NOTHING
         servers = self._servers.of(memcached.key)
-        begun = [each for each in others if not _is_known(servers.get(each.uid), desired, each)]
-        await self._begin(begun, workload, desired, servers)
+        to_begin = [each for each in others if not _is_known(servers.get(each.uid), desired, each)]
+        await self._begin(to_begin, workload, desired, servers)
         undone = [each for each in others if not servers[each.uid].is_over]
         await asyncio.gather(*(self._go_on(each, memory, servers[each.uid]) for each in undone))
-        self._report(memcached, memory, [each for each in others if each in undone or each in begun], servers)
+        self._report(memcached, memory, [each for each in others if each in undone or each in to_begin], servers)
         for each in undone:
             match servers[each.uid].state:
                 case Pending(failure=KubeError() as failure) if not isinstance(failure, ServerError):
@@ -164,9 +164,9 @@ class LiveMemory:
     ) -> None:
         means = await self._means() if pods else Means()
         for each in pods:
-            is_news = each.uid in servers or workload.memory != desired
-            why = self._why_not(each, means) if is_news else ""
-            server = servers[each.uid] = ServerResize(desired, each.restarts, self._clock(), is_news)
+            is_change = each.uid in servers or workload.memory != desired
+            why = self._why_not(each, means) if is_change else ""
+            server = servers[each.uid] = ServerResize(desired, each.restarts, self._clock(), is_change)
             server.state = Impossible(why) if why else Pending()
 
     async def _go_on(self, pod: PodRecord, memory: Memory, server: ServerResize) -> None:
@@ -179,7 +179,7 @@ class LiveMemory:
                 server.since_s = self._clock()
             state = await self._steps(pod, live, memory, server)
         except KubeError as error:
-            state = classify(error, pod.name, is_read=is_read, is_news=server.is_news)
+            state = classify(error, pod.name, is_read=is_read, is_change=server.is_change)
         server.take(state, self._clock())
 
     async def _steps(self, pod: PodRecord, live: Resizable, memory: Memory, server: ServerResize) -> ResizeState:
@@ -190,16 +190,16 @@ class LiveMemory:
                     return Done()
                 case Step.SET_LIMIT:
                     if failure := await self._set_limit(pod, memory):
-                        return Pending(failure.why, failure.trouble in (ErrorKind.SATURATED, ErrorKind.SILENT))
+                        return Pending(failure.why, failure.kind in (ErrorKind.SATURATED, ErrorKind.SILENT))
                     server.limit_set = True
                 case Step.RESIZE if resized:
                     return Pending("another client reverts its resources, such as a mutating admission policy")
                 case Step.RESIZE:
-                    resized = server.is_news = True
+                    resized = server.is_change = True
                     patch = resize_patch(memory)
                     live = await self._client.strategic_patch(RESIZABLE_PODS, live, patch, subresource="resize")
                 case Step.WAIT:
-                    server.is_news = True
+                    server.is_change = True
                     # Else its node may speak of what was requested before.
                     return Impossible(live.waits) if live.hopeless and not resized else Pending(live.waits)
 
@@ -211,7 +211,7 @@ class LiveMemory:
         servers: Mapping[str, ServerResize],
     ) -> None:
         """Say which of these servers have their memory since now, and which are replaced for it."""
-        done = [each for each in pods if servers[each.uid].is_news and isinstance(servers[each.uid].state, Done)]
+        done = [each for each in pods if servers[each.uid].is_change and isinstance(servers[each.uid].state, Done)]
         if done:
             names = ", ".join(each.name for each in done)
             fields = {"action": "resize", "memory_mib": memory.mib}

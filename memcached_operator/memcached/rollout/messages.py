@@ -63,7 +63,7 @@ def announced(
         desired_changed: by the specification, and not by the operator's own defaults.
         after: whose servers come first, None for none.
     """
-    decoded = CODEC.held(live)
+    decoded = CODEC.decoded(live)
     found = differing(desired, decoded)
     servers, paths = min(live.replicas, spec.size), [each.path for each in found]
     until = f"after the servers of {after}" if after is not None else ""
@@ -112,7 +112,7 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Word
         fields = {"action": "scale", "kind": kind, "from": size.live, "to": size.desired, "why": why}
         return Words("Scaled", line, note, fields)
     if kind == "ConfigMap" and change.desired_changed:
-        number = len(listed(PUBLICATION.held(change.obj)))
+        number = len(listed(PUBLICATION.decoded(change.obj)))
         fields = {"action": "publish", "kind": kind, "servers": number}
         # No event: they would use up those of the Memcached while it grows.
         return Words("", f"published {number} servers", "", fields)

@@ -107,7 +107,7 @@ class MissingPods:
         spec: Spec,
         workload: WorkloadRecord | None,
         pods: Sequence[PodRecord],
-        ending: Sequence[PodRecord],
+        inactive: Sequence[PodRecord],
         now: datetime,
     ) -> PodAbsence:
         """Why servers are missing, as far as that is known by now.
@@ -115,7 +115,7 @@ class MissingPods:
         Args:
             workload: what runs the servers.
             pods: the active ones.
-            ending: the others.
+            inactive: the others.
             now: the time, with its zone.
         """
         key, now_s = memcached.key, now.timestamp()
@@ -130,10 +130,10 @@ class MissingPods:
             seen.of, seen.read_s, seen.cause = of, first_read_s, None
         active = {pod.ordinal for pod in pods if pod.workload == workload.kind}
         missing = [ordinal for ordinal in range(spec.size) if ordinal not in active]
-        terminating = {pod.ordinal: pod for pod in ending if pod.workload == workload.kind and pod.ordinal in missing}
+        terminating = {pod.ordinal: pod for pod in inactive if pod.workload == workload.kind and pod.ordinal in missing}
         not_created = [ordinal for ordinal in missing if ordinal not in terminating]
         absence = PodAbsence(seen.missing_s(not_created, now_s))
-        if not workload.settled:
+        if not workload.is_observed:
             return absence
         late, requeue_s = overdue(terminating.values(), now_s)
         if late:

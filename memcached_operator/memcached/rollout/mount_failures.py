@@ -16,7 +16,7 @@ from memcached_operator.memcached.observed.pod_creation_failures import CREATION
 from memcached_operator.memcached.observed.pod_status import NO_PROBLEM, PodProblem, may_be_unmounted
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.rollout.missing_pods import READ_AFTER_S, READ_EVERY_S, REREAD_AFTER_S
-from memcached_operator.memcached.rollout.observed_times import Sighted
+from memcached_operator.memcached.rollout.observed_times import ObservedPods
 from operator_runtime import Client, KeyedStates, KubeError, ObjectKey
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class MountFailures:
         self._clock = clock
         self._free_s = float("-inf")  # from when on any Memcached may ask
 
-    async def explained(self, key: ObjectKey, seen: Sighted, now_s: float) -> Sighted:
+    async def explained(self, key: ObjectKey, seen: ObservedPods, now_s: float) -> ObservedPods:
         """The pods as they were seen; those whose volumes are not mounted with why, where that is known.
 
         Args:
@@ -91,7 +91,7 @@ def _needs_events(pod: PodRecord) -> bool:
     return may_be_unmounted(pod.waits) or may_be_unbound(pod.problem)
 
 
-def _explained(seen: Sighted, read: PodRecord, why: PodProblem, left_s: float) -> Sighted:
+def _explained(seen: ObservedPods, read: PodRecord, why: PodProblem, left_s: float) -> ObservedPods:
     """Pods of the same template that wait as the one whose events were read do so for the same reason."""
     next_s = min((each for each in (seen.next_s, left_s) if each is not None), default=None)
     alike, unbound = (read.revision, read.waits), may_be_unbound(read.problem)

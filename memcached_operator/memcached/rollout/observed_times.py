@@ -29,7 +29,7 @@ a monotonic clock."""
 UNSEEN: Final[Seen] = {}
 
 
-class Sighted(NamedTuple):
+class ObservedPods(NamedTuple):
     """Pods, as far as what they tell of themselves is to be believed.
 
     Attributes:
@@ -50,7 +50,7 @@ class Sighted(NamedTuple):
         return [pod for pod in self.pods if pod.active]
 
 
-def sighted(pods: Sequence[PodRecord], seen: Seen, now_s: float, clock_s: float) -> Sighted:
+def observed_pods(pods: Sequence[PodRecord], seen: Seen, now_s: float, clock_s: float) -> ObservedPods:
     """What is to be believed of pods.
 
     Args:
@@ -63,7 +63,9 @@ def sighted(pods: Sequence[PodRecord], seen: Seen, now_s: float, clock_s: float)
     ahead = {pod.name for pod in pods if any(at > now_s + AHEAD_S for at in _times(pod).values())}
     waits_s = [each.since_s + WAIT_S - now_s for each in found if _waits(each)]
     reported = [_reported(each, now_s) for each in found]
-    return Sighted(reported, tuple(sorted(ahead)), known, min((each for each in waits_s if each > 0.0), default=None))
+    return ObservedPods(
+        reported, tuple(sorted(ahead)), known, min((each for each in waits_s if each > 0.0), default=None)
+    )
 
 
 def _believed(pod: PodRecord, seen: Seen, known: dict[_Stamp, float], now_s: float, clock_s: float) -> PodRecord:

@@ -26,7 +26,7 @@ class Outcome:
         problems: what its user should know.
         waiting: what is waited for before all is there, in sentences.
         foreign: kinds of which an object with the name has another owner.
-        unmet: kinds that are yet to be written for this generation.
+        pending_writes: kinds that are yet to be written for this generation.
         requeue_s: seconds until more is to be done, None where an event will tell.
         failures: what the API server failed in, for all of it to be tried again once all else is done and reported.
     """
@@ -34,7 +34,7 @@ class Outcome:
     problems: tuple[Problem, ...] = ()
     waiting: tuple[str, ...] = ()
     foreign: frozenset[str] = frozenset()
-    unmet: frozenset[str] = frozenset()
+    pending_writes: frozenset[str] = frozenset()
     requeue_s: float | None = None
     failures: tuple[ServerError | TooManyRequests, ...] = ()
 
@@ -43,7 +43,7 @@ class Outcome:
             self.problems + other.problems,
             self.waiting + other.waiting,
             self.foreign | other.foreign,
-            self.unmet | other.unmet,
+            self.pending_writes | other.pending_writes,
             soonest(self.requeue_s, other.requeue_s),
             self.failures + other.failures,
         )
@@ -76,18 +76,18 @@ class Attempt(Generic[R]):
 
 
 async def attempt(
-    kind: str, doing: Awaitable[EnsureResult[R]], *, unmet: bool = False, blocking: bool = False
+    kind: str, doing: Awaitable[EnsureResult[R]], *, is_pending: bool = False, blocking: bool = False
 ) -> Attempt[R]:
     """Keep or remove one object, whatever becomes of it.
 
     Args:
         kind: of the object.
         doing: keeps or removes it.
-        unmet: it is yet to be written for this generation.
+        is_pending: it is yet to be written for this generation.
         blocking: for its sake the servers are not changed.
     """
     kinds = frozenset((kind,))
-    failed = Outcome(unmet=kinds if unmet else frozenset())
+    failed = Outcome(pending_writes=kinds if is_pending else frozenset())
     try:
         kept = await doing
     except NotOwned as error:
@@ -128,7 +128,7 @@ class WorkloadResult:
         workload: that runs the servers, as it is now; None where there is none.
         manifest: as it was kept, None where none is to be.
         hold: what keeps its pods as they are made now.
-        unwritten: the API server failed to write it.
+        write_failed: the API server failed to write it.
         rollout: how far the servers have come to the present template.
         absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
     """
@@ -136,7 +136,7 @@ class WorkloadResult:
     workload: WorkloadRecord | None = None
     manifest: WorkloadManifest | None = None
     hold: Hold = Hold.NONE
-    unwritten: bool = False
+    write_failed: bool = False
     rollout: Rollout = DONE
     absent: str = ""
     outcome: Outcome = Outcome()

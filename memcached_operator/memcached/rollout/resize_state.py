@@ -58,13 +58,13 @@ class Refused:
 ResizeState: TypeAlias = Pending | Done | Impossible | Refused
 
 
-def classify(error: KubeError, pod: str, *, is_read: bool, is_news: bool) -> ResizeState:
+def classify(error: KubeError, pod: str, *, is_read: bool, is_change: bool) -> ResizeState:
     """What an error means for the resize of a pod.
 
     Args:
         pod: its name.
         is_read: the pod was read, so that its resize is what failed.
-        is_news: its memory is a change, for which a server may be replaced.
+        is_change: its memory is a change, for which a server may be replaced.
     """
     match error:
         case Conflict():
@@ -73,17 +73,17 @@ def classify(error: KubeError, pod: str, *, is_read: bool, is_news: bool) -> Res
             is_gone = not is_read or f'"{pod}" not found' in error.message
             return Pending() if is_gone else Impossible(NO_RESIZE)
         case Forbidden():
-            return _of_refusal(error, is_read=is_read, is_news=is_news)
+            return _of_refusal(error, is_read=is_read, is_change=is_change)
         case Invalid():
             return Impossible(error.message or str(error))
         case _:
             return Pending(failure=error)
 
 
-def _of_refusal(error: Forbidden, *, is_read: bool, is_news: bool) -> ResizeState:
+def _of_refusal(error: Forbidden, *, is_read: bool, is_change: bool) -> ResizeState:
     message = error.message or str(error)
     if not is_read:
-        return Impossible(message) if is_news else Pending(message)
+        return Impossible(message) if is_change else Pending(message)
     too_small = any(cause.reason == _NODE_TOO_SMALL for cause in error.causes)
     return Impossible(message) if too_small or is_permission_missing(error) else Refused(message)
 
@@ -97,15 +97,15 @@ class ServerResize:
         restarts: how often its memcached has started again. It then has the limit of its command line.
         since_s: since when it is waited for, by the clock; None while it cannot be seen how far it is: for that it is
             not given up and replaced.
-        is_news: it is a change. What a former leader has seen to already, by all that can be seen, is tried once more,
-            and no server is replaced for it.
+        is_change: False for what a former leader has done already, by all that can be seen: it is tried once more, and
+            no server is replaced for it.
         limit_set: memcached uses it.
     """
 
     desired: str
     restarts: int
     since_s: float | None
-    is_news: bool
+    is_change: bool
     limit_set: bool = False
     state: ResizeState = Pending()
 
@@ -120,14 +120,14 @@ class ServerResize:
         match state:
             case Refused() | Pending(failure=KubeError()):
                 self.since_s = None
-            case Pending(busy=False) if self.is_news and self.since_s is not None:
+            case Pending(busy=False) if self.is_change and self.since_s is not None:
                 if now_s - self.since_s >= PATIENCE_S:
                     self.state = Impossible(state.why or "the resize did not finish in time")
 
     @property
     def requeue_s(self) -> float:
         """Seconds until it is to be tried again."""
-        if not self.is_news:
+        if not self.is_change:
             return PATIENCE_S
         return BUSY_RETRY_S if isinstance(self.state, Pending) and self.state.busy else REQUEUE_S
 
@@ -162,7 +162,7 @@ def resizing_of(servers: Mapping[tuple[str, str], ServerResize], mib: int) -> Re
     """
     left = {name: each for (name, _), each in servers.items() if not each.is_over}
     pending = {name: each.state.why if isinstance(each.state, Pending) else "" for name, each in left.items()}
-    pending = {name: why for name, why in pending.items() if left[name].is_news}
+    pending = {name: why for name, why in pending.items() if left[name].is_change}
     impossible = {uid: each.state.why for (_, uid), each in servers.items() if isinstance(each.state, Impossible)}
     refused = {name: each.state.why for name, each in left.items() if isinstance(each.state, Refused)}
     # As of a webhook for pods that does not answer: nothing else is to wait for it.

@@ -32,7 +32,7 @@ class RolloutLock:
         """
         self._underway = underway
         self._wake = wake
-        self._begun = False
+        self._is_restored = False
         self._waiting: dict[ObjectKey, None] = {}
         self._suspended: set[ObjectKey] = set()
         self.holder: ObjectKey | None = None
@@ -53,8 +53,8 @@ class RolloutLock:
 
     def take(self, key: ObjectKey) -> bool:
         """Whether it is the turn of this one, which waits for it from now on if it is not."""
-        if not self._begun:
-            self._begun, self.holder = True, self._underway()
+        if not self._is_restored:
+            self._is_restored, self.holder = True, self._underway()
             if self.holder is not None:
                 self._wake(self.holder)  # it may be done by now, and would not say so by itself
         if self.holder in (None, key):

@@ -26,7 +26,7 @@ class RolloutState:
         pods: its active pods, in any order.
         now_s: the time, in seconds since 1970.
         impossible: uids of pods whose memory cannot be changed while they run.
-        late: uids of pods that show another certificate than a new pod would, or trust another CA.
+        outdated_secrets: uids of pods that show another certificate than a new pod would, or trust another CA.
         missing_s: for how many seconds each server that has no pod, not even one that is ending, has had none, by its
             ordinal and as far as that was seen; see `missing_pods`.
         missing_reported: why servers are missing is reported elsewhere.
@@ -38,7 +38,7 @@ class RolloutState:
     pods: Sequence[PodRecord]
     now_s: float
     impossible: Container[str] = ()
-    late: Container[str] = ()
+    outdated_secrets: Container[str] = ()
     missing_s: Mapping[int, float] = field(default_factory=dict)
     missing_reported: bool = False
     underway: bool = False
@@ -64,24 +64,30 @@ class RolloutState:
         """Servers that are to be replaced, or restarted in place."""
         if self.is_deployment and self.of_other_template:
             return self.of_other_template  # the new ones show the present certificate
-        return [pod for pod in self.servers if pod in self.of_other_template or pod.uid in self.late]
+        return [pod for pod in self.servers if pod in self.of_other_template or pod.uid in self.outdated_secrets]
 
     @cached_property
     def restartable(self) -> Sequence[PodRecord]:
         """Stale servers that can come to the template in their pods."""
         if self.is_deployment and self.of_other_template:
             return ()  # its controller replaces pods
-        return [pod for pod in self.stale if pod not in self._lost and in_place.is_possible(pod, self.workload)]
+        return [
+            pod for pod in self.stale if pod not in self._failed_in_place and in_place.is_possible(pod, self.workload)
+        ]
 
     @cached_property
-    def begun(self) -> Sequence[PodRecord]:
+    def in_progress(self) -> Sequence[PodRecord]:
         """Stale servers whose node is bringing them to the template."""
-        return [pod for pod in self.stale if pod not in self._lost and in_place.is_begun(pod, self.workload)]
+        return [
+            pod
+            for pod in self.stale
+            if pod not in self._failed_in_place and in_place.is_in_progress(pod, self.workload)
+        ]
 
     @cached_property
-    def arrived(self) -> Sequence[PodRecord]:
+    def completed(self) -> Sequence[PodRecord]:
         """Those of them that serve as the template says."""
-        return [pod for pod in self.begun if in_place.has_arrived(pod, self.workload, self.now_s)]
+        return [pod for pod in self.in_progress if in_place.has_completed(pod, self.workload, self.now_s)]
 
     @cached_property
     def restarting(self) -> Sequence[PodRecord]:
@@ -91,24 +97,24 @@ class RolloutState:
     @cached_property
     def due(self) -> Sequence[PodRecord]:
         """Stale servers of which nothing was begun."""
-        return [pod for pod in self.stale if pod not in self.begun]
+        return [pod for pod in self.stale if pod not in self.in_progress]
 
     @cached_property
-    def idle(self) -> Sequence[PodRecord]:
+    def past_deadline(self) -> Sequence[PodRecord]:
         """Those of them that have been unready past the deadline."""
-        return [pod for pod in self.due if self.is_idle(pod)]
+        return [pod for pod in self.due if self.is_past_deadline(pod)]
 
     @cached_property
     def unready(self) -> Sequence[PodRecord]:
         """Servers that do not serve, or are about to stop."""
-        return [pod for pod in self.servers if not pod.ready or pod in self.begun or pod in self.restarting]
+        return [pod for pod in self.servers if not pod.ready or pod in self.in_progress or pod in self.restarting]
 
     @cached_property
     def missing(self) -> int:
         """How many servers are not there."""
         return missing_servers(self.spec, self.workload, self.pods)
 
-    def is_idle(self, pod: PodRecord) -> bool:
+    def is_past_deadline(self, pod: PodRecord) -> bool:
         """Whether a server has been unready past the deadline."""
         return not pod.ready and not self.left_s(pod, STUCK_AFTER_S)
 
@@ -121,9 +127,9 @@ class RolloutState:
         return min(max(pod.since_s + enough_s - self.now_s, 0.0), enough_s)
 
     @cached_property
-    def _lost(self) -> Sequence[PodRecord]:
+    def _failed_in_place(self) -> Sequence[PodRecord]:
         """Stale servers that cannot come to the template in their pods, although they were told to."""
-        return [pod for pod in self.stale if in_place.is_lost(pod, self.workload, self.now_s)]
+        return [pod for pod in self.stale if in_place.has_failed(pod, self.workload, self.now_s)]
 
 
 def missing_servers(spec: Spec, workload: WorkloadRecord | None, pods: Sequence[PodRecord]) -> int:

@@ -41,13 +41,13 @@ class ServerProgress(NamedTuple):
 
     Attributes:
         absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
-        late: what a server would have in place of this one, by the uids of pods that a Secret's change makes stale.
+        outdated_secrets: what a new server would have, by the uids of pods that a Secret's change makes stale.
         outcome: what is to be reported of it.
     """
 
     rollout: Rollout
     absent: str
-    late: Mapping[str, str]
+    outdated_secrets: Mapping[str, str]
     outcome: Outcome
 
 
@@ -73,8 +73,8 @@ class ServerRollout:
     async def observe(self, snapshot: Snapshot, workload: WorkloadRecord | None, resizing: Resizing) -> ServerProgress:
         """How far the servers are, and what is to be done next."""
         spec, pods = snapshot.spec, snapshot.pods
-        absence = await self._missing.absence(snapshot.memcached, spec, workload, pods, snapshot.ending, snapshot.now)
-        late = self._late(pods)
+        absence = await self._missing.absence(snapshot.memcached, spec, workload, pods, snapshot.inactive, snapshot.now)
+        outdated_secrets = self._outdated_secrets(pods)
         state = None
         if workload is not None:
             state = RolloutState(
@@ -83,7 +83,7 @@ class ServerRollout:
                 pods,
                 snapshot.now.timestamp(),
                 impossible=resizing.impossible,
-                late=late,
+                outdated_secrets=outdated_secrets,
                 missing_s=absence.missing_s,
                 missing_reported=absence.cause is not None,
                 underway=_is_updating(snapshot.last),
@@ -96,7 +96,9 @@ class ServerRollout:
             outcome += Outcome(problems=(Problem(Reason.ROLLOUT_STUCK, found.step.why, blocking=False),))
         if absence.cause is not None:
             outcome += Outcome(problems=(absence.cause,))
-        return ServerProgress(found, absence.cause.message if absence.cause is not None else "", late, outcome)
+        return ServerProgress(
+            found, absence.cause.message if absence.cause is not None else "", outdated_secrets, outcome
+        )
 
     async def act(
         self, snapshot: Snapshot, progress: ServerProgress, workload: WorkloadRecord, manifest: WorkloadManifest
@@ -114,14 +116,18 @@ class ServerRollout:
                 restarted = await self._restarts.restart(memcached, pod, workload, manifest, found.stale, snapshot.now)
                 outcome = restarted or await self._evict(memcached, pod, found.stale, _CURRENT)
             case Evict(pod):
-                outcome = await self._evict(memcached, pod, found.stale, progress.late.get(pod.uid, _CURRENT))
+                outcome = await self._evict(
+                    memcached, pod, found.stale, progress.outdated_secrets.get(pod.uid, _CURRENT)
+                )
             case _:
                 outcome = Outcome()
         return self._restarts.report(memcached, found.stale) + outcome
 
-    def _late(self, pods: Sequence[PodRecord]) -> dict[str, str]:
-        late = dict.fromkeys(self._stats_cache.late(pods) if self._stats_cache is not None else (), _RENEWED)
-        return late | {pod.uid: _DISTRUSTING for pod in pods if pod.outdated.reason == AUTHORITY_REMOVED}
+    def _outdated_secrets(self, pods: Sequence[PodRecord]) -> dict[str, str]:
+        outdated_secrets = dict.fromkeys(
+            self._stats_cache.with_outdated_certificate(pods) if self._stats_cache is not None else (), _RENEWED
+        )
+        return outdated_secrets | {pod.uid: _DISTRUSTING for pod in pods if pod.outdated.reason == AUTHORITY_REMOVED}
 
     async def _evict(self, memcached: MemcachedRecord, pod: PodRecord, stale: int, what: str) -> Outcome:
         try:

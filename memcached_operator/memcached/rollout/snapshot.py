@@ -36,7 +36,7 @@ class Snapshot:
         return self.memcached.key
 
     @property
-    def unmet(self) -> frozenset[str]:
+    def pending_writes(self) -> frozenset[str]:
         """Kinds that are yet to be written for this generation, as that failed or was refused before.
 
         The status has them, as it is of this generation from then on: what is yet to be done for it is no other
@@ -51,6 +51,6 @@ class Snapshot:
         return [pod for pod in self.all_pods if pod.active]
 
     @property
-    def ending(self) -> Sequence[PodRecord]:
+    def inactive(self) -> Sequence[PodRecord]:
         """The others."""
         return [pod for pod in self.all_pods if not pod.active]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from memcached_operator.memcached.desired.applied_options import mark
+from memcached_operator.memcached.desired.applied_options import applied_options
 from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.workload import CODEC
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
@@ -55,7 +55,7 @@ class WorkloadChange:
         live: None where there is none.
         is_target: the specification asks for this kind of workload; the other one's servers leave.
         restart: what each server is to start again for.
-        unmet: the specification is yet to be written to it.
+        is_pending: the specification is yet to be written to it.
         planned: what is desired follows from what the plan has come to.
     """
 
@@ -63,7 +63,7 @@ class WorkloadChange:
     live: WorkloadRecord | None
     is_target: bool
     restart: str
-    unmet: bool
+    is_pending: bool
     planned: bool
 
     @property
@@ -79,7 +79,7 @@ class WorkloadChange:
     @property
     def provenance(self) -> Provenance:
         """Where the change comes from, the user's own wish first."""
-        if self.unmet or (self.live is not None and self.restart != self.live.restart):
+        if self.is_pending or (self.live is not None and self.restart != self.live.restart):
             return Provenance.SPECIFICATION
         if self.is_target and any(self.template):
             return Provenance.DEFAULTS
@@ -134,9 +134,9 @@ def has_foreign_template(workload: WorkloadRecord, manifest: WorkloadManifest) -
 
 def _with_template_of(live: WorkloadRecord, desired: WorkloadManifest) -> WorkloadManifest:
     """What is desired, with the pods left as they are made now."""
-    decoded, meta = CODEC.held(live), desired.metadata
+    decoded, meta = CODEC.decoded(live), desired.metadata
     annotations = {name: text for name, text in (meta.annotations or {}).items() if name != APPLIED_OPTIONS_ANNOTATION}
-    if applied := mark(decoded):
+    if applied := applied_options(decoded):
         annotations[APPLIED_OPTIONS_ANNOTATION] = applied
     return msgspec.structs.replace(
         desired,

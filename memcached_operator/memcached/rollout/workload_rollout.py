@@ -99,7 +99,7 @@ class WorkloadRollout:
 
     def _change(self, snapshot: Snapshot, kind: Workload, replicas: int, live: WorkloadRecord | None) -> WorkloadChange:
         memcached, spec, plan = snapshot.memcached, snapshot.spec, snapshot.plan
-        paused = spec.rollout.paused and live is not None and live.begun
+        paused = spec.rollout.paused and live is not None and live.has_revision
         # That nothing asks for a restart any more is no reason for one.
         restart = memcached.restart or (live.restart if live is not None else "")
         return WorkloadChange(
@@ -107,7 +107,7 @@ class WorkloadRollout:
             live,
             is_target=kind == plan.target,
             restart=restart,
-            unmet=snapshot.last.observedGeneration != memcached.generation or kind in snapshot.unmet,
+            is_pending=snapshot.last.observedGeneration != memcached.generation or kind in snapshot.pending_writes,
             planned=plan.drained or paused,
         )
 
@@ -135,18 +135,18 @@ class WorkloadRollout:
         doing = self._keepers[kind].ensure(
             snapshot.memcached,
             decision.manifest,
-            seen=made_before and (change.live is not None or kind not in snapshot.unmet),
+            seen=made_before and (change.live is not None or kind not in snapshot.pending_writes),
             desired_changed=change.provenance is not Provenance.DRIFT,
         )
-        done = await attempt(kind, doing, unmet=change.unmet, blocking=change.is_target)
+        done = await attempt(kind, doing, is_pending=change.is_pending, blocking=change.is_target)
         if done.kept is not None:
             workload = done.kept.obj
         elif kind in done.outcome.foreign:
             workload = None
         else:
             workload = self._caches.workloads_of(snapshot.memcached).get(kind)
-        unwritten = bool(done.outcome.failures)
-        return WorkloadResult(workload, decision.manifest, decision.hold, unwritten, outcome=done.outcome)
+        write_failed = bool(done.outcome.failures)
+        return WorkloadResult(workload, decision.manifest, decision.hold, write_failed, outcome=done.outcome)
 
     async def _rolled_out(
         self, snapshot: Snapshot, target: WorkloadResult, resizing: Resizing, outcome: Outcome
@@ -155,7 +155,7 @@ class WorkloadRollout:
         workload, manifest, spec = target.workload, target.manifest, snapshot.spec
         progress = await self._servers.observe(snapshot, workload, resizing)
         outcome += progress.outcome
-        blocked = target.unwritten or any(each.blocking for each in outcome.problems)
+        blocked = target.write_failed or any(each.blocking for each in outcome.problems)
         needs_turn = target.hold in (Hold.QUEUED, Hold.PAUSED)
         has_begun = self._lock.has_begun(snapshot.key) and not _is_done(snapshot, workload, progress.rollout)
         if not (needs_turn or has_begun):
@@ -174,7 +174,7 @@ class WorkloadRollout:
 
 def _is_done(snapshot: Snapshot, workload: WorkloadRecord | None, rollout: Rollout) -> bool:
     """Whether all servers are ready, and of the present template."""
-    if workload is None or not (workload.settled and workload.rolled_out):
+    if workload is None or not (workload.is_observed and workload.rolled_out):
         return False
     ready = sum(each.ready for each in snapshot.pods if each.workload == workload.kind)
     return not rollout.stale and ready >= snapshot.spec.size
@@ -184,7 +184,7 @@ def _leaving(other: WorkloadRecord | None, snapshot: Snapshot) -> Outcome:
     """Pods that do not end, and so keep the workload that the servers have moved from."""
     if other is None or not other.deleting:
         return Outcome()
-    late, next_s = overdue([pod for pod in snapshot.ending if pod.workload == other.kind], snapshot.now.timestamp())
+    late, next_s = overdue([pod for pod in snapshot.inactive if pod.workload == other.kind], snapshot.now.timestamp())
     problems = (Problem(Reason.TERMINATION_STALLED, late, blocking=False),) if late else ()
     return Outcome(problems, requeue_s=next_s)
 

@@ -21,11 +21,11 @@ EVICTIONS_PER_S: Final = 1.0
 ROOM: Final = 0.3
 """Share of a disk's pages that is free while it has room: memcached itself keeps up to a quarter free."""
 # Answers in a row before it is told, and without it before it is taken back; one comes each interval.
-_TOLD_AFTER: Final = 3
+_REPORTED_AFTER: Final = 3
 _OVER_AFTER: Final = 20
 
 
-class Trouble(Enum):
+class DiskProblem(Enum):
     """What is wrong with a disk, the worst first; in words for people."""
 
     DAMAGED = "values that it reads from its disk are damaged"
@@ -37,19 +37,19 @@ class Disk(msgspec.Struct, frozen=True, gc=False):
     """What is made of a server's disk.
 
     Attributes:
-        trouble: what is told of it, None for nothing.
+        problem: what is told of it, None for nothing.
         seen: what the last answer showed, None for nothing.
         in_a_row: how many answers showed that.
     """
 
-    trouble: Trouble | None = None
-    seen: Trouble | None = None
+    problem: DiskProblem | None = None
+    seen: DiskProblem | None = None
     in_a_row: int = 0
 
     @property
     def why(self) -> str:
         """In words, "" for nothing."""
-        return self.trouble.value if self.trouble is not None else ""
+        return self.problem.value if self.problem is not None else ""
 
 
 GOOD: Final = Disk()
@@ -66,21 +66,21 @@ def disk(known: Disk, before: Answer | None, now: Answer) -> Disk:
     seen = _seen(before, now)
     in_a_row = known.in_a_row + 1 if seen is known.seen else 1
     if seen is None:
-        trouble = known.trouble if in_a_row < _OVER_AFTER else None
-        return Disk(trouble, None, min(in_a_row, _OVER_AFTER))
+        problem = known.problem if in_a_row < _OVER_AFTER else None
+        return Disk(problem, None, min(in_a_row, _OVER_AFTER))
     # One damaged value is one too many; a burst of requests, or of values, is not.
-    told = seen is Trouble.DAMAGED or in_a_row >= _TOLD_AFTER
-    return Disk(seen if told else known.trouble, seen, min(in_a_row, _TOLD_AFTER))
+    is_reported = seen is DiskProblem.DAMAGED or in_a_row >= _REPORTED_AFTER
+    return Disk(seen if is_reported else known.problem, seen, min(in_a_row, _REPORTED_AFTER))
 
 
-def _seen(before: Answer, now: Answer) -> Trouble | None:
+def _seen(before: Answer, now: Answer) -> DiskProblem | None:
     def more(name: str) -> float:
         return now.number(name) - before.number(name)
 
     if more("badcrc_from_extstore") > 0:
-        return Trouble.DAMAGED
+        return DiskProblem.DAMAGED
     if now.number("extstore_io_queue") > QUEUE:
-        return Trouble.SLOW
+        return DiskProblem.SLOW
     free, used = now.number("extstore_pages_free"), now.number("extstore_pages_used")
     evicts = more("evictions") > EVICTIONS_PER_S * max(more("time"), 1.0)
-    return Trouble.BEHIND if evicts and free > ROOM * (free + used) else None
+    return DiskProblem.BEHIND if evicts and free > ROOM * (free + used) else None

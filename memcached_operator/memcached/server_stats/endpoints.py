@@ -224,9 +224,9 @@ class Resolved(NamedTuple):
 
     def explained(self, failure: Failure) -> Failure:
         """A failure, with why the credentials are not there that the server asks for."""
-        if failure.trouble is not ErrorKind.DENIED or not self.lacks:
+        if failure.kind is not ErrorKind.DENIED or not self.lacks:
             return failure
-        return Failure(failure.trouble, f"{failure.why}, and {self.lacks}")
+        return Failure(failure.kind, f"{failure.why}, and {self.lacks}")
 
 
 def login_of(passwords: bytes) -> Login | None:

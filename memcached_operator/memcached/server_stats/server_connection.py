@@ -52,7 +52,7 @@ class Failure(NamedTuple):
         why: in a few words for people, which say nothing that changes from try to try.
     """
 
-    trouble: ErrorKind
+    kind: ErrorKind
     why: str
 
 

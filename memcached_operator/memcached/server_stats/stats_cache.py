@@ -155,7 +155,7 @@ class Server(msgspec.Struct, frozen=True, gc=False):
         in_a_row: how many tries ended as the last one, good or bad; an answer of a full server is neither.
         health: what the last try said if it had no answer.
         shown: the certificate that it showed last, None where it never showed one.
-        late: that is to be another, and only a new server would show it.
+        outdated_certificate: its Secret has another certificate, which only a new server would show.
         disk: what is made of its disk, which is good where it has none.
     """
 
@@ -167,7 +167,7 @@ class Server(msgspec.Struct, frozen=True, gc=False):
     in_a_row: int = 1
     health: str = ""
     shown: Shown | None = None
-    late: bool = False
+    outdated_certificate: bool = False
     disk: Disk = GOOD
 
     @property
@@ -205,13 +205,13 @@ def health(before: Server | None, said: Answer | Failure, *, restarts: int, reac
         calming = known.verdict is Verdict.EXHAUSTED and in_a_row < _CALM
         verdict = Verdict.EXHAUSTED if calming else Verdict.ANSWERING
         return Server(restarts, up, verdict, known.why if calming else "", said, in_a_row, disk=of_disk)
-    if said.trouble is ErrorKind.SATURATED:
+    if said.kind is ErrorKind.SATURATED:
         verdict = Verdict.EXHAUSTED
-    elif said.trouble is ErrorKind.DENIED and (known.verdict is Verdict.UNKNOWN or in_a_row >= _FAILURES):
+    elif said.kind is ErrorKind.DENIED and (known.verdict is Verdict.UNKNOWN or in_a_row >= _FAILURES):
         verdict = Verdict.DENIED
     elif in_a_row < _FAILURES:
         verdict = known.verdict
-    elif said.trouble is ErrorKind.UNREACHABLE and not reached:
+    elif said.kind is ErrorKind.UNREACHABLE and not reached:
         verdict = Verdict.OUT_OF_REACH
     else:
         verdict = Verdict.FAILING
@@ -266,14 +266,14 @@ class StatsCache:
             due: fingerprint of the one that only a new server would show, None where that is not known.
         """
         before = self.of(pod)
-        self.reached = self.reached or isinstance(said, Answer) or said.trouble in _ANSWERS_SOMEHOW
+        self.reached = self.reached or isinstance(said, Answer) or said.kind in _ANSWERS_SOMEHOW
         server = health(before, said, restarts=pod.restarts, reached=self.reached)
         shown = before.shown if before is not None else None
         if certificate is not None and (shown is None or certificate != shown.certificate):
             shown = Shown(certificate, now_s)
         if shown is not None:
-            late = due is not None and shown.certificate.fingerprint != due
-            server = msgspec.structs.replace(server, shown=shown, late=late)
+            outdated_certificate = due is not None and shown.certificate.fingerprint != due
+            server = msgspec.structs.replace(server, shown=shown, outdated_certificate=outdated_certificate)
         self._servers[pod.uid] = server
         self.missing.pop(pod.uid, None)
         return _told(server) != _told(before)
@@ -296,9 +296,10 @@ class StatsCache:
         server = self.of(pod)
         return server.why if server and server.verdict is Verdict.OUT_OF_REACH and not self.reached else ""
 
-    def late(self, pods: Iterable[PodRecord]) -> frozenset[str]:
+    def with_outdated_certificate(self, pods: Iterable[PodRecord]) -> frozenset[str]:
         """The uids of those that only a new server in their place would bring to the certificate of their Secret."""
-        return frozenset(pod.uid for pod in pods if (server := self.of(pod)) is not None and server.late)
+        servers = ((pod.uid, self.of(pod)) for pod in pods)
+        return frozenset(uid for uid, server in servers if server is not None and server.outdated_certificate)
 
     def keep(self, uids: Collection[str]) -> None:
         """Forget all pods but these."""
@@ -309,7 +310,7 @@ class StatsCache:
 def _told(server: Server | None) -> tuple[object, ...]:
     if server is None:
         return Verdict.UNKNOWN, "", "", None, False, None
-    return server.verdict, server.why, server.version, server.shown, server.late, server.disk.trouble
+    return server.verdict, server.why, server.version, server.shown, server.outdated_certificate, server.disk.problem
 
 
 def is_asked(pod: PodRecord) -> bool:

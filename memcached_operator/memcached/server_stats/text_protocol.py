@@ -118,7 +118,7 @@ def answer_of(received: bytes) -> Answer | Failure | None:
         return stats
     items = stats_of(rest)
     if isinstance(items, Failure):
-        return Answer.of(stats) if items.trouble is ErrorKind.REFUSED else items
+        return Answer.of(stats) if items.kind is ErrorKind.REFUSED else items
     if items is None:
         return _MALFORMED if len(received) > MAX_BYTES else None
     return Answer.of(stats, items)

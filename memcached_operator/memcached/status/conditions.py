@@ -87,11 +87,11 @@ def _discouraged(observed: Observation) -> Iterator[Condition]:
 def _draining(servers: Servers, last: Status, now: str) -> tuple[Drain, ...] | None:
     """What drains. What begins to does so when it is written, and not when it was planned, some writes ago."""
     written = last.draining or ()
-    begun = (
+    written_draining = (
         each if each in written else msgspec.structs.replace(each, startTime=max(each.startTime, now))
         for each in servers.draining
     )
-    return tuple(begun) or None
+    return tuple(written_draining) or None
 
 
 def minimum_available(size: int) -> int:
@@ -122,7 +122,7 @@ def _image(observed: Observation, progressing: Condition, last: Status) -> str |
     if _is_foreign(observed):
         return None
     workload = observed.workload
-    if workload is None or not workload.settled or progressing.reason != Reason.COMPLETE:
+    if workload is None or not workload.is_observed or progressing.reason != Reason.COMPLETE:
         return last.image
     return workload.image or None
 
@@ -169,7 +169,7 @@ def _pods_refused(workload: WorkloadRecord) -> Problem:
 def _missing_pods(observed: Observation) -> str:
     """A StatefulSet does not tell in its status what keeps it from making pods; see `rollout.missing_pods`."""
     workload, size = observed.workload, observed.size or 0
-    if workload is None or workload.kind != "StatefulSet" or not workload.settled or len(observed.target) >= size:
+    if workload is None or workload.kind != "StatefulSet" or not workload.is_observed or len(observed.target) >= size:
         return ""
     exist = f"{len(observed.target)} of {size} pods exist"
     if observed.absent:
@@ -207,8 +207,8 @@ def _progressing(observed: Observation, last: Status, until: str) -> Condition:
         return Condition("Progressing", "False", Reason.COMPLETE, message)
     existing = len(pods)
     counted = f"{size} servers are desired, {existing} exist, {ready} are ready."
-    by_operator = workload.kind != "Deployment" or observed.unwritten
-    if existing == ready == size and workload.settled and not by_operator:
+    by_operator = workload.kind != "Deployment" or observed.write_failed
+    if existing == ready == size and workload.is_observed and not by_operator:
         counted += (
             f" The rollout of the Deployment completes once the last server has been ready for {observed.pause_s} s."
         )
@@ -216,10 +216,14 @@ def _progressing(observed: Observation, last: Status, until: str) -> Condition:
 
 
 def _is_complete(observed: Observation, workload: WorkloadRecord, last: Status) -> bool:
-    if observed.unwritten:
+    if observed.write_failed:
         return False
     ready = sum(pod.ready for pod in observed.target)
-    if len(observed.target) == ready == observed.size and workload.settled and _has_one_template(observed, workload):
+    if (
+        len(observed.target) == ready == observed.size
+        and workload.is_observed
+        and _has_one_template(observed, workload)
+    ):
         return True
     # A pod that is lost, restarted or replaced in place is no rollout: once complete, stay so.
     before = last.condition("Progressing")
@@ -245,13 +249,13 @@ def _under_way(observed: Observation, workload: WorkloadRecord, last: Status) ->
         return Reason.SCALING
     if before is not None and before.status == "True" and before.reason in _UNDER_WAY:
         return Reason(before.reason)
-    if observed.unwritten:
+    if observed.write_failed:
         return Reason.UPDATING if workload.replicas == observed.size else Reason.SCALING
     if workload.generation == 1:
         return Reason.DEPLOYING
     # Until the workload's controller has reported on the change, the last number of pods decides. (Not today's: its
     # ReplicaSet may be done with a new size before it says so.)
-    scaling = _has_one_template(observed, workload) if workload.settled else last.replicas != observed.size
+    scaling = _has_one_template(observed, workload) if workload.is_observed else last.replicas != observed.size
     return Reason.SCALING if scaling else Reason.UPDATING
 
 
@@ -307,7 +311,7 @@ def _degraded(observed: Observation) -> Condition:
     # Not True: most failures of that sort are over at the next try.
     message = (
         "Requests to the API server are failing; see the condition Ready."
-        if observed.unwritten
+        if observed.write_failed
         else "There is no problem."
     )
     return Condition("Degraded", "False", Reason.AS_EXPECTED, message)

@@ -1,4 +1,4 @@
-"""Pure: for how long a status that still changes is held back, and which events are of interest meanwhile.
+"""For how long a status that still changes is held back, and which events are of interest meanwhile.
 
 A status is written at once when its servers are all there or all ready, and else `delay_s` after it first differed.
 While many Memcacheds start servers at once, it is held back for longer, as long as no user is to act on it: so the API
@@ -63,7 +63,7 @@ class StatusDebounce:
         self._clock = clock
         self._unwritten: dict[ObjectKey, _Unwritten] = {}
         self._since_s: float | None = None  # when the first of those began that start servers at once
-        self._settled = 0  # how many of them have got theirs
+        self._completed = 0  # how many of them have got theirs
 
     def begin(self, key: ObjectKey) -> None:
         """A reconcile begins: what comes from now on it may not see."""
@@ -80,14 +80,14 @@ class StatusDebounce:
         each_s, delay_s = self._each_s(now), self._delay_s
         if delay_s and unwritten.pods is not None:
             delay_s += min(unwritten.others * each_s, _LONGEST_S)
-        due_s = now if is_settled(desired, last, observed.size) else unwritten.since_s + delay_s
+        due_s = now if is_complete(desired, last, observed.size) else unwritten.since_s + delay_s
         unwritten.due_s = max(due_s, unwritten.not_before_s)
         return unwritten.due_s - now
 
     def written(self, key: ObjectKey, observed: Observation, desired: Status, last: Status) -> None:
         """The status was written."""
-        if is_settled(desired, last, observed.size):
-            self._settled += 1
+        if is_complete(desired, last, observed.size):
+            self._completed += 1
         self.forget(key)
 
     def conflicted(self, key: ObjectKey) -> None:
@@ -99,7 +99,7 @@ class StatusDebounce:
         """Nothing of the status waits to be written."""
         self._unwritten.pop(key, None)
         if not self._unwritten:
-            self._since_s, self._settled = None, 0
+            self._since_s, self._completed = None, 0
 
     def awaited(self, key: ObjectKey) -> int | None:
         """How many pods a Memcached is to have before there is more to report of it than their number.
@@ -113,7 +113,7 @@ class StatusDebounce:
         """Seconds from one Memcached that has got its servers to the next."""
         if self._since_s is None:
             self._since_s = now_s
-        return (now_s - self._since_s + _OFTEN * _EACH_S) / (self._settled + _OFTEN)
+        return (now_s - self._since_s + _OFTEN * _EACH_S) / (self._completed + _OFTEN)
 
 
 def awaited_pods(observed: Observation) -> int | None:
@@ -124,7 +124,7 @@ def awaited_pods(observed: Observation) -> int | None:
     return None if more or drains or observed.workload is None else observed.size
 
 
-def is_settled(desired: Status, last: Status, size: int | None) -> bool:
+def is_complete(desired: Status, last: Status, size: int | None) -> bool:
     """Whether a change is worth writing at once: its servers are all there, or all ready.
 
     On the way there each pod would cost a write of its own; those wait a moment for the next one. So does no server

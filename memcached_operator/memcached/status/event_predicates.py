@@ -49,7 +49,10 @@ class ServerPredicates:
         if before is None or after is None:
             return True
         seen = msgspec.structs.replace(
-            before, resource_version=after.resource_version, begun=after.begun, settled=after.settled
+            before,
+            resource_version=after.resource_version,
+            has_revision=after.has_revision,
+            is_observed=after.is_observed,
         )
         key = ObjectKey(after.namespace, after.name)
         if self._awaited(key) is None:

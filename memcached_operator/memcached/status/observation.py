@@ -48,7 +48,7 @@ class Observation(msgspec.Struct, frozen=True):
         problem: what keeps the operator from doing its work, None when nothing does.
         waiting: what is being waited for before all is there, "" for nothing.
         pending_writes: kinds of objects that are yet to be written for this generation.
-        unwritten: the workload is not as the specification asks, as the API server failed to write it.
+        write_failed: the workload is not as the specification asks, as the API server failed to write it.
         terminating: what its deletion waits for, "" while it is not being deleted.
         leaving: the kind of the workload that is there beside, which the servers move from; None for none.
         advice: what its user should know although all is as they asked; the condition Discouraged.
@@ -73,7 +73,7 @@ class Observation(msgspec.Struct, frozen=True):
     service: str = ""
     problem: Problem | None = None
     waiting: str = ""
-    unwritten: bool = False
+    write_failed: bool = False
     pending_writes: Sequence[str] = ()
     terminating: str = ""
     leaving: Workload | None = None
@@ -133,8 +133,8 @@ def observed(
         done.service,
         joined([*_of_pods(pods), *_of_reloads(pods), *outcome.problems]),
         " ".join(waiting),
-        unwritten=workloads.unwritten,
-        pending_writes=sorted(outcome.unmet),
+        write_failed=workloads.write_failed,
+        pending_writes=sorted(outcome.pending_writes),
         leaving=other.kind if other is not None else None,
         advice=tuple(_advice(spec)),
         rollout=workloads.rollout,
@@ -160,8 +160,8 @@ def _of_pods(pods: Sequence[PodRecord]) -> Iterator[Problem]:
     if reported:
         # By count, then by name: equal counts must not make the message flap.
         problem = min(reported, key=lambda each: (-reported[each], str(each)))
-        ending = "Running servers continue; new ones start once this is corrected."
-        yield Problem(Reason(problem.reason), f"{problem.message.rstrip('.')}. {ending}", blocking=False)
+        remedy = "Running servers continue; new ones start once this is corrected."
+        yield Problem(Reason(problem.reason), f"{problem.message.rstrip('.')}. {remedy}", blocking=False)
 
 
 def _of_reloads(pods: Sequence[PodRecord]) -> Iterator[Problem]:
@@ -170,8 +170,8 @@ def _of_reloads(pods: Sequence[PodRecord]) -> Iterator[Problem]:
     if failed:
         names = first_of(sorted(pod.name for pod in failed))
         message = failed[0].outdated.message
-        ending = "Correct spec.podTemplate, which replaces the servers, or replace them with `kubectl rollout restart`."
-        yield Problem(Reason.RELOAD_FAILED, f"{names}: {message}. {ending}", blocking=False)
+        remedy = "Correct spec.podTemplate, which replaces the servers, or replace them with `kubectl rollout restart`."
+        yield Problem(Reason.RELOAD_FAILED, f"{names}: {message}. {remedy}", blocking=False)
 
 
 def unplanned(

@@ -70,9 +70,9 @@ class Built:
 
 def build(*namespaces: str, begun: bool = True, **settings: object) -> Built:
     client = client_of("https://nowhere.invalid")
-    settled = SCHEMA.load({"server_stats_interval_s": 0} | settings, {})
-    parts = Operator(settled, PROGRAM, client, namespaces=namespaces)
-    operator.set_up(parts, settled)
+    is_observed = SCHEMA.load({"server_stats_interval_s": 0} | settings, {})
+    parts = Operator(is_observed, PROGRAM, client, namespaces=namespaces)
+    operator.set_up(parts, is_observed)
     manager = parts.finish()
     (controller,) = manager._runnables
     assert isinstance(controller, Controller)
@@ -93,7 +93,7 @@ def memcached(version: str = "1", *, name: str = KEY.name, spec: bytes = b'{"siz
 def deployment(version: str = "1", *, name: str = KEY.name, ready: bool = False) -> WorkloadRecord:
     return WorkloadRecord(
         namespace=KEY.namespace, name=name, kind="Deployment", uid="d", resource_version=version, owner="",
-        owner_uid="", made_for_uid="", deleting=False, generation=1, settled=ready, revised=False, rolled_out=False,
+        owner_uid="", made_for_uid="", deleting=False, generation=1, is_observed=ready, revised=False, rolled_out=False,
     )  # fmt: skip
 
 

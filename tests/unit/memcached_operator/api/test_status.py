@@ -16,7 +16,7 @@ from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.plan import Servers
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth, Verdict
 from memcached_operator.memcached.status.conditions import status_of
-from memcached_operator.memcached.status.debounce import is_settled
+from memcached_operator.memcached.status.debounce import is_complete
 from memcached_operator.memcached.status.observation import Observation
 from operator_runtime.objects.conditions import Condition
 from tests.unit.memcached_operator.memcached.status_support import (
@@ -103,8 +103,8 @@ def of_image(deployment: WorkloadRecord, image: str) -> WorkloadRecord:
 
 def test_the_image_is_told_when_its_rollout_is_complete_and_until_then_the_one_before() -> None:
     unseen, seen, done = (
-        deployment_of(generation=2, revised=True, image=OTHER, settled=settled, rolled_out=rolled_out)
-        for settled, rolled_out in ((False, True), (True, False), (True, True))
+        deployment_of(generation=2, revised=True, image=OTHER, is_observed=is_observed, rolled_out=rolled_out)
+        for is_observed, rolled_out in ((False, True), (True, False), (True, True))
     )
     status = look(3, pods(1, 2), of_image(DEPLOYING, OLD))
     assert status.image is None
@@ -131,7 +131,7 @@ def test_without_a_deployment_the_image_stays_and_beside_a_stranger_s_there_is_n
 
 def test_an_image_that_somebody_writes_into_the_deployment_is_not_told_before_pods_run_it() -> None:
     running = look(3, pods(3), of_image(ROLLED_OUT, OLD))
-    edited = deployment_of(generation=2, settled=False, rolled_out=True, image=OTHER)
+    edited = deployment_of(generation=2, is_observed=False, rolled_out=True, image=OTHER)
     assert status_patch(look(3, pods(3), edited, last=running), running) == {}
 
 
@@ -166,7 +166,7 @@ def test_fields_of_a_status_that_we_do_not_know_do_no_harm(phase: str) -> None:
     assert decode_status(body) == Status(nodes=("a",), conditions=(Condition("T"),))
 
 
-SETTLED = {
+COMPLETED = {
     "all servers have come": (pods(0, 3), [], True),
     "the last server has become ready": (pods(3), pods(2, 1), True),
     "a server has become unready": (pods(2, 1), pods(3), False),
@@ -175,13 +175,13 @@ SETTLED = {
 }
 
 
-@pytest.mark.parametrize(("found", "before", "settled"), SETTLED.values(), ids=SETTLED)
-def test_a_change_is_settled_when_its_servers_are_all_there_or_all_ready(
-    found: list[PodRecord], before: list[PodRecord], settled: bool
+@pytest.mark.parametrize(("found", "before", "complete"), COMPLETED.values(), ids=COMPLETED)
+def test_a_change_is_complete_when_its_servers_are_all_there_or_all_ready(
+    found: list[PodRecord], before: list[PodRecord], complete: bool
 ) -> None:
     last = look(3, before)
-    assert is_settled(look(3, found, last=last), last, 3) is settled
-    assert not is_settled(look(3, found, last=last), last, None), "without a readable size nothing ever is"
+    assert is_complete(look(3, found, last=last), last, 3) is complete
+    assert not is_complete(look(3, found, last=last), last, None), "without a readable size nothing ever is"
 
 
 # What holds of every status
@@ -193,7 +193,7 @@ some_pods = st.lists(some_pod, max_size=6, unique_by=lambda pod: pod.name)
 some_deployments = st.none() | st.builds(
     deployment_of,
     generation=st.integers(1, 2),
-    settled=st.booleans(),
+    is_observed=st.booleans(),
     rolled_out=st.booleans(),
     create_failure=st.sampled_from(["", EXCEEDED]),
     deadline_exceeded=st.sampled_from(["", "has timed out progressing"]),

@@ -21,11 +21,11 @@ from tests.unit.memcached_operator.memcached.support import NAME, deployment_of,
 NEW = Status()
 NOW, LATER = "2026-11-21T12:00:00Z", "2026-11-21T12:05:00Z"
 # A Deployment that was just made: its controller has not looked at it yet.
-FRESH = deployment_of(generation=1, settled=False, rolled_out=False)
-DEPLOYING = deployment_of(generation=1, settled=True, rolled_out=False)
-ROLLED_OUT = deployment_of(generation=1, settled=True, rolled_out=True)
-SCALED = deployment_of(generation=2, settled=True, rolled_out=True)
-UPDATED = deployment_of(generation=2, settled=True, revised=True, rolled_out=False)
+FRESH = deployment_of(generation=1, is_observed=False, rolled_out=False)
+DEPLOYING = deployment_of(generation=1, is_observed=True, rolled_out=False)
+ROLLED_OUT = deployment_of(generation=1, is_observed=True, rolled_out=True)
+SCALED = deployment_of(generation=2, is_observed=True, rolled_out=True)
+UPDATED = deployment_of(generation=2, is_observed=True, revised=True, rolled_out=False)
 EXCEEDED = 'pods "sessions-1" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1'
 
 

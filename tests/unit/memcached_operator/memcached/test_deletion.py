@@ -55,7 +55,7 @@ def test_the_deployment_is_deleted_and_then_waited_for(mode: tuple[str, ...]) ->
         (deleted("orphan"), None),
         (deleted(), deployment_of(owner="", owner_uid="")),
         (deleted(), deployment_of(owner="Memcached sessions", owner_uid="of-a-former-one")),
-        (deleted(), deployment_of(owner="Other sessions", owner_uid="x", made_for_uid="", form=b"")),
+        (deleted(), deployment_of(owner="Other sessions", owner_uid="x", made_for_uid="", normalized=b"")),
     ],
     ids=["being orphaned", "orphaned and deleted by hand", "orphaned", "of a former Memcached", "a stranger's"],
 )

@@ -78,7 +78,7 @@ def condition(type_: str, status: str, reason: str) -> dict[str, object]:
     return {"type": type_, "status": status, "reason": reason, "message": "m", "observedGeneration": 1}
 
 
-def unwritten(number: int, *but: str) -> dict[tuple[str, ...], float]:
+def write_failed(number: int, *but: str) -> dict[tuple[str, ...], float]:
     """What is counted of conditions that so many Memcacheds have not."""
     return {(each, "Unknown", "none"): number for each in OUR_CONDITIONS if each not in but}
 
@@ -91,7 +91,7 @@ def test_memcacheds_are_counted_by_each_condition_of_ours_its_status_and_its_rea
         ("Degraded", "False", "Forbidden"): 1,
         ("Ready", "True", "AllServersReady"): 2,
         ("Ready", "False", "Forbidden"): 1,
-        **unwritten(3, "Degraded", "Ready"),
+        **write_failed(3, "Degraded", "Ready"),
     }
 
 
@@ -99,7 +99,7 @@ def test_memcacheds_are_counted_by_each_condition_of_ours_its_status_and_its_rea
     "status", [b"", b"{}", b'{"conditions":null}', b'{"conditions":[]}', b'{"conditions":"stored otherwise"}', b"[" * 9]
 )
 def test_a_memcached_without_conditions_that_can_be_read_counts_as_unknown_for_no_reason(status: bytes) -> None:
-    assert values(condition_family([record("cache", status)])) == unwritten(1)
+    assert values(condition_family([record("cache", status)])) == write_failed(1)
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_a_memcached_without_conditions_that_can_be_read_counts_as_unknown_for_n
     ],
 )
 def test_what_others_wrote_into_a_condition_of_ours_makes_no_series(foreign: object, labels: tuple[str, ...]) -> None:
-    assert counted([foreign]) == {labels: 1, **unwritten(1, "Ready")}
+    assert counted([foreign]) == {labels: 1, **write_failed(1, "Ready")}
 
 
 def test_what_is_discouraged_is_counted_and_what_is_not_makes_no_series() -> None:
     discouraged = ("Discouraged", "True", "LoadBalancedServers")
-    assert counted([condition(*discouraged)], []) == {discouraged: 1, **unwritten(2)}
+    assert counted([condition(*discouraged)], []) == {discouraged: 1, **write_failed(2)}

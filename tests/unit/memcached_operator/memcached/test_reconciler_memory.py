@@ -225,18 +225,18 @@ async def test_a_busy_server_keeps_its_keys_and_is_told_when_it_has_a_moment(nam
     assert await sent(named) == [WRITE]
 
 
-@pytest.mark.parametrize("trouble", [*ErrorKind, None])
+@pytest.mark.parametrize("kind", [*ErrorKind, None])
 async def test_a_new_leader_that_reaches_no_server_or_may_not_read_pods_replaces_none_for_it(
-    named: World, trouble: ErrorKind | None
+    named: World, kind: ErrorKind | None
 ) -> None:
     more(named)
     await sent(named)
     named.owners.states.forget(KEY)
-    if trouble is None:
+    if kind is None:
         refusal = Forbidden(403, "Forbidden", 'pods "a" is forbidden: cannot get resource "pods"')
         named.api.refuse("get", "Pod", *[refusal] * 99)
     else:
-        named.untold = Failure(trouble, "it does not answer")
+        named.untold = Failure(kind, "it does not answer")
     for _ in range(3):
         named.clock.advance(PATIENCE_S)
         assert await sent(named) == []

@@ -28,8 +28,10 @@ COLOR = Difference(("spec", "color"), "red", "blue")
 SELECTOR = Difference(("spec", "selector"), "a", "b")
 OWNER_GONE = Difference(("metadata", "ownerReferences"), ["shop"], None)
 FOLLOWS = Difference(("metadata", "annotations"), "x", "y")
-CANNOT = f"Kubernetes does not allow to change the Deployment: {SELECTOR}. Delete the Deployment: it is then recreated."
-REPLACED = f"The Deployment is being replaced, as Kubernetes does not allow to change it: {SELECTOR}."
+CANNOT = (
+    f"Kubernetes does not allow changes to the Deployment: {SELECTOR}. Delete the Deployment: it is then recreated."
+)
+REPLACED = f"The Deployment is being replaced, as Kubernetes does not allow this change: {SELECTOR}."
 
 
 def owner(**metadata: str) -> PlainObject:

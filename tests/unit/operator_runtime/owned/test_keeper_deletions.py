@@ -17,7 +17,7 @@ from operator_runtime.owned.rules import rules_for_bodies, telling
 from tests.unit.operator_runtime.owned.keeper_support import CONFIG_MAPS, WORDS, Keeping
 
 FIXED = 'data[a]: "1" → "2"'
-REPLACED = f"The ConfigMap is being replaced, as Kubernetes does not allow to change it: {FIXED}."
+REPLACED = f"The ConfigMap is being replaced, as Kubernetes does not allow this change: {FIXED}."
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ class TestReplacing:
         at.cached(made)
         with pytest.raises(
             Refused,
-            match=r" change the ConfigMap: .*\. Delete the ConfigMap: it is then recreated\.$",
+            match=r" changes to the ConfigMap: .*\. Delete the ConfigMap: it is then recreated\.$",
         ):
             await at.ensure(at.words(a="2"))
         assert await at.live() == [made]
@@ -72,7 +72,7 @@ class TestReplacing:
         held = {"apiVersion": version, "kind": kind, "metadata": metadata | {"uid": "1", "resourceVersion": "1"}}
         spec = {"selector": {"matchLabels": {"app": "a"}}}
         at.cached(workloads.decode(msgspec.json.encode(held | {"spec": spec})))
-        with pytest.raises(Refused, match=rf" change the {kind}: spec.selector.matchLabels\[app\]: "):
+        with pytest.raises(Refused, match=rf" changes to the {kind}: spec.selector.matchLabels\[app\]: "):
             await at.ensure({"metadata": metadata, "spec": {"selector": {"matchLabels": {"app": "b"}}}})
 
     @pytest.mark.parametrize("successor", [False, True])

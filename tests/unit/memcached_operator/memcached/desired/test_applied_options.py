@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.desired.applied_options import as_kept, digests, taken
+from memcached_operator.memcached.desired.applied_options import applied_options_text, as_kept, digests
 
 KEPT: dict[str, tuple[Any, Any]] = {
     "an empty text": ({"key": "a", "value": ""}, {"key": "a"}),
@@ -35,8 +35,8 @@ def test_what_the_api_server_leaves_out_or_writes_otherwise_is_not_asked_for(pas
 def test_the_text_names_the_parts_and_tells_their_values_apart() -> None:
     one = [("spec.volumes[a]", {"b": 1, "c": 2}), ("metadata.annotations[d=e,f]", "g")]
     other = [("spec.volumes[a]", {"c": 2, "b": 1}), ("metadata.annotations[d=e,f]", "h")]
-    told = [digests(taken(each) or "") for each in (one, other)]
+    told = [digests(applied_options_text(each) or "") for each in (one, other)]
     assert [list(each) for each in told] == [[path for path, _ in one]] * 2
     assert [path for path in told[0] if told[0][path] != told[1][path]] == ["metadata.annotations[d=e,f]"]
-    assert digests(taken(one[:1], ["spec.tls"]) or "") == {"spec.tls": "", one[0][0]: told[0][one[0][0]]}
-    assert (taken([]), digests("")) == (None, {})
+    assert digests(applied_options_text(one[:1], ["spec.tls"]) or "") == {"spec.tls": "", one[0][0]: told[0][one[0][0]]}
+    assert (applied_options_text([]), digests("")) == (None, {})

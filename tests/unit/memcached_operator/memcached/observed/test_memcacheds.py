@@ -233,12 +233,12 @@ FAILURE = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
 LATE = 'ReplicaSet "sessions-7cc6f4b5f7" has timed out progressing.'
 REVISION = "deployment.kubernetes.io/revision"
 ROLLOUTS: list[tuple[Edit, Fields]] = [
-    (lambda _: None, {"settled": True, "rolled_out": True, "revised": False, "begun": True}),
-    (lambda live: live["metadata"].update(generation=2), {"settled": False, "rolled_out": True}),
-    (lambda live: live.pop("status"), {"settled": False, "rolled_out": False}),
+    (lambda _: None, {"is_observed": True, "rolled_out": True, "revised": False, "has_revision": True}),
+    (lambda live: live["metadata"].update(generation=2), {"is_observed": False, "rolled_out": True}),
+    (lambda live: live.pop("status"), {"is_observed": False, "rolled_out": False}),
     *((progressing("True", f"{each}"), {"rolled_out": False}) for each in ("ReplicaSetUpdated", "DeploymentPaused")),
     (lambda live: live["metadata"]["annotations"].update({REVISION: "2"}), {"revised": True}),
-    (lambda live: live["metadata"]["annotations"].pop(REVISION), {"revised": False, "begun": False}),
+    (lambda live: live["metadata"]["annotations"].pop(REVISION), {"revised": False, "has_revision": False}),
     (lambda live: live["status"]["conditions"].append(FAILURE), {"create_failure": QUOTA}),
     (lambda live: live["status"]["conditions"].append(FAILURE | {"status": "False"}), {"create_failure": ""}),
     # What keeps it from making its ReplicaSet is no missed deadline.

@@ -189,7 +189,7 @@ def test_a_paused_rollout_counts_and_does_nothing() -> None:
 
 
 def test_until_its_controller_has_named_the_new_revision_nothing_is_replaced() -> None:
-    unobserved = ask(server(0), server(1), server(2), workload=stateful_set(settled=False))
+    unobserved = ask(server(0), server(1), server(2), workload=stateful_set(is_observed=False))
     assert unobserved == Rollout(Wait(WaitReason.OBSERVED), stale=3)
     assert ask(server(0), server(1), server(2), workload=stateful_set(revision="")) == DONE
 
@@ -227,13 +227,13 @@ def test_a_server_is_stale_where_only_a_new_pod_would_be_as_the_template_says(
 
 def test_servers_that_show_another_certificate_than_new_ones_would_are_replaced_at_the_same_pace() -> None:
     pods = [server(each, "b") for each in range(3)]
-    found = ask(*pods, late=(pods[0].uid, pods[1].uid))
+    found = ask(*pods, outdated_secrets=(pods[0].uid, pods[1].uid))
     assert (found.stale, evicted(found)) == (2, f"{NAME}-1")
-    found = ask(pods[0], server(1, "b", for_s=20), pods[2], late=(pods[0].uid,))
+    found = ask(pods[0], server(1, "b", for_s=20), pods[2], outdated_secrets=(pods[0].uid,))
     assert (found.stale, evicted(found), found.requeue_s) == (1, None, PAUSE_S - 20)
-    assert ask(*pods, late=("gone",)) == DONE
+    assert ask(*pods, outdated_secrets=("gone",)) == DONE
     paused = msgspec.structs.replace(SPEC, rollout=Pace(paused=True))
-    assert ask(*pods, late=(pods[0].uid,), spec=paused) == Rollout(Wait(WaitReason.UNPAUSED), stale=1)
+    assert ask(*pods, outdated_secrets=(pods[0].uid,), spec=paused) == Rollout(Wait(WaitReason.UNPAUSED), stale=1)
 
 
 def test_of_a_deployment_too_those_with_another_certificate_go_one_at_a_time() -> None:
@@ -242,13 +242,13 @@ def test_of_a_deployment_too_those_with_another_certificate_go_one_at_a_time() -
     since_s = int(START.timestamp() - PAUSE_S)
     a, b = (msgspec.structs.replace(pod_of(each), template_hash="new", memory=MEMORY, since_s=since_s) for each in "ab")
     both = (a.uid, b.uid)
-    assert evicted(ask(a, b, spec=spec, workload=deployment, late=both)) == b.name
+    assert evicted(ask(a, b, spec=spec, workload=deployment, outdated_secrets=both)) == b.name
     controller = Rollout(Wait(WaitReason.CONTROLLER), stale=1)
-    assert ask(a, spec=spec, workload=deployment, late=both) == controller
+    assert ask(a, spec=spec, workload=deployment, outdated_secrets=both) == controller
     new = msgspec.structs.replace(b, uid="new", ready=False, since_s=int(START.timestamp()))
-    assert evicted(ask(a, new, spec=spec, workload=deployment, late=both)) is None
+    assert evicted(ask(a, new, spec=spec, workload=deployment, outdated_secrets=both)) is None
     ready = msgspec.structs.replace(new, ready=True)
-    assert ask(a, ready, spec=spec, workload=deployment, late=both).requeue_s == PAUSE_S
+    assert ask(a, ready, spec=spec, workload=deployment, outdated_secrets=both).requeue_s == PAUSE_S
     assert ask(a, ready, spec=spec, workload=deployment) == DONE
     other = msgspec.structs.replace(a, template_hash="old")
-    assert ask(other, b, spec=spec, workload=deployment, late=both) == controller, "its controller is at it"
+    assert ask(other, b, spec=spec, workload=deployment, outdated_secrets=both) == controller, "its controller is at it"

@@ -49,9 +49,9 @@ def deployment(*pods: object, **more: object) -> RolloutState:
         (deployment(NEW, NEW), Done()),
         (deployment(NEW, NEW, underway=True), Done()),
         (deployment(OLD, NEW), Wait(WaitReason.CONTROLLER)),
-        (deployment(OLD, NEW, late=(NEW.uid,)), Wait(WaitReason.CONTROLLER)),
-        (deployment(NEW, late=(NEW.uid,)), Wait(WaitReason.CONTROLLER)),
-        (deployment(NEW, pod_of("c"), late=(NEW.uid,)), None),
+        (deployment(OLD, NEW, outdated_secrets=(NEW.uid,)), Wait(WaitReason.CONTROLLER)),
+        (deployment(NEW, outdated_secrets=(NEW.uid,)), Wait(WaitReason.CONTROLLER)),
+        (deployment(NEW, pod_of("c"), outdated_secrets=(NEW.uid,)), None),
     ],
 )
 def test_a_deployment_is_left_to_its_controller_but_for_late_certificates(
@@ -66,7 +66,7 @@ def test_a_deployment_is_left_to_its_controller_but_for_late_certificates(
         (state_of(*OTHERS), Done()),
         (state_of(*OTHERS, underway=True), None),
         (state_of(*OTHERS, server(2)), None),
-        (state_of(*OTHERS, server(2, "b"), late=("uid-2",)), None),
+        (state_of(*OTHERS, server(2, "b"), outdated_secrets=("uid-2",)), None),
         (state_of(*OTHERS, server(3)), Done()),
     ],
 )
@@ -84,7 +84,7 @@ BACK = warm(2, to="new", restarted=True)
     [
         (state_of(BACK, workload=WARM), MarkUpdated(BACK)),
         (state_of(BACK, workload=WARM, spec=PAUSED), MarkUpdated(BACK)),
-        (state_of(BACK, workload=stateful_set(restart_hash="fixed", settled=False)), None),
+        (state_of(BACK, workload=stateful_set(restart_hash="fixed", is_observed=False)), None),
         (state_of(warm(2, to="new"), workload=WARM), None),
         (state_of(warm(2), workload=WARM), None),
     ],
@@ -98,7 +98,7 @@ def test_a_server_that_is_back_in_its_pod_is_counted(state: RolloutState, step: 
     [
         (state_of(server(2)), None, None),
         (state_of(server(2), spec=PAUSED), Wait(WaitReason.UNPAUSED), None),
-        (state_of(server(2), workload=stateful_set(settled=False)), None, Wait(WaitReason.OBSERVED)),
+        (state_of(server(2), workload=stateful_set(is_observed=False)), None, Wait(WaitReason.OBSERVED)),
         # The last new server: nothing is left to be held, and that it does not start is to be told.
         (state_of(*OTHERS, spec=PAUSED, underway=True), None, None),
     ],
@@ -134,7 +134,7 @@ FAILED = warm(1, to="other", ready=False, for_s=1, problem="ImagePullBackOff")
 def test_a_server_without_keys_waits_for_servers_of_the_present_template_alone(
     state: RolloutState, step: Step | None
 ) -> None:
-    assert decision.lost(state) == step
+    assert decision.not_running(state) == step
 
 
 @pytest.mark.parametrize(
@@ -202,5 +202,5 @@ def test_the_gates_are_asked_in_this_order() -> None:
     """What is counted, then what the user and the controller hold, then what has no keys, then what others need."""
     assert [gate.__name__ for gate in decision.GATES] == [
         *("controlled_by_deployment", "nothing_underway", "restarted", "paused", "unobserved"),
-        *("lost", "missing", "unready", "complete", "pausing"),
+        *("not_running", "missing", "unready", "complete", "pausing"),
     ]

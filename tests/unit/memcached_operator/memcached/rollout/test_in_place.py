@@ -9,7 +9,7 @@ from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.rollout.decision import Evict, MarkUpdated, RestartInPlace, Rollout, Step
-from memcached_operator.memcached.rollout.in_place import LATE_AFTER_S, Request, change, settlement
+from memcached_operator.memcached.rollout.in_place import LATE_AFTER_S, Request, change, mark_updated_patch
 from memcached_operator.memcached.spec import Rollout as Pace, Spec, Tls
 from tests.unit.memcached_operator.memcached.rollout.test_decision import (
     PAUSE_S,
@@ -126,7 +126,7 @@ def test_a_pause_begins_nothing_and_ends_what_was_begun() -> None:
 
 
 def test_nothing_is_settled_by_a_revision_that_the_controller_has_yet_to_tell() -> None:
-    unsettled = stateful_set(restart_hash="fixed", settled=False)
+    unsettled = stateful_set(restart_hash="fixed", is_observed=False)
     assert done(asked(warm(0), warm(1), warm(2, to="new", restarted=True), workload=unsettled)) == NOTHING
 
 
@@ -192,7 +192,7 @@ def test_a_restart_alone_touches_no_image() -> None:
 
 
 def test_a_server_that_has_arrived_is_one_of_the_template_for_kubernetes_too() -> None:
-    assert settlement(warm(2), WARM) == {
+    assert mark_updated_patch(warm(2), WARM) == {
         "metadata": {
             "resourceVersion": "1",
             "annotations": {"cache.example.com/template": "new", "cache.example.com/in-place": None},

@@ -10,7 +10,14 @@ from memcached_operator.memcached.observed.pod_termination import OVERDUE_S, ove
 from memcached_operator.memcached.observed.pods import PodRecord, Termination
 from memcached_operator.memcached.rollout.decision import Wait, WaitReason
 from memcached_operator.memcached.rollout.in_place import Request, requested
-from memcached_operator.memcached.rollout.observed_times import AHEAD_S, UNSEEN, WAIT_S, Seen, Sighted, sighted
+from memcached_operator.memcached.rollout.observed_times import (
+    AHEAD_S,
+    UNSEEN,
+    WAIT_S,
+    ObservedPods,
+    Seen,
+    observed_pods,
+)
 from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S
 from tests.unit.memcached_operator.memcached.rollout.test_decision import (
     PAUSE_S,
@@ -27,12 +34,12 @@ QUARTER_S = 900.0
 GRACE_S = 30
 
 
-def look(*pods: PodRecord, after_s: float = 0.0, seen: Seen = UNSEEN) -> Sighted:
+def look(*pods: PodRecord, after_s: float = 0.0, seen: Seen = UNSEEN) -> ObservedPods:
     """What is seen so many seconds later, by both clocks of the operator."""
-    return sighted(pods, seen, NOW_S + after_s, after_s)
+    return observed_pods(pods, seen, NOW_S + after_s, after_s)
 
 
-def since(found: Sighted) -> float:
+def since(found: ObservedPods) -> float:
     """How many seconds ago the first pod became as it is."""
     return NOW_S - found.pods[0].since_s
 
@@ -68,7 +75,7 @@ def test_another_time_and_another_pod_of_the_name_count_anew_and_those_that_are_
 
 def test_the_operators_own_clock_may_be_set_back_meanwhile() -> None:
     ahead = server(2, for_s=-QUARTER_S)
-    then = sighted([ahead], look(ahead).seen, NOW_S - 3600 + PAUSE_S, PAUSE_S)
+    then = observed_pods([ahead], look(ahead).seen, NOW_S - 3600 + PAUSE_S, PAUSE_S)
     assert then.pods[0].since_s == NOW_S - 3600
 
 

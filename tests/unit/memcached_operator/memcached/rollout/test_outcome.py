@@ -46,16 +46,25 @@ SERVICE = frozenset({"Service"})
     [
         (KEPT, Outcome()),
         (WAITS, Outcome(waiting=("The Service is being deleted.",))),
-        (FOREIGN, Outcome((Problem(Reason.NOT_CONTROLLED, "it is another's", False),), foreign=SERVICE, unmet=SERVICE)),
-        (Forbidden(403, "", "no"), Outcome((Problem(Reason.FORBIDDEN, "no", False),), unmet=SERVICE)),
+        (
+            FOREIGN,
+            Outcome(
+                (Problem(Reason.NOT_CONTROLLED, "it is another's", False),), foreign=SERVICE, pending_writes=SERVICE
+            ),
+        ),
+        (Forbidden(403, "", "no"), Outcome((Problem(Reason.FORBIDDEN, "no", False),), pending_writes=SERVICE)),
         (
             Invalid(422, "", "no"),
-            Outcome((Problem(Reason.INVALID_SPEC, "The API server refused the Service: no", False),), unmet=SERVICE),
+            Outcome(
+                (Problem(Reason.INVALID_SPEC, "The API server refused the Service: no", False),), pending_writes=SERVICE
+            ),
         ),
         (
             ETCD,
             Outcome(
-                waiting=("The API server failed to write the Service: etcd is away.",), unmet=SERVICE, failures=(ETCD,)
+                waiting=("The API server failed to write the Service: etcd is away.",),
+                pending_writes=SERVICE,
+                failures=(ETCD,),
             ),
         ),
     ],
@@ -63,10 +72,12 @@ SERVICE = frozenset({"Service"})
 async def test_an_attempt_ends_with_what_was_kept_or_with_what_was_in_the_way(
     answer: EnsureResult[OwnedRecord] | Exception, outcome: Outcome
 ) -> None:
-    found = await attempt("Service", doing(answer), unmet=True)
+    found = await attempt("Service", doing(answer), is_pending=True)
     assert found.kept is (None if isinstance(answer, Exception) else answer)
     assert found.outcome == outcome
-    assert (await attempt("Service", doing(answer))).outcome.unmet == frozenset(), "it is as this generation has it"
+    assert (await attempt("Service", doing(answer))).outcome.pending_writes == frozenset(), (
+        "it is as this generation has it"
+    )
 
 
 async def test_what_the_servers_depend_on_blocks_them() -> None:

@@ -34,7 +34,7 @@ FAILED, AWAY, BUSY = ServerError(500, "", "etcd is away"), Unreachable("it is aw
 
 
 @pytest.mark.parametrize(
-    ("error", "is_read", "is_news", "state"),
+    ("error", "is_read", "is_change", "state"),
     [
         (Conflict(409, "Conflict", "changed"), True, True, Pending()),
         (GONE, False, True, Pending()),
@@ -55,16 +55,16 @@ FAILED, AWAY, BUSY = ServerError(500, "", "etcd is away"), Unreachable("it is aw
         (BUSY, True, True, Pending(failure=BUSY)),
     ],
 )
-def test_what_an_error_means(error: KubeError, is_read: bool, is_news: bool, state: ResizeState) -> None:
-    assert classify(error, "a", is_read=is_read, is_news=is_news) == state
+def test_what_an_error_means(error: KubeError, is_read: bool, is_change: bool, state: ResizeState) -> None:
+    assert classify(error, "a", is_read=is_read, is_change=is_change) == state
 
 
-def server(*, is_news: bool = True, since_s: float | None = 0.0) -> ServerResize:
-    return ServerResize("128Mi,170Mi,170Mi", 0, since_s, is_news)
+def server(*, is_change: bool = True, since_s: float | None = 0.0) -> ServerResize:
+    return ServerResize("128Mi,170Mi,170Mi", 0, since_s, is_change)
 
 
 @pytest.mark.parametrize(
-    ("state", "is_news", "after_s", "taken"),
+    ("state", "is_change", "after_s", "taken"),
     [
         (Pending("no room"), True, PATIENCE_S - 1, Pending("no room")),
         (Pending("no room"), True, PATIENCE_S, Impossible("no room")),
@@ -77,9 +77,9 @@ def server(*, is_news: bool = True, since_s: float | None = 0.0) -> ServerResize
     ],
 )
 def test_a_try_that_takes_too_long_is_given_up(
-    state: ResizeState, is_news: bool, after_s: float, taken: ResizeState
+    state: ResizeState, is_change: bool, after_s: float, taken: ResizeState
 ) -> None:
-    found = server(is_news=is_news)
+    found = server(is_change=is_change)
     found.take(state, after_s)
     assert found.state == taken
 
@@ -114,4 +114,4 @@ def test_how_far_several_servers_are() -> None:
 
 
 def test_what_is_no_change_is_not_waited_for_and_tried_slowly() -> None:
-    assert resizing_of({("a", "uid-a"): server(is_news=False)}, 128) == Resizing(requeue_s=PATIENCE_S)
+    assert resizing_of({("a", "uid-a"): server(is_change=False)}, 128) == Resizing(requeue_s=PATIENCE_S)

@@ -41,12 +41,12 @@ def change(
     live_restart: str = "",
     is_target: bool = True,
     is_live: bool = True,
-    unmet: bool = False,
+    is_pending: bool = False,
     planned: bool = False,
 ) -> WorkloadChange:
     desired = desired_workload(kind, OWNER, 3, image, spec=Spec(memory=memory), restart=restart)
     live = live_of(kind, restart=live_restart) if is_live else None
-    return WorkloadChange(desired, live, is_target, restart, unmet, planned)
+    return WorkloadChange(desired, live, is_target, restart, is_pending, planned)
 
 
 @pytest.mark.parametrize(
@@ -71,10 +71,10 @@ def test_in_what_the_template_changes(kind: Workload, different: dict[str, Any],
     ("different", "provenance"),
     [
         ({}, Provenance.DRIFT),
-        ({"unmet": True}, Provenance.SPECIFICATION),
-        ({"unmet": True, "planned": True, **OTHER_IMAGE}, Provenance.SPECIFICATION),
+        ({"is_pending": True}, Provenance.SPECIFICATION),
+        ({"is_pending": True, "planned": True, **OTHER_IMAGE}, Provenance.SPECIFICATION),
         ({"is_live": False}, Provenance.DRIFT),
-        ({"is_live": False, "unmet": True}, Provenance.SPECIFICATION),
+        ({"is_live": False, "is_pending": True}, Provenance.SPECIFICATION),
         ({"restart": "monday"}, Provenance.SPECIFICATION),
         ({"restart": "monday", "live_restart": "monday"}, Provenance.DRIFT),
         ({"restart": "monday", "is_live": False}, Provenance.DRIFT),
@@ -103,14 +103,14 @@ def test_where_a_change_comes_from(different: dict[str, Any], provenance: Proven
         (OTHER_IMAGE, False, False, False, Hold.QUEUED),
         (OTHER_IMAGE, False, True, False, Hold.PAUSED),
         # What the user asks for waits for nobody, and a pause holds the servers and not the template.
-        ({"unmet": True, **OTHER_IMAGE}, False, True, False, Hold.NONE),
+        ({"is_pending": True, **OTHER_IMAGE}, False, True, False, Hold.NONE),
         (MORE, True, False, True, Hold.RESIZING),
-        ({"unmet": True, **MORE}, True, False, True, Hold.RESIZING),
+        ({"is_pending": True, **MORE}, True, False, True, Hold.RESIZING),
         (MORE, True, True, False, Hold.NONE),
         ({**OTHER_IMAGE, **MORE}, True, False, True, Hold.NONE),
         ({**OTHER_IMAGE, **MORE}, False, False, True, Hold.QUEUED),
         ({"is_target": False, **OTHER_IMAGE}, True, False, False, Hold.DRAINING),
-        ({"is_target": False, "unmet": True, **MORE}, True, False, False, Hold.DRAINING),
+        ({"is_target": False, "is_pending": True, **MORE}, True, False, False, Hold.DRAINING),
         ({"is_target": False}, True, False, False, Hold.NONE),
     ],
 )
@@ -125,7 +125,7 @@ def test_what_holds_a_template_back(
     else:
         assert asked.live is not None
         assert decision.manifest.spec == msgspec.structs.replace(
-            asked.desired.spec, template=CODEC.held(asked.live).spec.template
+            asked.desired.spec, template=CODEC.decoded(asked.live).spec.template
         )
         assert not CODEC.differ(decision.manifest, asked.live), "nothing else differs here"
 
@@ -135,11 +135,14 @@ def test_what_another_client_passed_through_is_left_with_a_template_that_is_held
     made = desired_workload("StatefulSet", OWNER, 3, IMAGE, spec=passing)
     live = stateful_set_record(msgspec.json.encode(made.body()))
     desired = desired_workload("StatefulSet", OWNER, 4, "memcached:2")
-    held = decide(
-        WorkloadChange(desired, live, True, "", unmet=False, planned=False), has_turn=False, paused=False, resizing=True
+    decoded = decide(
+        WorkloadChange(desired, live, True, "", is_pending=False, planned=False),
+        has_turn=False,
+        paused=False,
+        resizing=True,
     )
-    assert held.hold is Hold.QUEUED
-    assert [each.path for each in CODEC.differ(held.manifest, live)] == ["spec.replicas"]
+    assert decoded.hold is Hold.QUEUED
+    assert [each.path for each in CODEC.differ(decoded.manifest, live)] == ["spec.replicas"]
 
 
 def test_a_template_of_another_client_is_foreign_until_it_is_put_right() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from memcached_operator.memcached.server_stats.disks import GOOD, Trouble, disk
+from memcached_operator.memcached.server_stats.disks import GOOD, DiskProblem, disk
 from memcached_operator.memcached.server_stats.stats_cache import Answer, Server, health
 from tests.unit.memcached_operator.memcached.server_stats.support import answer
 
@@ -17,12 +17,12 @@ def with_disk(seconds: int, **stats: int) -> Answer:
     return answer(**{**DISK, "time": seconds, "badcrc_from_extstore": 0, **stats})
 
 
-def troubles(answers: Sequence[Answer]) -> list[Trouble | None]:
+def problems(answers: Sequence[Answer]) -> list[DiskProblem | None]:
     known, before, found = GOOD, None, []
     for each in answers:
         known = disk(known, before, each)
         before = each
-        found.append(known.trouble)
+        found.append(known.problem)
     return found
 
 
@@ -42,33 +42,35 @@ def evictions(*counts: int, free: int = 50) -> list[Answer]:
     ("answers", "told"),
     [
         (queues(0, 50, 50, 50, 50), [None] * 5),
-        (queues(0, 51, 51, 51), [None, None, None, Trouble.SLOW]),
+        (queues(0, 51, 51, 51), [None, None, None, DiskProblem.SLOW]),
         (queues(0, 51, 51, 0, 51), [None] * 5),
-        (evictions(0, 31, 62, 93), [None, None, None, Trouble.BEHIND]),
+        (evictions(0, 31, 62, 93), [None, None, None, DiskProblem.BEHIND]),
         (evictions(0, 30, 60, 90), [None] * 4),
         # A full disk evicts, too, and that is what it is for.
         (evictions(0, 900, 1800, 2700, free=20), [None] * 4),
         # Nor is it new what happened before the first answer.
         ([with_disk(0, badcrc_from_extstore=9), with_disk(30, badcrc_from_extstore=9)], [None, None]),
-        ([with_disk(0), with_disk(30, badcrc_from_extstore=1)], [None, Trouble.DAMAGED]),
+        ([with_disk(0), with_disk(30, badcrc_from_extstore=1)], [None, DiskProblem.DAMAGED]),
         # A server without a disk.
         ([answer(evictions=0), answer(evictions=10**6)] * 4, [None] * 8),
     ],
 )
-def test_it_is_told_what_lasts_and_at_once_what_is_damaged(answers: list[Answer], told: list[Trouble | None]) -> None:
-    assert troubles(answers) == told
+def test_it_is_told_what_lasts_and_at_once_what_is_damaged(
+    answers: list[Answer], told: list[DiskProblem | None]
+) -> None:
+    assert problems(answers) == told
 
 
 def test_it_is_over_once_it_has_not_been_so_for_long() -> None:
     damaged = [with_disk(0), with_disk(30, badcrc_from_extstore=1)]
-    found = troubles([*damaged, *(with_disk(60, badcrc_from_extstore=1) for _ in range(25))])
-    assert found[1:21] == [Trouble.DAMAGED] * 20
+    found = problems([*damaged, *(with_disk(60, badcrc_from_extstore=1) for _ in range(25))])
+    assert found[1:21] == [DiskProblem.DAMAGED] * 20
     assert found[21:] == [None] * 6
 
 
 def test_what_was_damaged_stays_told_while_requests_wait() -> None:
-    found = troubles([with_disk(0), with_disk(30, badcrc_from_extstore=1), with_disk(60, badcrc_from_extstore=1)])
-    assert found[-1] is Trouble.DAMAGED
+    found = problems([with_disk(0), with_disk(30, badcrc_from_extstore=1), with_disk(60, badcrc_from_extstore=1)])
+    assert found[-1] is DiskProblem.DAMAGED
 
 
 def test_a_server_that_answers_keeps_what_is_known_of_its_disk_and_a_new_one_has_nothing() -> None:

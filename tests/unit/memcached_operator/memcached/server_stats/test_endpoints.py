@@ -235,7 +235,7 @@ FAILURES = [
 
 @pytest.mark.parametrize(("failure", "lacks", "why"), FAILURES)
 def test_who_is_denied_says_what_was_lacking(failure: Failure, lacks: str, why: str) -> None:
-    assert Resolved(Endpoint(""), lacks).explained(failure) == (failure.trouble, why)
+    assert Resolved(Endpoint(""), lacks).explained(failure) == (failure.kind, why)
 
 
 async def test_a_server_is_told_of_other_memory_as_its_pod_says_or_says_what_is_lacking() -> None:

@@ -155,10 +155,10 @@ def test_a_server_that_shows_another_certificate_than_a_new_one_would_is_late() 
     stats_cache, pod = StatsCache(), server_pod()
     old, new = Certificate("old", 0.0, 9.0), Certificate("new", 1.0, 10.0)
     stats_cache.hear(pod, GOOD, old, due="old")
-    assert stats_cache.late([pod]) == frozenset()
+    assert stats_cache.with_outdated_certificate([pod]) == frozenset()
     assert stats_cache.hear(pod, GOOD, old, due="new"), "it is news"
-    assert stats_cache.late([pod]) == {pod.uid}
+    assert stats_cache.with_outdated_certificate([pod]) == {pod.uid}
     stats_cache.hear(pod, GOOD, old, due=None)
-    assert stats_cache.late([pod]) == frozenset(), "what nobody knows any more replaces no server"
+    assert stats_cache.with_outdated_certificate([pod]) == frozenset(), "what nobody knows any more replaces no server"
     stats_cache.hear(pod, GOOD, new, due="new")
-    assert stats_cache.late([pod, server_pod("another")]) == frozenset()
+    assert stats_cache.with_outdated_certificate([pod, server_pod("another")]) == frozenset()

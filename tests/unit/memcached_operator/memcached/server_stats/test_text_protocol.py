@@ -99,15 +99,15 @@ OTHERS = [
 ]
 
 
-def failed(said: object, trouble: ErrorKind, why: str = "") -> None:
+def failed(said: object, kind: ErrorKind, why: str = "") -> None:
     assert isinstance(said, Failure), said
-    assert said.trouble is trouble
+    assert said.kind is kind
     assert why in said.why
 
 
-@pytest.mark.parametrize(("received", "trouble", "why"), OTHERS)
-def test_what_is_no_answer_is_a_failure_with_a_name(received: bytes, trouble: ErrorKind, why: str) -> None:
-    failed(stats_of(received), trouble, why)
+@pytest.mark.parametrize(("received", "kind", "why"), OTHERS)
+def test_what_is_no_answer_is_a_failure_with_a_name(received: bytes, kind: ErrorKind, why: str) -> None:
+    failed(stats_of(received), kind, why)
 
 
 @given(st.lists(st.sampled_from([b"STAT ", b"END\r\n", b"ERROR", b"\r\n", b"\n", b" ", b"\x00", b"pid 7"])))
@@ -239,10 +239,10 @@ DISKS = [
 ]
 
 
-@pytest.mark.parametrize(("settings", "trouble", "why"), DISKS)
-async def test_a_disk_that_cannot_be_read_back_is_a_failure(settings: bytes, trouble: ErrorKind, why: str) -> None:
+@pytest.mark.parametrize(("settings", "kind", "why"), DISKS)
+async def test_a_disk_that_cannot_be_read_back_is_a_failure(settings: bytes, kind: ErrorKind, why: str) -> None:
     async with talking(saying(b"OK\r\nOK\r\n" + settings)) as where:
-        failed(await memlimit(Endpoint(where), 128, TIMEOUT_S, disk_from=4096), trouble, why)
+        failed(await memlimit(Endpoint(where), 128, TIMEOUT_S, disk_from=4096), kind, why)
 
 
 LIMITS = [
@@ -260,11 +260,11 @@ LIMITS = [
 ]
 
 
-@pytest.mark.parametrize(("said", "trouble", "why"), LIMITS)
-async def test_a_limit_that_cannot_be_read_back_is_a_failure(said: bytes, trouble: ErrorKind, why: str) -> None:
+@pytest.mark.parametrize(("said", "kind", "why"), LIMITS)
+async def test_a_limit_that_cannot_be_read_back_is_a_failure(said: bytes, kind: ErrorKind, why: str) -> None:
     async with talking(saying(said)) as where:
-        said_of_it = await memlimit(Endpoint(where), 128, SOON_S if trouble is ErrorKind.SILENT else TIMEOUT_S)
-    failed(said_of_it, trouble, why)
+        said_of_it = await memlimit(Endpoint(where), 128, SOON_S if kind is ErrorKind.SILENT else TIMEOUT_S)
+    failed(said_of_it, kind, why)
 
 
 async def test_an_address_of_version_6_is_asked_as_well() -> None:

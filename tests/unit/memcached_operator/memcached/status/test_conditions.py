@@ -114,7 +114,7 @@ def fixture_complete() -> Status:
 
 @pytest.mark.parametrize("size", [0, 2, 4, 9])
 def test_a_new_size_is_scaling_until_just_so_many_servers_are_ready(complete: Status, size: int) -> None:
-    begun = look(size, pods(3), msgspec.structs.replace(SCALED, settled=False), last=complete, generation=2)
+    begun = look(size, pods(3), msgspec.structs.replace(SCALED, is_observed=False), last=complete, generation=2)
     assert reported(begun, "Progressing") == ("True", "Scaling")
     under_way = look(size, pods(2, size), SCALED, last=begun, generation=2)
     assert reported(under_way, "Progressing") == ("True", "Scaling")
@@ -124,7 +124,7 @@ def test_a_new_size_is_scaling_until_just_so_many_servers_are_ready(complete: St
 
 def test_a_rollout_that_begins_small_keeps_its_name_when_it_is_scaled() -> None:
     begun = look(3, pods(1), DEPLOYING)
-    scaled = look(5, pods(1), msgspec.structs.replace(UPDATED, settled=False), last=begun, generation=2)
+    scaled = look(5, pods(1), msgspec.structs.replace(UPDATED, is_observed=False), last=begun, generation=2)
     assert reported(scaled, "Progressing") == ("True", "Deploying")
 
 
@@ -135,7 +135,7 @@ def test_a_first_rollout_that_was_scaled_is_complete_as_soon_as_its_servers_are(
 
 
 def test_a_new_size_is_no_update_when_its_pods_are_faster_than_the_deployment(complete: Status) -> None:
-    unseen = msgspec.structs.replace(SCALED, settled=False)
+    unseen = msgspec.structs.replace(SCALED, is_observed=False)
     assert reported(look(4, pods(4), unseen, last=complete, generation=2), "Progressing") == ("True", "Scaling")
 
 
@@ -148,7 +148,7 @@ def test_pods_of_two_templates_are_an_update(complete: Status) -> None:
 
 def test_an_update_begins_before_the_first_new_pod_and_ends_when_the_deployment_says_so(complete: Status) -> None:
     # The image was changed; the pods of the former one are all ready, and no other exists yet.
-    begun = look(3, pods(3), deployment_of(generation=2, settled=False), last=complete, generation=2)
+    begun = look(3, pods(3), deployment_of(generation=2, is_observed=False), last=complete, generation=2)
     assert reported(begun, "Progressing") == ("True", "Updating")
     seen = look(3, pods(3), UPDATED, last=begun, generation=2)
     assert reported(seen, "Progressing") == ("True", "Updating")

@@ -64,11 +64,11 @@ def test_the_last_pod_of_those_awaited_counts() -> None:
 @pytest.mark.parametrize(
     ("changes", "counts"),
     [
-        ({"settled": False}, False),
-        ({"revised": True, "begun": True, "rolled_out": False}, False),
+        ({"is_observed": False}, False),
+        ({"revised": True, "has_revision": True, "rolled_out": False}, False),
         ({"replicas": 9}, True),
         ({"create_failure": "exceeded quota"}, True),
-        ({"form": b"other"}, True),
+        ({"normalized": b"other"}, True),
     ],
 )
 def test_what_a_controller_counts_is_nothing_while_pods_are_awaited(changes: dict[str, Any], *, counts: bool) -> None:
@@ -86,11 +86,11 @@ def test_what_a_controller_counts_is_nothing_while_pods_are_awaited(changes: dic
 @pytest.mark.parametrize(
     ("workload", "ready", "changes", "counts"),
     [
-        ({}, 0, {"settled": False, "begun": True}, False),
-        ({}, 1, {"settled": False}, False),
-        ({}, 2, {"settled": False}, True),
-        ({"generation": 2}, 1, {"settled": False}, True),
-        ({"kind": "StatefulSet"}, 1, {"settled": False}, True),
+        ({}, 0, {"is_observed": False, "has_revision": True}, False),
+        ({}, 1, {"is_observed": False}, False),
+        ({}, 2, {"is_observed": False}, True),
+        ({"generation": 2}, 1, {"is_observed": False}, True),
+        ({"kind": "StatefulSet"}, 1, {"is_observed": False}, True),
         ({}, 1, {"rolled_out": False}, True),
         ({}, 1, {"create_failure": "exceeded quota"}, True),
     ],
