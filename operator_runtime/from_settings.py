@@ -12,15 +12,15 @@ from operator_runtime.serving.monitoring import MonitoringConfig
 from operator_runtime.settings.runtime_settings import RuntimeSettings
 
 
-def watched_namespaces(asked: tuple[str, ...] | None, own: str | None) -> tuple[str, ...]:
+def watched_namespaces(configured: tuple[str, ...] | None, own: str | None) -> tuple[str, ...]:
     """The namespaces to watch, () for all of them.
 
     Args:
-        asked: as the settings say: None where nothing was said, () for all.
+        configured: as the settings say: None where nothing was said, () for all.
         own: the pod's namespace, or the context's.
     """
-    if asked is not None:
-        return asked
+    if configured is not None:
+        return configured
     return (own or "default",)
 
 

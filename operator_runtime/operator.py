@@ -72,7 +72,7 @@ class Operator:
         api: the API server, in bytes; closed by the caller.
         events: records Kubernetes Events.
         metrics: what /metrics shows: the `registry` for prometheus-client's counters, gauges and histograms; `add`
-            takes what is to be read at each scrape.
+            takes what is read at each scrape.
         checks: asked by /healthz and /readyz; may be added to.
         urls: where the servers `metrics` and `probes` listen, from when they do, such as `http://127.0.0.1:8080`: for
             tests that have the kernel choose a port.

@@ -222,7 +222,7 @@ def _conditions() -> list[str]:
         "| Reason | Condition | Meaning |",
         "|---|---|---|",
     ]
-    for reason, told in REASONS.items():
-        bearings = ", ".join(f"{bearing.type} `{bearing.status}`" for bearing in told.bearings)
-        lines.append(f"| `{reason}` | {bearings} | {told.meaning} |")
+    for reason, reason_entry in REASONS.items():
+        bearings = ", ".join(f"{bearing.type} `{bearing.status}`" for bearing in reason_entry.bearings)
+        lines.append(f"| `{reason}` | {bearings} | {reason_entry.meaning} |")
     return [*lines, ""]

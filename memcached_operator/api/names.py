@@ -84,7 +84,7 @@ class InvalidSpec(ValueError):
 # Longer values of a user, and more complaints, are cut in messages: they end up in a log line, and in a condition, of
 # which the API server takes 32768 characters.
 _SHOWN_LENGTH: Final = 60
-_TOLD_AT_ONCE: Final = 10
+_SHOWN_AT_ONCE: Final = 10
 # Of the connections that -c allows, memcached 1.6.45 keeps so many for itself (measured with 1, 4 and 8 threads; 1.6.18
 # keeps 4 for each thread). With fewer it accepts no connection, or ends at once.
 OWN_CONNECTIONS: Final = 8
@@ -103,7 +103,7 @@ def shown(value: object) -> str:
     return f"{text[:_SHOWN_LENGTH]}…" if len(text) > _SHOWN_LENGTH else text
 
 
-def told(complaints: Sequence[str]) -> str:
+def joined_complaints(complaints: Sequence[str]) -> str:
     """Complaints as one message; of many the first, and how many more there are."""
-    more = len(complaints) - _TOLD_AT_ONCE
-    return "; ".join([*complaints[:_TOLD_AT_ONCE], *([f"and {more} more"] if more > 0 else [])])
+    more = len(complaints) - _SHOWN_AT_ONCE
+    return "; ".join([*complaints[:_SHOWN_AT_ONCE], *([f"and {more} more"] if more > 0 else [])])

@@ -19,8 +19,8 @@ from memcached_operator.api.names import (
     SECRET_NAME_MAX_LENGTH,
     SIZE_MAX,
     THREADS_MAX,
+    joined_complaints,
     shown,
-    told,
 )
 
 _NAMES_OF_TYPES = {
@@ -127,7 +127,7 @@ def explained(error: ValidationError) -> str:
         for problem in error.errors(include_url=False, include_context=False)
         for path, rule in (_place(problem["loc"]),)
     }
-    return told(list(complaints.values()))
+    return joined_complaints(list(complaints.values()))
 
 
 def _place(location: tuple[Any, ...]) -> tuple[str, str]:

@@ -1,1 +1,1 @@
-"""`memcached-operator check`: can the operator work on this cluster, and what is to be done where it cannot?"""
+"""`memcached-operator check`: can the operator work on this cluster, and what is missing where it cannot?"""

@@ -87,7 +87,7 @@ def run(options: CheckOptions) -> int:
 
 
 async def check(options: CheckOptions) -> list[Finding]:
-    """All that is found. What cannot be asked without a server is left out."""
+    """All that is found. What only a server could answer is left out."""
     try:
         access = cluster_access(options.settings)
     except NoClusterAccess as error:

@@ -1,4 +1,4 @@
-"""Which permissions are asked for, and where: of the settings and of the place where the operator runs."""
+"""Which permissions are required, and where: of the settings and of the place where the operator runs."""
 
 from __future__ import annotations
 

@@ -202,11 +202,11 @@ class AuditTail:
         return [write for line in lines if (write := parsed(line)) is not None]
 
 
-async def follow(tail: AuditTail, told: Callable[[Write], None]) -> None:
+async def follow(tail: AuditTail, on_write: Callable[[Write], None]) -> None:
     while True:
         await asyncio.sleep(_LOOK_EVERY_S)
         for write in tail.writes():  # a few kilobytes from the page cache: nothing to wait for
-            told(write)
+            on_write(write)
 
 
 def parsed(line: bytes) -> Write | None:

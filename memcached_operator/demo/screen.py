@@ -94,8 +94,8 @@ class Screen:
             *(Text.assemble(("operator write ", "dim"), each) for each in self.writes[-1:]),
             *(Text.assemble(("event ", "dim"), each) for each in _events(self.state)[-1:]),
         ]
-        told = _lines_of(_Newest(news), console, options)
-        script = _Script(self.steps, max(1, rows - len(below) - len(told)))
+        text = _lines_of(_Newest(news), console, options)
+        script = _Script(self.steps, max(1, rows - len(below) - len(text)))
         lines = [*_lines_of(script, console, options), *below]
         return [*lines, *_lines_of(_Newest(news, rows - len(lines)), console, options)][:rows]
 
@@ -198,11 +198,11 @@ def _conditions(state: ClusterState, width: int) -> Table:
     for found in state.memcacheds.values():
         table.add_row(_name(found))
         for each in found.get("status", {}).get("conditions", []):
-            told = f"{each['reason']}: {each['message']}"
+            text = f"{each['reason']}: {each['message']}"
             table.add_row(
                 f"  {each['type']}",
                 Text(each["status"], style=_style(each)),
-                told if len(told) <= room else each["reason"],
+                text if len(text) <= room else each["reason"],
             )
     return table
 

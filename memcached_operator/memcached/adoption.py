@@ -1,8 +1,8 @@
 """Hands over to a Memcached what was made for the one in whose place it was restored from a backup.
 
 A backup brings objects back under new uids and without ownerReferences. What is there under its name then belongs to
-no owner, and is left alone, until a user names the former uid in an annotation of the Memcached. Each object still says
-for which uid it was made; one that says another, or has an owner, stays as it is.
+no owner, and is not touched, until a user names the former uid in an annotation of the Memcached. Each object still
+says for which uid it was made; one that says another, or has an owner, stays as it is.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 What is to be done is decided by `next_step` from what there is, never from what was done before. The workload, of which
 there are two while its servers move from one to the other, is followed by its ownerReference, as the garbage collector
-does: one that was orphaned, or that has another owner, is left alone and not waited for. What stands beside the
+does: one that was orphaned, or that has another owner, is not deleted and not waited for. What stands beside the
 servers is the garbage collector's affair alone.
 """
 
@@ -144,7 +144,7 @@ class _Progress:
     """How far the end of a Memcached has come.
 
     Attributes:
-        deleted: a workload's deletion was asked for, so that one that is missing need not be looked for.
+        deleted: a workload's deletion was requested, so that one that is missing need not be looked for.
     """
 
     step: Step | None = None
@@ -240,7 +240,7 @@ class Deletion:
         return Result()
 
     async def _clean_up(self, memcached: MemcachedRecord) -> Waiting | None:
-        """Delete the workloads; what is to be waited for, None when nothing is."""
+        """Delete the workloads; return what the deletion waits for, None for nothing."""
         key, progress = memcached.key, self._progress.of(memcached.key)
         workloads, pods = self._caches.workloads(key), self._caches.pods_of(key)
         progress.step = next_step(memcached, workloads, pods)

@@ -54,14 +54,14 @@ class Servers(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is to be done about the workloads of a Memcached, and what is to be published.
+    """The desired workloads of a Memcached, and the list that is published.
 
     Attributes:
         target: the kind of workload that the specification asks for.
         replicas: how many pods each workload is to have that is to be kept.
         removed: the workload that is to be deleted now, None for none.
         drained: servers are removed now that the user no longer asks for, and that have drained.
-        servers: what is to be published.
+        servers: the list that is published.
         next_s: seconds until servers have drained, None where none do.
     """
 

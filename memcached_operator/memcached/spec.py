@@ -57,8 +57,8 @@ from memcached_operator.api.names import (
     Reload,
     ServiceType,
     Workload,
+    joined_complaints,
     shown,
-    told,
 )
 from memcached_operator.api.quantities import canonical, kibibytes, mebibytes, value
 from memcached_operator.api.reserved_pod_fields import of_pod_template
@@ -260,7 +260,7 @@ def refuse_contradictions(spec: Spec) -> None:
         *_of_resources(spec),
         *pods,
     ]:
-        raise InvalidSpec(told(complaints))
+        raise InvalidSpec(joined_complaints(complaints))
 
 
 @lru_cache(maxsize=64)  # most Memcacheds share their settings
@@ -416,9 +416,9 @@ def _of_resources(spec: Spec) -> Iterator[str]:
                 f"fields, got {shown(limit)}"
             )
     for name, most in spec.resources.limits.items():
-        asked = spec.resources.requests.get(name)
-        if asked is not None and value(asked) > value(most):
+        requested = spec.resources.requests.get(name)
+        if requested is not None and value(requested) > value(most):
             yield (
                 f"spec.resources.requests[{name}]: must be at most spec.resources.limits[{name}], {most}, "
-                f"got {shown(asked)}"
+                f"got {shown(requested)}"
             )

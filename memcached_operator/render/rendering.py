@@ -129,8 +129,8 @@ def render(content: Mapping[str, Any], options: RenderOptions, uid: str = "") ->
 
 def _restart(metadata: Mapping[str, Any]) -> str:
     annotations = metadata.get("annotations")
-    asked = annotations.get(RESTART_ANNOTATION) if isinstance(annotations, Mapping) else None
-    return restart_of(asked) if isinstance(asked, str) else ""
+    requested = annotations.get(RESTART_ANNOTATION) if isinstance(annotations, Mapping) else None
+    return restart_of(requested) if isinstance(requested, str) else ""
 
 
 def _servers(owner: Owner, spec: Spec) -> Sequence[str]:

@@ -30,7 +30,7 @@ from operator_runtime.client.errors import (
 from operator_runtime.client.frames import MAX_PAGE_BYTES
 from operator_runtime.client.lines import LineSplitter
 from operator_runtime.client.resources import Resource
-from operator_runtime.client.response_identity import Asked, AskedList
+from operator_runtime.client.response_identity import Expected, ExpectedList
 from operator_runtime.client.watch import SILENCE_LIMIT_S, Record, Watch
 from operator_runtime.client.watch_ends import Cause, Pause
 
@@ -71,7 +71,7 @@ class WatchClient(Protocol):
         query: Mapping[str, str] | None,
         gzip: bool,
         max_bytes: int,
-        asked: Asked | None = None,
+        expected: Expected | None = None,
     ) -> bytes: ...
 
     def stream(
@@ -243,7 +243,7 @@ class Reflector(Generic[R]):
                     query=request.query,
                     gzip=True,
                     max_bytes=request.max_bytes,
-                    asked=AskedList(self.resource),
+                    expected=ExpectedList(self.resource),
                 )
                 received_bytes = len(body)
                 self.statistics.last_byte_s = self._clock()

@@ -31,7 +31,7 @@ from operator_runtime.client.errors import (
 )
 from operator_runtime.client.exchange import Answer, header_lines, target_of
 from operator_runtime.client.resources import SCALES, Resource
-from operator_runtime.client.response_identity import Asked, AskedObject
+from operator_runtime.client.response_identity import Expected, ExpectedObject
 from operator_runtime.client.retry import parse_retry_after
 from operator_runtime.client.wire import ConnectionCut
 from operator_runtime.client.write_fence import READS, WriteFence
@@ -165,7 +165,7 @@ class ApiClient:
         gzip: bool = False,
         guarded: bool = False,
         max_bytes: int = MAX_OBJECT_BYTES,
-        asked: Asked | None = None,
+        expected: Expected | None = None,
     ) -> bytes:
         """One API call; the answer's body.
 
@@ -184,7 +184,7 @@ class ApiClient:
             guarded: the write has a precondition (a uid, a resourceVersion), so that a second arrival is answered 409
                 or changes nothing.
             max_bytes: bound on the answer; see `client.answers`.
-            asked: what a success is held against; see `client.asked`.
+            expected: what a success is held against; see `client.expected`.
 
         Raises:
             KubeError: one of the closed set of `client.errors`.
@@ -207,7 +207,7 @@ class ApiClient:
                     method, target, lines, body or b"", timeout_s=left_s, fence=None if reads else self._fence
                 )
                 if response.status < 300:
-                    answer = await read_whole(response, max_bytes, asked)
+                    answer = await read_whole(response, max_bytes, expected)
                 else:
                     answer = await read_beginning(response)
             except MalformedAnswer as error:
@@ -278,8 +278,8 @@ class ApiClient:
 
     async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes:
         """One object, live from the server."""
-        asked = AskedObject(resource, namespace or "", name)
-        return await self.request("GET", resource.path(namespace, name), asked=asked)
+        expected = ExpectedObject(resource, namespace or "", name)
+        return await self.request("GET", resource.path(namespace, name), expected=expected)
 
     async def create(
         self,
@@ -301,8 +301,10 @@ class ApiClient:
         """
         path = resource.path(namespace) if under is None else resource.path(namespace, *under)
         query = _written_by(field_manager, strict)
-        asked = AskedObject(resource, namespace or "", _named(body)) if under is None else _asked_under(body)
-        answer = await self.request("POST", path, query=query, body=orjson.dumps(body), guarded=guarded, asked=asked)
+        expected = ExpectedObject(resource, namespace or "", _named(body)) if under is None else _expected_under(body)
+        answer = await self.request(
+            "POST", path, query=query, body=orjson.dumps(body), guarded=guarded, expected=expected
+        )
         what = resource.qualified_name if under is None else f"{resource.qualified_name}/{under[1]}"
         self.writes[what, "create"] += 1
         return answer
@@ -377,8 +379,10 @@ class ApiClient:
         }
         body = orjson.dumps({field: value for field, value in options.items() if value is not None})
         guarded = options["preconditions"] is not None
-        asked = AskedObject(resource, namespace or "", name, uid or "", or_status=True)
-        answer = await self.request("DELETE", resource.path(namespace, name), body=body, guarded=guarded, asked=asked)
+        expected = ExpectedObject(resource, namespace or "", name, uid or "", or_status=True)
+        answer = await self.request(
+            "DELETE", resource.path(namespace, name), body=body, guarded=guarded, expected=expected
+        )
         self.writes[resource.qualified_name, "delete"] += 1
         return answer
 
@@ -399,7 +403,9 @@ class ApiClient:
             body=orjson.dumps(body),
             content_type=content_type,
             guarded=_has_precondition(body),
-            asked=AskedObject(SCALES if subresource == "scale" else resource, namespace or "", name, _uid_in(body)),
+            expected=ExpectedObject(
+                SCALES if subresource == "scale" else resource, namespace or "", name, _uid_in(body)
+            ),
         )
         what = f"{resource.qualified_name}/{subresource}" if subresource else resource.qualified_name
         self.writes[what, "apply" if content_type == APPLY_PATCH else "patch"] += 1
@@ -431,14 +437,14 @@ def _uid_in(body: object) -> str:
     return str(_metadata_in(body).get("uid") or "")
 
 
-def _asked_under(body: object) -> AskedObject | None:
+def _expected_under(body: object) -> ExpectedObject | None:
     """What a body of a subresource is answered with: a `Status`, or what was sent."""
     if not isinstance(body, Mapping) or not body.get("kind"):
         return None
     group, _, version = str(body.get("apiVersion", "")).rpartition("/")
     resource = Resource(group, version, "", str(body["kind"]))
     metadata = _metadata_in(body)
-    return AskedObject(resource, str(metadata.get("namespace") or ""), _named(body), or_status=True)
+    return ExpectedObject(resource, str(metadata.get("namespace") or ""), _named(body), or_status=True)
 
 
 def _written_by(field_manager: str, strict: bool) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ import aiohttp
 from operator_runtime.client.errors import AnswerTooLong
 from operator_runtime.client.exchange import Answer
 from operator_runtime.client.lines import MAX_LINE_BYTES
-from operator_runtime.client.response_identity import Asked
+from operator_runtime.client.response_identity import Expected
 
 # One object, whether a watch brings it or a call.
 MAX_OBJECT_BYTES = MAX_LINE_BYTES
@@ -23,14 +23,14 @@ MAX_ERROR_BYTES = 64 * 1024
 ERROR_BODY_S = 5.0
 
 
-async def read_whole(answer: Answer, max_bytes: int, asked: Asked | None = None) -> bytes:
+async def read_whole(answer: Answer, max_bytes: int, expected: Expected | None = None) -> bytes:
     """The body of an answer, whose connection is free then; its time is bounded by the exchange's own.
 
     Args:
         answer: its head.
         max_bytes: how many are read.
-        asked: what it is held against: a connection that brings something else is closed, as the next answer would be
-            another's, too.
+        expected: what it is held against: a connection that brings something else is closed, as the next answer would
+            be another's, too.
 
     Raises:
         MalformedAnswer: it is not to what was asked.
@@ -47,8 +47,8 @@ async def read_whole(answer: Answer, max_bytes: int, asked: Asked | None = None)
                 raise AnswerTooLong(f"the answer is longer than {max_bytes} bytes")
             chunks.append(chunk)
         body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        if asked is not None and body.startswith(b"{"):
-            asked.check(body)
+        if expected is not None and body.startswith(b"{"):
+            expected.check(body)
     except BaseException:
         answer.abort()
         raise

@@ -1,4 +1,4 @@
-"""Pure: what the API server says that a group has: of what was asked for in vain, and before something is tried."""
+"""Pure: what the API server says that a group has: of what was requested in vain, and before something is tried."""
 
 from __future__ import annotations
 

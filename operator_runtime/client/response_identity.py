@@ -54,7 +54,7 @@ _decode_list = msgspec.json.Decoder(_List).decode
 _decode_items = msgspec.json.Decoder(_Items).decode
 
 
-class AskedObject(NamedTuple):
+class ExpectedObject(NamedTuple):
     """One object that a request is of.
 
     Attributes:
@@ -85,8 +85,8 @@ class AskedObject(NamedTuple):
         except UNDECODABLE:
             raise MalformedAnswer(f"asked for {self}, and answered by something that is not an API object") from None
         if self.or_status and found.kind == STATUS:
-            told = found.details or _Details()
-            came = (told.name or self.name, told.uid or self.uid)
+            details = found.details or _Details()
+            came = (details.name or self.name, details.uid or self.uid)
             if came == (self.name, self.uid or came[1]):
                 return
         else:
@@ -117,7 +117,7 @@ class AskedObject(NamedTuple):
         ).encode()
 
 
-class AskedList(NamedTuple):
+class ExpectedList(NamedTuple):
     """A list that a request is of.
 
     Attributes:
@@ -165,7 +165,7 @@ def _is_of(resource: Resource, body: bytes) -> bool:
     return items is not None and all(each.kind == resource.kind for each in items)
 
 
-class AskedReview(NamedTuple):
+class ExpectedReview(NamedTuple):
     """A question about a token or a permission, which the API server repeats with its answer.
 
     Attributes:
@@ -211,7 +211,7 @@ def _says(answer: object, question: object) -> bool:
     return not isinstance(question, str) or answer == question
 
 
-class Asked(Protocol):
+class Expected(Protocol):
     """What an answer is held against."""
 
     def check(self, body: bytes) -> None:

@@ -17,7 +17,7 @@ from operator_runtime.client.discovery import has_subresource
 from operator_runtime.client.errors import AnswerTooLong, Conflict, Expired, NotFound
 from operator_runtime.client.frames import MAX_LIST_BYTES, MAX_PAGE_BYTES, PAGE_SIZE, object_of, page_of, smaller_page
 from operator_runtime.client.resources import Resource
-from operator_runtime.client.response_identity import AskedList
+from operator_runtime.client.response_identity import ExpectedList
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.controller import current_reconcile
 from operator_runtime.objects.api_objects import parts_of
@@ -409,8 +409,10 @@ async def _pages(
         query = selector | ({"limit": str(page_size)} if page_size else {}) | ({"continue": resume} if resume else {})
         max_bytes = MAX_PAGE_BYTES if page_size else MAX_LIST_BYTES
         try:
-            asked = AskedList(kind.resource)
-            page = page_of(await api.request("GET", path, query=query, gzip=True, max_bytes=max_bytes, asked=asked))
+            expected = ExpectedList(kind.resource)
+            page = page_of(
+                await api.request("GET", path, query=query, gzip=True, max_bytes=max_bytes, expected=expected)
+            )
         except AnswerTooLong:
             if page_size <= 1:
                 raise

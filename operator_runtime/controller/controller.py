@@ -172,7 +172,7 @@ class Controller(Generic[K]):
             initial_keys: the keys to look at when it begins.
             delay_s: seconds that a key must still wait before it may be reconciled, 0.0 for none, e.g. until the cache
                 has seen the key's own last write. A key that waits is neither counted nor logged.
-            around: gives `reconcile` with what is to be done before and after it.
+            around: gives `reconcile` with what comes before and after it.
             observer: called with each reconcile.
             clock: measures durations, in seconds.
 

@@ -119,7 +119,7 @@ def crd_reference(crd: Mapping[str, object], *, descriptions: Mapping[str, str])
     Args:
         descriptions: of fields that have none in the schema, by their path. A field without one is left out.
     """
-    told = [
+    described = [
         (field, description)
         for field in fields(crd)
         if (description := field.schema.get("description", descriptions.get(field.path)))
@@ -127,9 +127,9 @@ def crd_reference(crd: Mapping[str, object], *, descriptions: Mapping[str, str])
     lines = ["## Names", "", *_names(cast(Schema, crd["spec"])), "", "## Fields", ""]
     lines += _table(
         ("Field", "Type", "Default"),
-        [(f"[`{field.path}`](#{anchor(field.path)})", field.type, field.default) for field, _ in told],
+        [(f"[`{field.path}`](#{anchor(field.path)})", field.type, field.default) for field, _ in described],
     )
-    for field, description in told:
+    for field, description in described:
         lines += ["", f"### `{field.path}`", "", description, "", f"- Type: {field.type}"]
         lines += [f"- Default: {field.default}"] if field.default else []
         lines += [f"- Rule: {rule}" for rule in field.rules()]

@@ -57,7 +57,7 @@ class CallbackErrors:
             about,
             what,
             instead,
-            f" It failed {reminder.untold} more times since this was last reported." if reminder.untold else "",
+            f" It failed {reminder.unreported} more times since this was last reported." if reminder.unreported else "",
             exc_info=error if new else None,
         )
 

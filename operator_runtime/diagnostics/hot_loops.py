@@ -29,7 +29,7 @@ class HotLoopDetector(Generic[K]):
         self._reminder = Reminder()
 
     def reconciled(self, key: K, now: float) -> float | None:
-        """A key was reconciled; in how many seconds it was so `LIMIT` times, if that is to be told now."""
+        """A key was reconciled; in how many seconds it was so `LIMIT` times, if that is reported now."""
         counts = self._counts
         if now - self._began > WINDOW_S:
             counts.clear()

@@ -13,10 +13,10 @@ class Reminder:
     What was not heard of for the longest pause is said as at first.
 
     Attributes:
-        untold: how often it was kept quiet before it was last said.
+        unreported: how often it was kept quiet before it was last said.
     """
 
-    __slots__ = ("_first_s", "_kept_quiet", "_last", "_longest_s", "_pause_s", "_quiet_until", "untold")
+    __slots__ = ("_first_s", "_kept_quiet", "_last", "_longest_s", "_pause_s", "_quiet_until", "unreported")
 
     def __init__(self, first_s: float = FIRST_PAUSE_S, longest_s: float = LONGEST_PAUSE_S) -> None:
         """
@@ -28,7 +28,7 @@ class Reminder:
         self._longest_s = longest_s
         self._pause_s = first_s
         self._quiet_until = self._last = float("-inf")
-        self._kept_quiet = self.untold = 0
+        self._kept_quiet = self.unreported = 0
 
     def due(self, now: float) -> bool:
         """It happens: whether to say it now. If so, the next pause begins."""
@@ -38,7 +38,7 @@ class Reminder:
         if now < self._quiet_until:
             self._kept_quiet += 1
             return False
-        self.untold, self._kept_quiet = self._kept_quiet, 0
+        self.unreported, self._kept_quiet = self._kept_quiet, 0
         self._quiet_until = now + self._pause_s
         self._pause_s = min(2 * self._pause_s, self._longest_s)
         return True

@@ -79,15 +79,15 @@ def blamed(stack: Sequence[traceback.FrameSummary], places: Places) -> list[trac
 
 
 class Stall(NamedTuple):
-    """A stall that is to be told.
+    """A stall that is reported.
 
     Attributes:
         seconds: how long it has lasted.
-        untold: how many there were since the last that was told.
+        unreported: how many there were since the last that was reported.
     """
 
     seconds: float
-    untold: int
+    unreported: int
 
 
 class StallDetector:
@@ -105,7 +105,7 @@ class StallDetector:
         self.look_at = now + after_s
 
     def look(self, now: float, due_at: float) -> Stall | None:
-        """What is to be told now; `look_at` says when to come back."""
+        """What is reported now; `look_at` says when to come back."""
         if now - self.look_at > self._after_s / 2:
             # We come late, too: the whole process had no processor or was stopped. The loop gets its time from now on.
             self._grace_until = now + self._after_s
@@ -117,7 +117,7 @@ class StallDetector:
         if self._counted == due_at:
             return None
         self._counted = due_at
-        return Stall(now - due_at, self._reminder.untold) if self._reminder.due(now) else None
+        return Stall(now - due_at, self._reminder.unreported) if self._reminder.due(now) else None
 
 
 class EventLoopWatchdog:
@@ -198,5 +198,7 @@ class EventLoopWatchdog:
                 " asyncio.to_thread make it. It hangs at %s%s",
                 stall.seconds,
                 ", called at ".join(f"{each.filename}:{each.lineno} in {each.name}" for each in lines),
-                f". There were {stall.untold} more such stalls since this was last reported" if stall.untold else "",
+                f". There were {stall.unreported} more such stalls since this was last reported"
+                if stall.unreported
+                else "",
             )

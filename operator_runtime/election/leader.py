@@ -1,6 +1,6 @@
 """The rules of leader election by a Lease, as a step function that does no I/O.
 
-`step(candidate, state, event, now)` gives the next state and what is to be done: send a request, begin to lead, end.
+`step(candidate, state, event, now)` gives the next state and the next actions: send a request, begin to lead, end.
 `wake_at` says when to come back if nothing happens until then. Threads, HTTP and clocks are `lease_election`'s.
 
 What makes it safe, and what it rests on:

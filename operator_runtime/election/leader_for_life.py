@@ -22,7 +22,7 @@ import orjson
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.errors import Conflict, Forbidden, KubeError, NotFound, WriteRefused
 from operator_runtime.client.resources import CONFIG_MAPS, NODES, PODS, Resource
-from operator_runtime.client.response_identity import Asked, AskedObject
+from operator_runtime.client.response_identity import Expected, ExpectedObject
 from operator_runtime.client.retry import Backoff
 
 logger = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ class LifeApi(Protocol):
 
     async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes: ...
     async def create(self, resource: Resource, namespace: str | None, body: object, *, field_manager: str) -> bytes: ...
-    async def request(self, method: str, path: str, *, body: bytes | None, asked: Asked | None) -> bytes: ...
+    async def request(self, method: str, path: str, *, body: bytes | None, expected: Expected | None) -> bytes: ...
     async def close(self) -> None: ...
 
 
@@ -238,8 +238,8 @@ class LifeElection:
             why = f"its node {pod.spec.nodeName} is lost"
         try:
             path = PODS.path(self.lock.namespace, holder.name)
-            asked = AskedObject(PODS, self.lock.namespace, holder.name, holder.uid, or_status=True)
-            await self._client.request("DELETE", path, body=orjson.dumps(options), asked=asked)
+            expected = ExpectedObject(PODS, self.lock.namespace, holder.name, holder.uid, or_status=True)
+            await self._client.request("DELETE", path, body=orjson.dumps(options), expected=expected)
         except (NotFound, Conflict):
             return
         except Forbidden as error:

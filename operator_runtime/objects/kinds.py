@@ -276,8 +276,8 @@ def _read_model(type_: type[Any], value: object) -> object:
         if problems is None:
             raise
         # A ValidationError of pydantic: its text has a line and a link for each problem.
-        told = [f"{'.'.join(map(str, each['loc'])) or 'the whole'}: {each['msg']}" for each in problems()]
-        raise ValueError("; ".join(told)) from error
+        messages = [f"{'.'.join(map(str, each['loc'])) or 'the whole'}: {each['msg']}" for each in problems()]
+        raise ValueError("; ".join(messages)) from error
 
 
 def _from_root(part: str, problem: str) -> str:

@@ -1,7 +1,8 @@
 """Pure: which objects another client writes against us in a loop, and how rarely their owner is looked at then.
 
 Drift is put right at once. Of a loop, that would make a write for each write of the other client, for ever. So an
-object that needs its `REPAIRS`th repair within `WINDOW_S` is contested, until it is left alone for `WINDOW_S`.
+object that needs its `REPAIRS`th repair within `WINDOW_S` is contested, until no other client has changed it for
+`WINDOW_S`.
 
 The owner of a contested object is reconciled once in `CONTESTED_EVERY_S`. Such a reconcile makes one write at most, a
 repair of an owned object or of the owner's status, and two in a row never both repair an owned object, so that neither
@@ -80,7 +81,7 @@ class _Repairs:
 
     @property
     def over_s(self) -> float:
-        """When it has been left alone for long enough."""
+        """When no other client has changed it for long enough."""
         return self.drift_s[-1] + WINDOW_S if self.drift_s else 0.0
 
 

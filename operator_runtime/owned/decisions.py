@@ -1,4 +1,4 @@
-"""Pure: what is to be done about an owned object, by what is there of it. `keeper.Keeper` does it.
+"""Pure: the next write of an owned object, from the desired and the live one. `keeper.Keeper` sends it.
 
 A decision is one of a closed set of values, each with what it takes to carry it out, and in words why.
 """
@@ -90,12 +90,12 @@ class Update:
 
     Attributes:
         found: all of them, which one patch puts right.
-        told: those that are worth a word.
+        reported: those that are worth a word.
         disowned: it is to be owned again, as after a deletion of its owner with --cascade=orphan.
     """
 
     found: tuple[Difference, ...]
-    told: tuple[Difference, ...]
+    reported: tuple[Difference, ...]
     disowned: bool
 
 
@@ -157,11 +157,11 @@ class Decider(Generic[W, P]):
                 return Unchangeable(f"Kubernetes does not allow changes to the {kind}: {fixed[0]}. {remedy}")
             why = f"The {kind} is being replaced, as Kubernetes does not allow this change: {fixed[0]}."
             return Replace(fixed, self.rules.replace, why)
-        told = tuple(each for each in found if each.path not in self.rules.unsaid) or found
-        return Update(found, told, any(each.path.startswith(_OWNERS) for each in found))
+        reported = tuple(each for each in found if each.path not in self.rules.unsaid) or found
+        return Update(found, reported, any(each.path.startswith(_OWNERS) for each in found))
 
     def decide_removal(self, owner: Owner, live: P | None) -> Leave | Wait | Delete[P]:
-        """What is to be done so that there is no such object; what is not the owner's is left alone."""
+        """The next step to delete the object; what is not the owner's is not touched."""
         if live is None or not self.rules.is_owned(live, owner.uid):
             return Leave()
         return Wait(self.going) if live.deleting else Delete(live)
@@ -194,7 +194,7 @@ class Decider(Generic[W, P]):
         """What reverts an update, in words, where its answer shows the object as it was before; "" for nothing."""
         if not self.rules.is_owned(answer, owner.uid) or tuple(self.rules.differences(desired, answer)) != update.found:
             return ""
-        fields = "; ".join(map(str, update.told))
+        fields = "; ".join(map(str, update.reported))
         kind = self.resource.kind
         client = "Another client, such as a mutating admission policy,"
         return f"{client} reverts the operator's changes of the {kind}: {fields}."

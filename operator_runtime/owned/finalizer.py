@@ -135,7 +135,7 @@ class Finalizer(Generic[A]):
                 name would never go.
             client: writes the finalizers.
             kind: of the objects, also one of Kubernetes' own.
-            cleanup: what is to be done before an object goes. It is called again after a failure, and after a write
+            cleanup: what comes before an object goes. It is called again after a failure, and after a write
                 that failed, so whatever it did before must not disturb it. It gives back None when all is done, or
                 `Waiting`.
             add: put it on objects; False: it is only taken off those that carry it.
@@ -172,7 +172,7 @@ class Finalizer(Generic[A]):
         """Add the finalizer on an object that is to live; clean up after one that is to go, and let it.
 
         Raises:
-            Exception: whatever the cleanup raised, after it was told; let it pass, and the controller tries again.
+            Exception: whatever the cleanup raised, after it was reported; let it pass, and the controller tries again.
             KubeError: a write failed, likewise; `StaleCache` where there is nothing left to write to.
         """
         self._forget_the_unseen()
@@ -208,8 +208,8 @@ class Finalizer(Generic[A]):
             await self._report_failure(obj, self._on_change(obj, str(error), "when the object changes"))
             raise
         except Exception as error:
-            told = str(error) if isinstance(error, KubeError) else f"{type(error).__name__}: {error}"
-            await self._report_failure(obj, self._on_change(obj, told))
+            message = str(error) if isinstance(error, KubeError) else f"{type(error).__name__}: {error}"
+            await self._report_failure(obj, self._on_change(obj, message))
             raise
         if waiting is not None:
             if unfinished.waits != waiting.why:

@@ -1,12 +1,12 @@
-"""Keeping an owned object as its owner wants it: made, put right, replaced, deleted, or left alone.
+"""Keeping an owned object as its owner wants it: created, corrected, replaced, deleted, or not touched.
 
     self._config_maps = operator.owned(GREETINGS, CONFIG_MAPS)
     ...
     kept = await self._config_maps.ensure(greeting, config_map_of(greeting))
 
 Nothing is sent where the cache shows the desired object. A foreign object stays as it is. Before an object is made
-anew, adopted again or deleted, the API server is asked whether its owner still exists. `decisions` decides, by values;
-this module acts.
+anew, adopted again or deleted, the API server is queried whether its owner still exists. `decisions` decides, by
+values; this module acts.
 """
 
 from __future__ import annotations
@@ -99,10 +99,10 @@ class Keeper(Generic[O, W, P]):
                 and body.
 
         Raises:
-            NotOwned: an object of that name is there and is not this owner's. It is left alone. Where the cache cannot
+            NotOwned: an object of that name is there and is not this owner's. It is not touched. Where the cache cannot
                 show it, it is not looked for again for `REFUSED_S`.
             Unwatched: the API server refuses the list of a kind that is optional. Nothing is done.
-            Forbidden, Invalid: the API server refuses; it is not asked for the same again for `REFUSED_S`.
+            Forbidden, Invalid: the API server refuses; the same is not requested again for `REFUSED_S`.
             Reverted: a change is taken and reverted.
             Refused: a change cannot be made at all.
             StaleCache: owner or object are not as the caches show them.
@@ -117,7 +117,7 @@ class Keeper(Generic[O, W, P]):
         try:
             if live is None:
                 if not self._owners.may_repair(owner, self._kind, key):
-                    return EnsureResult(None, f"The {self._kind.resource.kind} was deleted; a new one follows.")
+                    return EnsureResult(None, f"The {self._kind.resource.kind} was deleted, and will be recreated.")
                 if (made := await self._make(owner, desired, key, seen=seen)) is not None:
                     return self._judged(owner, made)
                 # Another client was faster, and the watch has not shown it yet: judge the live one.
@@ -144,8 +144,8 @@ class Keeper(Generic[O, W, P]):
     async def remove(self, owner: O, key: ObjectKey, *, propagation: Propagation | None = None) -> EnsureResult[P]:
         """Delete the object of that name where the cache has one that is the owner's; it may be made again by `keep`.
 
-        What is not the owner's is left alone without a word, and so is whatever is there of an optional kind whose list
-        the API server refuses.
+        What is not the owner's is not touched, without a word, and so is whatever is there of an optional kind whose
+        list the API server refuses.
 
         Args:
             owner: whose object.
@@ -153,7 +153,7 @@ class Keeper(Generic[O, W, P]):
             propagation: what becomes of its dependents; None: the kind's default, which is Background for most.
 
         Raises:
-            Forbidden: the API server refuses; it is not asked for the same again for `REFUSED_S`.
+            Forbidden: the API server refuses; the same is not requested again for `REFUSED_S`.
             StaleCache: owner or object are not as the caches show them.
         """
         match self._decider.decide_removal(owner, self._store.get(key)):
@@ -235,7 +235,7 @@ class Keeper(Generic[O, W, P]):
                     raise Reverted(why)
         judged = self._judged(owner, answer)
         routine = self._owners.contention.is_throttled(key_of(owner))
-        self._on_change(owner, Change(live, answer, update.told, digest is not None, routine))
+        self._on_change(owner, Change(live, answer, update.reported, digest is not None, routine))
         return judged
 
     async def _patch(self, live: P, found: Sequence[Difference], desired: W) -> P:

@@ -93,7 +93,7 @@ class Owners(Generic[O]):
         return self._gone_for_s(owner) or self.contention.wait_s(key, owner.generation)
 
     async def reconcile(self, key: ObjectKey, reconcile: Reconcile[ObjectKey]) -> Result:
-        """Do `reconcile`, and what is to be done before and after it; what is remembered of an owner goes with it."""
+        """Do `reconcile`, and what comes before and after it; what is remembered of an owner goes with it."""
         owner = self._store.get(key)
         if owner is None:
             self.states.forget(key)

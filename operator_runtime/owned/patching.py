@@ -106,7 +106,7 @@ def _whole(steps: Steps, resource: Resource) -> Steps | None:
 
 
 def _put_beside(patch: Json, each: Difference, desired: Mapping[str, Any]) -> None:
-    """Have the patch take away what cannot stay beside what it writes, and what is to be filled in anew."""
+    """Have the patch take away what cannot stay beside what it writes, and what the API server is to fill in anew."""
     new = each.live is None and isinstance(each.steps[-1], Entry)
     for way in companions(each.steps, msgspec.to_builtins(each.desired), new=new):
         if value_at(desired, way) is None and value_at(patch, way) is None:

@@ -81,7 +81,7 @@ class Change(NamedTuple, Generic[P]):
         obj: as it is now; of a deleted one, as it was.
         fields: what was put right. Of one that was deleted to be replaced, what cannot be changed of it, and so of the
             one that is made in its place; nothing of any other that was made or deleted.
-        desired_changed: the user asked for it; else another client had changed the fields, or deleted the object.
+        desired_changed: the user requested it; else another client had changed the fields, or deleted the object.
         routine: it is contested, and that was said: this one is not worth a word.
         deleted: the object was deleted.
     """

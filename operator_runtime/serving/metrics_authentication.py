@@ -18,7 +18,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from operator_runtime.client.errors import Forbidden, KubeError
-from operator_runtime.client.response_identity import Asked, AskedReview
+from operator_runtime.client.response_identity import Expected, ExpectedReview
 from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
 from operator_runtime.serving.scrape import PATH
 
@@ -43,7 +43,7 @@ _BEARER = "bearer "
 class ReviewClient(Protocol):
     """What is needed of `client.api_client.ApiClient`."""
 
-    async def request(self, method: str, path: str, *, body: bytes, asked: Asked | None) -> bytes: ...
+    async def request(self, method: str, path: str, *, body: bytes, expected: Expected | None) -> bytes: ...
 
 
 class Account(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -174,9 +174,11 @@ class MetricsAuthentication:
                 return known
             if self._nobodys.get(key):
                 return None
-            asked = AskedReview("TokenReview", {"token": token})
-            body = {"apiVersion": "authentication.k8s.io/v1", "kind": asked.kind, "spec": asked.spec}
-            answer = await self._client.request("POST", _TOKEN_REVIEWS, body=msgspec.json.encode(body), asked=asked)
+            expected = ExpectedReview("TokenReview", {"token": token})
+            body = {"apiVersion": "authentication.k8s.io/v1", "kind": expected.kind, "spec": expected.spec}
+            answer = await self._client.request(
+                "POST", _TOKEN_REVIEWS, body=msgspec.json.encode(body), expected=expected
+            )
             status = msgspec.json.decode(answer, type=_TokenReview).status
             if status.authenticated:
                 self._nobodys.forget(key)
@@ -217,9 +219,11 @@ class MetricsAuthentication:
                 "extra": account.extra,
                 "nonResourceAttributes": {"path": url, "verb": "get"},
             }
-            asked = AskedReview("SubjectAccessReview", spec)
-            body = {"apiVersion": "authorization.k8s.io/v1", "kind": asked.kind, "spec": asked.spec}
-            answer = await self._client.request("POST", _ACCESS_REVIEWS, body=msgspec.json.encode(body), asked=asked)
+            expected = ExpectedReview("SubjectAccessReview", spec)
+            body = {"apiVersion": "authorization.k8s.io/v1", "kind": expected.kind, "spec": expected.spec}
+            answer = await self._client.request(
+                "POST", _ACCESS_REVIEWS, body=msgspec.json.encode(body), expected=expected
+            )
             allowed = msgspec.json.decode(answer, type=_AccessReview).status.allowed
             return self._permissions.put(key, allowed, ALLOWED_S if allowed else DENIED_S)
 

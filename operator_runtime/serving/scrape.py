@@ -107,5 +107,5 @@ class Scrapes:
 
 def content_type(accept: str) -> str:
     """The format that a scraper is answered in."""
-    asked = {each.partition(";")[0].strip() for each in accept.split(",")}
-    return OPENMETRICS if _OPENMETRICS in asked else CONTENT_TYPE_PLAIN_0_0_4
+    accepted = {each.partition(";")[0].strip() for each in accept.split(",")}
+    return OPENMETRICS if _OPENMETRICS in accepted else CONTENT_TYPE_PLAIN_0_0_4

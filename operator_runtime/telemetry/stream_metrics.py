@@ -24,8 +24,8 @@ def stream_families(streams: Iterable[Reflector[Any]]) -> Iterator[Metric]:
     Of one that is optional and refused only the restarts are shown: nothing waits for it, and that it
     brings nothing is not to raise an alarm.
     """
-    asked = [((each.resource.qualified_name, each.scope), each) for each in streams]
-    held = [(labels, each) for labels, each in asked if not (each.optional and each.refusal is not None)]
+    labelled = [((each.resource.qualified_name, each.scope), each) for each in streams]
+    held = [(labels, each) for labels, each in labelled if not (each.optional and each.refusal is not None)]
 
     def gauges(name: str, help: str, value: Callable[[Reflector[Any]], float]) -> Metric:
         return gauge(f"watch_stream_{name}", help, _STREAM, ((labels, value(each)) for labels, each in held))
@@ -47,7 +47,11 @@ def stream_families(streams: Iterable[Reflector[Any]]) -> Iterator[Metric]:
         "watch_stream_restarts_total",
         "Requests that ended, by cause; closed is how every watch ends after 5 to 10 minutes.",
         (*_STREAM, "cause"),
-        (((*labels, cause.value), each.statistics.restarts.get(cause, 0)) for labels, each in asked for cause in Cause),
+        (
+            ((*labels, cause.value), each.statistics.restarts.get(cause, 0))
+            for labels, each in labelled
+            for cause in Cause
+        ),
     )
     yield counters(
         "relists", "Complete lists that were applied, including the first.", lambda each: each.statistics.relists

@@ -14,7 +14,7 @@ from kube_simulator.schema import kubernetes
 from operator_runtime.client.api_client import JSON, STRATEGIC_MERGE_PATCH, ApiClient
 from operator_runtime.client.bounded_bodies import MAX_OBJECT_BYTES
 from operator_runtime.client.errors import Conflict, Invalid, KubeError, NotFound, StatusCause
-from operator_runtime.client.response_identity import Asked
+from operator_runtime.client.response_identity import Expected
 
 Json = dict[str, Any]
 _SCHEMAS = {each.plural: each.schema for each in kubernetes.builtin_resources()}
@@ -92,7 +92,7 @@ class FakeServer(ApiClient):
         gzip: bool = False,
         guarded: bool = False,
         max_bytes: int = MAX_OBJECT_BYTES,
-        asked: Asked | None = None,
+        expected: Expected | None = None,
     ) -> bytes:
         sent = Sent(method, path, dict(query or {}), json.loads(body or b"{}"), content_type)
         self.sent.append(sent)

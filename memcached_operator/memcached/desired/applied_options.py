@@ -70,7 +70,7 @@ def applied_options_text(passed: Iterable[Part], made: Iterable[str] = ()) -> st
 
     Args:
         passed: parts that are passed through; their lines have a digest.
-        made: paths of parts that the operator makes for what is asked for.
+        made: paths of parts that the operator makes for options.
     """
     lines = [*(f"{path}=" for path in made), *(f"{path}={_digest(value)}" for path, value in passed)]
     return "\n".join(lines) or None

@@ -43,7 +43,7 @@ from memcached_operator.memcached.spec import Auth, Extstore, Spec, Tls, memory_
 # The user and group that the official image makes for itself, on Debian and on Alpine. By number, as runAsNonRoot
 # cannot judge a name.
 USER_ID: Final = 11211
-# That a server accepts connections is all that Kubernetes need know of it; how it does is asked of it by its own
+# That a server accepts connections is all that Kubernetes need know of it; how it does is queried by its own
 # protocol. No liveness: a slow cache that is started again is an empty one.
 READINESS: Final = Probe(TcpSocket(labels.PORT_NAME), periodSeconds=5, timeoutSeconds=2, failureThreshold=3)
 # For clients and Services to turn away from a server that is about to end, in seconds.
@@ -118,7 +118,7 @@ class Pods(NamedTuple):
 def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, restart: str = "") -> Pods:
     """The pods of the Memcached of that name.
 
-    The template's annotations say what of it only a new pod takes on, and what a running server can be told as well.
+    The template's annotations say what of it only a new pod takes on, and what a running server can be given as well.
 
     Args:
         image: container image.
@@ -172,8 +172,9 @@ def fingerprint(made: PodTemplate | None) -> Fingerprint:
 def command(memory_mib: int, connections: int, threads: int, item_size: str) -> tuple[str, ...]:
     """How memcached is started.
 
-    What is not asked for are its own defaults, in words, so that another release of it changes nothing; "modern" ones,
-    and errors in its log. Options and values are words of their own: "-m=64" makes memcached exit.
+    What the specification leaves out has memcached's own defaults, in words, so that another release of it changes
+    nothing; "modern" ones, and errors in its log. Options and values are words of their own: "-m=64" makes memcached
+    exit.
     """
     options = (("-m", str(memory_mib)), ("-c", str(connections)), ("-t", str(threads)), ("-I", item_size))
     return ("memcached", *(word for option in options for word in option), "-o", "modern", "-v")

@@ -38,7 +38,7 @@ _READY: Final = "/dev/shm/reloader/ready"
 _STARTED: Final = Probe(exec=Exec(("test", "-e", _READY)), periodSeconds=1, failureThreshold=2**31 - 1)
 # Measured: the shell takes 1 MiB, and the memcached by which it judges 6 for a moment, and some 10 ms of a processor.
 # Nothing is written but a log, which the kubelet cuts.
-_ASKED: Final = {"cpu": "5m", "memory": "32Mi", "ephemeral-storage": "16Mi"}
+_REQUESTED: Final = {"cpu": "5m", "memory": "32Mi", "ephemeral-storage": "16Mi"}
 _MOST: Final = {"cpu": "100m", "ephemeral-storage": "64Mi"}
 _AS_SERVER: Final = ("imagePullPolicy", "securityContext")
 COMMENT: Final = re.compile(r"^\s*#.*\n|^\n|\s# .*$", re.MULTILINE)
@@ -132,13 +132,13 @@ def _resources(server: Resources) -> Resources:
 
     A pod of the class Guaranteed stays one.
     """
-    asked, most = server.requests or {}, server.limits or {}
+    requested, most = server.requests or {}, server.limits or {}
     limits = {name: min(ours, most[name], key=value) for name, ours in _MOST.items() if name in most}
-    bounded = {name: limit for name, limit in limits.items() if asked.get(name) == most[name]}
+    bounded = {name: limit for name, limit in limits.items() if requested.get(name) == most[name]}
     # Its memory is its own: the server's may change while it runs.
-    needed = {name: ours for name, ours in _ASKED.items() if name == "memory" or name in asked}
+    needed = {name: ours for name, ours in _REQUESTED.items() if name == "memory" or name in requested}
     requests = {name: min(ours, limits.get(name, ours), key=value) for name, ours in needed.items()} | bounded
-    return Resources(limits={"memory": _ASKED["memory"]} | limits, requests=requests)
+    return Resources(limits={"memory": _REQUESTED["memory"]} | limits, requests=requests)
 
 
 def with_agreeing_sidecar(given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -36,9 +36,9 @@ def differing(desired_: WorkloadManifest, live_: WorkloadManifest) -> Sequence[D
     found += _unequal("extraArgs", list(ours.args or ()), list(theirs.args or ()))
     found += _unequal("warmRestart", *(bool(_annotation(each, WARM_ANNOTATION)) for each in (desired, live)))
     found += _unequal("extstore", *(extstore_of(each.spec or PodSpec()) for each in (desired, live)))
-    asks, asked = (_annotation(each, RESTART_ANNOTATION) for each in (desired, live))
-    if asks != asked:
-        found.append(Difference(("metadata", "annotations", RESTART_ANNOTATION), asks, asked))
+    desired_restart, live_restart = (_annotation(each, RESTART_ANNOTATION) for each in (desired, live))
+    if desired_restart != live_restart:
+        found.append(Difference(("metadata", "annotations", RESTART_ANNOTATION), desired_restart, live_restart))
     found += _of_secrets(desired.spec or PodSpec(), live.spec or PodSpec())
     # Room for memory follows from these.
     found += [each for each in _of_resources(ours, theirs) if not found or not each.path.endswith(".memory")]

@@ -2,7 +2,7 @@
 
 The file is in memory, and charged to the pod, where it has the place of what memcached would have had for items without
 it (`spec.memory_file_mib`). `warm_restart.sh` starts memcached, and has it write out on SIGTERM what the next one
-must know. So it does not matter what ends the container: another image, a restart that was asked for, a hook of the
+must know. So it does not matter what ends the container: another image, a restart that was requested, a hook of the
 user's own.
 """
 
@@ -32,7 +32,7 @@ from memcached_operator.memcached.labels import RESTART_ANNOTATION, WARM_ANNOTAT
 ITEMS, RESTART = "warm-restart-items", "warm-restart-asked"
 """Names of the volumes."""
 _MEMORY_FILE: Final = f"{MOUNTED}/items/file"
-_ASKED: Final = "asked"
+_REQUESTED: Final = "asked"
 # What it writes out at its end: below 1 KiB.
 _BESIDE_MIB: Final = 1
 
@@ -44,7 +44,7 @@ def with_warm_restart(pod: PodSpec, file_mib: int) -> PodSpec:
         file_mib: of the file that has its items.
     """
     memcached, *others = pod.containers or ()
-    command = ("sh", "-uc", script(), "memcached", _MEMORY_FILE, f"{MOUNTED}/{RESTART}/{_ASKED}")
+    command = ("sh", "-uc", script(), "memcached", _MEMORY_FILE, f"{MOUNTED}/{RESTART}/{_REQUESTED}")
     # "-uc" is one word: what looks for an option of memcached's finds that.
     mounts = (Mount(ITEMS, f"{MOUNTED}/items"), Mount(RESTART, f"{MOUNTED}/{RESTART}", readOnly=True))
     memcached = msgspec.structs.replace(
@@ -59,7 +59,7 @@ def with_warm_restart(pod: PodSpec, file_mib: int) -> PodSpec:
     return msgspec.structs.replace(pod, containers=(memcached, *others), volumes=(*(pod.volumes or ()), *volumes))
 
 
-_RESTART_FILE: Final = DownwardFile(_ASKED, FieldRef(f"metadata.annotations['{RESTART_ANNOTATION}']"))
+_RESTART_FILE: Final = DownwardFile(_REQUESTED, FieldRef(f"metadata.annotations['{RESTART_ANNOTATION}']"))
 
 
 def restart_of(annotation: str) -> str:

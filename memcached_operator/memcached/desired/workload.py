@@ -78,7 +78,7 @@ def _of_stateful_set(common: WorkloadSpec, name: str) -> WorkloadSpec:
         serviceName=name,
         # All at once: servers know nothing of each other, and one that does not start keeps no other from it.
         podManagementPolicy="Parallel",
-        # Its controller knows no pause between two servers, and would put back memory that a server was told.
+        # Its controller knows no pause between two servers, and would put back memory that a server was given.
         updateStrategy=Strategy("OnDelete"),
     )
 

@@ -18,13 +18,13 @@ from operator_runtime import UNDECODABLE, ObjectKey, Packing, decode_nested, sha
 
 def _typical(*conditions: tuple[str, str, str, str]) -> str:
     """A status as the API server sends it: its fields in the order of the alphabet, without a space."""
-    told = ",".join(
+    as_json = ",".join(
         f'{{"lastTransitionTime":"2026-01-01T00:00:00Z","message":"{message}","observedGeneration":1,'
         f'"reason":"{reason}","status":"{status}","type":"{type_}"}}'
         for type_, status, reason, message in conditions
     )
     return (
-        f'{{"conditions":[{told}],"image":"docker.io/library/memcached:1.6.45-alpine","nodes":["cache-0","cache-1"],'
+        f'{{"conditions":[{as_json}],"image":"docker.io/library/memcached:1.6.45-alpine","nodes":["cache-0","cache-1"],'
         '"observedGeneration":1,"readyReplicas":2,"replicas":2,"selector":"app=memcached,memcached_cr=cache",'
         '"serverList":["cache-0.cache.shop.svc:11211","cache-1.cache.shop.svc:11211"],"service":"cache",'
         '"version":"1.6.45","workload":"Deployment"}'

@@ -95,8 +95,8 @@ def why_not_made(events: Iterable[Creation], stateful_set: str, ordinals: Iterab
     for ordinal in ordinals:
         # As stateful_pod_control.go of kube-controller-manager writes them; older releases begin with "create".
         of = f" Pod {stateful_set}-{ordinal} in StatefulSet {stateful_set} "
-        told = [each for each in found if each.reason in (_FAILED, _MADE) and of in each.message]
-        newest = max(told, key=lambda each: (each.at_s, each.reason == _MADE), default=None)
+        matching = [each for each in found if each.reason in (_FAILED, _MADE) and of in each.message]
+        newest = max(matching, key=lambda each: (each.at_s, each.reason == _MADE), default=None)
         if newest is not None and newest.reason == _FAILED:
             return newest.message
     return ""

@@ -67,13 +67,13 @@ class Step(Enum):
 
 
 class Resizable(msgspec.Struct, frozen=True, gc=False):
-    """A pod, as its resources are asked for and as they are.
+    """A pod's resources, as specified and as they are.
 
     Attributes:
-        request, limit: memory of its memcached as asked for, "" for none.
+        request, limit: memory of its memcached as specified, "" for none.
         actual: the limit that its node has set, "" where that is not known.
         waits: what its node says while it has not, "" for nothing.
-        hopeless: its node will never, as it says of what is asked for now.
+        hopeless: its node can never allocate what is specified now, as the node says.
     """
 
     namespace: str
@@ -150,7 +150,7 @@ _MOST_MIB: Final = 2**40
 
 def resizable(raw: msgspec.Raw | bytes) -> Resizable:
     pod = _decode(raw)
-    asked, actual = _resources(pod.spec.containers), _resources(pod.status.containerStatuses)
+    specified, actual = _resources(pod.spec.containers), _resources(pod.status.containerStatuses)
     waits = next(
         (
             each
@@ -167,8 +167,8 @@ def resizable(raw: msgspec.Raw | bytes) -> Resizable:
         name=pod.metadata.name,
         uid=pod.metadata.uid,
         resource_version=pod.metadata.resourceVersion,
-        request=(asked.requests or {}).get("memory", ""),
-        limit=(asked.limits or {}).get("memory", ""),
+        request=(specified.requests or {}).get("memory", ""),
+        limit=(specified.limits or {}).get("memory", ""),
         actual=(actual.limits or {}).get("memory", ""),
         waits=": ".join(filter(None, (waits.reason, waits.message))),
         hopeless=waits.reason == "Infeasible",

@@ -1,7 +1,7 @@
 """Pure: why a pod is not ready, and whether its memcached ever ran, as far as its status tells.
 
-That a volume cannot be mounted, as where its Secret is missing, is told by events alone, which are not watched: of such
-a pod its status says what it waits for, and not why; see `rollout.mount_failures`.
+That a volume cannot be mounted, as where its Secret is missing, is reported by events alone, which are not watched: of
+such a pod its status says what it waits for, and not why; see `rollout.mount_failures`.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class PodStatus(msgspec.Struct):
 
     @property
     def memcached(self) -> _ContainerStatus | None:
-        """Of memcached's own container, None before its node has told of it."""
+        """Of memcached's own container, None before its node has reported it."""
         return next((each for each in self.containerStatuses or () if each.name == CONTAINER), None)
 
 

@@ -38,10 +38,10 @@ def overdue(pods: Iterable[PodRecord], now_s: float) -> Overdue:
 def why_not_ended(pods: Sequence[PodRecord]) -> str:
     """What keeps pods that are being deleted, and the remedy, as sentences; "" for none."""
     ordered = sorted(pods, key=lambda pod: (pod.ordinal, pod.name))
-    told = [_why(pod.name, pod.termination) for pod in ordered[:_NAMED] if pod.termination is not None]
-    if told and (more := len(ordered) - _NAMED) > 0:
-        told.append("1 more pod has not ended." if more == 1 else f"{more} more pods have not ended.")
-    return " ".join(told)
+    sentences = [_why(pod.name, pod.termination) for pod in ordered[:_NAMED] if pod.termination is not None]
+    if sentences and (more := len(ordered) - _NAMED) > 0:
+        sentences.append("1 more pod has not ended." if more == 1 else f"{more} more pods have not ended.")
+    return " ".join(sentences)
 
 
 def _why(name: str, end: Termination) -> str:

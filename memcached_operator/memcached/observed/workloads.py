@@ -54,7 +54,7 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
         template_hash: digest of all in its template that only a new pod takes on, "" where it is not there.
         memory: what a running server can be given of its template, "" likewise.
         restarted: what `kubectl rollout restart` wrote into its template, "" before.
-        restart: what the Memcached asked for a restart with, "" before.
+        restart: the text with which the Memcached requested a restart, "" before.
         restart_hash: digest of what a container that starts again in its pod does not take on, "" where that loses its
             items.
         has_revision: its controller has made a first revision of it.

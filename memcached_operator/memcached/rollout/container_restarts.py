@@ -52,7 +52,7 @@ class ContainerRestarts:
             client: patches pods.
             states: what is known of each Memcached; a successor does not know how many items servers had.
             record_event: records an event.
-            stats_cache: what servers say that are asked; None where none is.
+            stats_cache: the servers' statistics; None where servers are not queried.
         """
         self._client = client
         self._known = states.keyed(_Known)

@@ -6,7 +6,7 @@ that disruption budgets hold; a Deployment's own controller does the like where 
 did, of which no template tells, the operator does it for both. What is decided here follows from the caches, and from
 what the servers show, so that a new leader goes on at the same pace.
 
-The gates are asked in their order (`GATES`), and the first that has an answer decides.
+The gates are evaluated in their order (`GATES`), and the first that returns a step decides.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def controlled_by_deployment(state: RolloutState) -> Step | None:
 
 
 def nothing_underway(state: RolloutState) -> Step | None:
-    """Servers that are lost outside of a rollout are no matter of one."""
+    """Without a server of another template there is no rollout; that a server fails by itself does not make one."""
     return None if state.stale or state.underway else Done()
 
 
@@ -182,7 +182,11 @@ def missing(state: RolloutState) -> Step | None:
 
 
 def unready(state: RolloutState) -> Step | None:
-    """No server is replaced while another does not serve, but for those that are to be replaced themselves."""
+    """No server is replaced while another is not ready.
+
+    Outdated servers that have been unready past the deadline do not count: they are replaced themselves. The rollout is
+    stuck where a server of the present template does not get ready by itself.
+    """
     if len(state.unready) <= len(state.past_deadline):
         return None
     requeue_s = min(filter(None, (_until_deadline_s(state, pod) for pod in state.unready)), default=None)

@@ -23,7 +23,7 @@ from memcached_operator.memcached.observed.workloads import WorkloadRecord
 
 LATE_AFTER_S: Final = 120.0
 """A node starts a container again within seconds, and within the grace period of its pod. It pulls the image after it
-has ended the former one, which is then told in the pod's status."""
+has ended the former one, which the pod's status then says."""
 
 # What the pod's status has of a container that has ended, until it has started again. A node waits before it starts one
 # once more that it started within the last minutes.
@@ -92,7 +92,7 @@ def needs_admission(pod: PodRecord, image: str) -> bool:
 
 
 def is_in_progress(pod: PodRecord, workload: WorkloadRecord) -> bool:
-    """Whether its node has been told to bring it to the present template."""
+    """Whether its node is changing it to the present template."""
     request = requested(pod)
     return request is not None and request.template_hash == workload.template_hash and is_possible(pod, workload)
 

@@ -87,7 +87,7 @@ class LiveMemory:
             set_limit: has a memcached use other memory.
             record_event: records an event.
             credentials: the operator may read the Secrets that servers ask for.
-            stats_cache: what servers say that are asked; None where none is.
+            stats_cache: the servers' statistics; None where servers are not queried.
             clock: monotonic seconds.
         """
         self._client = client
@@ -112,7 +112,7 @@ class LiveMemory:
         return why_not_live(pod.transport, means, unreachable)
 
     async def _means(self) -> Means:
-        """What it takes; a cluster that cannot resize is asked again, as it may have been upgraded."""
+        """What it takes; a cluster that cannot resize is queried again, as it may have been upgraded."""
         if not self._resizes:
             try:
                 self._resizes = await self._client.serves(RESIZABLE_PODS, "resize")
@@ -132,7 +132,7 @@ class LiveMemory:
         Args:
             workload: what runs the servers.
             desired: as `labels.MEMORY_ANNOTATION` has it.
-            pods: the servers' pods; those that are to be replaced anyway are left alone.
+            pods: the servers' pods; those that are to be replaced anyway do not change.
 
         Raises:
             KubeError: the API server could not be reached; to be tried again.

@@ -29,7 +29,7 @@ def why_not_live(transport: Transport, means: Means, unreachable: str = "") -> s
 
     Args:
         transport: how the servers are to be spoken to.
-        unreachable: why no server could be connected to, "" where some could, or none was asked.
+        unreachable: why no server could be connected to, "" where some could, or none was queried.
     """
     if means.resizes is False:
         return NO_RESIZE

@@ -1,6 +1,6 @@
 """Why servers of a StatefulSet are missing: pods that do not end, that cannot be made, or that are in the way.
 
-A StatefulSet says nothing of that in its status. What the caches do not show is asked for seldom, and only where a
+A StatefulSet says nothing of that in its status. What the caches do not show is read seldom, and only where a
 server has been missing for longer than it takes to make one: the events of the StatefulSet, then a pod of its name.
 """
 
@@ -65,8 +65,8 @@ class _Seen:
 
     Attributes:
         of: of which StatefulSet, and which generation of it.
-        read_s: when the API server was asked last, or was busy with what others asked.
-        about: the ordinal that was asked about.
+        read_s: when the API server was queried last, or was busy with queries for others.
+        about: the ordinal of that query.
         cause: what came of it.
         since_s: since when each server has no pod, in seconds since 1970.
     """

@@ -20,7 +20,7 @@ AHEAD_S: Final = 5.0
 """By less a time may be ahead of the operator's without a word, and without effect: clocks that are set over a network
 are right to within a second, and Kubernetes' times are in whole ones."""
 WAIT_S: Final = 30.0
-"""After so many seconds what a pod waits for is told as its problem. A node mounts a volume in one or two."""
+"""After so many seconds what a pod waits for is reported as its problem. A node mounts a volume in one or two."""
 
 _Stamp = tuple[str, str, int]
 Seen = Mapping[_Stamp, float]
@@ -36,7 +36,7 @@ class ObservedPods(NamedTuple):
         pods: in the order in which they came, with times that are not yet to come.
         ahead: names of those with times that are, of which the clock that wrote them is ahead.
         seen: to be remembered.
-        next_s: seconds until more is to be told of one, None for never.
+        next_s: seconds until more is to be reported of one, None for never.
     """
 
     pods: Sequence[PodRecord]

@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 class RolloutLock:
-    """Who may begin a rollout that no user asked for, as of another default image.
+    """Who may begin a rollout that no user requested, for example of another default image.
 
     A default that does not start stops so at one server of one Memcached, and no more than one cache is cold at a time.
 
@@ -27,8 +27,8 @@ class RolloutLock:
     def __init__(self, underway: Callable[[], ObjectKey | None], wake: Callable[[ObjectKey], None]) -> None:
         """
         Args:
-            underway: whose rollout a former leader began, None for none; asked once.
-            wake: has one that waits looked at again.
+            underway: whose rollout a former leader began, None for none; called once.
+            wake: enqueues one that waits.
         """
         self._underway = underway
         self._wake = wake

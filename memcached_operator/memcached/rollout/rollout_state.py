@@ -86,7 +86,7 @@ class RolloutState:
 
     @cached_property
     def completed(self) -> Sequence[PodRecord]:
-        """Those of them that serve as the template says."""
+        """Servers in progress that serve as the template says."""
         return [pod for pod in self.in_progress if in_place.has_completed(pod, self.workload, self.now_s)]
 
     @cached_property
@@ -101,7 +101,7 @@ class RolloutState:
 
     @cached_property
     def past_deadline(self) -> Sequence[PodRecord]:
-        """Those of them that have been unready past the deadline."""
+        """Due servers that have been unready past the deadline."""
         return [pod for pod in self.due if self.is_past_deadline(pod)]
 
     @cached_property
@@ -128,7 +128,7 @@ class RolloutState:
 
     @cached_property
     def _failed_in_place(self) -> Sequence[PodRecord]:
-        """Stale servers that cannot come to the template in their pods, although they were told to."""
+        """Stale servers that were given the template in their pods, and do not run with it."""
         return [pod for pod in self.stale if in_place.has_failed(pod, self.workload, self.now_s)]
 
 

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 # No event says that a disruption budget allows an eviction again, or that nobody else writes to it.
 BUDGET_RETRY_S: Final = 10.0
 
-# What is told of a server that is replaced.
+# What the event of a replaced server says.
 _CURRENT: Final = "with the current template"
 _RENEWED: Final = "with the renewed certificate"
 _DISTRUSTING: Final = "that trusts no CA but those in ca.crt"
@@ -42,7 +42,7 @@ class ServerProgress(NamedTuple):
     Attributes:
         absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
         outdated_secrets: what a new server would have, by the uids of pods that a Secret's change makes stale.
-        outcome: what is to be reported of it.
+        outcome: what is reported of it.
     """
 
     rollout: Rollout
@@ -62,7 +62,7 @@ class ServerRollout:
             client: evicts and patches pods, and reads what no cache has.
             states: what is known of each Memcached; a successor gives missing servers their time anew.
             record_event: records an event.
-            stats_cache: what servers say and show that are asked; None where none is.
+            stats_cache: the servers' statistics and certificates; None where servers are not queried.
         """
         self._client = client
         self._record_event = record_event
@@ -71,7 +71,7 @@ class ServerRollout:
         self._restarts = ContainerRestarts(client, states, record_event, stats_cache)
 
     async def observe(self, snapshot: Snapshot, workload: WorkloadRecord | None, resizing: Resizing) -> ServerProgress:
-        """How far the servers are, and what is to be done next."""
+        """How far the servers are, and the next step."""
         spec, pods = snapshot.spec, snapshot.pods
         absence = await self._missing.absence(snapshot.memcached, spec, workload, pods, snapshot.inactive, snapshot.now)
         outdated_secrets = self._outdated_secrets(pods)

@@ -87,7 +87,7 @@ class WorkloadChange:
 
     @property
     def needs_turn(self) -> bool:
-        """Whether servers are to be replaced that no user asked for: one Memcached at a time."""
+        """Whether servers are to be replaced without a user's request: one Memcached at a time."""
         return self.is_target and self.template.needs_new_pods and self.provenance is Provenance.DEFAULTS
 
 

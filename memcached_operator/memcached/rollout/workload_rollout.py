@@ -58,11 +58,11 @@ class WorkloadRollout:
         Args:
             caches: of all kinds.
             keepers: of the workloads.
-            desired: makes what is to be kept.
+            desired: builds the desired workload.
             memory: gives servers other memory while they run.
             announcements: of what a change costs.
             servers: brings the servers to the workload's template.
-            lock: of rollouts that no user asked for.
+            lock: of rollouts that no user requested.
         """
         self._caches = caches
         self._keepers = keepers

@@ -20,7 +20,7 @@ it."""
 EVICTIONS_PER_S: Final = 1.0
 ROOM: Final = 0.3
 """Share of a disk's pages that is free while it has room: memcached itself keeps up to a quarter free."""
-# Answers in a row before it is told, and without it before it is taken back; one comes each interval.
+# Answers in a row before it is reported, and without it before the report is taken back; one comes each interval.
 _REPORTED_AFTER: Final = 3
 _OVER_AFTER: Final = 20
 
@@ -37,7 +37,7 @@ class Disk(msgspec.Struct, frozen=True, gc=False):
     """What is made of a server's disk.
 
     Attributes:
-        problem: what is told of it, None for nothing.
+        problem: what is reported of it, None for nothing.
         seen: what the last answer showed, None for nothing.
         in_a_row: how many answers showed that.
     """

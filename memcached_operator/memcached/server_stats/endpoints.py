@@ -53,7 +53,7 @@ _NO_SPEC: Final = "its Memcached no longer names the Secret"
 
 
 class SecretRecord(msgspec.Struct, frozen=True):
-    """A Secret, of which only what servers are asked with is kept.
+    """A Secret, of which only the credentials for servers are kept.
 
     Attributes:
         files: content by key.

@@ -17,7 +17,7 @@ from memcached_operator.memcached.server_stats.certificates import (
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth, Verdict
 from operator_runtime import Condition
 
-# That servers are not asked is no news of them, and over as soon as they are.
+# That servers are not queried says nothing of them, and is over as soon as they are.
 _NEWS: Final = (
     Reason.ANSWERING,
     Reason.NOT_ANSWERING,
@@ -45,10 +45,11 @@ def judge(
 ) -> Condition:
     """The condition Serving.
 
-    What was told of servers stays until as much is known again: an operator that begins, or new servers, make no noise.
+    What was reported of servers stays until as much is known again: an operator that begins, or new servers, make no
+        noise.
 
     Args:
-        servers: those that are ready, in the order of their names; None where none is ever asked.
+        servers: those that are ready, in the order of their names; None where none is ever queried.
         rolling: servers are being replaced, so that they may well show different certificates.
     """
     if servers is None:
@@ -57,23 +58,23 @@ def judge(
         return Condition(SERVING, "Unknown", Reason.NOT_ASKED, _NONE)
     by_verdict = {verdict: [each for each in servers if each.verdict is verdict] for verdict in Verdict}
     failing, exhausted = by_verdict[Verdict.FAILING], by_verdict[Verdict.EXHAUSTED]
-    told = []
+    messages = []
     if failing:
-        told.append(f"{len(failing)} of {len(servers)} ready servers do not answer: {_named(failing)}.")
+        messages.append(f"{len(failing)} of {len(servers)} ready servers do not answer: {_named(failing)}.")
     if exhausted:
         names = first_of([each.pod for each in exhausted])
-        told.append(
+        messages.append(
             f"{len(exhausted)} of {len(servers)} servers have reached spec.maxConnections and turn connections away: "
             f"{names}."
         )
     if impaired := [each for each in servers if each.disk]:
         words = first_of([f"{each.pod} ({each.disk})" for each in impaired])
-        told.append(f"The disks of {len(impaired)} of {len(servers)} servers are slow or damaged: {words}.")
-    if told:
+        messages.append(f"The disks of {len(impaired)} of {len(servers)} servers are slow or damaged: {words}.")
+    if messages:
         reason = (
             Reason.NOT_ANSWERING if failing else Reason.CONNECTIONS_EXHAUSTED if exhausted else Reason.DISK_IMPAIRED
         )
-        return Condition(SERVING, "False", reason, " ".join(told))
+        return Condition(SERVING, "False", reason, " ".join(messages))
     if worse := _bad_certificate(servers, last, now_s, rolling=rolling):
         return worse
     if out_of_reach := by_verdict[Verdict.OUT_OF_REACH]:
@@ -111,7 +112,7 @@ def _bad_certificate(
     stale = (
         []
         if rolling
-        else _stale(having, shown, now_s, told=last is not None and last.reason == Reason.CERTIFICATE_STALE)
+        else _stale(having, shown, now_s, is_reported=last is not None and last.reason == Reason.CERTIFICATE_STALE)
     )
     if not stale:
         return None
@@ -126,15 +127,16 @@ def _bad_certificate(
 
 
 def _stale(
-    having: Sequence[tuple[str, Shown]], shown: Collection[Shown], now_s: float, *, told: bool
+    having: Sequence[tuple[str, Shown]], shown: Collection[Shown], now_s: float, *, is_reported: bool
 ) -> list[tuple[str, Shown]]:
     """Those that are late with their certificate.
 
     Args:
-        told: this is what was told last. A new leader has not seen for how long, and takes nothing back for that.
+        is_reported: this is what was reported last. A new leader has not seen for how long, and takes nothing back for
+            that.
     """
     late = ((pod, one, stale_from_s(one, shown)) for pod, one in having)
-    return [(pod, one) for pod, one, from_s in late if from_s is not None and (told or now_s >= from_s)]
+    return [(pod, one) for pod, one, from_s in late if from_s is not None and (is_reported or now_s >= from_s)]
 
 
 def _lacking(servers: Sequence[ServerHealth], names: Sequence[str]) -> str:
@@ -156,7 +158,7 @@ def _lacking(servers: Sequence[ServerHealth], names: Sequence[str]) -> str:
 
 
 def versions(servers: Sequence[ServerHealth] | None, last: str | None) -> str | None:
-    """The releases that the servers run, such as `1.6.45`; while any is not known, those that were told last."""
+    """The releases that the servers run, such as `1.6.45`; while any is not known, those that were reported last."""
     if servers is None:
         return None
     if not servers or not all(each.version for each in servers):

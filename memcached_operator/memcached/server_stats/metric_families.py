@@ -183,7 +183,7 @@ class _SamplesByClass:
 
 
 def server_families(pods: Iterable[PodRecord], server_of: Callable[[PodRecord], Server | None]) -> Iterator[Metric]:
-    """What the servers said last, of those that were asked; of one that gave no answer only that.
+    """The last answers of the servers that were queried; of one that gave none only that.
 
     Nothing is shown of those that are out of the operator's reach altogether, as they may well answer their clients.
     Of those for which it has no credentials it is shown when their certificates expire, and nothing else.

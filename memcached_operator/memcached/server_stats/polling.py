@@ -33,7 +33,7 @@ class Rounds:
 
     Invariants:
         `_round` gives the pods that are still to come in this round, `_ended` when there are no more; `_seen` has the
-        uids of those that were asked in it.
+        uids of those that were queried in it.
         `_due` is how many of them are due, in fractions of one.
     """
 
@@ -48,7 +48,7 @@ class Rounds:
         self._round = self._all()
 
     def due(self, now_s: float) -> list[PodRecord]:
-        """Those to be asked now."""
+        """Those to be queried now."""
         found = self._missing()
         passed_s, self._last_s = now_s - self._last_s, now_s
         self._due += passed_s * len(self._caches.pods) / self._interval_s
@@ -84,7 +84,7 @@ class Rounds:
     def _all(self) -> Iterator[PodRecord]:
         """The servers of all Memcacheds, as they are when their turn comes.
 
-        Those that are not asked take a turn, too: to pass over thousands at once would hold up the reconciles.
+        Those that are not queried take a turn, too: to pass over thousands at once would hold up the reconciles.
         """
         for key in self._caches.memcacheds.keys():  # noqa: SIM118 -- a store is no mapping
             memcached = self._caches.memcacheds.get(key)
@@ -114,7 +114,7 @@ class Poller:
     ) -> None:
         """
         Args:
-            changed: is sent the key of each Memcached of which something else is to be told.
+            changed: is sent the key of each Memcached whose report changes.
             endpoints: how to speak to each; None to use no credentials.
             now: seconds since 1970.
             tick_s: how often it is looked which are due.

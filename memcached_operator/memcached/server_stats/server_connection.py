@@ -3,7 +3,7 @@
 What a server shows as its certificate is looked at, and not trusted: whether clients trust it is their affair, and one
 that has expired is to be seen. All of it can be read by any client that has the address.
 
-What goes wrong is no error here but a result: a caller gets what it asked for or a `Failure`, never an exception.
+What goes wrong is no error here but a result: a caller gets an answer or a `Failure`, never an exception.
 Nothing that a server sends can take more memory than `MAX_BYTES` and what TLS holds of one record, or more time than
 the caller gives.
 """
@@ -100,12 +100,12 @@ def client_context() -> ssl.SSLContext:
 
 @cache
 def without_certificate() -> ssl.SSLContext:
-    """The context of all servers that are asked without a client certificate."""
+    """The context of all servers that are queried without a client certificate."""
     return client_context()
 
 
 async def exchange(
-    endpoint: Endpoint, asked: bytes, read: Callable[[bytes], T | Failure | None], timeout_s: float
+    endpoint: Endpoint, request: bytes, read: Callable[[bytes], T | Failure | None], timeout_s: float
 ) -> tuple[T | Failure, bytes]:
     """Connect, send, and read until `read` makes something of all that came.
 
@@ -130,9 +130,9 @@ async def exchange(
                 await loop.sock_connect(connection, (endpoint.address, PORT))
                 connected = True
                 if endpoint.tls is None:
-                    return await _answer(connection, asked, read), b""
+                    return await _answer(connection, request, read), b""
                 tls = _Tls(connection, endpoint.tls)
-                said = await tls.answer(asked, read)
+                said = await tls.answer(request, read)
     except TimeoutError:
         if connected:
             said = Failure(ErrorKind.SILENT, f"no answer within {timeout_s:g} s")
@@ -145,11 +145,13 @@ async def exchange(
     return said, tls.certificate if tls is not None else b""
 
 
-async def _answer(connection: socket.socket, asked: bytes, read: Callable[[bytes], T | Failure | None]) -> T | Failure:
+async def _answer(
+    connection: socket.socket, request: bytes, read: Callable[[bytes], T | Failure | None]
+) -> T | Failure:
     loop = asyncio.get_running_loop()
     # A server that turns others away has said so and closed the connection.
     with suppress(ConnectionError):
-        await loop.sock_sendall(connection, asked)
+        await loop.sock_sendall(connection, request)
     received = b""
     while True:
         more = await loop.sock_recv(connection, MAX_BYTES)
@@ -176,7 +178,7 @@ class _Tls:
         self.certificate = b""
         self._begun = False
 
-    async def answer(self, asked: bytes, read: Callable[[bytes], T | Failure | None]) -> T | Failure:
+    async def answer(self, request: bytes, read: Callable[[bytes], T | Failure | None]) -> T | Failure:
         """As `_answer`.
 
         Raises:
@@ -186,7 +188,7 @@ class _Tls:
         self._begun = True
         # Once the server has refused to go on, nothing of the session can be seen.
         self.certificate = self._session.getpeercert(binary_form=True) or b""
-        self._session.write(asked)  # into memory
+        self._session.write(request)  # into memory
         received = b""
         while True:
             more = await self._finish(self._read)

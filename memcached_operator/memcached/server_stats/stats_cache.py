@@ -177,7 +177,7 @@ class Server(msgspec.Struct, frozen=True, gc=False):
 
 
 class ServerHealth(NamedTuple):
-    """What is known of a server that was asked, or is to be."""
+    """What is known of a server that was queried, or will be."""
 
     pod: str
     verdict: Verdict = Verdict.UNKNOWN
@@ -234,7 +234,7 @@ class StatsCache:
 
     Attributes:
         reached: any server ever answered this process.
-        missing: ready pods that a reconcile looked for and that were not asked yet, by uid.
+        missing: ready pods that a reconcile looked for and that were not queried yet, by uid.
     """
 
     def __init__(self) -> None:
@@ -279,7 +279,7 @@ class StatsCache:
         return _told(server) != _told(before)
 
     def look(self, pods: Iterable[PodRecord]) -> list[ServerHealth]:
-        """What is known of those that can be asked, in the order of their names; the others are asked soon."""
+        """What is known of those that can be queried, in the order of their names; the others are queried soon."""
         found = []
         for pod in sorted((each for each in pods if is_asked(each)), key=lambda each: each.name):
             server = self.of(pod)
@@ -314,5 +314,5 @@ def _told(server: Server | None) -> tuple[object, ...]:
 
 
 def is_asked(pod: PodRecord) -> bool:
-    """Whether a pod's server is to be asked: one that is not ready has no promise to keep."""
+    """Whether a pod's server is to be queried: one that is not ready has no promise to keep."""
     return pod.active and pod.ready and bool(pod.address)

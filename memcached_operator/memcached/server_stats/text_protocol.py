@@ -1,4 +1,4 @@
-"""memcached's text protocol (its protocol.txt), as far as servers are asked: `stats`, `cache_memlimit`, `extstore`."""
+"""memcached's text protocol (its protocol.txt), as far as it is used: `stats`, `cache_memlimit`, `extstore`."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ async def memlimit(endpoint: Endpoint, mib: int, timeout_s: float, *, disk_from:
 
 
 async def _logged_in(
-    endpoint: Endpoint, asked: bytes, read: Callable[[bytes], T | Failure | None], timeout_s: float
+    endpoint: Endpoint, request: bytes, read: Callable[[bytes], T | Failure | None], timeout_s: float
 ) -> tuple[T | Failure, bytes]:
     """An exchange after a login, if there is one: it looks like a `set`, whose key means nothing."""
     if endpoint.login is None:
-        return await exchange(endpoint, asked, read, timeout_s)
+        return await exchange(endpoint, request, read, timeout_s)
     user = endpoint.login.user
     login = f"{user} {endpoint.login.password}".encode()
 
@@ -100,7 +100,7 @@ async def _logged_in(
         return _complaint(first)
 
     return await exchange(
-        endpoint, b"set login 0 0 %d\r\n%b\r\n%b" % (len(login), login, asked), after_login, timeout_s
+        endpoint, b"set login 0 0 %d\r\n%b\r\n%b" % (len(login), login, request), after_login, timeout_s
     )
 
 

@@ -43,7 +43,7 @@ class Observation(msgspec.Struct, frozen=True):
     Attributes:
         size: pods that are desired; None when the specification cannot be read.
         pods: the active pods, in any order, of both workloads while it moves from one to the other.
-        servers: what is to be published of them; None where nothing is known yet.
+        servers: what is published of them; None where nothing is known yet.
         service: name of the Service that this Memcached controls, "" without one.
         problem: what keeps the operator from doing its work, None when nothing does.
         waiting: what is being waited for before all is there, "" for nothing.
@@ -58,7 +58,7 @@ class Observation(msgspec.Struct, frozen=True):
         paused: the user holds the rollout.
         pause_s: seconds between one server that is replaced and the next.
         hold: what keeps the workload's pods as they are made now.
-        health: what its ready servers said when they were asked, in the order of their names; None where none is asked.
+        health: the last answers of its ready servers, in the order of their names; None where servers are not queried.
         names: DNS names by which clients know the servers, for what their certificates are to be for.
         ahead: names of pods with times that are yet to come by the operator's clock.
     """
@@ -165,7 +165,7 @@ def _of_pods(pods: Sequence[PodRecord]) -> Iterator[Problem]:
 
 
 def _of_reloads(pods: Sequence[PodRecord]) -> Iterator[Problem]:
-    """Servers that run and could not be told to take up what their Secrets hold now."""
+    """Servers that run and could not be made to reload their Secrets."""
     failed = [pod for pod in pods if pod.outdated.reason == Reason.RELOAD_FAILED]
     if failed:
         names = first_of(sorted(pod.name for pod in failed))

@@ -108,7 +108,7 @@ def test_the_image_is_told_when_its_rollout_is_complete_and_until_then_the_one_b
     )
     status = look(3, pods(1, 2), of_image(DEPLOYING, OLD))
     assert status.image is None
-    told = []
+    joined_complaints = []
     looks = (
         (pods(3), of_image(ROLLED_OUT, OLD)),
         (pods(3), unseen),
@@ -117,9 +117,9 @@ def test_the_image_is_told_when_its_rollout_is_complete_and_until_then_the_one_b
     )
     for found, deployment in looks:
         before, status = status, look(3, found, deployment, last=status)
-        told.append(status.image)
+        joined_complaints.append(status.image)
         assert status_patch(status, before).keys() != {"image"}, "it would be a write of its own"
-    assert told == [OLD, OLD, OLD, OTHER]
+    assert joined_complaints == [OLD, OLD, OLD, OTHER]
 
 
 def test_without_a_deployment_the_image_stays_and_beside_a_stranger_s_there_is_none() -> None:

@@ -12,7 +12,7 @@ from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import Store
 from operator_runtime.client.errors import KubeError, classify_response
 from operator_runtime.client.frames import MAX_PAGE_BYTES
-from operator_runtime.client.response_identity import Asked, AskedList
+from operator_runtime.client.response_identity import Expected, ExpectedList
 from tests.unit.operator_runtime.client import watch_support
 from tests.unit.things import THINGS, Thing, decode
 
@@ -81,7 +81,7 @@ class Server:
         query: Mapping[str, str] | None,
         gzip: bool,
         max_bytes: int,
-        asked: Asked | None = None,
+        expected: Expected | None = None,
     ) -> bytes:
         assert (method, gzip, max_bytes) == ("GET", True, MAX_PAGE_BYTES)
         if path == "/apis/example.com/v1":
@@ -89,7 +89,7 @@ class Server:
             if isinstance(self.discovery, KubeError):
                 raise self.discovery
             return self.discovery
-        assert isinstance(asked, AskedList)
+        assert isinstance(expected, ExpectedList)
         answer = await self._next(query or {})
         return answer if isinstance(answer, bytes) else b"".join(map(_must_be_bytes, answer))
 

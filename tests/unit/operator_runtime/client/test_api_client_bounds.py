@@ -88,18 +88,18 @@ def named(act: Act) -> str:
 
 @asynccontextmanager
 async def client_before(
-    act: Act, *, proxied: bool = False, asked: asyncio.Event | None = None
+    act: Act, *, proxied: bool = False, expected: asyncio.Event | None = None
 ) -> AsyncIterator[ApiClient]:
     """A client whose server, or the proxy before it, does this after each head; at the end the connection is closed.
 
     Args:
-        asked: set when a head has come.
+        expected: set when a head has come.
     """
 
     async def handler(peer: Peer, request: Request) -> None:
         assert request.method == ("CONNECT" if proxied else "GET")
-        if asked is not None:
-            asked.set()
+        if expected is not None:
+            expected.set()
         await act(peer)
 
     async with serving(handler) as server:
@@ -143,7 +143,7 @@ def begun() -> asyncio.Event:
 async def test_headers_that_do_not_come_whole_in_time_are_silence(
     act: Act, proxied: bool, begun: asyncio.Event, skip: Skip
 ) -> None:
-    async with client_before(act, proxied=proxied, asked=begun) as client:
+    async with client_before(act, proxied=proxied, expected=begun) as client:
         with pytest.raises(StreamStalled, match="no answer for 70 s"):
             await overdue(read_to_the_end(client, {}, asyncio.Event()), begun, skip)
         assert client.requests == {(0, "GET"): 1}
@@ -164,14 +164,14 @@ async def test_a_watch_that_the_server_does_not_end_is_ended(act: Act, begun: as
 
 @pytest.mark.parametrize("act", [*WITHOUT_AN_ANSWER, a_chunks_length_digit_by_digit, a_body_byte_by_byte], ids=named)
 async def test_a_call_is_over_in_its_time(act: Act, begun: asyncio.Event, skip: Skip) -> None:
-    async with client_before(act, asked=begun) as client:
+    async with client_before(act, expected=begun) as client:
         with pytest.raises(Unreachable, match=f"GET {PATH}: "):
             await overdue(client.request("GET", PATH, timeout_s=LIMIT_S), begun, skip)
 
 
 @pytest.mark.parametrize("act", WITHOUT_AN_ANSWER, ids=named)
 async def test_a_call_by_a_proxy_is_over_in_its_time(act: Act, begun: asyncio.Event, skip: Skip) -> None:
-    async with client_before(act, proxied=True, asked=begun) as client:
+    async with client_before(act, proxied=True, expected=begun) as client:
         with pytest.raises(Unreachable):
             await overdue(client.request("GET", PATH, timeout_s=LIMIT_S), begun, skip)
 

@@ -9,10 +9,10 @@ import pytest
 
 from operator_runtime.client.errors import MalformedAnswer
 from operator_runtime.client.resources import DEPLOYMENTS, NODES, PODS, SCALES, Resource
-from operator_runtime.client.response_identity import AskedList, AskedObject, AskedReview
+from operator_runtime.client.response_identity import ExpectedList, ExpectedObject, ExpectedReview
 
 SHOPS = Resource("example.com", "v1", "shops", "Shop")
-SHOP = AskedObject(DEPLOYMENTS, "bank", "shop")
+SHOP = ExpectedObject(DEPLOYMENTS, "bank", "shop")
 
 
 def body(kind: str = "Deployment", version: str = "apps/v1", **metadata: Any) -> dict[str, Any]:
@@ -33,28 +33,28 @@ def written(answer: object) -> list[bytes]:
 
 
 @pytest.mark.parametrize(
-    ("asked", "answer"),
+    ("expected", "answer"),
     [
         (SHOP, OURS),
         (SHOP._replace(uid="u"), OURS),
         (SHOP, body(name="shop", generateName="sh", namespace="bank", uid="u", labels={"kind": "Pod"})),
-        (AskedObject(DEPLOYMENTS, "bank", ""), OURS),
-        (AskedObject(NODES, "", "node"), body("Node", "v1", name="node", uid="u")),
-        (AskedObject(NODES, "ignored", "node"), body("Node", "v1", name="node", uid="u")),
-        (AskedObject(SCALES, "bank", "shop"), body("Scale", "autoscaling/v1", name="shop", namespace="bank")),
-        (AskedObject(SHOPS, "bank", "shop"), body("Shop", "example.com/v1", name="shop", namespace="bank")),
+        (ExpectedObject(DEPLOYMENTS, "bank", ""), OURS),
+        (ExpectedObject(NODES, "", "node"), body("Node", "v1", name="node", uid="u")),
+        (ExpectedObject(NODES, "ignored", "node"), body("Node", "v1", name="node", uid="u")),
+        (ExpectedObject(SCALES, "bank", "shop"), body("Scale", "autoscaling/v1", name="shop", namespace="bank")),
+        (ExpectedObject(SHOPS, "bank", "shop"), body("Shop", "example.com/v1", name="shop", namespace="bank")),
         (SHOP._replace(or_status=True, uid="u"), OURS),
         (SHOP._replace(or_status=True), {"kind": "Status", "apiVersion": "v1", "status": "Success"}),
         (SHOP._replace(or_status=True, uid="u"), {"kind": "Status", "details": {"name": "shop", "uid": "u"}}),
     ],
 )
-def test_what_was_asked_for_is_believed(asked: AskedObject, answer: object) -> None:
+def test_what_was_asked_for_is_believed(expected: ExpectedObject, answer: object) -> None:
     for text in written(answer):
-        asked.check(text)
+        expected.check(text)
 
 
 @pytest.mark.parametrize(
-    ("asked", "answer", "came"),
+    ("expected", "answer", "came"),
     [
         (SHOP, body(name="shoe", namespace="bank", uid="u"), "Deployment bank/shoe of uid u"),
         (SHOP, body(name="sho", namespace="bank"), "Deployment bank/sho"),
@@ -66,8 +66,8 @@ def test_what_was_asked_for_is_believed(asked: AskedObject, answer: object) -> N
         (SHOP, body(namespace="bank"), "Deployment bank"),
         (SHOP, {"status": "ok"}, "an object of no kind"),
         (SHOP, {"metadata": 1}, "something that is not an API object"),
-        (AskedObject(DEPLOYMENTS, "bank", ""), body(name="a", namespace="post"), "Deployment post/a"),
-        (AskedObject(NODES, "", "node"), body("Node", "v1", name="edge"), "Node edge"),
+        (ExpectedObject(DEPLOYMENTS, "bank", ""), body(name="a", namespace="post"), "Deployment post/a"),
+        (ExpectedObject(NODES, "", "node"), body("Node", "v1", name="edge"), "Node edge"),
         (
             SHOP._replace(or_status=True),
             {"kind": "Status", "details": {"name": "shoe", "uid": "u"}},
@@ -75,19 +75,21 @@ def test_what_was_asked_for_is_believed(asked: AskedObject, answer: object) -> N
         ),
     ],
 )
-def test_what_is_of_something_else_is_not_believed_and_named(asked: AskedObject, answer: object, came: str) -> None:
+def test_what_is_of_something_else_is_not_believed_and_named(
+    expected: ExpectedObject, answer: object, came: str
+) -> None:
     for text in written(answer):
         with pytest.raises(MalformedAnswer) as caught:
-            asked.check(text)
-        assert str(caught.value) == f"asked for {asked}, and answered by {came}"
+            expected.check(text)
+        assert str(caught.value) == f"asked for {expected}, and answered by {came}"
 
 
 @pytest.mark.parametrize("answer", [OURS, {"kind": "Status", "details": {"name": "shop", "uid": "u"}}])
 def test_a_successor_of_the_same_name_is_another_object(answer: object) -> None:
-    asked = SHOP._replace(uid="before", or_status=True)
+    expected = SHOP._replace(uid="before", or_status=True)
     for text in written(answer):
         with pytest.raises(MalformedAnswer, match=r"^asked for Deployment bank/shop of uid before, and answered by "):
-            asked.check(text)
+            expected.check(text)
 
 
 def listed(kind: str, version: str, *items: str, **more: Any) -> dict[str, Any]:
@@ -109,7 +111,7 @@ def test_a_list_of_the_kind_is_believed_also_one_that_its_definition_names_other
     resource: Resource, answer: object
 ) -> None:
     for text in written(answer):
-        AskedList(resource).check(text)
+        ExpectedList(resource).check(text)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ def test_a_list_of_the_kind_is_believed_also_one_that_its_definition_names_other
 def test_a_list_of_another_kind_and_what_is_none_are_not_believed(resource: Resource, answer: object) -> None:
     for text in written(answer):
         with pytest.raises(MalformedAnswer, match=f"^asked for a list of {resource.qualified_name}, and answered by "):
-            AskedList(resource).check(text)
+            ExpectedList(resource).check(text)
 
 
 ACCESS: dict[str, Any] = {"user": "jane", "groups": [], "nonResourceAttributes": {"path": "/metrics", "verb": "get"}}
@@ -136,7 +138,7 @@ ACCESS: dict[str, Any] = {"user": "jane", "groups": [], "nonResourceAttributes":
 @pytest.mark.parametrize("spec", [ACCESS, ACCESS | {"groups": None, "uid": ""}])
 def test_a_review_that_repeats_the_question_is_believed(spec: object) -> None:
     for text in written({"kind": "SubjectAccessReview", "spec": spec, "status": {"allowed": True}}):
-        AskedReview("SubjectAccessReview", ACCESS | {"uid": ""}).check(text)
+        ExpectedReview("SubjectAccessReview", ACCESS | {"uid": ""}).check(text)
 
 
 @pytest.mark.parametrize(
@@ -152,5 +154,5 @@ def test_a_review_that_repeats_the_question_is_believed(spec: object) -> None:
 def test_a_review_of_another_question_is_not_believed_and_not_quoted(answer: object) -> None:
     for text in written(answer):
         with pytest.raises(MalformedAnswer, match=r"^asked for a SubjectAccessReview, and answered by ") as caught:
-            AskedReview("SubjectAccessReview", ACCESS).check(text)
+            ExpectedReview("SubjectAccessReview", ACCESS).check(text)
         assert "joe" not in str(caught.value)

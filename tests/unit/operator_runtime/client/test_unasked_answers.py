@@ -10,7 +10,7 @@ import pytest
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import ApiError, MalformedAnswer, Unreachable
 from operator_runtime.client.resources import DEPLOYMENTS
-from operator_runtime.client.response_identity import AskedList
+from operator_runtime.client.response_identity import ExpectedList
 from operator_runtime.client.wire import Wire
 from tests.unit.operator_runtime.client.client_support import (
     CLOSED_WITHIN_S,
@@ -37,7 +37,7 @@ CALLS: dict[str, Call] = {
     "apply": lambda client: client.apply(DEPLOYMENTS, "shop", "b", {}, field_manager="m", force=True),
     "create": lambda client: client.create(DEPLOYMENTS, "shop", {"metadata": {"name": "b"}}, field_manager="m"),
     "delete": lambda client: client.delete(DEPLOYMENTS, "shop", "b"),
-    "list": lambda client: client.request("GET", PATH, asked=AskedList(DEPLOYMENTS)),
+    "list": lambda client: client.request("GET", PATH, expected=ExpectedList(DEPLOYMENTS)),
 }
 
 

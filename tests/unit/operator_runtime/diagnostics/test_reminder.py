@@ -14,8 +14,8 @@ def test_it_is_said_at_once_and_after_pauses_that_double_up_to_the_longest() -> 
 
 def test_it_knows_how_often_it_was_kept_quiet() -> None:
     reminder = Reminder(first_s=3.0)
-    untold = [reminder.untold for now in range(10) if reminder.due(float(now))]
-    assert untold == [0, 2, 5]
+    unreported = [reminder.unreported for now in range(10) if reminder.due(float(now))]
+    assert unreported == [0, 2, 5]
 
 
 @pytest.mark.parametrize(("rest_s", "again"), [(8.0, [0, 8]), (8.5, [0, 2, 6])])

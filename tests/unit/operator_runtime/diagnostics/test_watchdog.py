@@ -103,17 +103,17 @@ def test_a_stall_is_told_once_when_the_loop_is_a_second_late(world: World) -> No
 def test_a_stall_after_a_stall_waits_for_the_quiet_time_which_doubles(world: World) -> None:
     assert world.stall() == Stall(1.0, 0)
     said = [world.now]
-    untold: list[int] = []
+    unreported: list[int] = []
     for _ in range(200):
         world.turn(1.0)
         if (told := world.stall()) is not None:
             said.append(world.now)
-            untold.append(told.untold)
+            unreported.append(told.unreported)
     gaps = [after - before for before, after in pairwise(said)]
     assert gaps[0] >= FIRST_PAUSE_S
     assert all(later > 1.7 * sooner for sooner, later in pairwise(gaps)), gaps
-    assert sum(untold) + len(said) <= 201
-    assert untold[0] > 0
+    assert sum(unreported) + len(said) <= 201
+    assert unreported[0] > 0
 
 
 def test_after_an_hour_without_a_stall_the_next_ones_are_told_as_at_first(world: World) -> None:

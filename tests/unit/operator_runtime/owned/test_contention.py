@@ -83,8 +83,8 @@ def test_the_first_repairs_are_made_at_once(bench: Bench) -> None:
 
 
 def test_an_object_that_is_put_right_too_often_within_the_window_is_contested_and_told(bench: Bench) -> None:
-    told = [bench.repair() for _ in range(REPAIRS)]
-    assert told == [(0, ())] * (REPAIRS - 1) + [(0, ["Deployment is contested"])]
+    reported = [bench.repair() for _ in range(REPAIRS)]
+    assert reported == [(0, ())] * (REPAIRS - 1) + [(0, ["Deployment is contested"])]
     assert bench.contested
     assert bench.contention.wait_s(KEY, 1) == CONTESTED_EVERY_S
     assert bench.contention.wait_s(OTHER, 1) == 0.0
@@ -228,14 +228,14 @@ def test_contention_over_two_objects_is_over_with_the_second(bench: Bench) -> No
 
 def test_contention_that_goes_on_is_told_again_at_growing_intervals(bench: Bench) -> None:
     bench.contend()
-    began, told, last = bench.clock.now, [], 0
+    began, reported, last = bench.clock.now, [], 0
     while bench.clock.now < began + 10_000:
         bench.clock.advance(2 * CONTESTED_EVERY_S)
         times, notes = bench.repair()
         if notes:
-            told.append(round(bench.clock.now - began))
+            reported.append(round(bench.clock.now - began))
             last = times
-    assert told == [60, 180, 420, 900, 1860, 3780, 7380]
+    assert reported == [60, 180, 420, 900, 1860, 3780, 7380]
     assert last == 3690
 
 

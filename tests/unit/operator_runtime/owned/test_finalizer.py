@@ -67,7 +67,7 @@ class Fixture:
             raise self.report_error
 
     @property
-    def told(self) -> list[Event]:
+    def reported(self) -> list[Event]:
         return [noted.event for noted in self.events._queue]
 
     def stored(self, *finalizers: str, **metadata: Any) -> PlainObject:
@@ -116,7 +116,7 @@ async def test_an_object_under_deletion_goes_when_its_cleanup_is_done(
     stage, _ = await at.finalizer.finalize(at.stored(NAME, **GOING))
     assert (stage, at.cleaned) == (Stage.CLEANED, ["a"])
     assert PATH not in at.server.by_path
-    assert at.told == []
+    assert at.reported == []
     # One controller may have finalizers on two kinds, whose objects have one name.
     assert f"cleaned up after the Deployment, and removed its finalizer {NAME}" in caplog.text
 
@@ -131,7 +131,7 @@ async def test_a_cleanup_that_is_not_done_keeps_the_object_and_says_what_for_onc
         assert await at.finalizer.finalize(obj) == (Stage.WAITING, obj)
     assert at.server.sent == []
     notes = [f"Deployment a cannot go yet, as its finalizer {NAME} waits: {rest}" for rest in ("2 disks.", "1 disk.")]
-    assert [(event.type, event.reason, event.note) for event in at.told] == [
+    assert [(event.type, event.reason, event.note) for event in at.reported] == [
         ("Normal", "CleanupPending", note) for note in notes
     ]
     assert [line.rpartition(": ")[2] for line in caplog.messages] == ["2 disks.", "1 disk."]
@@ -154,7 +154,7 @@ async def test_a_cleanup_that_fails_is_told_and_raised(at: Fixture, error: Excep
         await at.finalizer.finalize(at.stored(NAME, **GOING))
     assert raised.value is error
     note = f"Deployment a cannot go, as the cleanup of its finalizer {NAME} failed; it is tried again {again}: {why}"
-    (event,) = at.told
+    (event,) = at.reported
     assert (event.type, event.reason, event.action, event.note) == ("Warning", "CleanupFailed", "Cleanup", note)
     assert (event.regarding.kind, event.regarding.name) == ("Deployment", "a")
     assert at.reports == [Condition("Finalized", "False", "CleanupFailed", note)]
@@ -165,7 +165,7 @@ async def test_a_cleanup_that_finds_the_caches_behind_has_not_failed(at: Fixture
     at.outcomes = [StaleCache("it changed meanwhile")]
     with pytest.raises(StaleCache):
         await at.finalizer.finalize(at.stored(NAME, **GOING))
-    assert (at.told, at.reports) == ([], [])
+    assert (at.reported, at.reports) == ([], [])
 
 
 async def test_a_report_that_fails_does_not_hide_why_the_cleanup_failed(at: Fixture) -> None:
@@ -173,7 +173,7 @@ async def test_a_report_that_fails_does_not_hide_why_the_cleanup_failed(at: Fixt
     at.report_error = Conflict(409)
     with pytest.raises(RuntimeError, match="no disk"):
         await at.finalizer.finalize(at.stored(NAME, **GOING))
-    assert len(at.told) == 1
+    assert len(at.reported) == 1
 
 
 async def test_a_cleanup_that_was_cancelled_is_reported_when_the_next_attempt_begins(at: Fixture) -> None:
@@ -215,7 +215,7 @@ async def test_failures_and_waits_are_told_without_a_report(at: Fixture) -> None
     with pytest.raises(RuntimeError):
         await quiet.finalize(obj)
     assert (await quiet.finalize(obj)).stage is Stage.WAITING
-    assert [event.reason for event in at.told] == ["CleanupFailed", "CleanupPending"]
+    assert [event.reason for event in at.reported] == ["CleanupFailed", "CleanupPending"]
     assert at.reports == []
 
 
@@ -289,5 +289,5 @@ async def test_a_cleanup_that_is_none_or_gives_back_something_else_is_named_and_
     with pytest.raises(TypeError, match=r"^the cleanup .*careless \(.*\) gave back True: give None when all is do"):
         await finalizer.finalize(at.stored(NAME, **GOING))
     assert PATH in at.server.by_path
-    assert [event.reason for event in at.told] == ["CleanupFailed"]
+    assert [event.reason for event in at.reported] == ["CleanupFailed"]
     assert [report.reason for report in at.reports] == ["CleanupFailed"]

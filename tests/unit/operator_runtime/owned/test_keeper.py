@@ -133,11 +133,11 @@ async def test_what_is_taken_from_us_within_our_write_is_left_alone_and_neither_
     strip = at.client.patch
     if takes == "strategic_patch":
         at.cached(await at.ensure(at.words(a="1")))
-    told = len(at.changes)
+    reported = len(at.changes)
     monkeypatch.setattr(at.client, takes, taken)
     with pytest.raises(NotOwned, match=r"^A ConfigMap named words exists and has no owner: it is not changed\. "):
         await at.ensure(at.words(a="2"))
-    assert [change.before for change in at.changes[told:]] == ([None] if takes == "create" else [])
+    assert [change.before for change in at.changes[reported:]] == ([None] if takes == "create" else [])
 
 
 async def test_what_was_made_in_the_same_moment_is_judged_as_it_is(at: Keeping) -> None:

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from operator_runtime.client.errors import Forbidden, Unreachable
-from operator_runtime.client.response_identity import Asked
+from operator_runtime.client.response_identity import Expected
 from operator_runtime.serving.http_messages import HttpRequest
 from operator_runtime.serving.http_server import MAX_CONNECTIONS, HttpServer, ListenAddress
 from operator_runtime.serving.metrics_authentication import (
@@ -44,16 +44,16 @@ class Reviews:
     allowed: bool = True
     paths: Container[str] | None = None
     error: Exception | None = None
-    asked: list[tuple[str, Any]] = field(default_factory=list)
+    expected: list[tuple[str, Any]] = field(default_factory=list)
     go_on: asyncio.Event | None = None  # what is asked about tokens that it does not know is answered only then
 
-    async def request(self, method: str, path: str, *, body: bytes, asked: Asked | None) -> bytes:
+    async def request(self, method: str, path: str, *, body: bytes, expected: Expected | None) -> bytes:
         assert method == "POST"
         await asyncio.sleep(0)
         question = msgspec.json.decode(body)
         assert path.endswith(f"/{question['kind'].lower()}s")
         assert path.startswith(f"/apis/{question['apiVersion']}/")
-        self.asked.append((question["kind"], question["spec"]))
+        self.expected.append((question["kind"], question["spec"]))
         if self.error is not None:
             raise self.error
         if question["kind"] == "TokenReview":
@@ -66,12 +66,12 @@ class Reviews:
             path = question["spec"]["nonResourceAttributes"]["path"]
             status = {"allowed": self.allowed and (self.paths is None or path in self.paths)}
         answer = msgspec.json.encode(question | {"status": status})
-        assert asked is not None
-        asked.check(answer)
+        assert expected is not None
+        expected.check(answer)
         return answer
 
     def kinds(self) -> list[str]:
-        return [kind for kind, _ in self.asked]
+        return [kind for kind, _ in self.expected]
 
 
 @pytest.fixture
@@ -98,13 +98,13 @@ async def test_without_a_token_nobody_is_asked(
     authentication: MetricsAuthentication, reviews: Reviews, authorization: str | None
 ) -> None:
     assert await status_of(authentication, authorization) == 401
-    assert not reviews.asked
+    assert not reviews.expected
 
 
 async def test_who_may_get_the_metrics_sees_them(authentication: MetricsAuthentication, reviews: Reviews) -> None:
     assert await status_of(authentication, "Bearer good") == 200
     resource = {"path": "/metrics", "verb": "get"}
-    assert reviews.asked == [
+    assert reviews.expected == [
         ("TokenReview", {"token": "good"}),
         ("SubjectAccessReview", USER | {"user": "prometheus", "nonResourceAttributes": resource}),
     ]
@@ -132,7 +132,7 @@ async def test_answers_are_remembered_each_for_its_time(
     authentication: MetricsAuthentication, reviews: Reviews, clock: FakeClock
 ) -> None:
     began = clock.now
-    for after_s, asked in (
+    for after_s, expected in (
         (0.0, ["TokenReview", "SubjectAccessReview"]),
         (ACCOUNT_S - 1, []),
         (ACCOUNT_S, ["TokenReview"]),
@@ -140,9 +140,9 @@ async def test_answers_are_remembered_each_for_its_time(
         (ALLOWED_S, ["TokenReview", "SubjectAccessReview"]),
     ):
         clock.advance_to(began + after_s)
-        reviews.asked.clear()
+        reviews.expected.clear()
         assert await status_of(authentication, "Bearer good") == 200
-        assert reviews.kinds() == asked, f"after {after_s} s"
+        assert reviews.kinds() == expected, f"after {after_s} s"
 
 
 async def test_a_permission_that_was_granted_counts_after_half_a_minute(
@@ -203,8 +203,8 @@ class Strangers:
     def __init__(self, authentication: MetricsAuthentication, reviews: Reviews, *, addresses: int = 1) -> None:
         reviews.go_on = asyncio.Event()
         peers = [f"{MALFORMED}.{number % addresses}" for number in range(64)]
-        asked = (status_of(authentication, f"Bearer bogus-{number}", peer=peer) for number, peer in enumerate(peers))
-        self.tasks = [asyncio.create_task(each) for each in asked]
+        expected = (status_of(authentication, f"Bearer bogus-{number}", peer=peer) for number, peer in enumerate(peers))
+        self.tasks = [asyncio.create_task(each) for each in expected]
         self._reviews = reviews
 
     async def waiting(self) -> int:
@@ -237,9 +237,9 @@ async def test_who_is_known_is_not_forgotten_for_strangers(
     assert await status_of(authentication, "Bearer good") == 200
     for number in range(MAX_REMEMBERED + 1):
         assert await status_of(authentication, f"Bearer bogus-{number}") == 401
-    reviews.asked.clear()
+    reviews.expected.clear()
     assert await status_of(authentication, "Bearer good") == 200
-    assert reviews.asked == []
+    assert reviews.expected == []
 
 
 async def test_a_token_that_was_revoked_is_a_strangers(
