@@ -17,7 +17,12 @@ from memcached_operator.memcached.desired.budget import BUDGET, budget, in_the_w
 from memcached_operator.memcached.desired.codec import Codec, OwnedRecord
 from memcached_operator.memcached.desired.network_policy import NETWORK_POLICY, network_policy
 from memcached_operator.memcached.desired.object_types import Manifest
-from memcached_operator.memcached.desired.server_list import PUBLICATION, is_untouched, publication, publication_name
+from memcached_operator.memcached.desired.server_list_configmap import (
+    PUBLICATION,
+    is_untouched,
+    publication,
+    publication_name,
+)
 from memcached_operator.memcached.desired.service import SERVICE, service, with_names
 from memcached_operator.memcached.desired.workload import DEPLOYMENT, STATEFUL_SET, desired_workload
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest

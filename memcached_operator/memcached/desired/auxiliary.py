@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memcached_operator.memcached.desired.budget import budget
 from memcached_operator.memcached.desired.network_policy import network_policy
 from memcached_operator.memcached.desired.object_types import Manifest
-from memcached_operator.memcached.desired.server_list import publication
+from memcached_operator.memcached.desired.server_list_configmap import publication
 from memcached_operator.memcached.desired.service import service
 from memcached_operator.memcached.labels import Owner
 from memcached_operator.memcached.spec import Spec

@@ -15,7 +15,7 @@ from memcached_operator.memcached import labels, spec as specification
 from memcached_operator.memcached.desired import extstore as disk
 from memcached_operator.memcached.desired.applied_options import Part
 from memcached_operator.memcached.desired.object_types import ObjectMeta, as_json
-from memcached_operator.memcached.desired.overlay import of_options, parts
+from memcached_operator.memcached.desired.pod_template_overlay import of_options, parts
 from memcached_operator.memcached.desired.resources import resources_of
 from memcached_operator.memcached.desired.secrets import (
     options,

@@ -20,8 +20,8 @@ from memcached_operator.memcached.desired.codec import (
     uids_in,
 )
 from memcached_operator.memcached.desired.object_types import Manifest, ObjectMeta, SeenCondition, as_json
-from memcached_operator.memcached.desired.overlay import merged
 from memcached_operator.memcached.desired.passthrough import unkeyed
+from memcached_operator.memcached.desired.pod_template_overlay import merged
 from memcached_operator.memcached.desired.workload_types import PodSpec, PodTemplate, WorkloadManifest, WorkloadSpec
 from memcached_operator.memcached.labels import (
     CONTAINER,

@@ -11,7 +11,7 @@ from memcached_operator.memcached.desired.codec import OwnedRecord
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.refusal_reasons import refused
-from memcached_operator.memcached.rollout.decision import DONE, Rollout
+from memcached_operator.memcached.rollout.next_step import DONE, Rollout
 from memcached_operator.memcached.rollout.workload_decision import Hold
 from operator_runtime import EnsureResult, Forbidden, Invalid, NotOwned, Refused, ServerError, TooManyRequests
 

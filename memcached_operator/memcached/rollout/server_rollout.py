@@ -16,8 +16,8 @@ from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.refusal_reasons import refusal_reason
 from memcached_operator.memcached.rollout.container_restarts import ContainerRestarts
-from memcached_operator.memcached.rollout.decision import Evict, MarkUpdated, RestartInPlace, Rollout, Stuck, rollout
 from memcached_operator.memcached.rollout.missing_pods import MissingPods
+from memcached_operator.memcached.rollout.next_step import Evict, MarkUpdated, RestartInPlace, Rollout, Stuck, rollout
 from memcached_operator.memcached.rollout.outcome import Outcome, soonest
 from memcached_operator.memcached.rollout.resize_state import Resizing
 from memcached_operator.memcached.rollout.rollout_state import RolloutState

@@ -17,8 +17,8 @@ from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.plan import OTHER
 from memcached_operator.memcached.rollout.announcements import Announcements
-from memcached_operator.memcached.rollout.decision import Rollout
 from memcached_operator.memcached.rollout.live_memory import LiveMemory
+from memcached_operator.memcached.rollout.next_step import Rollout
 from memcached_operator.memcached.rollout.outcome import Outcome, WorkloadResult, attempt
 from memcached_operator.memcached.rollout.resize_state import NOTHING, Resizing
 from memcached_operator.memcached.rollout.rollout_lock import RolloutLock

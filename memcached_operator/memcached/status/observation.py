@@ -15,7 +15,7 @@ from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.plan import OTHER, Servers, as_ending, as_published
-from memcached_operator.memcached.rollout.decision import DONE, Rollout
+from memcached_operator.memcached.rollout.next_step import DONE, Rollout
 from memcached_operator.memcached.rollout.outcome import ObjectsResult
 from memcached_operator.memcached.rollout.snapshot import Snapshot
 from memcached_operator.memcached.rollout.workload_decision import Hold

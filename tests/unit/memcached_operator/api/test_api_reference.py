@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memcached_operator.api.api_reference import CONDITIONS, REASONS, api_reference
 from memcached_operator.api.status import Problem, Reason
-from memcached_operator.memcached.rollout.decision import Rollout
+from memcached_operator.memcached.rollout.next_step import Rollout
 from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth, Verdict
 from tests.unit.memcached_operator.memcached.status_support import (

@@ -17,7 +17,7 @@ from memcached_operator.memcached.desired.budget import BUDGET, budget_record
 from memcached_operator.memcached.desired.codec import OwnedRecord
 from memcached_operator.memcached.desired.network_policy import NETWORK_POLICY
 from memcached_operator.memcached.desired.object_types import Manifest
-from memcached_operator.memcached.desired.server_list import PUBLICATION
+from memcached_operator.memcached.desired.server_list_configmap import PUBLICATION
 from memcached_operator.memcached.desired.service import SERVICE
 from memcached_operator.memcached.desired.workload import STATEFUL_SET, desired_workload
 from memcached_operator.memcached.observed.caches import BUDGETS, CONFIG_MAPS, NETWORK_POLICIES, SERVICES, STATEFUL_SETS

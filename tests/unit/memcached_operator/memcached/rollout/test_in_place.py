@@ -8,10 +8,10 @@ import pytest
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.rollout.decision import Evict, MarkUpdated, RestartInPlace, Rollout, Step
 from memcached_operator.memcached.rollout.in_place import LATE_AFTER_S, Request, change, mark_updated_patch
+from memcached_operator.memcached.rollout.next_step import Evict, MarkUpdated, RestartInPlace, Rollout, Step
 from memcached_operator.memcached.spec import Rollout as Pace, Spec, Tls
-from tests.unit.memcached_operator.memcached.rollout.test_decision import (
+from tests.unit.memcached_operator.memcached.rollout.test_next_step import (
     PAUSE_S,
     SPEC,
     ask,

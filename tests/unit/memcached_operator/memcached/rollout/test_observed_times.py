@@ -8,8 +8,8 @@ import pytest
 from memcached_operator.memcached.observed.pod_status import PodProblem
 from memcached_operator.memcached.observed.pod_termination import OVERDUE_S, overdue
 from memcached_operator.memcached.observed.pods import PodRecord, Termination
-from memcached_operator.memcached.rollout.decision import Wait, WaitReason
 from memcached_operator.memcached.rollout.in_place import Request, requested
+from memcached_operator.memcached.rollout.next_step import Wait, WaitReason
 from memcached_operator.memcached.rollout.observed_times import (
     AHEAD_S,
     UNSEEN,
@@ -19,7 +19,7 @@ from memcached_operator.memcached.rollout.observed_times import (
     observed_pods,
 )
 from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S
-from tests.unit.memcached_operator.memcached.rollout.test_decision import (
+from tests.unit.memcached_operator.memcached.rollout.test_next_step import (
     PAUSE_S,
     ask,
     evicted,

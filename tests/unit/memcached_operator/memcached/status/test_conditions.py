@@ -8,7 +8,7 @@ import pytest
 from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.rollout.decision import Rollout
+from memcached_operator.memcached.rollout.next_step import Rollout
 from memcached_operator.memcached.rollout.workload_decision import Hold
 from operator_runtime import Condition
 from tests.unit.memcached_operator.memcached.status_support import (

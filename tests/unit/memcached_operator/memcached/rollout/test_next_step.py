@@ -10,7 +10,7 @@ import pytest
 
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.rollout.decision import (
+from memcached_operator.memcached.rollout.next_step import (
     DONE,
     Evict,
     Rollout,

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from memcached_operator.api.reserved_pod_fields import find, keyed
-from memcached_operator.memcached.desired import overlay as merging
-from memcached_operator.memcached.desired.overlay import merged, of_options
+from memcached_operator.memcached.desired import pod_template_overlay as merging
 from memcached_operator.memcached.desired.passthrough import unkeyed
+from memcached_operator.memcached.desired.pod_template_overlay import merged, of_options
 
 Json = dict[str, Any]
 OURS: Json = {

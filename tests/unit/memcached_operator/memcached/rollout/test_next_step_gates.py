@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from memcached_operator.memcached.rollout import decision
-from memcached_operator.memcached.rollout.decision import (
+from memcached_operator.memcached.rollout import next_step
+from memcached_operator.memcached.rollout.next_step import (
     Done,
     Evict,
     MarkUpdated,
@@ -17,14 +17,14 @@ from memcached_operator.memcached.rollout.decision import (
 )
 from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S, RolloutState
 from memcached_operator.memcached.spec import Rollout as Pace
-from tests.unit.memcached_operator.memcached.rollout.test_decision import (
+from tests.unit.memcached_operator.memcached.rollout.test_in_place import WARM, warm
+from tests.unit.memcached_operator.memcached.rollout.test_next_step import (
     PAUSE_S,
     SPEC,
     server,
     state_of,
     stateful_set,
 )
-from tests.unit.memcached_operator.memcached.rollout.test_in_place import WARM, warm
 from tests.unit.memcached_operator.memcached.server_model import workload_of
 from tests.unit.memcached_operator.memcached.support import NAME, pod_of
 
@@ -57,7 +57,7 @@ def deployment(*pods: object, **more: object) -> RolloutState:
 def test_a_deployment_is_left_to_its_controller_but_for_late_certificates(
     state: RolloutState, step: Step | None
 ) -> None:
-    assert decision.controlled_by_deployment(state) == step
+    assert next_step.controlled_by_deployment(state) == step
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_deployment_is_left_to_its_controller_but_for_late_certificates(
 def test_without_a_stale_server_nothing_is_underway_unless_the_status_says_so(
     state: RolloutState, step: Step | None
 ) -> None:
-    assert decision.nothing_underway(state) == step
+    assert next_step.nothing_underway(state) == step
 
 
 BACK = warm(2, to="new", restarted=True)
@@ -90,7 +90,7 @@ BACK = warm(2, to="new", restarted=True)
     ],
 )
 def test_a_server_that_is_back_in_its_pod_is_counted(state: RolloutState, step: Step | None) -> None:
-    assert decision.restarted(state) == step
+    assert next_step.restarted(state) == step
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_server_that_is_back_in_its_pod_is_counted(state: RolloutState, step: 
 def test_a_pause_and_a_template_that_was_not_observed_hold_it(
     state: RolloutState, paused: Step | None, unobserved: Step | None
 ) -> None:
-    assert (decision.paused(state), decision.unobserved(state)) == (paused, unobserved)
+    assert (next_step.paused(state), next_step.unobserved(state)) == (paused, unobserved)
 
 
 DOWN = server(1, ready=False, for_s=1, problem="ImagePullBackOff")
@@ -134,7 +134,7 @@ FAILED = warm(1, to="other", ready=False, for_s=1, problem="ImagePullBackOff")
 def test_a_server_without_keys_waits_for_servers_of_the_present_template_alone(
     state: RolloutState, step: Step | None
 ) -> None:
-    assert decision.not_running(state) == step
+    assert next_step.not_running(state) == step
 
 
 @pytest.mark.parametrize(
@@ -151,8 +151,8 @@ def test_a_server_without_keys_waits_for_servers_of_the_present_template_alone(
     ],
 )
 def test_a_server_without_a_pod_stops_it(state: RolloutState, step: Step | str | None) -> None:
-    found = decision.missing(state)
-    assert (found.server if isinstance(found, decision.Stuck) else found) == step
+    found = next_step.missing(state)
+    assert (found.server if isinstance(found, next_step.Stuck) else found) == step
 
 
 AWAY = server(0, ready=False, for_s=STUCK_AFTER_S)
@@ -175,8 +175,8 @@ STARTS = server(2, "b", ready=False, for_s=20)
     ],
 )
 def test_a_server_that_does_not_serve_keeps_the_others(state: RolloutState, step: Step | str | None) -> None:
-    found = decision.unready(state)
-    assert (found.server if isinstance(found, decision.Stuck) else found) == step
+    found = next_step.unready(state)
+    assert (found.server if isinstance(found, next_step.Stuck) else found) == step
 
 
 @pytest.mark.parametrize(
@@ -195,12 +195,12 @@ def test_a_server_that_does_not_serve_keeps_the_others(state: RolloutState, step
 def test_the_next_server_comes_once_all_have_been_ready_for_the_pause(
     state: RolloutState, complete: Step | None, pausing: Step | None
 ) -> None:
-    assert (decision.complete(state), decision.pausing(state)) == (complete, pausing)
+    assert (next_step.complete(state), next_step.pausing(state)) == (complete, pausing)
 
 
 def test_the_gates_are_asked_in_this_order() -> None:
     """What is counted, then what the user and the controller hold, then what has no keys, then what others need."""
-    assert [gate.__name__ for gate in decision.GATES] == [
+    assert [gate.__name__ for gate in next_step.GATES] == [
         *("controlled_by_deployment", "nothing_underway", "restarted", "paused", "unobserved"),
         *("not_running", "missing", "unready", "complete", "pausing"),
     ]
