@@ -31,6 +31,7 @@ from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.status.debounce import StatusDebounce
 from memcached_operator.memcached.status.observation import observed, unplanned
+from memcached_operator.memcached.status.restart_events import RestartEvents
 from memcached_operator.memcached.status.status_writer import StatusWriter
 from operator_runtime import ObjectKey, Operator, Result
 
@@ -61,6 +62,7 @@ class MemcachedReconciler:
         self._seen = self._owners.states.keyed(lambda: UNSEEN)
         self._unmounted = MountFailures(operator.client, self._owners.states, clock=clock)
         record_event = recorded_by(operator.events)
+        self._restart_events = RestartEvents(self._owners.states, record_event)
         self.debounce = StatusDebounce(config.status_delay_s, clock)
         self._status = StatusWriter(
             operator.client,
@@ -104,6 +106,7 @@ class MemcachedReconciler:
             found = unplanned(memcached, last, ours, seen.active, Problem(Reason.INVALID_SPEC, str(error)))
             return (await self._status.report(memcached, last, found))[1]
         plan = plan_servers(key, spec, last, ours, seen.active, now)  # plan
+        self._restart_events.report(memcached, seen.active)
         snapshot = Snapshot(memcached, spec, plan, last, seen.pods, now)
         done = await self._objects.ensure(snapshot)  # act
         outcome = done.outcome + finalizer_outcome(finalizer)

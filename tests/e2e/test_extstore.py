@@ -6,7 +6,9 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from pymemcache import Client
@@ -35,22 +37,34 @@ pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")
-def local_disk(node: Node, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A volume of the node's, as a local static provisioner makes one of a disk."""
-    path = tmp_path_factory.mktemp("disk")
-    here = [{"key": "kubernetes.io/hostname", "operator": "In", "values": [NODE_NAME]}]
-    bodies: list[Any] = [
+def storage_class(node: Node) -> Iterator[None]:
+    """A class of volumes that are made by hand."""
+    cluster = Kubectl(node.plane, "default")
+    cluster.apply(
         {
             "apiVersion": "storage.k8s.io/v1",
             "kind": "StorageClass",
             "metadata": {"name": STORAGE_CLASS},
             "provisioner": "kubernetes.io/no-provisioner",
             "volumeBindingMode": "WaitForFirstConsumer",
-        },
-        {
+        }
+    )
+    yield
+    cluster("delete", "storageclass", STORAGE_CLASS)
+
+
+@pytest.fixture
+def local_disks(node: Node, storage_class: None, tmp_path: Path) -> Iterator[None]:
+    """Volumes of the node's, as a local static provisioner makes one of each disk; each is used once."""
+    here = [{"key": "kubernetes.io/hostname", "operator": "In", "values": [NODE_NAME]}]
+    names = [f"{STORAGE_CLASS}-{uuid4().hex[:8]}" for _ in range(2)]
+    cluster = Kubectl(node.plane, "default")
+    for name in names:
+        (path := tmp_path / name).mkdir(mode=0o777)
+        body: Any = {
             "apiVersion": "v1",
             "kind": "PersistentVolume",
-            "metadata": {"name": STORAGE_CLASS},
+            "metadata": {"name": name},
             "spec": {
                 "capacity": {"storage": DISK},
                 "accessModes": ["ReadWriteOnce"],
@@ -59,14 +73,10 @@ def local_disk(node: Node, tmp_path_factory: pytest.TempPathFactory) -> Iterator
                 "local": {"path": str(path)},
                 "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": here}]}},
             },
-        },
-    ]
-    cluster = Kubectl(node.plane, "default")
-    for body in bodies:
+        }
         cluster.apply(body)
     yield
-    for body in reversed(bodies):
-        cluster("delete", body["kind"].lower(), STORAGE_CLASS, "--wait=false")
+    cluster("delete", "persistentvolume", *names, "--wait=false")
 
 
 VOLUMES: dict[str, dict[str, Any]] = {
@@ -76,7 +86,7 @@ VOLUMES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("volume", VOLUMES.values(), ids=VOLUMES)
-@pytest.mark.usefixtures("local_disk", "system")
+@pytest.mark.usefixtures("local_disks", "system")
 def test_three_times_the_memory_is_kept_while_memory_grows_and_a_killed_server_comes_back_empty(
     node: Node, kubectl: Kubectl, volume: dict[str, Any]
 ) -> None:
@@ -109,9 +119,47 @@ def test_three_times_the_memory_is_kept_while_memory_grows_and_a_killed_server_c
     kubectl.wait(f"mc/{NAME}", "condition=Ready")
     stats = eventually(server.stats, bool, ignoring=OSError)
     assert (stats["curr_items"], stats["extstore_objects_used"]) == ("0", "0")
+    until("it is told that its items are lost", lambda: "ServerRestarted" in kubectl("get", "events"))
     with closing(Client((address, MEMCACHED_PORT), timeout=20)) as client:
         client.set("again", b"1", noreply=False)
         assert client.get("again") == b"1"
+
+
+@pytest.mark.usefixtures("local_disks", "system")
+def test_the_claim_of_a_server_that_is_replaced_goes_with_its_pod_and_the_next_has_one_of_its_own(
+    kubectl: Kubectl,
+) -> None:
+    disk = {"size": DISK, "volume": {"ephemeral": {"storageClassName": STORAGE_CLASS}}}
+    kubectl.apply(memcached(NAME, 1, workload="StatefulSet", extstore=disk))
+    kubectl.wait(f"mc/{NAME}", "condition=Ready")
+    claim = f"pvc/{POD}-extstore"
+    first = kubectl.uid(claim)
+    kubectl("delete", "pod", POD)
+    kubectl.wait(f"pod/{POD}", "condition=Ready")
+    kubectl.wait(f"mc/{NAME}", "condition=Ready")
+    assert kubectl.uid(claim) != first
+    address = pod_address(kubectl, POD)
+    with closing(Client((address, MEMCACHED_PORT), timeout=20)) as client:
+        client.set("again", b"1", noreply=False)
+        assert client.get("again") == b"1"
+
+
+@pytest.mark.usefixtures("local_disks", "system")
+def test_volumes_that_are_too_small_are_told_and_a_disk_that_fits_is_used(kubectl: Kubectl) -> None:
+    claim = {"ephemeral": {"storageClassName": STORAGE_CLASS}}
+    kubectl.apply(memcached("other", 1))
+    kubectl.wait("mc/other", "condition=Ready")
+    kubectl.apply(memcached(NAME, 1, workload="StatefulSet", extstore={"size": "8Gi", "volume": claim}))
+    words = "didn't find available persistent volumes to bind"
+    eventually(
+        lambda: condition(kubectl, NAME, "Available")["message"],
+        lambda message: words in message,
+        what=f"{words} in Available",
+        deadline_s=120,
+    )
+    assert condition(kubectl, "other", "Ready")["status"] == "True"
+    kubectl.apply(memcached(NAME, 1, workload="StatefulSet", extstore={"size": DISK, "volume": claim}))
+    kubectl.wait(f"mc/{NAME}", "condition=Ready")
 
 
 @pytest.mark.usefixtures("system")
