@@ -83,6 +83,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
         status_delay_s=settings.status_interval_ms / 1000,
         finalizer=settings.finalizer,
         credentials=settings.server_credentials,
+        memory_scaling_window_s=settings.memory_scaling_window_s,
     )
     woken: Channel[ObjectKey] = Channel()
     stats_cache = StatsCache() if settings.server_stats_interval_s > 0 else None
@@ -121,7 +122,11 @@ def set_up(operator: Operator, settings: Settings) -> None:
     servers = operator.metrics_at(PATH)  # also where none is asked: who scrapes it finds nothing, and no fault
     if stats_cache is not None:
         interval_s = settings.server_stats_interval_s
-        operator.manager.add_runnable(Poller(caches, stats_cache, woken, interval_s=interval_s, endpoints=endpoints))
+        heard = reconciler.scaler.hear
+        operator.manager.add_runnable(
+            Poller(caches, stats_cache, woken, interval_s=interval_s, endpoints=endpoints, heard=heard)
+        )
+        servers.add(reconciler.scaler.families)
         servers.add(lambda: server_families(caches.pods.values(), stats_cache.of))
     operator.expects_writes(WRITES)
     operator.metrics.add(reconciler.families)

@@ -89,6 +89,20 @@ class Settings(RuntimeSettings, frozen=True):
             metavar="SECONDS",
         ),
     ] = 30.0
+    memory_scaling_window_s: Annotated[
+        float,
+        Meta(ge=1, le=86_400),
+        Setting(
+            "How it works",
+            help=(
+                "For how long servers with spec.memoryScaling must evict items that clients still ask for before "
+                "their memory grows, in seconds, and for how long they are observed again after each step. At least "
+                "five times --server-stats-interval-s, or it takes five answers."
+            ),
+            why="Longer than most peaks and batches, and short enough that a new load has its memory within hours.",
+            metavar="SECONDS",
+        ),
+    ] = 600.0
     server_credentials: Annotated[
         bool,
         Setting(

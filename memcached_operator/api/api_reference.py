@@ -16,6 +16,7 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "Progressing": "Is a change being rolled out?",
     "Degraded": "Action needed?",
     "Serving": "Do the servers answer?",
+    "Retaining": "Do items stay as long as `spec.memoryScaling` asks for?",
     "Discouraged": "Does the specification ask for something that is not recommended?",
 }
 
@@ -39,6 +40,8 @@ _STOPPED = Bearing("Progressing", "False")
 _TROUBLE = (_STOPPED, _DEGRADED, _NOT_READY)
 _DEGRADES = (_DEGRADED, _NOT_READY)
 _DISCOURAGED = (Bearing("Discouraged", "True"),)
+_NOT_RETAINING = Bearing("Retaining", "False")
+_UNKNOWN = (Bearing("Serving", "Unknown"), Bearing("Retaining", "Unknown"))
 _ON_ITS_WAY = (Bearing("Progressing", "True"), _NOT_READY)
 
 # A unit test holds the bearings against what `status_of` makes of all that can be observed.
@@ -98,7 +101,10 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         _TROUBLE,
         "A field of an object is wrong, and Kubernetes does not allow it to change; the message names the field.",
     ),
-    Reason.QUOTA_EXCEEDED: ReasonDoc(_TROUBLE, "A ResourceQuota refuses an object or the pods."),
+    Reason.QUOTA_EXCEEDED: ReasonDoc(
+        (*_TROUBLE, _NOT_RETAINING),
+        "A ResourceQuota refuses an object or the pods, or more memory for running servers.",
+    ),
     Reason.TERMINATION_STALLED: ReasonDoc(
         _DEGRADES,
         "Pods that are being deleted do not end, so that they are not replaced, or the previous workload is not "
@@ -168,15 +174,37 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         "names them.",
     ),
     Reason.NOT_ASKED: ReasonDoc(
-        (Bearing("Serving", "Unknown"),),
+        _UNKNOWN,
         "Servers are not asked, none is ready, or some have not answered yet; the message says which.",
     ),
-    Reason.UNREACHABLE: ReasonDoc(
-        (Bearing("Serving", "Unknown"),), "The operator cannot connect to any server; the message says why."
-    ),
+    Reason.UNREACHABLE: ReasonDoc(_UNKNOWN, "The operator cannot connect to any server; the message says why."),
     Reason.CREDENTIALS_MISSING: ReasonDoc(
-        (Bearing("Serving", "Unknown"),),
+        _UNKNOWN,
         "Servers require credentials that the operator lacks; the message names them.",
+    ),
+    Reason.RETENTION_KEPT: ReasonDoc(
+        (Bearing("Retaining", "True"),),
+        "What clients ask for is evicted no earlier than `spec.memoryScaling.retention` after the last request for it.",
+    ),
+    Reason.MEMORY_UNUSED: ReasonDoc(
+        (Bearing("Retaining", "True"),),
+        "So is it, and less than half of the memory would have been enough for a day; the message says how much.",
+    ),
+    Reason.OBSERVING: ReasonDoc(
+        (Bearing("Retaining", "Unknown"),), "What the servers evict is not known for long enough yet."
+    ),
+    Reason.GROWING: ReasonDoc(
+        (_NOT_RETAINING,),
+        "Items that clients ask for were evicted too early, so the memory has grown; the message says by how much, and "
+        "stays until the servers have been observed again.",
+    ),
+    Reason.MAXIMUM_REACHED: ReasonDoc(
+        (_NOT_RETAINING,), "Such items are evicted, and the memory is at `spec.memoryScaling.max`."
+    ),
+    Reason.RESIZE_IMPOSSIBLE: ReasonDoc(
+        (_NOT_RETAINING,),
+        "Such items are evicted, and a running server cannot be given more memory: its node has no room, for example. "
+        "All servers keep the memory that they have; the message names the server and says why.",
     ),
     Reason.LOAD_BALANCED_SERVERS: ReasonDoc(
         _DISCOURAGED, "`spec.service.type: ClusterIP` with more than one server: a client finds a key only by chance."

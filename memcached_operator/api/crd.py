@@ -39,6 +39,7 @@ _RESOURCE = CustomResource(
             "Kind of the workload that runs the servers of the list.",
             priority=1,
         ),
+        PrinterColumn("Memory", "string", ".status.memory", "Memory of each server for items.", priority=1),
         # Not what was asked for: where that is empty, the operator's default decides.
         PrinterColumn("Image", "string", ".status.image", "Image of the memcached pods.", priority=1),
     ),

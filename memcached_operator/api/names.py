@@ -38,6 +38,9 @@ DRAIN_SECONDS_MAX: Final = 86_400
 MEMORY: Final = "64Mi"
 # Whole Mi from 8 on, the least that memcached's cache_memlimit takes, so that the memory of any server can be changed.
 MEMORY_PATTERN: Final = "([89]|[1-9][0-9]{1,6})Mi|[1-9][0-9]{0,3}Gi"
+RETENTION: Final = "1h"
+# As Kubernetes writes durations, with one unit: 1s to 99999h.
+RETENTION_PATTERN: Final = "[1-9][0-9]{0,4}[smh]"
 MAX_CONNECTIONS: Final = 1024
 MAX_CONNECTIONS_MAX: Final = 1_000_000
 THREADS: Final = 4
@@ -93,6 +96,10 @@ OWN_CONNECTIONS_OF_A_THREAD: Final = 5
 WARM_WORKLOAD: Final = (
     "must be false or omitted unless spec.workload is StatefulSet, as a Deployment replaces pods to change them"
 )
+SCALING_WORKLOAD: Final = (
+    "must be omitted unless spec.workload is StatefulSet, as a Deployment replaces pods to change their memory"
+)
+SCALING_WARM: Final = "must be omitted when spec.warmRestart is true, as a memory file keeps its size"
 EXTSTORE_VOLUME: Final = "must contain either ephemeral or emptyDir"
 EXTSTORE_WARM: Final = "must be omitted when spec.warmRestart is true, as a memcached with a disk restores no items"
 

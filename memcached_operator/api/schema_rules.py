@@ -11,16 +11,29 @@ from typing import Any, Final
 from memcached_operator.api.names import (
     EXTSTORE_VOLUME,
     EXTSTORE_WARM,
+    MEMORY,
     OWN_CONNECTIONS,
     OWN_CONNECTIONS_OF_A_THREAD,
+    SCALING_WARM,
+    SCALING_WORKLOAD,
     THREADS,
     WARM_WORKLOAD,
 )
+from memcached_operator.api.quantities import mebibytes
 
 _NO_STATEFUL_SET: Final = "self.workload != 'StatefulSet'"
 _ONE_AT_A_TIME: Final = "must be omitted when spec.workload is StatefulSet, whose servers are replaced one at a time"
+_NO_SCALING: Final = "!has(self.memoryScaling) || self.memoryScaling == null"
 _NO_EXTSTORE: Final = "!has(self.extstore) || self.extstore == null"
 _THREADS: Final = f"(has(self.threads) ? self.threads : {THREADS})"
+
+
+def _mebibytes(memory: str) -> str:
+    """The number of a memory in whole Mi or Gi."""
+    return f"({memory}.endsWith('Gi') ? 1024 : 1) * int({memory}.substring(0, {memory}.size() - 2))"
+
+
+_MEMORY: Final = f"(has(self.memory) ? {_mebibytes('self.memory')} : {mebibytes(MEMORY)})"
 
 
 def _rule(field: str, message: str, *holds: str, reason: str = "FieldValueInvalid") -> dict[str, str]:
@@ -64,6 +77,27 @@ RULES: Final[list[Any]] = [
         "!has(self.warmRestart)",
         "!self.warmRestart",
         "self.workload == 'StatefulSet'",
+    ),
+    _rule(
+        "memoryScaling",
+        SCALING_WORKLOAD,
+        _NO_SCALING,
+        "self.workload == 'StatefulSet'",
+        reason="FieldValueForbidden",
+    ),
+    _rule(
+        "memoryScaling",
+        SCALING_WARM,
+        _NO_SCALING,
+        "!has(self.warmRestart)",
+        "!self.warmRestart",
+        reason="FieldValueForbidden",
+    ),
+    _rule(
+        "memoryScaling.max",
+        "must be at least spec.memory, which is the least",
+        _NO_SCALING,
+        f"{_mebibytes('self.memoryScaling.max')} >= {_MEMORY}",
     ),
     _rule(
         "extstore.volume",

@@ -57,6 +57,12 @@ class Reason(StrEnum):
     UNREACHABLE = "Unreachable"
     CREDENTIALS_MISSING = "CredentialsMissing"
     LOAD_BALANCED_SERVERS = "LoadBalancedServers"
+    RETENTION_KEPT = "RetentionKept"
+    MEMORY_UNUSED = "MemoryUnused"
+    OBSERVING = "Observing"
+    GROWING = "Growing"
+    MAXIMUM_REACHED = "MaximumReached"
+    RESIZE_IMPOSSIBLE = "ResizeImpossible"
     PASSWORDS_IN_THE_CLEAR = "PasswordsInTheClear"
 
 
@@ -107,7 +113,12 @@ def first_of(names: Sequence[str]) -> str:
 
 
 class Status(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`status` of a Memcached."""
+    """`status` of a Memcached.
+
+    Attributes:
+        memory: in force, as a quantity; see `memcached.scaling`.
+        recommendedMemory: with which the retention would be kept, None where that is no less.
+    """
 
     workload: str | None = None
     service: str | None = None
@@ -120,6 +131,8 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
     image: str | None = None
     version: str | None = None
     pendingWrites: tuple[str, ...] | None = None
+    memory: str | None = None
+    recommendedMemory: str | None = None
     observedGeneration: int | None = None
     conditions: tuple[Condition, ...] | None = None
 
@@ -131,8 +144,12 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
 SERVING = "Serving"
 DISCOURAGED = "Discouraged"
 """A condition of the operator's that is there only while it is True."""
+RETAINING = "Retaining"
+"""A condition of the operator's that is there only with `spec.memoryScaling`."""
 OUR_CONDITIONS = ("Ready", "Available", "Progressing", "Degraded", SERVING)
 """The operator's conditions that are always there."""
+OCCASIONAL_CONDITIONS = (RETAINING, DISCOURAGED)
+"""The others."""
 _decode = msgspec.json.Decoder(Status).decode
 _NONE = Status()
 
@@ -182,6 +199,6 @@ def status_patch(desired: Status, last: Status, live: bytes = b"") -> dict[str, 
 
 def our_part(status: Status) -> dict[str, object]:
     """What is ours of a status, by field: no times of conditions, and no other client's conditions."""
-    ours = (each for each in status.conditions or () if each.type in (*OUR_CONDITIONS, DISCOURAGED))
+    ours = (each for each in status.conditions or () if each.type in (*OUR_CONDITIONS, *OCCASIONAL_CONDITIONS))
     conditions = tuple((each.type, each.status, each.reason, each.message) for each in ours)
     return {field: getattr(status, field) for field in Status.__struct_fields__} | {"conditions": conditions}

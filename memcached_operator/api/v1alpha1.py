@@ -37,6 +37,8 @@ from memcached_operator.api.names import (
     PERCENTAGE,
     QUANTITY,
     QUANTITY_MAX,
+    RETENTION,
+    RETENTION_PATTERN,
     SECRET_NAME,
     SECRET_NAME_MAX_LENGTH,
     SIZE_MAX,
@@ -71,6 +73,7 @@ _CountOrShare = Annotated[
 ]
 _DrainSeconds = Annotated[int, Field(ge=0, le=DRAIN_SECONDS_MAX, json_schema_extra={"format": "int32"})]
 _Memory = Annotated[str, Field(pattern=f"^({MEMORY_PATTERN})$")]
+_Retention = Annotated[str, Field(pattern=f"^({RETENTION_PATTERN})$")]
 _ItemSize = Annotated[str, Field(pattern=f"^({MAX_ITEM_SIZE_PATTERN})$")]
 _Connections = Annotated[int, Field(ge=1, le=MAX_CONNECTIONS_MAX, json_schema_extra={"format": "int32"})]
 _Threads = Annotated[int, Field(ge=1, le=THREADS_MAX, json_schema_extra={"format": "int32"})]
@@ -209,6 +212,24 @@ class MemcachedRollout(_Model):
     )
 
 
+class MemcachedMemoryScaling(_Model):
+    """Growth of the memory of running servers, while items that clients still ask for are evicted.
+
+    Servers are resized without a restart, all of them alike, and never shrunk. The operator writes the memory to the
+    status and never to the specification.
+    """
+
+    max: _Memory = Field(
+        description="Largest memory of each server for items, in whole Mi or Gi. Cannot be less than spec.memory."
+    )
+    retention: _Retention | None = Field(
+        default=None,
+        description="How long an item that a client has asked for is to stay after the last request for it, such as "
+        "90s, 30m or 12h. While such items are evicted earlier, the memory grows by a quarter at a time. "
+        f"Defaults to {RETENTION}.",
+    )
+
+
 class MemcachedEphemeralVolume(_Model):
     """A generic ephemeral volume: a PersistentVolumeClaim for each pod, which is deleted with the pod."""
 
@@ -300,8 +321,9 @@ class MemcachedSpec(_Model):
     memory: _Memory | None = Field(
         default=None,
         description="Memory of each server for items, in whole Mi or Gi, at least 8Mi (memcached -m). "
-        f"Defaults to {MEMORY}.",
+        f"With memoryScaling, the memory at the start, and the least. Defaults to {MEMORY}.",
     )
+    memory_scaling: MemcachedMemoryScaling | None = None
     max_connections: _Connections | None = Field(
         default=None,
         description="Maximum number of concurrent connections of each server (memcached -c). "
@@ -374,8 +396,8 @@ class MemcachedCondition(_Model):
             r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
         ),
     ] = Field(
-        description="Type of the condition. The operator sets Ready, Available, Progressing, Degraded, Serving and "
-        "Discouraged; other controllers may add their own."
+        description="Type of the condition. The operator sets Ready, Available, Progressing, Degraded, Serving, "
+        "Retaining and Discouraged; other controllers may add their own."
     )
     status: Literal["True", "False", "Unknown"] = Field(description="Status of the condition: True, False or Unknown.")
     reason: Annotated[
@@ -437,6 +459,16 @@ class MemcachedStatus(_Model):
         "servers, ordered by ordinal. For a Deployment, the addresses of its ready pods, sorted.",
         json_schema_extra=_ATOMIC,
     )
+    memory: _Memory | None = Field(
+        default=None,
+        description="Memory of each server for items that is in force: spec.memory, or what it has grown to by "
+        "spec.memoryScaling.",
+    )
+    recommended_memory: _Memory | None = Field(
+        default=None,
+        description="Smallest memory of each server, by an estimate, with which spec.memoryScaling.retention would be "
+        "kept. Absent while it is not known, or not less than the memory in force.",
+    )
     draining: list[MemcachedDrain] | None = Field(
         default=None,
         description="Servers that left the list and still run, until spec.drainSeconds have passed.",
@@ -455,7 +487,8 @@ class MemcachedStatus(_Model):
         default=None,
         description="Latest observations of the state. Ready: everything that the specification asks for exists and is "
         "ready. Available: enough servers are ready. Progressing: a change is being rolled out. Degraded: something "
-        "requires manual intervention. Serving: the servers answer requests. Discouraged: the specification asks for "
+        "requires manual intervention. Serving: the servers answer requests. Retaining: items "
+        "stay for spec.memoryScaling.retention; present only with that field. Discouraged: the specification asks for "
         "what is not recommended; present only while it is True.",
         json_schema_extra={"default": _UNSEEN, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
     )

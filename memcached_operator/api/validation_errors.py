@@ -65,6 +65,9 @@ RULES: Final[Mapping[str, str]] = {
     "spec.image": "must be an image reference such as docker.io/library/memcached:1.6.45-alpine: 1 to "
     f"{IMAGE_MAX_LENGTH} letters, digits and characters of -_.:/@+[]",
     "spec.memory": 'must be a string of whole Mi or Gi from 8Mi on, such as "64Mi" or "4Gi"',
+    "spec.memoryScaling": 'must be an object such as {"max": "4Gi", "retention": "1h"}',
+    "spec.memoryScaling.max": 'must be a string of whole Mi or Gi from 8Mi on, such as "512Mi" or "8Gi"',
+    "spec.memoryScaling.retention": 'must be a number from 1 to 99999 with s, m or h, such as "90s", "30m" or "12h"',
     "spec.maxConnections": f"must be a whole number from 1 to {MAX_CONNECTIONS_MAX}",
     "spec.threads": f"must be a whole number from 1 to {THREADS_MAX}",
     "spec.maxItemSize": 'must be a string of whole Ki from 1Ki to 999999Ki, or Mi to 1024Mi, such as "512Ki" or "4Mi"',

@@ -9,7 +9,7 @@ from prometheus_client import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
 from memcached_operator.api.names import InvalidSpec
-from memcached_operator.api.status import DISCOURAGED, OUR_CONDITIONS, Reason
+from memcached_operator.api.status import OCCASIONAL_CONDITIONS, OUR_CONDITIONS, Reason
 from memcached_operator.memcached.desired.auxiliary import beside
 from memcached_operator.memcached.desired.object_types import Manifest, without_names
 from memcached_operator.memcached.desired.workload import desired_workload
@@ -78,7 +78,7 @@ def condition_family(memcacheds: Iterable[MemcachedRecord]) -> Metric:
     """How many Memcacheds have each condition of ours in which status and for which reason.
 
     For each condition the numbers add up to that of all Memcacheds: one that has no such condition yet counts as
-    Unknown for the reason `NO_REASON`. `DISCOURAGED` alone counts only where it stands. Foreign conditions do not
+    Unknown for the reason `NO_REASON`. `OCCASIONAL_CONDITIONS` count only where they stand. Foreign conditions do not
     count, and a foreign reason is `OTHER_REASON`.
     Statuses are decoded at each call, some 3 us each, so that nothing is kept of them.
     """
@@ -93,8 +93,9 @@ def condition_family(memcacheds: Iterable[MemcachedRecord]) -> Metric:
         found = {each.type: each for each in conditions}
         for type_ in OUR_CONDITIONS:
             counts[_labels(type_, found.get(type_))] += number
-        if (discouraged := found.get(DISCOURAGED)) is not None:
-            counts[_labels(DISCOURAGED, discouraged)] += number
+        for type_ in OCCASIONAL_CONDITIONS:
+            if (condition := found.get(type_)) is not None:
+                counts[_labels(type_, condition)] += number
     for labels, number in sorted(counts.items()):
         family.add_metric(labels, number)
     return family

@@ -66,6 +66,7 @@ class Config:
         status_delay_s: how long a status that is still changing may be held back.
         finalizer: put the finalizer on each Memcached.
         credentials: the Secrets that servers ask for may be read.
+        memory_scaling_window_s: for how long servers are observed before their memory grows.
     """
 
     image: str
@@ -74,6 +75,7 @@ class Config:
     operator_namespace: str = ""
     finalizer: bool = False
     credentials: bool = False
+    memory_scaling_window_s: float = 600.0
 
     def workload(
         self, kind: Workload, memcached: MemcachedRecord, replicas: int, spec: Spec, paused: bool, restart: str

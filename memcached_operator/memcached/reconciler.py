@@ -27,6 +27,8 @@ from memcached_operator.memcached.rollout.mount_failures import MountFailures
 from memcached_operator.memcached.rollout.observed_times import UNSEEN, ObservedPods, observed_pods
 from memcached_operator.memcached.rollout.outcome import finalizer_outcome, soonest
 from memcached_operator.memcached.rollout.snapshot import Snapshot
+from memcached_operator.memcached.scaling.in_force import with_memory_in_force
+from memcached_operator.memcached.scaling.scaler import Scaler
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.spec import read_spec
 from memcached_operator.memcached.status.debounce import StatusDebounce
@@ -41,6 +43,7 @@ class MemcachedReconciler:
 
     Attributes:
         debounce: holds statuses back that still change.
+        scaler: takes what servers say of themselves.
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class MemcachedReconciler:
         self._objects = Objects(
             operator, caches, config, set_limit=set_limit, wake=wake, stats_cache=stats_cache, clock=clock
         )
+        self.scaler = Scaler(caches, self._owners.states, config.memory_scaling_window_s, clock)
         self._deletion = Deletion(
             operator.client, caches, self._owners, self._status, record_event, desired=config.finalizer, clock=clock
         )
@@ -96,11 +100,10 @@ class MemcachedReconciler:
             return await self._deletion.finalize(memcached)
         memcached, finalizer = await self._deletion.add_finalizer(memcached)
         await self._objects.hand_over(memcached)
-        last = decode_status(memcached.status)
-        now = self._utc_now()
+        last, now = decode_status(memcached.status), self._utc_now()
         ours, seen = self._caches.workloads_of(memcached), await self._look_at_pods(memcached, now)
         try:
-            spec = read_spec(memcached.spec)  # read the spec
+            spec = with_memory_in_force(read_spec(memcached.spec), last.memory)  # read the spec
         except InvalidSpec as error:
             self._objects.release(key)
             found = unplanned(memcached, last, ours, seen.active, Problem(Reason.INVALID_SPEC, str(error)))
@@ -112,7 +115,8 @@ class MemcachedReconciler:
         outcome = done.outcome + finalizer_outcome(finalizer)
         if self._owners.contention.is_budget_used(key):
             return Result()
-        found = observed(snapshot, replace(done, outcome=outcome), ours, seen.ahead)  # report
+        scaling = self.scaler.decide(snapshot, done.workloads.refused)
+        found = observed(snapshot, replace(done, outcome=outcome), ours, seen.ahead, scaling)  # report
         requeue_s = soonest(outcome.requeue_s, plan.next_s, seen.next_s)
         status, result = await self._status.report(memcached, last, found, next_s=requeue_s)
         follows = status.serverList not in (last.serverList, done.published)

@@ -44,6 +44,10 @@ from memcached_operator.api.names import (
     PERCENTAGE,
     QUANTITY,
     QUANTITY_MAX,
+    RETENTION,
+    RETENTION_PATTERN,
+    SCALING_WARM,
+    SCALING_WORKLOAD,
     SECRET_NAME,
     SECRET_NAME_MAX_LENGTH,
     SIZE_MAX,
@@ -69,6 +73,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=SIZE_MAX)]
 _Share = Annotated[str, msgspec.Meta(pattern=rf"^{PERCENTAGE}\Z")]
 _Image = Annotated[str, msgspec.Meta(min_length=1, max_length=IMAGE_MAX_LENGTH, pattern=rf"^{IMAGE_CHARACTERS}*\Z")]
 _Memory = Annotated[str, msgspec.Meta(pattern=rf"^({MEMORY_PATTERN})\Z")]
+_Retention = Annotated[str, msgspec.Meta(pattern=rf"^({RETENTION_PATTERN})\Z")]
 _ItemSize = Annotated[str, msgspec.Meta(pattern=rf"^({MAX_ITEM_SIZE_PATTERN})\Z")]
 _Argument = Annotated[str, msgspec.Meta(min_length=1, max_length=EXTRA_ARG_MAX_LENGTH)]
 _Amount = Annotated[int, msgspec.Meta(ge=0, le=QUANTITY_MAX)]
@@ -82,6 +87,7 @@ _Passed = dict[str, Any]
 
 # More levels than so many have no place in a pod, and at some hundreds what writes them into one has no stack left.
 _LEVELS = 100
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
 # A team's Memcacheds are mostly written alike. 200 different specifications take some 300 KiB.
 _REMEMBERED: Final = 200
 
@@ -150,6 +156,18 @@ class Rollout(msgspec.Struct, frozen=True):
     maxSurge: _Count | _Share | None = None
 
 
+class MemoryScaling(msgspec.Struct, frozen=True):
+    """Up to where the memory of servers grows, and for how long what clients ask for is to stay."""
+
+    max: _Memory
+    retention: _Retention = RETENTION
+
+    @property
+    def retention_s(self) -> int:
+        """The retention in seconds."""
+        return int(self.retention[:-1]) * _SECONDS[self.retention[-1]]
+
+
 class EphemeralVolume(msgspec.Struct, frozen=True):
     """A claim for each pod, which goes with it; None is the default StorageClass."""
 
@@ -197,6 +215,7 @@ class Spec(msgspec.Struct, frozen=True):
     size: _Count = 1
     image: _Image | None = None
     memory: _Memory = MEMORY
+    memoryScaling: MemoryScaling | None = None
     maxConnections: Annotated[int, msgspec.Meta(ge=1, le=MAX_CONNECTIONS_MAX)] = MAX_CONNECTIONS
     threads: Annotated[int, msgspec.Meta(ge=1, le=THREADS_MAX)] = THREADS
     maxItemSize: _ItemSize = MAX_ITEM_SIZE
@@ -254,6 +273,7 @@ def refuse_contradictions(spec: Spec) -> None:
     if complaints := [
         *_of_workload(spec),
         *settings,
+        *_of_scaling(spec),
         *_of_extstore(spec),
         *_of_auth(spec),
         *connections,
@@ -358,6 +378,22 @@ def _of_settings(memory: str, threads: int, item_size: str, extra_args: tuple[st
     return (*complaints, *arguments.complaints)
 
 
+def _of_scaling(spec: Spec) -> Iterator[str]:
+    scaling = spec.memoryScaling
+    if scaling is None:
+        return
+    got = shown(msgspec.to_builtins(scaling))
+    if spec.workload != "StatefulSet":
+        yield f"spec.memoryScaling: {SCALING_WORKLOAD}, got {got}"
+    if spec.warmRestart:
+        yield f"spec.memoryScaling: {SCALING_WARM}, got {got}"
+    if mebibytes(scaling.max) < mebibytes(spec.memory):
+        yield (
+            f"spec.memoryScaling.max: must be at least spec.memory, {spec.memory}, which is the least, got "
+            f"{shown(scaling.max)}"
+        )
+
+
 def _of_extstore(spec: Spec) -> Iterator[str]:
     extstore, item_kib = spec.extstore, kibibytes(spec.maxItemSize)
     if extstore is None:
@@ -407,11 +443,15 @@ def _of_resources(spec: Spec) -> Iterator[str]:
             if value(quantity) > QUANTITY_MAX:
                 yield f"spec.resources.{kind}[{name}]: must be at most {QUANTITY_MAX}, got {shown(quantity)}"
     if (limit := spec.resources.limits.get("memory")) is not None:
-        needed = memory_of_server_mib(spec)
+        # Of servers whose memory grows the limit does not.
+        field, memory = ("memory", spec.memory)
+        if spec.memoryScaling is not None:
+            field, memory = ("memoryScaling.max", spec.memoryScaling.max)
+        needed = memory_of_server_mib(msgspec.structs.replace(spec, memory=memory))
         if value(limit) < needed * 2**20:
             yield (
-                f"spec.resources.limits.memory: must be at least {needed}Mi, which a server needs with spec.memory "
-                f"{spec.memory}, spec.maxConnections {spec.maxConnections}{' by TLS' if spec.tls else ''} and "
+                f"spec.resources.limits.memory: must be at least {needed}Mi, which a server needs with spec.{field} "
+                f"{memory}, spec.maxConnections {spec.maxConnections}{' by TLS' if spec.tls else ''} and "
                 f"spec.threads {spec.threads}{' and a disk' if spec.extstore else ''}; raise the limit or lower these "
                 f"fields, got {shown(limit)}"
             )

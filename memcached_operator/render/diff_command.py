@@ -9,7 +9,7 @@ from memcached_operator.memcached.rollout.changes import Basis
 from memcached_operator.memcached.rollout.live_requirements import Means
 from memcached_operator.render.comparing import in_words
 from memcached_operator.render.documents import Document
-from memcached_operator.render.rendering import RenderOptions, name_of, render, uid_of
+from memcached_operator.render.rendering import RenderOptions, memory_of, name_of, render, uid_of
 from memcached_operator.render.sources import Sources, say, write
 
 SAME, DIFFERENT, FAILED = 0, 1, 2
@@ -34,8 +34,10 @@ def run(old: str, options: RenderOptions) -> int:
             left.pop(name, None)
             was = before.get(name)
             uid = (was.uid if was is not None else "") or uid_of(document.content)
-            # Under one uid, so that the file of one and what a cluster has of the other compare.
-            rendered = render(document.content, options, uid)
+            memory = memory_of(was.document.content) if was is not None else None
+            # Under one uid, and with the memory that servers have grown to, so that the file of one and what a cluster
+            # has of the other compare.
+            rendered = render(document.content, options, uid, memory)
         except InvalidSpec as error:
             sources.complain(f"{document.place}: {error}")
             continue

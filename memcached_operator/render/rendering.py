@@ -18,6 +18,7 @@ from memcached_operator.memcached.desired.auxiliary import beside
 from memcached_operator.memcached.desired.warm_restart import restart_of
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.labels import RESTART_ANNOTATION, Owner, server
+from memcached_operator.memcached.scaling.in_force import with_memory_in_force
 from memcached_operator.memcached.spec import Spec, read_spec
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 from operator_runtime.process.logs import escape
@@ -100,17 +101,26 @@ def uid_of(content: Mapping[str, Any]) -> str:
     return _text(_metadata(content), "uid")
 
 
-def render(content: Mapping[str, Any], options: RenderOptions, uid: str = "") -> Rendered:
+def memory_of(content: Mapping[str, Any]) -> str | None:
+    """What the status of a Memcached has as the memory in force, None where there is none."""
+    status = content.get("status")
+    memory = status.get("memory") if isinstance(status, dict) else None
+    return memory if isinstance(memory, str) else None
+
+
+def render(content: Mapping[str, Any], options: RenderOptions, uid: str = "", memory: str | None = None) -> Rendered:
     """The objects of a Memcached, once all its servers are ready.
 
     Args:
         uid: of the Memcached, if it is to have another one than its own.
+        memory: in force, if it is not that of its own status.
 
     Raises:
         InvalidSpec: a field is wrong; the message is the operator's own, as its condition bears it.
     """
     name, metadata = _name(_metadata(content)), _metadata(content)
     spec = read_spec(_json(_without_nulls(content["spec"])) if "spec" in content else b"")
+    spec = with_memory_in_force(spec, memory or memory_of(content))
     uid = uid or uid_of(content)
     owner = Owner(name, _namespace(metadata) or options.namespace, uid or UNKNOWN_UID)
     workload = desired_workload(

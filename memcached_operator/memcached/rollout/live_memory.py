@@ -126,6 +126,8 @@ class LiveMemory:
         workload: WorkloadRecord,
         desired: str,
         pods: Sequence[PodRecord],
+        *,
+        replaces: bool = True,
     ) -> Resizing:
         """Take the next step for each ready server whose memory is another, or was changed since its pod was made.
 
@@ -133,6 +135,7 @@ class LiveMemory:
             workload: what runs the servers.
             desired: as `labels.MEMORY_ANNOTATION` has it.
             pods: the servers' pods; those that are to be replaced anyway do not change.
+            replaces: servers that cannot be given it are replaced.
 
         Raises:
             KubeError: the API server could not be reached; to be tried again.
@@ -152,7 +155,8 @@ class LiveMemory:
         await self._begin(to_begin, workload, desired, servers)
         undone = [each for each in others if not servers[each.uid].is_over]
         await asyncio.gather(*(self._go_on(each, memory, servers[each.uid]) for each in undone))
-        self._report(memcached, memory, [each for each in others if each in undone or each in to_begin], servers)
+        news = [each for each in others if each in undone or each in to_begin]
+        self._report(memcached, memory, news, servers, replaces=replaces)
         for each in undone:
             match servers[each.uid].state:
                 case Pending(failure=KubeError() as failure) if not isinstance(failure, ServerError):
@@ -209,6 +213,8 @@ class LiveMemory:
         memory: Memory,
         pods: Sequence[PodRecord],
         servers: Mapping[str, ServerResize],
+        *,
+        replaces: bool,
     ) -> None:
         """Say which of these servers have their memory since now, and which are replaced for it."""
         done = [each for each in pods if servers[each.uid].is_change and isinstance(servers[each.uid].state, Done)]
@@ -222,7 +228,7 @@ class LiveMemory:
             self._record_event(memcached, "Normal", "Resized", "Resize", note)
         for each in pods:
             match servers[each.uid].state:
-                case Impossible(why):
+                case Impossible(why) if replaces:
                     note = f"{each.name} is replaced to get its memory of {memory.mib} MiB: {why}"
                     logger.warning("%s", note)
                     self._record_event(memcached, "Warning", "NotResized", "Resize", note)

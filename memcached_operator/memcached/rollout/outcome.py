@@ -13,6 +13,7 @@ from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.refusal_reasons import refused
 from memcached_operator.memcached.rollout.next_step import DONE, Rollout
 from memcached_operator.memcached.rollout.workload_decision import Hold
+from memcached_operator.memcached.scaling.decision import Blocked
 from operator_runtime import EnsureResult, Forbidden, Invalid, NotOwned, Refused, ServerError, TooManyRequests
 
 R = TypeVar("R", bound=OwnedRecord)
@@ -131,6 +132,7 @@ class WorkloadResult:
         write_failed: the API server failed to write it.
         rollout: how far the servers have come to the present template.
         absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
+        refused: that not all servers could be given memory that nobody specified.
     """
 
     workload: WorkloadRecord | None = None
@@ -139,6 +141,7 @@ class WorkloadResult:
     write_failed: bool = False
     rollout: Rollout = DONE
     absent: str = ""
+    refused: Blocked | None = None
     outcome: Outcome = Outcome()
 
 

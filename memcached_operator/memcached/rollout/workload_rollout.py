@@ -32,6 +32,8 @@ from memcached_operator.memcached.rollout.workload_decision import (
     decide,
     has_foreign_template,
 )
+from memcached_operator.memcached.scaling.decision import Blocked
+from memcached_operator.memcached.scaling.steps import refusal, without_replacing
 from memcached_operator.memcached.spec import Spec
 from operator_runtime import Keeper, ObjectKey
 
@@ -82,8 +84,8 @@ class WorkloadRollout:
         target, resizing, outcome = WorkloadResult(), NOTHING, Outcome()
         for kind, replicas in plan.replicas.items():
             change = self._change(snapshot, kind, replicas, owned.get(kind))
-            decision, resizing_now = await self._decided(snapshot, change)
-            result = await self._written(snapshot, kind, change, decision)
+            decision, resizing_now, refused = await self._decided(snapshot, change)
+            result = replace(await self._written(snapshot, kind, change, decision), refused=refused)
             outcome += result.outcome
             if change.is_target:
                 target, resizing = result, resizing_now
@@ -111,21 +113,30 @@ class WorkloadRollout:
             planned=plan.drained or paused,
         )
 
-    async def _decided(self, snapshot: Snapshot, change: WorkloadChange) -> tuple[Decision, Resizing]:
-        """What is to be written, and how far servers are on their way to other memory, which comes first."""
+    async def _decided(self, snapshot: Snapshot, change: WorkloadChange) -> tuple[Decision, Resizing, Blocked | None]:
+        """What is to be written, and how far servers are on their way to other memory, which comes first.
+
+        The last is why not all of them can be given memory that nobody specified.
+        """
         key, spec, live, resizing = snapshot.key, snapshot.spec, change.live, NOTHING
+        memory = fingerprint(change.desired.spec.template).memory
+        scales = live is not None and _scales(snapshot, live, memory)
+        refused = None
         has_turn = not change.needs_turn or self._lock.may_begin(key, paused=spec.rollout.paused)
         if change.is_target:
             if change.template.needs_new_pods and change.provenance is Provenance.SPECIFICATION:
                 self._lock.resume(key)
             servers = _servers_of(live, snapshot) if live is not None else ()
             after = None if has_turn else self._lock.holder
-            await self._announcements.announce(snapshot, change, servers, after)
+            if not scales or change.template.needs_new_pods:
+                await self._announcements.announce(snapshot, change, servers, after)
             if live is not None and live.kind == "StatefulSet" and not change.template.needs_new_pods:
-                memory = fingerprint(change.desired.spec.template).memory
-                resizing = await self._memory.resize(snapshot.memcached, live, memory, servers)
+                resizing = await self._memory.resize(snapshot.memcached, live, memory, servers, replaces=not scales)
+                refused = refusal(resizing, servers, live.memory, memory) if scales else None
         paused = spec.rollout.paused
-        return decide(change, has_turn=has_turn, paused=paused, resizing=bool(resizing.pending)), resizing
+        holds = bool(resizing.pending) or refused is not None
+        decision = decide(change, has_turn=has_turn, paused=paused, resizing=holds)
+        return decision, without_replacing(resizing) if scales else resizing, refused
 
     async def _written(
         self, snapshot: Snapshot, kind: Workload, change: WorkloadChange, decision: Decision
@@ -170,6 +181,11 @@ class WorkloadRollout:
 
     def _waits(self) -> Outcome:
         return Outcome(waiting=(f"Its servers are replaced after the servers of {self._lock.holder}.",))
+
+
+def _scales(snapshot: Snapshot, live: WorkloadRecord, memory: str) -> bool:
+    """Whether the memory of servers is changed although nobody specified another one."""
+    return snapshot.spec.memoryScaling is not None and (snapshot.grown or live.memory == memory)
 
 
 def _is_done(snapshot: Snapshot, workload: WorkloadRecord | None, rollout: Rollout) -> bool:

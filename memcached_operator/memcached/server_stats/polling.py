@@ -12,7 +12,7 @@ from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_stats.certificates import read_certificate
 from memcached_operator.memcached.server_stats.endpoints import EndpointResolver
 from memcached_operator.memcached.server_stats.server_connection import Endpoint, Failure
-from memcached_operator.memcached.server_stats.stats_cache import StatsCache, is_asked
+from memcached_operator.memcached.server_stats.stats_cache import Answer, StatsCache, is_asked
 from memcached_operator.memcached.server_stats.text_protocol import Response, ask
 from operator_runtime import Channel, ObjectKey
 
@@ -107,6 +107,7 @@ class Poller:
         *,
         interval_s: float,
         endpoints: EndpointResolver | None = None,
+        heard: Callable[[PodRecord, Answer], bool] = lambda *_: False,
         ask: Ask = ask,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
@@ -116,6 +117,7 @@ class Poller:
         Args:
             changed: is sent the key of each Memcached whose report changes.
             endpoints: how to speak to each; None to use no credentials.
+            heard: takes what a server said of itself; whether something else is to be told since.
             now: seconds since 1970.
             tick_s: how often it is looked which are due.
         """
@@ -123,6 +125,7 @@ class Poller:
         self._stats_cache = stats_cache
         self._changed = changed
         self._interval_s = interval_s
+        self._heard = heard
         self._endpoints = endpoints or EndpointResolver(caches)
         self._ask = ask
         self._clock = clock
@@ -159,5 +162,8 @@ class Poller:
         certificate = read_certificate(said.certificate) if said.certificate else None
         key = pod.memcached_key
         due = resolved.due or None
-        if self._stats_cache.hear(pod, answer, certificate, self._now(), due=due) and key is not None:
+        is_news = self._stats_cache.hear(pod, answer, certificate, self._now(), due=due)
+        if isinstance(answer, Answer):
+            is_news = self._heard(pod, answer) or is_news
+        if is_news and key is not None:
             self._changed.send(key)

@@ -51,8 +51,31 @@ EXTSTORE: Final = (
 )
 """Names that a server with storage on disk adds."""
 
-BY_CLASS: Final = ("evicted", "outofmemory")
+BY_CLASS: Final = ("evicted", "outofmemory", "evicted_unfetched", "evicted_time", "age", "mem_requested", "number")
 """Names as `stats items` has them of each size class."""
+
+
+class SizeClass(NamedTuple):
+    """The figures of a size class, in the order of `BY_CLASS`; NaN where the server does not give one.
+
+    Attributes:
+        number: of the class.
+        evicted_unfetched: of the evicted items, those that no client ever fetched.
+        evicted_time: for how many seconds the last of them had been idle.
+        age: for how many seconds the item has been idle that is next.
+        mem_requested: bytes of its items.
+        items: how many there are.
+    """
+
+    number: int
+    evicted: float
+    outofmemory: float
+    evicted_unfetched: float
+    evicted_time: float
+    age: float
+    mem_requested: float
+    items: float
+
 
 _PLACE: Final = {name: place for place, name in enumerate((*FIGURES, *EXTSTORE))}
 _BASIC: Final = tuple(name.encode() for name in FIGURES)
@@ -114,6 +137,10 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
         """The figure of that name of `BY_CLASS` of each size class."""
         place = BY_CLASS.index(name) + 1
         return ((each[0], each[place]) for each in _CLASS.iter_unpack(self.classes))
+
+    def size_classes(self) -> Iterator[SizeClass]:
+        """The figures of each size class."""
+        return map(SizeClass._make, _CLASS.iter_unpack(self.classes))
 
     @property
     def class_count(self) -> int:

@@ -13,13 +13,14 @@ from typing import Final
 
 import msgspec
 
-from memcached_operator.api.status import DISCOURAGED, SERVING, Drain, Problem, Reason, Status, first_of
+from memcached_operator.api.status import DISCOURAGED, RETAINING, SERVING, Drain, Problem, Reason, Status, first_of
 from memcached_operator.memcached.labels import selector_text
 from memcached_operator.memcached.observed.pod_status import AUTHORITY_REMOVED
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.plan import Servers, drained_at
 from memcached_operator.memcached.refusal_reasons import pods_refused
 from memcached_operator.memcached.rollout.workload_decision import Hold
+from memcached_operator.memcached.scaling.report import retaining
 from memcached_operator.memcached.server_stats.health import certificates, judge, versions
 from memcached_operator.memcached.status.observation import Observation
 from operator_runtime import Condition, rfc3339, set_conditions
@@ -46,15 +47,19 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
     draining = _draining(servers, last, now) if servers else None
     progressing = _progressing(observed, last, _until(observed, draining or ()))
     available, degraded = _available(observed), _degraded(observed)
+    serving = _serving(observed, last, now)
     ours = (
         available,
         progressing,
         degraded,
         _ready(observed, progressing, degraded),
-        _serving(observed, last, now),
+        serving,
+        *_retaining(observed, last, serving),
         *_discouraged(observed),
     )
-    kept = last.conditions if observed.advice else [each for each in last.conditions or () if each.type != DISCOURAGED]
+    over = {DISCOURAGED} if not observed.advice else set()
+    over |= {RETAINING} if observed.scaling is None and observed.size is not None else set()
+    kept = [each for each in last.conditions or () if each.type not in over]
     return Status(
         workload=servers.workload if servers else None,
         service=observed.service or None,
@@ -66,6 +71,8 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
         selector=selector_text(observed.name),
         image=_image(observed, progressing, last),
         version=versions(observed.health, last.version) if observed.size != 0 else None,
+        memory=observed.memory or last.memory,
+        recommendedMemory=observed.scaling.recommended if observed.scaling is not None else None,
         pendingWrites=tuple(observed.pending_writes) or None,
         observedGeneration=observed.generation,
         conditions=set_conditions(kept, ours, generation=observed.generation, now=now),
@@ -76,6 +83,12 @@ def _serving(observed: Observation, last: Status, now: str) -> Condition:
     now_s = datetime.fromisoformat(now).timestamp() if certificates(observed.health) else 0.0
     rolling = observed.rollout.is_underway
     return judge(observed.health, last.condition(SERVING), now_s, observed.names, rolling=rolling)
+
+
+def _retaining(observed: Observation, last: Status, serving: Condition) -> Iterator[Condition]:
+    """Whether what clients ask for stays; with `spec.memoryScaling` alone."""
+    if observed.scaling is not None:
+        yield retaining(observed.scaling, serving, last.condition(RETAINING), is_asked=observed.health is not None)
 
 
 def _discouraged(observed: Observation) -> Iterator[Condition]:

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from memcached_operator.api.names import Workload
+from memcached_operator.api.quantities import canonical
 from memcached_operator.api.status import Problem, Reason, Status, first_of, joined
 from memcached_operator.memcached.desired.service import is_load_balanced
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
@@ -19,6 +20,7 @@ from memcached_operator.memcached.rollout.next_step import DONE, Rollout
 from memcached_operator.memcached.rollout.outcome import ObjectsResult
 from memcached_operator.memcached.rollout.snapshot import Snapshot
 from memcached_operator.memcached.rollout.workload_decision import Hold
+from memcached_operator.memcached.scaling.report import Scaling
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth
 from memcached_operator.memcached.spec import Spec
 
@@ -61,6 +63,8 @@ class Observation(msgspec.Struct, frozen=True):
         health: the last answers of its ready servers, in the order of their names; None where servers are not queried.
         names: DNS names by which clients know the servers, for what their certificates are to be for.
         ahead: names of pods with times that are yet to come by the operator's clock.
+        memory: of each server, in force, as a quantity; "" where that is not known.
+        scaling: what was decided of it; None without `spec.memoryScaling`.
     """
 
     name: str
@@ -87,6 +91,8 @@ class Observation(msgspec.Struct, frozen=True):
     health: Sequence[ServerHealth] | None = None
     names: Sequence[str] = ()
     ahead: Sequence[str] = ()
+    memory: str = ""
+    scaling: Scaling | None = None
 
     @property
     def target(self) -> Sequence[PodRecord]:
@@ -103,7 +109,11 @@ class Observation(msgspec.Struct, frozen=True):
 
 
 def observed(
-    snapshot: Snapshot, done: ObjectsResult, owned: Mapping[Workload, WorkloadRecord], ahead: Sequence[str] = ()
+    snapshot: Snapshot,
+    done: ObjectsResult,
+    owned: Mapping[Workload, WorkloadRecord],
+    ahead: Sequence[str] = (),
+    scaling: Scaling | None = None,
 ) -> Observation:
     """After a reconcile.
 
@@ -111,6 +121,7 @@ def observed(
         done: what became of its objects.
         owned: its workloads as they were before.
         ahead: names of pods with times that are yet to come.
+        scaling: what was decided of the memory.
     """
     memcached, spec, plan = snapshot.memcached, snapshot.spec, snapshot.plan
     workloads, outcome = done.workloads, done.outcome
@@ -144,6 +155,8 @@ def observed(
         pause_s=spec.rollout.pauseSeconds,
         hold=workloads.hold,
         ahead=ahead,
+        memory=scaling.memory if scaling is not None else canonical(spec.memory),
+        scaling=scaling,
     )
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from memcached_operator.api.status import (
     DISCOURAGED,
+    RETAINING,
     Problem,
     Status,
     our_part,
@@ -19,6 +20,7 @@ from memcached_operator.api.status import (
 from memcached_operator.memcached.events import RecordEvent
 from memcached_operator.memcached.observed.caches import MEMCACHEDS
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.scaling.report import events
 from memcached_operator.memcached.server_stats.certificates import next_change_s
 from memcached_operator.memcached.server_stats.health import certificates
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
@@ -97,6 +99,9 @@ class StatusWriter:
         self._debounce.written(key, observed, desired, last)
         self._warn(memcached, desired.condition("Degraded"), last.condition("Degraded"))
         self._advise(memcached, observed.advice, desired.condition(DISCOURAGED), last.condition(DISCOURAGED))
+        if observed.scaling is not None:
+            for each in events(observed.scaling, last.memory, last.condition(RETAINING)):
+                self._record_event(memcached, each.type, each.reason, "ScaleMemory", each.note)
         return desired, retry
 
     def forget(self, key: ObjectKey) -> None:

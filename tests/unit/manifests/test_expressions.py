@@ -7,18 +7,22 @@ import json
 import re
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import NamedTuple
 
 import pytest
 from prometheus_client import generate_latest
 
 from memcached_operator.api.status import OUR_CONDITIONS, Reason
+from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.pods import pod_record
+from memcached_operator.memcached.scaling.scaler import Scaler
 from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
 from memcached_operator.memcached.server_stats.metric_families import server_families
 from memcached_operator.memcached.server_stats.stats_cache import EXTSTORE, FIGURES, Answer, Server
-from operator_runtime.cache.store import ObjectKey
+from operator_runtime.cache.store import ObjectKey, Store
 from operator_runtime.election import elections
+from operator_runtime.owned.per_key_state import KeyedStates
 from operator_runtime.serving.self_signed import self_signed
 from operator_runtime.serving.serving_tls import CertificateFiles
 from operator_runtime.telemetry.metrics import Metrics
@@ -68,6 +72,7 @@ def what_servers_say() -> Metrics:
     pod["status"]["podIP"] = "10.0.0.1"
     metrics = Metrics()
     metrics.add(lambda: server_families([pod_record(json.dumps(pod).encode())], lambda _: server))
+    metrics.add(Scaler(Caches(*(Store() for _ in range(8))), KeyedStates(), 600.0, monotonic).families)
     return metrics
 
 

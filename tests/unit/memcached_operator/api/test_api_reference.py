@@ -9,8 +9,11 @@ from pathlib import Path
 from memcached_operator.api.api_reference import CONDITIONS, REASONS, api_reference
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.memcached.rollout.next_step import Rollout
+from memcached_operator.memcached.scaling.decision import AtMaximum, Blocked, Decision, Grow, Kept, Observing
+from memcached_operator.memcached.scaling.report import Scaling
 from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth, Verdict
+from memcached_operator.memcached.spec import MemoryScaling
 from tests.unit.memcached_operator.memcached.status_support import (
     DEPLOYING,
     EXCEEDED,
@@ -83,6 +86,14 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
     for certificates in ((old, new), (Certificate("expired", 0.0, 1.0),)):
         health = [ServerHealth(each.fingerprint, Verdict.ANSWERING, shown=Shown(each, 0.0)) for each in certificates]
         statuses.append(look(3, pods(3), health=health))
+    scaling = MemoryScaling(max="1Gi")
+    problems = [Problem(reason, "words") for reason in (Reason.RESIZE_IMPOSSIBLE, Reason.QUOTA_EXCEEDED)]
+    blocked = [Blocked(each, 64) for each in problems]
+    decisions: list[Decision] = [Observing(), Kept(), Kept(is_unused=True), Grow(64, 80, 60.0), AtMaximum(), *blocked]
+    for decision in decisions:
+        scaled = Scaling(scaling, decision, "64Mi")
+        statuses += [look(3, pods(3), health=None, scaling=scaled), look(3, pods(3), health=[], scaling=scaled)]
+        statuses += [look(3, pods(3), health=[ServerHealth("a", each)], scaling=scaled) for each in Verdict]
     seen = {(each.type, each.status, each.reason) for status in statuses for each in status.conditions or ()}
     # The API server says it, and nothing that is observed.
     assert seen | {("Ready", "Unknown", Reason.PENDING)} == TOLD

@@ -27,6 +27,8 @@ SPECS = st.fixed_dictionaries(
         "maxConnections": st.sampled_from([1, 13, 14, 28, 29, 48, 49, 1024]),
         "threads": st.sampled_from([1, 4, 8, 64]),
         "warmRestart": st.booleans(),
+        "memory": st.sampled_from(["64Mi", "1024Mi", "1Gi", "2Gi"]),
+        "memoryScaling": st.none() | st.fixed_dictionaries({"max": st.sampled_from(["8Mi", "64Mi", "1Gi", "9Gi"])}),
         "extstore": st.none() | st.fixed_dictionaries({"size": st.just("1Gi"), "volume": VOLUMES}),
     },
 )

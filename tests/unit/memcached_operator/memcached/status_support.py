@@ -13,6 +13,7 @@ from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.plan import Servers
 from memcached_operator.memcached.rollout.next_step import DONE, Rollout
 from memcached_operator.memcached.rollout.workload_decision import Hold
+from memcached_operator.memcached.scaling.report import Scaling
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth
 from memcached_operator.memcached.status.conditions import status_of
 from memcached_operator.memcached.status.observation import Observation
@@ -54,6 +55,7 @@ def look(
     health: Sequence[ServerHealth] | None = None,
     advice: Sequence[Problem] = (),
     pending_writes: Sequence[str] = (),
+    scaling: Scaling | None = None,
     generation: int = 1,
     now: str = NOW,
 ) -> Status:
@@ -62,6 +64,7 @@ def look(
         NAME, generation, size, "Deployment", deployment, found, servers, service, problem=problem, waiting=waiting,
         terminating=terminating, leaving=leaving, rollout=rollout, paused=paused, pause_s=60, hold=hold,
         health=health, advice=advice, pending_writes=pending_writes,
+        memory="64Mi", scaling=scaling,
     )  # fmt: skip
     status = status_of(observation, last, now)
     assert decode_status(msgspec.json.encode(status)) == status

@@ -104,6 +104,7 @@ SPECS = either(
         size=VALUES,
         image=VALUES,
         memory=MEMORY,
+        memoryScaling=some_of(max=MEMORY, retention=st.sampled_from(["1h", "0h", "90s", "1d", "100000s", "1h\n", "1"])),
         maxConnections=st.sampled_from([0, 1, 1024, 1_000_000, 1_000_001]),
         threads=st.sampled_from([0, 1, 4, 64, 65]),
         maxItemSize=ITEM_SIZES,
@@ -175,6 +176,7 @@ FULL = b"""{
   "resources": {"requests": {"cpu": "1.5", "ephemeral-storage": 5}, "limits": {"memory": "2Gi"}},
   "extstore": {"size": "100Gi", "itemSizeMin": 1024, "threads": 4,
     "volume": {"ephemeral": {"storageClassName": "local", "accessModes": ["ReadWriteOnce"]}}},
+  "memoryScaling": {"max": "1Gi", "retention": "90m"},
   "rollout": {"pauseSeconds": 5, "paused": true}, "warmRestart": false
 }"""
 

@@ -44,6 +44,29 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
         ["spec.extstore: must be omitted when spec.warmRestart is true, as a memcached with a disk", "got {"],
     ),
     (
+        {"memoryScaling": {"max": "1Gi"}},
+        ["spec.memoryScaling: must be omitted unless spec.workload is StatefulSet, as a Deployment replaces", "got {"],
+    ),
+    (
+        {"memoryScaling": {"max": "1Gi"}, "workload": "StatefulSet", "warmRestart": True},
+        ["spec.memoryScaling: must be omitted when spec.warmRestart is true, as a memory file keeps its size, got {"],
+    ),
+    (
+        {"memoryScaling": {"max": "1Gi"}, "workload": "StatefulSet", "memory": "2Gi"},
+        ['spec.memoryScaling.max: must be at least spec.memory, 2Gi, which is the least, got "1Gi"'],
+    ),
+    (
+        {
+            "memoryScaling": {"max": "1Gi"},
+            "workload": "StatefulSet",
+            "resources": {"limits": {"memory": f"{NEEDED}Mi"}},
+        },
+        [
+            f"spec.resources.limits.memory: must be at least {memory_mib('1Gi', 1024, 4)}Mi, which a server needs with "
+            "spec.memoryScaling.max 1Gi, spec.maxConnections 1024"
+        ],
+    ),
+    (
         {"extstore": DISK | {"volume": {}}},
         ["spec.extstore.volume: must contain either ephemeral or emptyDir, got {"],
     ),

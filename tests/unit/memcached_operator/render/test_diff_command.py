@@ -77,6 +77,18 @@ def test_what_a_cluster_has_is_compared_by_its_specification(folder: Path, capsy
     assert "uid" not in capsys.readouterr().out.replace("memcached-uid: 1-2", "").replace("   uid: 1-2", "")
 
 
+def test_memory_that_servers_have_grown_to_stays_unless_the_new_one_does_without(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scaling = OLD.replace("size: 6", "size: 6, memoryScaling: {max: 1Gi}")
+    grown = f"{scaling}status: {{memory: 320Mi}}\n"
+    assert compare(folder, grown, scaling) == 0
+    assert compare(folder, grown, scaling.replace("size: 6", "size: 6, memory: 1Gi")) == 1
+    assert "6 servers are set to 1024 MiB while they run" in capsys.readouterr().out
+    assert compare(folder, grown, OLD) == 1
+    assert "6 servers are set to 64 MiB while they run" in capsys.readouterr().out
+
+
 def test_a_new_one_is_told_as_such_and_its_objects_are_added(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(folder, OLD, OLD, OLD.replace("sessions", "carts").replace("size: 6", "size: 1")) == 1
     out = capsys.readouterr().out

@@ -111,6 +111,9 @@ def test_which_items_are_moved_to_a_disk_is_changed_as_memory_is(workload: Workl
     assert costs(base, base | {"extstore": DISK | {"size": "2Gi"}}) == {"spec.extstore": "rolling"}
 
 
+SCALING = STATEFUL_SET | {"memoryScaling": {"max": "1Gi"}}
+
+
 def test_every_field_of_the_specification_is_told_of() -> None:
     full: dict[str, Any] = {
         "size": 2, "image": "other", "memory": "1Gi", "maxConnections": 100, "threads": 1, "maxItemSize": "2Mi",
@@ -119,7 +122,9 @@ def test_every_field_of_the_specification_is_told_of() -> None:
         "podTemplate": {"metadata": {"labels": {"a": "b"}}}, "networkPolicy": {"allowFrom": []},
         "tls": {"secretName": "a"}, "auth": {"secretName": "a"}, "publish": "ConfigMap", "drainSeconds": 1,
     }  # fmt: skip
-    told = {path.split(".")[1] for path in (*costs({}, full), *costs({}, {"extstore": DISK}))}
+    told = {
+        path.split(".")[1] for path in (*costs({}, full), *costs({}, {"extstore": DISK}), *costs(STATEFUL_SET, SCALING))
+    }
     assert told == set(Spec.__struct_fields__)
 
 

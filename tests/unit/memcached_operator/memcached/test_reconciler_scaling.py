@@ -1,0 +1,300 @@
+"""The memory of servers follows what they evict, through the reconciler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memcached_operator.memcached.rollout.resize_state import PATIENCE_S
+from memcached_operator.memcached.server_stats.server_connection import Failure
+from memcached_operator.memcached.server_stats.stats_cache import Answer
+from operator_runtime.client.errors import Forbidden
+from tests.unit.memcached_operator.memcached.running_servers import (
+    RESIZE,
+    UNREACHABLE,
+    control,
+    pod,
+    reasons,
+    resize,
+    sent,
+    stateful_set,
+    template_of,
+)
+from tests.unit.memcached_operator.memcached.world import DELAY_S, KEY, World
+
+WINDOW_S, POLL_S = 600, 30
+DAY_S = 86_400
+WRITE = "strategic_merge_patch StatefulSet"
+SPEC: dict[str, Any] = {"size": 2, "workload": "StatefulSet", "memoryScaling": {"max": "512Mi"}}
+BATCH, LOSS, CALM = (100, 0), (100, 100), (0, 0)
+
+
+class Servers:
+    """What two servers say, every half minute; each has the memory that it was told."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.uptime, self.evicted, self.fetched = 90_000, 0, 0
+
+    def answer(self, mib: int, idle_s: int, age_s: int) -> Answer:
+        of_class = {
+            "evicted": self.evicted, "evicted_unfetched": self.evicted - self.fetched, "evicted_time": idle_s,
+            "age": age_s, "number": 1000, "mem_requested": 50 * 2**20,
+        }  # fmt: skip
+        whole = {"version": "1.6.45", "uptime": self.uptime, "limit_maxbytes": mib * 2**20, "curr_items": 1000}
+        return Answer.of(
+            {name.encode(): str(value).encode() for name, value in whole.items()},
+            {f"items:5:{name}".encode(): str(value).encode() for name, value in of_class.items()},
+        )
+
+    def say(
+        self, evicts: tuple[int, int], *, idle_s: int = 720, age_s: int = 0, seconds: int = WINDOW_S + POLL_S
+    ) -> bool:
+        """Answer for so long; whether something else is to be told since."""
+        is_news = False
+        assert self.world.stats_cache is not None
+        for _ in range(seconds // POLL_S):
+            self.uptime += POLL_S
+            self.evicted += evicts[0]
+            self.fetched += evicts[1]
+            limits = dict(self.world.told)
+            self.world.show()
+            for each in self.world.caches.pods.values():
+                said = self.answer(limits.get(each.address, 64), idle_s, age_s)
+                self.world.stats_cache.hear(each, said)
+                is_news |= self.world.reconciler.scaler.hear(each, said)
+        return is_news
+
+
+async def running(**changes: Any) -> World:
+    """Two servers that run for long and are asked."""
+    world = World(asked=True)
+    world.memcached(**SPEC | changes)
+    await world.look()
+    control(world)
+    await world.settle()
+    world.clock.advance(3600)
+    await world.settle()
+    return world
+
+
+@pytest.fixture
+async def scaled() -> World:
+    return await running()
+
+
+@pytest.fixture
+def servers(scaled: World) -> Servers:
+    return Servers(scaled)
+
+
+def memory_of(world: World) -> str:
+    """With which the StatefulSet's template starts a memcached."""
+    command = template_of(stateful_set(world))["spec"]["containers"][0]["command"]
+    return str(command[command.index("-m") + 1])
+
+
+def pods(world: World) -> list[str]:
+    return [pod(world, ordinal)["metadata"]["uid"] for ordinal in range(2)]
+
+
+async def test_what_is_evicted_too_early_grows_all_servers_by_a_quarter_and_says_why(
+    scaled: World, servers: Servers
+) -> None:
+    before = pods(scaled)
+    assert scaled.status["memory"] == "64Mi"
+    assert scaled.condition("Retaining") == ("Unknown", "Observing")
+    assert servers.say(LOSS)
+    assert await sent(scaled) == [RESIZE, RESIZE, WRITE]
+    assert sorted(scaled.told) == [("10.0.0.0", 80), ("10.0.0.1", 80)]
+    assert (scaled.status["memory"], memory_of(scaled)) == ("80Mi", "80")
+    assert pods(scaled) == before
+    assert reasons(scaled) == ["MemoryGrows", "Resized", "Updated"]
+    words = "Items idle for 12m were evicted, retention is 1h: 64 → 80 MiB"
+    assert scaled.recorder.events[0].note == words
+    assert scaled.condition("Retaining") == ("False", "Growing")
+    assert scaled.message("Retaining") == f"{words}."
+    assert scaled.condition("Ready") == ("True", "AllServersReady")
+
+
+async def test_a_step_is_as_long_observed_as_the_one_before_and_what_was_decided_stays_told(
+    scaled: World, servers: Servers
+) -> None:
+    servers.say(LOSS)
+    await sent(scaled)
+    servers.say(LOSS, seconds=WINDOW_S - POLL_S)
+    assert await sent(scaled) == []
+    assert scaled.condition("Retaining") == ("False", "Growing")
+    servers.say(LOSS, seconds=2 * POLL_S)
+    await sent(scaled)
+    assert scaled.status["memory"] == "100Mi"
+    servers.say(CALM)
+    assert await sent(scaled) == []
+    assert scaled.condition("Retaining") == ("True", "RetentionKept")
+
+
+@pytest.mark.parametrize(("evicts", "idle_s"), [(CALM, 0), (BATCH, 720), (LOSS, 3600)])
+async def test_no_loss_grows_nothing(scaled: World, servers: Servers, evicts: tuple[int, int], idle_s: int) -> None:
+    servers.say(evicts, idle_s=idle_s)
+    assert await sent(scaled) == []
+    assert scaled.condition("Retaining") == ("True", "RetentionKept")
+    assert scaled.status["memory"] == "64Mi"
+
+
+async def test_the_maximum_is_told_once_and_a_higher_one_is_grown_into() -> None:
+    world = await running(memoryScaling={"max": "70Mi"})
+    servers = Servers(world)
+    servers.say(LOSS)
+    await sent(world)
+    assert world.status["memory"] == "70Mi"
+    servers.say(LOSS)
+    await sent(world)
+    servers.say(LOSS)
+    await sent(world)
+    assert world.condition("Retaining") == ("False", "MaximumReached")
+    assert reasons(world).count("MaximumReached") == 1
+    world.memcached(**SPEC)
+    await sent(world)
+    assert world.status["memory"] == "88Mi"
+
+
+async def test_a_new_leader_and_a_replaced_server_have_what_is_in_force(scaled: World, servers: Servers) -> None:
+    servers.say(LOSS)
+    await sent(scaled)
+    scaled.owners.states.forget(KEY)
+    del scaled.api.objects["Pod", *KEY[:1], f"{KEY.name}-1"]
+    control(scaled)
+    await sent(scaled)
+    assert (scaled.status["memory"], memory_of(scaled)) == ("80Mi", "80")
+    assert scaled.condition("Retaining") == ("False", "Growing")
+
+
+@pytest.mark.parametrize(
+    ("fields", "in_force"),
+    [
+        ({"memory": "128Mi"}, "128Mi"),  # the least
+        ({"memory": "8Mi"}, "80Mi"),  # servers never shrink by themselves
+        ({"memoryScaling": {"max": "72Mi"}}, "72Mi"),
+        ({"memoryScaling": None}, "64Mi"),
+    ],
+)
+async def test_the_specification_bounds_what_is_in_force(
+    scaled: World, servers: Servers, fields: dict[str, Any], in_force: str
+) -> None:
+    servers.say(LOSS)
+    await sent(scaled)
+    scaled.memcached(**SPEC | fields)
+    await sent(scaled)
+    assert scaled.status["memory"] == in_force
+    assert f"{memory_of(scaled)}Mi" == in_force
+
+
+async def test_a_memory_in_the_status_that_is_none_counts_as_not_there(scaled: World) -> None:
+    for wrong in ("", "1e9", "0Mi", "-1Gi", "99999999Gi", "64"):
+        scaled.status["memory"] = wrong
+        scaled.api.put(scaled.api.objects["Memcached", *KEY])
+        await sent(scaled)
+        assert (scaled.status["memory"], memory_of(scaled)) == ("64Mi", "64")
+
+
+@pytest.mark.parametrize("reason", ["Deferred", "Infeasible"])
+async def test_a_node_without_room_is_told_and_all_servers_keep_what_they_have(
+    scaled: World, servers: Servers, reason: str
+) -> None:
+    before = pods(scaled)
+    resize(scaled, pod(scaled, 1), type="PodResizePending", reason=reason, message="Node has no room")
+    servers.say(LOSS)
+    await sent(scaled)
+    scaled.clock.advance(PATIENCE_S)
+    await sent(scaled, looks=8)
+    assert scaled.status["memory"] == "64Mi"
+    assert memory_of(scaled) == "64"
+    assert dict(scaled.told)["10.0.0.0"] == 64, "it was given 80 before, and 64 again"
+    assert pods(scaled) == before
+    assert scaled.condition("Retaining") == ("False", "ResizeImpossible")
+    assert scaled.message("Retaining") == (
+        f"All servers keep 64 MiB. sessions-1 cannot get 80 MiB: {reason}: Node has no room."
+    )
+    assert reasons(scaled).count("ResizeImpossible") == 1
+    assert not {"NotResized", "Replacing"} & set(reasons(scaled))
+    assert scaled.condition("Ready") == ("True", "AllServersReady")
+    assert scaled.condition("Degraded") == ("False", "AsExpected")
+
+
+async def test_a_quota_is_told_in_its_words_and_tried_again_once_there_may_be_room(
+    scaled: World, servers: Servers
+) -> None:
+    words = "exceeded quota: small, requested: limits.memory=18Mi"
+    scaled.api.refuse("strategic_merge_patch/resize", "Pod", *[Forbidden(403, "Forbidden", words)] * 99)
+    servers.say(LOSS)
+    await sent(scaled)
+    assert scaled.condition("Retaining") == ("False", "QuotaExceeded")
+    assert words in scaled.message("Retaining")
+    assert scaled.condition("Degraded") == ("False", "AsExpected")
+    assert scaled.status["memory"] == "64Mi"
+    scaled.api.refusals_of.clear()
+    await sent(scaled)
+    servers.say(LOSS)
+    assert await sent(scaled) == []
+    assert scaled.condition("Retaining") == ("False", "QuotaExceeded")
+    scaled.clock.advance(WINDOW_S)
+    assert await sent(scaled) == [RESIZE, RESIZE, WRITE]
+    assert scaled.status["memory"] == "80Mi"
+
+
+async def test_servers_that_are_not_asked_or_out_of_reach_are_told_of() -> None:
+    unasked = World()
+    unasked.memcached(**SPEC)
+    await unasked.look()
+    await unasked.reconcile(after_s=DELAY_S)
+    assert unasked.condition("Retaining") == ("Unknown", "NotAsked")
+    assert unasked.message("Retaining").endswith("because --server-stats-interval-s is 0.")
+    world = await running()
+    assert world.stats_cache is not None
+    failure: Failure = UNREACHABLE
+    for each in [*world.caches.pods.values()] * 2:
+        world.stats_cache.hear(each, failure)
+    await sent(world)
+    assert world.condition("Retaining") == ("Unknown", "Unreachable")
+    assert world.message("Retaining").startswith("What servers evict is not known, so their memory does not grow. No")
+
+
+async def test_unused_memory_is_recommended_and_told_after_a_day(scaled: World, servers: Servers) -> None:
+    servers.say(CALM, age_s=3600)
+    await sent(scaled)
+    assert "recommendedMemory" not in scaled.status, "all of it was used within the retention"
+    servers.say(CALM, age_s=30 * 3600)
+    await sent(scaled)
+    assert scaled.status["recommendedMemory"] == "13Mi"
+    assert "MemoryUnused" not in reasons(scaled)
+    scaled.clock.advance(DAY_S)
+    assert servers.say(CALM, age_s=30 * 3600, seconds=POLL_S), "it is told without another reason to look"
+    await sent(scaled)
+    assert scaled.condition("Retaining") == ("True", "MemoryUnused")
+    (note,) = (each.note for each in scaled.recorder.events if each.reason == "MemoryUnused")
+    assert note.startswith("For a day, 13Mi of 64Mi would have kept what clients ask for within 1h. ")
+    assert (scaled.status["memory"], memory_of(scaled)) == ("64Mi", "64")
+    assert not servers.say(CALM, age_s=30 * 3600)
+
+
+async def test_without_the_field_there_is_neither_condition_nor_series(named: World) -> None:
+    assert named.status["memory"] == "64Mi"
+    assert "Retaining" not in {each["type"] for each in named.status["conditions"]}
+    assert not any(family.samples for family in named.reconciler.scaler.families())
+
+
+async def test_the_metrics_have_memory_and_retention(scaled: World, servers: Servers) -> None:
+    servers.say(LOSS)
+    samples = {
+        sample.name.removeprefix("memcached_scaling_"): sample.value
+        for family in scaled.reconciler.scaler.families()
+        for sample in family.samples
+    }
+    assert samples == {
+        "memory_actual_bytes": 64 * 2**20,
+        "memory_desired_bytes": 64 * 2**20,
+        "memory_max_bytes": 512 * 2**20,
+        "observed_retention_seconds": 720.0,
+        "required_retention_seconds": 3600.0,
+    }
