@@ -163,6 +163,15 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (STATEFUL | {"rollout": {"maxSurge": "5%"}}, "spec.rollout.maxSurge: Forbidden: must be omitted when"),
     ({"rollout": {"maxUnavailable": 0}}, "must be 1 or more when spec.rollout.maxSurge is 0 or omitted"),
     ({"warmRestart": True}, "spec.warmRestart: Invalid value: must be false or omitted unless spec.workload is"),
+    ({"memoryScaling": {"max": "1Gi"}}, "spec.memoryScaling: Forbidden: must be omitted unless spec.workload is"),
+    (
+        STATEFUL | {"memory": "1025Mi", "memoryScaling": {"max": "1Gi"}},
+        "spec.memoryScaling.max: Invalid value: must be at least spec.memory, which is the least",
+    ),
+    (
+        STATEFUL | {"memoryScaling": {"max": "1Gi", "retention": "1d"}},
+        "spec.memoryScaling.retention in body should match",
+    ),
     ({"maxConnections": 48, "threads": 8}, "must be more than 8 and 5 for each of spec.threads, which memcached"),
 ]
 
@@ -320,14 +329,14 @@ def test_get_shows_size_ready_available_and_age_and_what_runs_with_wide(kubectl:
     kubectl("create", "-f", "-", body=memcached(spec={"image": "memcached:1.6.45"}))
     assert kubectl("get", "mc").stdout.splitlines()[1].split()[:2] == ["shop", "1"]
 
-    status = {**STATUS, "image": "memcached:1.6.44", "workload": "Deployment"}
+    status = {**STATUS, "image": "memcached:1.6.44", "memory": "64Mi", "workload": "Deployment"}
     patched = kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
     assert succeeded(patched), patched.stderr
     plain, wide = kubectl("get", "mc"), kubectl("get", "mc", "--output", "wide")
     assert columns(plain) == ["NAME", "SIZE", "READY", "AVAILABLE", "AGE"]
     assert plain.stdout.splitlines()[1].split()[:4] == ["shop", "1", "0", "False"]
-    assert columns(wide) == ["NAME", "SIZE", "READY", "AVAILABLE", "AGE", "WORKLOAD", "IMAGE"]
-    assert wide.stdout.splitlines()[1].split()[-2:] == ["Deployment", "memcached:1.6.44"]
+    assert columns(wide) == ["NAME", "SIZE", "READY", "AVAILABLE", "AGE", "WORKLOAD", "MEMORY", "IMAGE"]
+    assert wide.stdout.splitlines()[1].split()[-3:] == ["Deployment", "64Mi", "memcached:1.6.44"]
     assert "memcached.cache.example.com/shop" in kubectl("get", "all").stdout
     assert stored(kubectl)["status"] == status
 

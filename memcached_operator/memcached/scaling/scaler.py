@@ -158,8 +158,8 @@ class Scaler:
         elif known.low_since_s is None:
             known.low_since_s = now_s
         match decision:
-            case Grow() if now_s < known.not_before_s:
-                decision = Observing()
+            case Grow() if now_s < known.not_before_s or sum(map(_serves, pods)) < spec.size:
+                decision = Observing()  # all servers take a step, or none
             case Kept() if known.low_since_s is not None and now_s - known.low_since_s >= _DAY_S:
                 decision = Kept(is_unused=True)
         return decision, quantity(found) if found is not None else None
@@ -175,10 +175,9 @@ class Scaler:
 
     def _histories(self, known: _Known, pods: Sequence[PodRecord]) -> list[History]:
         """Of the pods that are there; of others nothing is kept."""
-        uids = {pod.uid for pod in pods if pod.active}
-        for gone in known.histories.keys() - uids:
+        for gone in known.histories.keys() - {pod.uid for pod in pods if pod.active}:
             del known.histories[gone]
-        ready = {pod.uid for pod in pods if pod.active and pod.ready}
+        ready = {pod.uid for pod in pods if _serves(pod)}
         return [history for uid, history in known.histories.items() if uid in ready]
 
     def _memcached_of(self, pod: PodRecord) -> MemcachedRecord | None:
@@ -190,6 +189,10 @@ class Scaler:
             return read_spec(memcached.spec)
         except InvalidSpec:
             return None
+
+
+def _serves(pod: PodRecord) -> bool:
+    return pod.active and pod.ready
 
 
 def _reported(memcached: MemcachedRecord) -> str | None:

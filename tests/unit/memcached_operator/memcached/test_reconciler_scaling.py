@@ -14,6 +14,7 @@ from tests.unit.memcached_operator.memcached.running_servers import (
     RESIZE,
     UNREACHABLE,
     control,
+    get_ready,
     pod,
     reasons,
     resize,
@@ -157,6 +158,16 @@ async def test_the_maximum_is_told_once_and_a_higher_one_is_grown_into() -> None
     world.memcached(**SPEC)
     await sent(world)
     assert world.status["memory"] == "88Mi"
+
+
+async def test_no_step_begins_while_a_server_is_missing(scaled: World, servers: Servers) -> None:
+    get_ready(scaled, 1, ready=False)
+    servers.say(LOSS)
+    assert await sent(scaled) == []
+    assert scaled.status["memory"] == "64Mi"
+    get_ready(scaled, 1)
+    await sent(scaled)
+    assert scaled.status["memory"] == "80Mi"
 
 
 async def test_a_new_leader_and_a_replaced_server_have_what_is_in_force(scaled: World, servers: Servers) -> None:
