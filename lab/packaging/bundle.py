@@ -80,6 +80,11 @@ class Sources:
     scorecard: str
 
 
+def icon(svg: bytes) -> Object:
+    """An icon as OLM has one."""
+    return {"base64data": base64.b64encode(svg).decode(), "mediatype": "image/svg+xml"}
+
+
 def read_sources() -> Sources:
     """What stands in manifests/ now."""
     crds = sorted((MANIFESTS / "crd").glob("*_*.yaml"))
@@ -146,7 +151,7 @@ def cluster_service_version(sources: Sources, image: str, version: str) -> Objec
     }
     spec: Object = csv["spec"]
     spec["version"] = version
-    spec["icon"] = [{"base64data": base64.b64encode(sources.icon).decode(), "mediatype": "image/svg+xml"}]
+    spec["icon"] = [icon(sources.icon)]
     _describe(spec["customresourcedefinitions"]["owned"], yaml.safe_load(sources.crd))
     spec["install"] = {
         "strategy": "deployment",

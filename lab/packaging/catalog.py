@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.cache import BuildError
-from lab.packaging.bundle import BUNDLE_IMAGE, CHANNEL, PACKAGE
+from lab.packaging.bundle import BUNDLE_IMAGE, CHANNEL, PACKAGE, icon
 from lab.packaging.manifests import MANIFESTS
 from lab.programs import olm
 
@@ -66,12 +66,11 @@ def _render(release: Release) -> dict[str, Any]:
 
 
 def _package() -> dict[str, Any]:
-    icon = (MANIFESTS / "olm" / "icon.svg").read_bytes()
     return {
         "schema": "olm.package",
         "name": PACKAGE,
         "defaultChannel": CHANNEL,
-        "icon": {"base64data": base64.b64encode(icon).decode(), "mediatype": "image/svg+xml"},
+        "icon": icon((MANIFESTS / "olm" / "icon.svg").read_bytes()),
     }
 
 

@@ -5,28 +5,29 @@ from __future__ import annotations
 import os
 import ssl
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
-def load_cert_chain(context: ssl.SSLContext, pem: bytes) -> None:
+def no_passphrase() -> bytes:
+    """Passphrase of an encrypted key: it is refused instead of asking for one at a terminal."""
+    return b""
+
+
+def load_cert_chain(context: ssl.SSLContext, pem: bytes, passphrase: Callable[[], bytes | str] = no_passphrase) -> None:
     """Have `context` show a certificate that is held in memory, as `ssl.SSLContext.load_cert_chain` does of files.
 
     Args:
         context: of a client or of a server.
         pem: the certificate, the certificates between it and its authority, and its private key, in PEM.
+        passphrase: called where the key is encrypted.
 
     Raises:
         ssl.SSLError: they are no PEM, do not belong together, or the key is encrypted.
         OSError: no file could be made for them.
     """
     with _as_file(pem) as path:
-        context.load_cert_chain(path, password=no_passphrase)
-
-
-def no_passphrase() -> bytes:
-    """Passphrase of an encrypted key: it is refused instead of asking for one at a terminal."""
-    return b""
+        context.load_cert_chain(path, password=passphrase)
 
 
 @contextmanager

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 import ssl
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from operator_runtime.client.access.cert_chain import load_cert_chain
 from operator_runtime.client.errors import AuthenticationUnavailable
 
 log = logging.getLogger(__name__)
@@ -166,7 +165,7 @@ def _trusting(name: str, authority: bytes | None) -> ssl.SSLContext:
 def _show(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
     name = certificate.name
     try:
-        _load_chain(context, certificate)
+        load_cert_chain(context, certificate.chain.rstrip() + b"\n" + certificate.key, _no_passphrase)
     except _EncryptedKey:
         raise AuthenticationUnavailable(
             f"{name}: its key is encrypted; write it without a passphrase, as kubectl needs it too"
@@ -187,15 +186,3 @@ class _EncryptedKey(Exception):
 
 def _no_passphrase() -> str:
     raise _EncryptedKey
-
-
-def _load_chain(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
-    """`load_cert_chain` takes files only: the key is on disk, readable by us alone, for as long as it reads it."""
-    descriptor, name = tempfile.mkstemp(prefix="client-", suffix=".pem")  # mode 0600
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(certificate.chain.rstrip() + b"\n" + certificate.key)
-        context.load_cert_chain(name, password=_no_passphrase)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 import tempfile
 from pathlib import Path
@@ -56,6 +57,20 @@ def test_an_authority_without_a_certificate_never_falls_back_to_the_systems(pem:
         trusting(pem).context()
 
 
+@pytest.fixture
+def needs_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system without files in memory."""
+    monkeypatch.delattr(os, "memfd_create")
+
+
+def test_the_client_certificate_is_shown_without_a_file(
+    server: ssl.SSLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    assert handshake(trusting(certificate=AUTHORITY.issue("jane")).context(), server) == "jane"
+
+
+@pytest.mark.usefixtures("needs_file")
 def test_the_client_certificate_is_shown_and_leaves_no_file_behind(
     server: ssl.SSLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,6 +83,7 @@ def test_the_client_certificate_is_shown_and_leaves_no_file_behind(
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+@pytest.mark.usefixtures("needs_file")
 def test_a_key_is_readable_by_its_owner_alone_while_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     modes = []
     load = ssl.SSLContext.load_cert_chain
@@ -81,6 +97,7 @@ def test_a_key_is_readable_by_its_owner_alone_while_it_is_loaded(monkeypatch: py
     assert modes == [0o600]
 
 
+@pytest.mark.usefixtures("needs_file")
 def test_no_place_for_the_temporary_file_and_an_encrypted_key_are_said_with_the_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
