@@ -200,6 +200,8 @@ async def test_the_specification_bounds_what_is_in_force(
     await sent(scaled)
     assert scaled.status["memory"] == in_force
     assert f"{memory_of(scaled)}Mi" == in_force
+    is_there = "Retaining" in {each["type"] for each in scaled.status["conditions"]}
+    assert is_there == ("memoryScaling" not in fields or bool(fields["memoryScaling"]))
 
 
 async def test_a_memory_in_the_status_that_is_none_counts_as_not_there(scaled: World) -> None:
