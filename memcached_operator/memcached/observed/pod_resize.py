@@ -93,14 +93,18 @@ def next_step(pod: Resizable, memory: Memory, *, limit_set: bool) -> Step:
     Args:
         limit_set: memcached uses that memory.
     """
-    shrinks = bool(pod.limit and memory.limit) and value(memory.limit) < value(pod.limit)
-    if shrinks and not limit_set:
+    if shrinks(pod, memory) and not limit_set:
         return Step.SET_LIMIT
     if not (_are_same(pod.request, memory.request) and _are_same(pod.limit, memory.limit)):
         return Step.RESIZE
     if not _are_same(pod.actual, memory.limit) or pod.waits:
         return Step.WAIT  # of a request alone nothing but the node's words tell
     return Step.DONE if limit_set else Step.SET_LIMIT
+
+
+def shrinks(pod: Resizable, memory: Memory) -> bool:
+    """Whether a pod is to have less room than it asks for."""
+    return bool(pod.limit and memory.limit) and value(memory.limit) < value(pod.limit)
 
 
 def _are_same(one: str, other: str) -> bool:

@@ -20,6 +20,7 @@ from memcached_operator.memcached.observed.pod_resize import (
     memory_of,
     next_step,
     resize_patch,
+    shrinks,
 )
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
@@ -127,6 +128,7 @@ class LiveMemory:
         desired: str,
         pods: Sequence[PodRecord],
         *,
+        scales: bool = False,
         replaces: bool = True,
     ) -> Resizing:
         """Take the next step for each ready server whose memory is another, or was changed since its pod was made.
@@ -135,6 +137,7 @@ class LiveMemory:
             workload: what runs the servers.
             desired: as `labels.MEMORY_ANNOTATION` has it.
             pods: the servers' pods; those that are to be replaced anyway do not change.
+            scales: the memory grows by itself: a pod that cannot be made smaller keeps its room.
             replaces: servers that cannot be given it are replaced.
 
         Raises:
@@ -154,7 +157,7 @@ class LiveMemory:
         to_begin = [each for each in others if not _is_known(servers.get(each.uid), desired, each)]
         await self._begin(to_begin, workload, desired, servers)
         undone = [each for each in others if not servers[each.uid].is_over]
-        await asyncio.gather(*(self._go_on(each, memory, servers[each.uid]) for each in undone))
+        await asyncio.gather(*(self._go_on(each, memory, servers[each.uid], scales=scales) for each in undone))
         news = [each for each in others if each in undone or each in to_begin]
         self._report(memcached, memory, news, servers, replaces=replaces)
         for each in undone:
@@ -173,12 +176,13 @@ class LiveMemory:
             server = servers[each.uid] = ServerResize(desired, each.restarts, self._clock(), is_change)
             server.state = Impossible(why) if why else Pending()
 
-    async def _go_on(self, pod: PodRecord, memory: Memory, server: ServerResize) -> None:
+    async def _go_on(self, pod: PodRecord, memory: Memory, server: ServerResize, *, scales: bool) -> None:
         """As many steps as can be done now."""
         is_read = False
         try:
             live = await self._client.get(RESIZABLE_PODS, ObjectKey(pod.namespace, pod.name))
             is_read = True
+            server.keeps_room = server.keeps_room or (scales and shrinks(live, memory))
             if server.since_s is None:
                 server.since_s = self._clock()
             state = await self._steps(pod, live, memory, server)

@@ -100,6 +100,7 @@ class ServerResize:
         is_change: False for what a former leader has done already, by all that can be seen: it is tried once more, and
             no server is replaced for it.
         limit_set: memcached uses it.
+        keeps_room: its pod may stay as large as it was, once memcached uses less.
     """
 
     desired: str
@@ -107,6 +108,7 @@ class ServerResize:
     since_s: float | None
     is_change: bool
     limit_set: bool = False
+    keeps_room: bool = False
     state: ResizeState = Pending()
 
     @property
@@ -123,6 +125,13 @@ class ServerResize:
             case Pending(busy=False) if self.is_change and self.since_s is not None:
                 if now_s - self.since_s >= PATIENCE_S:
                     self.state = Impossible(state.why or "the resize did not finish in time")
+        if isinstance(self.state, Impossible) and self.is_enough:
+            self.state = Done()
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether what is left to be done matters to nobody."""
+        return self.keeps_room and self.limit_set
 
     @property
     def requeue_s(self) -> float:
@@ -162,7 +171,7 @@ def resizing_of(servers: Mapping[tuple[str, str], ServerResize], mib: int) -> Re
     """
     left = {name: each for (name, _), each in servers.items() if not each.is_over}
     pending = {name: each.state.why if isinstance(each.state, Pending) else "" for name, each in left.items()}
-    pending = {name: why for name, why in pending.items() if left[name].is_change}
+    pending = {name: why for name, why in pending.items() if left[name].is_change and not left[name].is_enough}
     impossible = {uid: each.state.why for (_, uid), each in servers.items() if isinstance(each.state, Impossible)}
     refused = {name: each.state.why for name, each in left.items() if isinstance(each.state, Refused)}
     # As of a webhook for pods that does not answer: nothing else is to wait for it.

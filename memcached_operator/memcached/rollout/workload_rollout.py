@@ -119,24 +119,26 @@ class WorkloadRollout:
         The last is why not all of them can be given memory that nobody specified.
         """
         key, spec, live, resizing = snapshot.key, snapshot.spec, change.live, NOTHING
-        memory = fingerprint(change.desired.spec.template).memory
-        scales = live is not None and _scales(snapshot, live, memory)
-        refused = None
+        # Nobody specified that memory, so that no server is replaced for it.
+        grown, refused = snapshot.grown, None
         has_turn = not change.needs_turn or self._lock.may_begin(key, paused=spec.rollout.paused)
         if change.is_target:
             if change.template.needs_new_pods and change.provenance is Provenance.SPECIFICATION:
                 self._lock.resume(key)
             servers = _servers_of(live, snapshot) if live is not None else ()
             after = None if has_turn else self._lock.holder
-            if not scales or change.template.needs_new_pods:
+            if not grown or change.template.needs_new_pods:
                 await self._announcements.announce(snapshot, change, servers, after)
             if live is not None and live.kind == "StatefulSet" and not change.template.needs_new_pods:
-                resizing = await self._memory.resize(snapshot.memcached, live, memory, servers, replaces=not scales)
-                refused = refusal(resizing, servers, live.memory, memory) if scales else None
+                memory, scales = fingerprint(change.desired.spec.template).memory, spec.memoryScaling is not None
+                resizing = await self._memory.resize(
+                    snapshot.memcached, live, memory, servers, scales=scales, replaces=not grown
+                )
+                refused = refusal(resizing, servers, live.memory, memory) if grown else None
         paused = spec.rollout.paused
         holds = bool(resizing.pending) or refused is not None
         decision = decide(change, has_turn=has_turn, paused=paused, resizing=holds)
-        return decision, without_replacing(resizing) if scales else resizing, refused
+        return decision, without_replacing(resizing) if grown else resizing, refused
 
     async def _written(
         self, snapshot: Snapshot, kind: Workload, change: WorkloadChange, decision: Decision
@@ -181,11 +183,6 @@ class WorkloadRollout:
 
     def _waits(self) -> Outcome:
         return Outcome(waiting=(f"Its servers are replaced after the servers of {self._lock.holder}.",))
-
-
-def _scales(snapshot: Snapshot, live: WorkloadRecord, memory: str) -> bool:
-    """Whether the memory of servers is changed although nobody specified another one."""
-    return snapshot.spec.memoryScaling is not None and (snapshot.grown or live.memory == memory)
 
 
 def _is_done(snapshot: Snapshot, workload: WorkloadRecord | None, rollout: Rollout) -> bool:

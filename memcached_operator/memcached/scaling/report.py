@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from memcached_operator.api.status import RETAINING, Problem, Reason, sentence
+from memcached_operator.api.status import RETAINING, Problem, Reason, Status, sentence
 from memcached_operator.memcached.scaling.decision import AtMaximum, Blocked, Decision, Grow, Kept, Observing
 from memcached_operator.memcached.spec import MemoryScaling
 from operator_runtime import Condition
@@ -80,16 +80,15 @@ def retaining(scaling: Scaling, serving: Condition, last: Condition | None, *, i
             return Condition(RETAINING, "Unknown", Reason.OBSERVING, message)
 
 
-def events(scaling: Scaling, last_memory: str | None, before: Condition | None) -> list[ScalingEvent]:
-    """What is worth an event now that the status was written.
+def events(scaling: Scaling, last: Status) -> list[ScalingEvent]:
+    """What is worth an event, and a log line, once the status was written.
 
     Args:
-        last_memory: in force before.
-        before: the condition Retaining before.
+        last: the status before.
     """
-    found = []
+    found, before = [], last.condition(RETAINING)
     match scaling.decision:
-        case Grow() if scaling.memory != last_memory:
+        case Grow() if scaling.memory != last.memory:
             found.append(ScalingEvent("Normal", "MemoryGrows", _step(scaling.decision, scaling.spec.retention)))
         case Blocked(problem=problem) if before is None or before.message != problem.message:
             found.append(ScalingEvent("Warning", problem.reason, problem.message))

@@ -88,6 +88,8 @@ class Scaler:
         retention_s = spec.memoryScaling.retention_s
         known.histories[pod.uid] = extended(history, answer, pod.restarts, self._window_s, retention_s)
         pods = self._caches.own_pods_of(memcached)
+        for gone in known.histories.keys() - {each.uid for each in pods if each.active}:
+            del known.histories[gone]
         return self._judged(known, with_memory_in_force(spec, _reported(memcached)), pods) != known.judged
 
     def decide(self, snapshot: Snapshot, refused: Blocked | None) -> Scaling | None:
@@ -174,11 +176,8 @@ class Scaler:
         known.not_before_s = self._clock() + windows * self._window_s
 
     def _histories(self, known: _Known, pods: Sequence[PodRecord]) -> list[History]:
-        """Of the pods that are there; of others nothing is kept."""
-        for gone in known.histories.keys() - {pod.uid for pod in pods if pod.active}:
-            del known.histories[gone]
-        ready = {pod.uid for pod in pods if _serves(pod)}
-        return [history for uid, history in known.histories.items() if uid in ready]
+        """Of the servers that are ready."""
+        return [known.histories[pod.uid] for pod in pods if _serves(pod) and pod.uid in known.histories]
 
     def _memcached_of(self, pod: PodRecord) -> MemcachedRecord | None:
         key: ObjectKey | None = pod.memcached_key

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from memcached_operator.api.status import (
     DISCOURAGED,
-    RETAINING,
     Problem,
     Status,
     our_part,
@@ -99,9 +98,9 @@ class StatusWriter:
         self._debounce.written(key, observed, desired, last)
         self._warn(memcached, desired.condition("Degraded"), last.condition("Degraded"))
         self._advise(memcached, observed.advice, desired.condition(DISCOURAGED), last.condition(DISCOURAGED))
-        if observed.scaling is not None:
-            for each in events(observed.scaling, last.memory, last.condition(RETAINING)):
-                self._record_event(memcached, each.type, each.reason, "ScaleMemory", each.note)
+        for each in events(observed.scaling, last) if observed.scaling is not None else ():
+            logger.log(logging.WARNING if each.type == "Warning" else logging.INFO, "%s", each.note)
+            self._record_event(memcached, each.type, each.reason, "ScaleMemory", each.note)
         return desired, retry
 
     def forget(self, key: ObjectKey) -> None:

@@ -113,6 +113,20 @@ MEMCACHED_CASES: Mapping[str, tuple[Case, ...]] = {
         Case("a rollout goes on for an hour", "59m", _memcacheds("Progressing", "True", "Updating", "1x60")),
         Case("the specification went back", "30m", _memcacheds("Degraded", "True", "RolloutStuck", "1x3")),
     ),
+    "MemcachedMemoryShort": (
+        Case(
+            "nodes have no room",
+            "61m",
+            _memcacheds("Retaining", "False", "ResizeImpossible", "2x90"),
+            Firing(
+                {"namespace": "ops", "reason": "ResizeImpossible"},
+                "For an hour there have been Memcacheds of the operator in ops that keep items for less than "
+                "spec.memoryScaling.retention and cannot grow, for the reason ResizeImpossible; 2 now.",
+            ),
+        ),
+        Case("memory grows", "2h", _memcacheds("Retaining", "False", "Growing", "1x130")),
+        Case("a quota is raised in time", "2h", _memcacheds("Retaining", "False", "QuotaExceeded", "1x50")),
+    ),
     "MemcachedUnavailable": (
         Case(
             "the first servers never get ready",

@@ -9,8 +9,9 @@ import pytest
 from memcached_operator.memcached.rollout.resize_state import PATIENCE_S
 from memcached_operator.memcached.server_stats.server_connection import Failure
 from memcached_operator.memcached.server_stats.stats_cache import Answer
-from operator_runtime.client.errors import Forbidden
+from operator_runtime.client.errors import Forbidden, Invalid
 from tests.unit.memcached_operator.memcached.running_servers import (
+    EVICT,
     RESIZE,
     UNREACHABLE,
     control,
@@ -199,6 +200,8 @@ async def test_the_specification_bounds_what_is_in_force(
     await sent(scaled)
     assert scaled.status["memory"] == in_force
     assert f"{memory_of(scaled)}Mi" == in_force
+    is_there = "Retaining" in {each["type"] for each in scaled.status["conditions"]}
+    assert is_there == ("memoryScaling" not in fields or bool(fields["memoryScaling"]))
 
 
 async def test_a_memory_in_the_status_that_is_none_counts_as_not_there(scaled: World) -> None:
@@ -231,6 +234,47 @@ async def test_a_node_without_room_is_told_and_all_servers_keep_what_they_have(
     assert not {"NotResized", "Replacing"} & set(reasons(scaled))
     assert scaled.condition("Ready") == ("True", "AllServersReady")
     assert scaled.condition("Degraded") == ("False", "AsExpected")
+
+
+async def test_a_new_leader_goes_on_with_a_step_and_takes_it_back_where_a_node_has_no_room(
+    scaled: World, servers: Servers
+) -> None:
+    servers.say(LOSS)
+    assert await sent(scaled, looks=2) == []
+    assert (scaled.status["memory"], memory_of(scaled)) == ("80Mi", "64")
+    scaled.owners.states.forget(KEY)
+    resize(scaled, pod(scaled, 1), type="PodResizePending", reason="Infeasible", message="Node is too small")
+    await sent(scaled, looks=8)
+    assert (scaled.status["memory"], memory_of(scaled)) == ("64Mi", "64")
+    assert dict(scaled.told)["10.0.0.0"] == 64
+    assert scaled.condition("Retaining") == ("False", "ResizeImpossible")
+
+
+async def test_a_pod_that_cannot_be_made_smaller_again_keeps_its_room_and_its_keys(
+    scaled: World, servers: Servers
+) -> None:
+    scaled.memcached(**SPEC | {"memory": "128Mi"})
+    await sent(scaled)
+    before = pods(scaled)
+    resize(scaled, pod(scaled, 1), type="PodResizePending", reason="Infeasible", message="Node is too small")
+    servers.say(LOSS)
+    await sent(scaled, looks=3)
+    refusal = Invalid(422, "Invalid", "memory limits cannot be decreased")
+    scaled.api.refuse("strategic_merge_patch/resize", "Pod", *[refusal] * 9)
+    await sent(scaled, looks=8)
+    assert (scaled.status["memory"], memory_of(scaled)) == ("128Mi", "128")
+    assert dict(scaled.told) == {"10.0.0.0": 128, "10.0.0.1": 128}
+    assert pods(scaled) == before
+    assert not {"NotResized", "Replacing"} & set(reasons(scaled))
+
+
+async def test_memory_that_a_user_asks_for_replaces_servers_that_cannot_be_given_it(scaled: World) -> None:
+    for each in range(2):
+        resize(scaled, pod(scaled, each), type="PodResizePending", reason="Infeasible", message="Node is too small")
+    scaled.memcached(**SPEC | {"memory": "128Mi"})
+    assert EVICT in await sent(scaled)
+    assert "NotResized" in reasons(scaled)
+    assert scaled.status["memory"] == "128Mi"
 
 
 async def test_a_quota_is_told_in_its_words_and_tried_again_once_there_may_be_room(

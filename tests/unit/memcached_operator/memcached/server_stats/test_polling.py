@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
 
@@ -177,11 +177,18 @@ class Request:
 
 @asynccontextmanager
 async def polling(
-    caches: Caches, stats_cache: StatsCache, asked: Request, sent: list[ObjectKey], clock: FakeClock
+    caches: Caches,
+    stats_cache: StatsCache,
+    asked: Request,
+    sent: list[ObjectKey],
+    clock: FakeClock,
+    heard: Callable[[PodRecord, Answer], bool] = lambda *_: False,
 ) -> AsyncIterator[Poller]:
     changed: Channel[ObjectKey] = Channel()
     changed.listen(sent.append)
-    poller = Poller(caches, stats_cache, changed, interval_s=INTERVAL_S, ask=asked, clock=clock, tick_s=0.0)
+    poller = Poller(
+        caches, stats_cache, changed, interval_s=INTERVAL_S, heard=heard, ask=asked, clock=clock, tick_s=0.0
+    )
     task = asyncio.create_task(poller.run())
     try:
         yield poller
@@ -210,6 +217,24 @@ async def test_a_memcached_is_looked_at_again_when_there_are_news_of_a_server_an
             await async_until(f"not asked {count} times", lambda count=count: asked.count == count)
             assert sent == [key] * news
     assert asked.timeouts == {TIMEOUT_S}
+
+
+async def test_answers_are_handed_on_and_may_be_news_of_their_own(caches: Caches) -> None:
+    (pod,) = add(caches, "cache", 1)
+    asked, sent, clock = Request(), list[ObjectKey](), FakeClock()
+    handed: list[tuple[PodRecord, Answer]] = []
+
+    def heard(of: PodRecord, said: Answer) -> bool:
+        handed.append((of, said))
+        return len(handed) == 2
+
+    async with polling(caches, StatsCache(), asked, sent, clock, heard):
+        said: tuple[Answer | Failure, ...] = (answer(), answer(uptime=1), Failure(ErrorKind.SILENT, "silent"))
+        for count, asked.said in enumerate(said, 1):
+            clock.advance(INTERVAL_S)
+            await async_until(f"not asked {count} times", lambda count=count: asked.count == count)
+    assert handed == [(pod, answer()), (pod, answer(uptime=1))]
+    assert sent == [ObjectKey("shop", "cache")] * 2, "it answers, and says something else"
 
 
 @pytest.mark.parametrize("answer", [True, False])
