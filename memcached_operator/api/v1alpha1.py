@@ -23,6 +23,9 @@ from memcached_operator.api.names import (
     DRAIN_SECONDS_MAX,
     EXTRA_ARG_MAX_LENGTH,
     EXTRA_ARGS_MAX,
+    HANDOVER_SECONDS,
+    HANDOVER_SECONDS_MAX,
+    HANDOVER_SECONDS_MIN,
     IMAGE_CHARACTERS,
     IMAGE_MAX_LENGTH,
     MAX_CONNECTIONS,
@@ -70,6 +73,9 @@ _CountOrShare = Annotated[
     Field(json_schema_extra={"x-kubernetes-int-or-string": True}),
 ]
 _DrainSeconds = Annotated[int, Field(ge=0, le=DRAIN_SECONDS_MAX, json_schema_extra={"format": "int32"})]
+_HandoverSeconds = Annotated[
+    int, Field(ge=HANDOVER_SECONDS_MIN, le=HANDOVER_SECONDS_MAX, json_schema_extra={"format": "int32"})
+]
 _Memory = Annotated[str, Field(pattern=f"^({MEMORY_PATTERN})$")]
 _ItemSize = Annotated[str, Field(pattern=f"^({MAX_ITEM_SIZE_PATTERN})$")]
 _Connections = Annotated[int, Field(ge=1, le=MAX_CONNECTIONS_MAX, json_schema_extra={"format": "int32"})]
@@ -257,6 +263,19 @@ class MemcachedExtstore(_Model):
     )
 
 
+class MemcachedHandover(_Model):
+    """Servers fill themselves from each other while the list of servers changes, so that clients do not miss.
+
+    Servers then run with memcached's proxy: memcached 1.6.45 or newer, in an image that contains sh.
+    """
+
+    for_seconds: _HandoverSeconds | None = Field(
+        default=HANDOVER_SECONDS,
+        description="Seconds for which servers fill themselves from each other after the list of servers changed. What "
+        "nobody reads or writes during that time is not taken over.",
+    )
+
+
 class MemcachedTls(_Model):
     """Encryption of connections to the servers. Servers accept only TLS, version 1.2 or newer."""
 
@@ -331,6 +350,7 @@ class MemcachedSpec(_Model):
         "Requires workload StatefulSet, and an image that contains sh. A change of the memory then replaces the "
         "servers. Defaults to false.",
     )
+    handover: MemcachedHandover | None = None
     workload: Workload | None = Field(
         default="Deployment",
         description="Kind of the workload that runs the pods. In a StatefulSet each server has a stable DNS name, "

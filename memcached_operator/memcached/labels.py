@@ -9,6 +9,7 @@ from memcached_operator.api import names
 CONTAINER: Final = names.CONTAINER
 PORT: Final = names.PORT
 PORT_NAME: Final = names.PORT_NAME
+PEERS_PORT: Final = names.PEERS_PORT
 OWNER_UID_ANNOTATION: Final = "cache.example.com/memcached-uid"
 """Says for which Memcached (its uid) an object was made. By it one that lost its ownerReference is still known as ours,
 and a stranger's never is."""
@@ -35,6 +36,8 @@ RESTART_ANNOTATION: Final = "cache.example.com/restart"
 IN_PLACE_ANNOTATION: Final = "cache.example.com/in-place"
 """Of a pod that is being changed in place: to what, since when, and how often its memcached had been started again by
 then."""
+PEERS_ANNOTATION: Final = "cache.example.com/peers"
+"""Of a pod whose server hands over: from which others it fills itself, as `handover.peers` writes it."""
 REVISION_LABEL: Final = "controller-revision-hash"
 """Of a pod of a StatefulSet: of which of its templates it is."""
 RESTARTED_ANNOTATION: Final = "kubectl.kubernetes.io/restartedAt"

@@ -29,6 +29,13 @@ from memcached_operator.api.names import (
     EXTRA_ARGS_MAX,
     EXTSTORE_VOLUME,
     EXTSTORE_WARM,
+    HANDOVER_AUTH,
+    HANDOVER_SECONDS,
+    HANDOVER_SECONDS_MAX,
+    HANDOVER_SECONDS_MIN,
+    HANDOVER_TLS,
+    HANDOVER_WARM,
+    HANDOVER_WORKLOAD,
     IMAGE_CHARACTERS,
     IMAGE_MAX_LENGTH,
     MAX_CONNECTIONS,
@@ -177,6 +184,12 @@ class Extstore(msgspec.Struct, frozen=True):
     threads: Annotated[int, msgspec.Meta(ge=1, le=THREADS_MAX)] = DISK_THREADS
 
 
+class Handover(msgspec.Struct, frozen=True):
+    """That servers fill themselves from each other while the list changes, and for how long after that."""
+
+    forSeconds: Annotated[int, msgspec.Meta(ge=HANDOVER_SECONDS_MIN, le=HANDOVER_SECONDS_MAX)] = HANDOVER_SECONDS
+
+
 class Tls(msgspec.Struct, frozen=True):
     """How servers speak TLS."""
 
@@ -205,6 +218,7 @@ class Spec(msgspec.Struct, frozen=True):
     resources: Resources = Resources()
     rollout: Rollout = Rollout()
     warmRestart: bool = False
+    handover: Handover | None = None
     workload: Workload = "Deployment"
     service: Service = Service()
     disruptionBudget: DisruptionBudget | None = None
@@ -255,6 +269,7 @@ def refuse_contradictions(spec: Spec) -> None:
         *_of_workload(spec),
         *settings,
         *_of_extstore(spec),
+        *_of_handover(spec),
         *_of_auth(spec),
         *connections,
         *_of_resources(spec),
@@ -383,6 +398,20 @@ def _of_extstore(spec: Spec) -> Iterator[str]:
             f"spec.resources.limits.ephemeral-storage: must be at least spec.extstore.size {extstore.size}, as a pod "
             f"that uses more is evicted, got {shown(limit)}"
         )
+
+
+def _of_handover(spec: Spec) -> Iterator[str]:
+    if spec.handover is None:
+        return
+    broken = (
+        (spec.workload != "StatefulSet", HANDOVER_WORKLOAD),
+        (spec.tls is not None, HANDOVER_TLS),
+        (spec.auth is not None, HANDOVER_AUTH),
+        (spec.warmRestart, HANDOVER_WARM),
+    )
+    for breaks, rule in broken:
+        if breaks:
+            yield f"spec.handover: {rule}, got {shown(msgspec.to_builtins(spec.handover))}"
 
 
 def _of_auth(spec: Spec) -> Iterator[str]:

@@ -27,6 +27,9 @@ SPECS = st.fixed_dictionaries(
         "maxConnections": st.sampled_from([1, 13, 14, 28, 29, 48, 49, 1024]),
         "threads": st.sampled_from([1, 4, 8, 64]),
         "warmRestart": st.booleans(),
+        "handover": st.none() | st.just({}),
+        "tls": st.none() | st.just({"secretName": "tls"}),
+        "auth": st.none() | st.just({"secretName": "auth"}),
         "extstore": st.none() | st.fixed_dictionaries({"size": st.just("1Gi"), "volume": VOLUMES}),
     },
 )

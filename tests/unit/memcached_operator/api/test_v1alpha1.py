@@ -65,7 +65,7 @@ FULL = b"""{
   "networkPolicy": {"allowFrom": []},
   "memory": "1Gi", "maxConnections": 4096, "threads": 8, "maxItemSize": "2Mi", "extraArgs": ["-o", "idle_timeout=60"],
   "resources": {"requests": {"cpu": "1.5", "ephemeral-storage": 5}, "limits": {"memory": "2Gi"}},
-  "rollout": {"pauseSeconds": 5, "paused": true}, "warmRestart": true,
+  "rollout": {"pauseSeconds": 5, "paused": true}, "warmRestart": true, "handover": {"forSeconds": 60},
   "extstore": {"size": "100Gi", "itemSizeMin": 1024, "threads": 4,
     "volume": {"ephemeral": {"storageClassName": "local", "accessModes": ["ReadWriteOnce"]}}}
 }"""

@@ -44,6 +44,20 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
         ["spec.extstore: must be omitted when spec.warmRestart is true, as a memcached with a disk", "got {"],
     ),
     (
+        {"handover": {}, "auth": {"secretName": "passwords"}},
+        [
+            "spec.handover: must be omitted unless spec.workload is StatefulSet, as the list of a Deployment",
+            "spec.handover: must be omitted when spec.auth is set, as memcached has no passwords with its proxy, got {",
+        ],
+    ),
+    (
+        {"handover": {}, "workload": "StatefulSet", "tls": {"secretName": "tls"}, "warmRestart": True},
+        [
+            "spec.handover: must be omitted when spec.tls is set, as memcached's proxy does not verify",
+            "spec.handover: must be omitted when spec.warmRestart is true, as a server that restarts with its items",
+        ],
+    ),
+    (
         {"extstore": DISK | {"volume": {}}},
         ["spec.extstore.volume: must contain either ephemeral or emptyDir, got {"],
     ),
