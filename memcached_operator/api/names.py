@@ -23,7 +23,8 @@ PORT: Final = 11211
 PORT_NAME: Final = "memcached"
 """Of the container's port and the Service's, so that the SRV records are `_memcached._tcp`."""
 PEERS_PORT: Final = 11210
-"""On which servers that hand over answer each other and the operator."""
+PEERS_PORT_NAME: Final = "peers"
+"""On which servers that hand over answer each other and the operator, and its name in the container."""
 FINALIZER: Final = "finalizer.cache.example.com"
 """Keeps a deleted Memcached until its pods are gone, with --finalizer."""
 

@@ -24,7 +24,8 @@ TEMPLATE_ANNOTATION: Final = "cache.example.com/template"
 MEMORY_ANNOTATION: Final = "cache.example.com/memory"
 """Of a pod template: `spec.memory`, which a running server can be told as well."""
 TRANSPORT_ANNOTATION: Final = "cache.example.com/transport"
-"""Of a pod template: how the servers are spoken to, where that is not in plain text and without a password."""
+"""Of a pod template: how the servers are spoken to, where that is not in plain text, without a password and on the port
+of clients."""
 WARM_ANNOTATION: Final = "cache.example.com/warm-restart"
 """Of a pod template whose servers keep their items over a restart: the digest of all in it that a container which
 starts again in its pod does not take on, so of all but the image and what asks for a restart."""

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from lab.programs import memcached
+from memcached_operator.memcached.desired import handover
 from tests.handover.changes import Cluster, running
 from tests.handover.clients import Keys
 from tests.handover.model import NEVER, Finding, counted
 
-SCRIPT = Path(__file__).with_name("handover.lua")
+SCRIPT = Path(handover.__file__).with_name("handover.lua")
 PROGRAM = memcached.found()
 pytestmark = pytest.mark.skipif(
     PROGRAM is None, reason="no memcached with a proxy: ./dev test --all fetches it from Debian's archive"
@@ -51,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _cluster(folder: Path, seed: int, *, script: Path = SCRIPT, delay_s: float = 0.0, memory_mib: int = 64) -> Cluster:
     assert PROGRAM is not None
     copy = folder / "handover.lua"
-    copy.write_text(script.read_text())
+    copy.write_text(handover.lua() if script == SCRIPT else script.read_text())
     return Cluster(PROGRAM, copy, folder, random.Random(seed), memory_mib=memory_mib, delay_s=delay_s)
 
 

@@ -3,8 +3,8 @@
 --   memcached -l proto[proxy]:0.0.0.0:11211,proto[ascii]:0.0.0.0:11210 -o proxy_config=THIS,proxy_arg=FILE
 --
 -- FILE: empty or missing, and memcached answers alone. Else the generation, a number that grows, and in each further
--- line HOST PORT of a peer: a listener of another server that has no routes. Read at the start, and at each SIGHUP; after
--- one, "stats proxy" has the generation times the number of threads as user_handover_generation when all have it.
+-- line HOST PORT of a peer: a listener of another server that has no routes. Looked at each second. When all threads have
+-- what it says, "stats proxy" has the generation times their number as user_handover_generation.
 --
 -- A key at a server is nothing, a value or a mark: an item of a fixed size with flags of its own. Marks are never shown.
 --   placeholder  this server asks its peers; what they have goes over it, by its CAS
@@ -33,11 +33,23 @@ local FILLED <const>, FAILED <const> = 2, 3 -- counters; the first has the gener
 local OK <const>, TOUCHED <const>, NOT_STORED <const> = mcp.MCMC_CODE_OK, mcp.MCMC_CODE_TOUCHED, mcp.MCMC_CODE_NOT_STORED
 local ERRORS <const> = { [mcp.MCMC_CODE_CLIENT_ERROR] = true, [mcp.MCMC_CODE_SERVER_ERROR] = true }
 
+local function peers_file()
+    local file = io.open(mcp.start_arg or "", "r")
+    local text = file and file:read("a") or ""
+    if file then file:close() end
+    return text
+end
+
 function mcp_config_pools() -- in the thread that configures
-    local config, file = { generation = 0, pools = {} }, io.open(mcp.start_arg or "", "r")
+    local config, text = { generation = 0, pools = {} }, peers_file()
+    mcp.register_cron("peers", { every = 1, func = function()
+        if started and peers_file() == text then return end -- what is counted at the start is lost: it is read again
+        started = true
+        mcp.schedule_config_reload()
+    end })
     mcp.backend_flap_backoff_max(1) -- a peer that is back is to be found at once
     for index, name in ipairs({ "generation", "filled", "failed" }) do mcp.add_stat(index, "handover_" .. name) end
-    for line in file and file:lines() or function() end do
+    for line in text:gmatch("[^\n]+") do
         local host, port = line:match("^(%S+) (%d+)$")
         if host then
             local name = host .. ":" .. port
@@ -48,7 +60,6 @@ function mcp_config_pools() -- in the thread that configures
             config.generation = math.tointeger(line) or config.generation
         end
     end
-    if file then file:close() end
     return config
 end
 
