@@ -418,6 +418,20 @@ class MemcachedDrain(_Model):
     start_time: datetime = Field(description="When these servers left the list.")
 
 
+class MemcachedHandoverStatus(_Model):
+    """How far the last change of the list with a hand-over is."""
+
+    step: Literal["Preparing", "Hiding", "Connecting", "Published", "Disconnecting", "Complete"] = Field(
+        description="Preparing: all servers get ready, and items of former owners are deleted. Hiding and Connecting: "
+        "all servers get all others as peers. Published: clients follow the list. Disconnecting: servers have no peers "
+        "any more. Complete: nothing is under way."
+    )
+    start_time: datetime = Field(description="Since when it is at this step.")
+    former_list_end_time: datetime | None = Field(
+        default=None, description="From when on no client has the list before the present one."
+    )
+
+
 class MemcachedStatus(_Model):
     """Most recently observed state of the Memcached. Written by the operator."""
 
@@ -461,6 +475,9 @@ class MemcachedStatus(_Model):
         default=None,
         description="Servers that left the list and still run, until spec.drainSeconds have passed.",
         json_schema_extra=_ATOMIC,
+    )
+    handover: MemcachedHandoverStatus | None = Field(
+        default=None, description="The hand-over between servers, if spec.handover is set and the list is complete."
     )
     pending_writes: list[str] | None = Field(
         default=None,

@@ -9,8 +9,9 @@ from typing import Final
 import msgspec
 
 from memcached_operator.api.names import Workload
-from memcached_operator.api.status import Problem, Reason, Status, first_of, joined
+from memcached_operator.api.status import Handover, Problem, Reason, Status, first_of, joined
 from memcached_operator.memcached.desired.service import is_load_balanced
+from memcached_operator.memcached.handover.handovers import Progress
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
@@ -61,6 +62,8 @@ class Observation(msgspec.Struct, frozen=True):
         health: what its ready servers said when they were asked, in the order of their names; None where none is asked.
         names: DNS names by which clients know the servers, for what their certificates are to be for.
         ahead: names of pods with times that are yet to come by the operator's clock.
+        handover: how far the hand-over is, None where there is none.
+        handing_over: how far it is in a sentence, "" while none is under way.
     """
 
     name: str
@@ -87,6 +90,8 @@ class Observation(msgspec.Struct, frozen=True):
     health: Sequence[ServerHealth] | None = None
     names: Sequence[str] = ()
     ahead: Sequence[str] = ()
+    handover: Handover | None = None
+    handing_over: str = ""
 
     @property
     def target(self) -> Sequence[PodRecord]:
@@ -103,13 +108,18 @@ class Observation(msgspec.Struct, frozen=True):
 
 
 def observed(
-    snapshot: Snapshot, done: ObjectsResult, owned: Mapping[Workload, WorkloadRecord], ahead: Sequence[str] = ()
+    snapshot: Snapshot,
+    done: ObjectsResult,
+    owned: Mapping[Workload, WorkloadRecord],
+    handover: Progress,
+    ahead: Sequence[str] = (),
 ) -> Observation:
     """After a reconcile.
 
     Args:
         done: what became of its objects.
         owned: its workloads as they were before.
+        handover: how far it is.
         ahead: names of pods with times that are yet to come.
     """
     memcached, spec, plan = snapshot.memcached, snapshot.spec, snapshot.plan
@@ -136,7 +146,7 @@ def observed(
         unwritten=workloads.unwritten,
         pending_writes=sorted(outcome.unmet),
         leaving=other.kind if other is not None else None,
-        advice=tuple(_advice(spec)),
+        advice=(*_advice(spec), *handover.advice),
         rollout=workloads.rollout,
         absent=workloads.absent,
         drain_s=spec.drainSeconds,
@@ -144,6 +154,8 @@ def observed(
         pause_s=spec.rollout.pauseSeconds,
         hold=workloads.hold,
         ahead=ahead,
+        handover=handover.state,
+        handing_over=handover.message,
     )
 
 
@@ -199,6 +211,7 @@ def unplanned(
         last.service or "",
         problem,
         terminating=terminating,
+        handover=last.handover,
     )
 
 
