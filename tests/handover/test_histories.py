@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -41,12 +42,12 @@ BROKEN: Mapping[str, tuple[str, str]] = {
 
 
 @pytest.fixture
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One that memcached's user reads."""
-    folder = tmp_path_factory.mktemp("peers")
-    for each in (folder, folder.parent, folder.parent.parent):
-        each.chmod(0o755)
-    return folder
+def folder() -> Iterator[Path]:
+    """One that memcached's user reads, also while another pytest starts, which closes its own folders to others."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
 
 
 def _cluster(folder: Path, seed: int, *, script: Path = SCRIPT, delay_s: float = 0.0, memory_mib: int = 64) -> Cluster:

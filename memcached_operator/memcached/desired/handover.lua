@@ -19,7 +19,8 @@
 --
 -- What the API is like: a handle works once in a request, so each question has handles of its own. Of an internal result
 -- code(), vlen() and line() can be read, and no value. A string as an answer ends at 2 KiB, and knows no noreply or q.
--- A route can be replaced and not be taken away: without peers, marks are still hidden.
+-- A route can be replaced and not be taken away: without peers, marks are still hidden. Where this file cannot be read
+-- at a reload, memcached ends a second later, as its stack has an error in the place of its table of crons.
 
 local MARK <const>, SIZE <const> = "handover mark\r\n", "13" -- no number, so that incr refuses it
 local FLAGS <const> = { placeholder = "4076008192", tomb = "4076008193", absent = "4076008194" }
