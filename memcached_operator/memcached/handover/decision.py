@@ -264,6 +264,11 @@ def former_clients_s(state: Handover, now: datetime) -> float:
     return (_time(state.formerListEndTime) - now).total_seconds()
 
 
+def published_s(state: Handover, for_s: int, now: datetime) -> float:
+    """Seconds until clients have had their time to follow a list that was published."""
+    return (_time(state.startTime) - now).total_seconds() + for_s + MARKS_LIVE_S
+
+
 def _without(situation: Situation) -> Action:
     """No hand-over is desired, or the list never had all servers: while it fills for the first time it just grows."""
     if leftover := _disconnect(situation):
@@ -330,14 +335,12 @@ def _connecting(situation: Situation, last: Handover) -> Action:
 
 
 def _published(situation: Situation, last: Handover, for_s: int) -> Action:
-    now = situation.now
-    ends = _time(last.startTime) + timedelta(seconds=for_s + MARKS_LIVE_S)
-    if now >= ends or not situation.has_others:
+    now, left_s = situation.now, published_s(last, for_s, situation.now)
+    if left_s <= 0.0 or not situation.has_others:
         return Advance(_at(HandoverStep.DISCONNECTING, situation, now - timedelta(seconds=MARKS_LIVE_S)))
     if changes := tuple(_connect(situation, since=_time(last.startTime) - timedelta(seconds=_WHOLE_S))):
         return Tell(changes)
     unconfirmed = tuple(each.name for each in situation.ready if not each.confirms)
-    left_s = (ends - now).total_seconds()
     if unconfirmed:
         return Wait(Awaited.CONFIRMATIONS, min(_ASK_AGAIN_S, left_s), unconfirmed)
     if situation.is_changing and not situation.missing:

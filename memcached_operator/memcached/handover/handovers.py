@@ -30,6 +30,7 @@ from memcached_operator.memcached.handover.decision import (
     decide,
     former_clients_s,
     is_list_held,
+    published_s,
 )
 from memcached_operator.memcached.handover.peers import peers_of
 from memcached_operator.memcached.handover.servers import HandoverState, Purged, Unsupported, purge, state_of
@@ -199,7 +200,7 @@ class Handovers:
         advice = _advice(known, situation, state)
         if advice and state is not None and (left_s := former_clients_s(state, now)) > 0.0:
             outcome += Outcome(requeue_s=left_s)
-        return Progress(policy, state, _message(action, state, now), advice, outcome)
+        return Progress(policy, state, _message(action, state, situation), advice, outcome)
 
     async def _servers(self, known: _Known, pods: Sequence[PodRecord], *, is_underway: bool) -> tuple[Server, ...]:
         """What servers say of themselves; while the list is as desired each is asked once whether it can hand over."""
@@ -311,8 +312,9 @@ def _purge_state(known: _Known, last: Handover | None) -> PurgeState:
     return PurgeState.FAILED if known.purge.result() else PurgeState.DONE
 
 
-def _message(action: Action, state: Handover | None, now: datetime) -> str:
-    """How far a hand-over is; it changes with its steps alone."""
+def _message(action: Action, state: Handover | None, situation: Situation) -> str:
+    """How far a hand-over is; it changes with its steps, and with the servers that are not ready."""
+    now = situation.now
     if state is None or state.step is HandoverStep.COMPLETE:
         return ""
     match action:
@@ -321,8 +323,8 @@ def _message(action: Action, state: Handover | None, now: datetime) -> str:
         case Wait(why=Awaited.FORMER_CLIENTS, requeue_s=left_s) if left_s > MARKS_LIVE_S:
             ends = _clock(now, left_s)
             return f"The list of servers does not change before {ends}, as clients may have the former list until then."
-        case Wait(why=Awaited.CLIENTS, requeue_s=left_s):
-            return f"Servers fill themselves from each other until {_clock(now, left_s)}."
+    if state.step is HandoverStep.PUBLISHED and situation.for_s is not None:
+        return f"Servers fill themselves from each other until {_clock(now, published_s(state, situation.for_s, now))}."
     return _STEPS[state.step]
 
 
@@ -330,7 +332,6 @@ _STEPS: Final = {
     HandoverStep.PREPARING: "Servers are prepared for a change of the list.",
     HandoverStep.HIDING: "Servers are prepared for a change of the list.",
     HandoverStep.CONNECTING: "The list of servers changes once every server has all others as peers.",
-    HandoverStep.PUBLISHED: "Servers fill themselves from each other.",
     HandoverStep.DISCONNECTING: "Servers stop filling themselves from each other.",
 }
 
