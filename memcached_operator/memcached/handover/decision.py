@@ -349,11 +349,11 @@ def _published(situation: Situation, last: Handover, for_s: int) -> Action:
 
 
 def _disconnecting(situation: Situation, last: Handover) -> Action:
-    if changes := _disconnect(situation):
-        return Tell(changes)
     left_s = (_time(last.startTime) - situation.now).total_seconds() + CONFIRMED_WITHIN_S
+    if left_s > 0.0 and (changes := _disconnect(situation)):
+        return Tell(changes)
     unconfirmed = tuple(each.name for each in situation.ready if each.peers is not None and not each.confirms)
-    if unconfirmed and left_s > 0.0:
+    if left_s > 0.0 and unconfirmed:
         return Wait(Awaited.CONFIRMATIONS, min(_ASK_AGAIN_S, left_s), unconfirmed)
     return Advance(_at(HandoverStep.COMPLETE, situation, _time(last.formerListEndTime)))
 

@@ -128,7 +128,7 @@ class _Known:
         unsupported: by pod and number of its restarts, whether its server cannot hand over.
         told: the step that was told of last.
         given_up: of the last change, which had no hand-over.
-        refused_until_s: by the clock; until then no pod is changed.
+        refusal: of the API server's, to change a pod; until `refused_until_s` (by the clock) none is changed.
     """
 
     purge: asyncio.Task[tuple[Failure, ...]] | None = None
@@ -136,6 +136,7 @@ class _Known:
     unsupported: dict[tuple[str, int], bool] = field(default_factory=dict)
     told: HandoverStep | None = None
     given_up: GiveUp | None = None
+    refusal: Problem | None = None
     refused_until_s: float = float("-inf")
 
 
@@ -197,6 +198,8 @@ class Handovers:
         outcome = await self._act(memcached, known, last.handover, action, {each.name: each for each in named})
         policy = ListPolicy(is_list_held(situation, action), are_servers_kept(situation, action))
         state = action.to if isinstance(action, Advance | GiveUp) else last.handover
+        if known.refusal is not None and (left_s := known.refused_until_s - self._clock()) > 0.0:
+            outcome += Outcome((known.refusal,), requeue_s=left_s)
         advice = _advice(known, situation, state)
         if advice and state is not None and (left_s := former_clients_s(state, now)) > 0.0:
             outcome += Outcome(requeue_s=left_s)
@@ -211,8 +214,10 @@ class Handovers:
             peers, key = peers_of(pod.peers), (pod.uid, pod.restarts)
             asks = pod.ready and pod.address and (is_underway or key not in known.unsupported)
             said = await self._port.state_of(pod.address, ANSWER_WITHIN_S) if asks else None
-            if not isinstance(said, Failure | None):
+            if isinstance(said, HandoverState | Unsupported):
                 known.unsupported[key] = isinstance(said, Unsupported)
+            elif asks:
+                known.unsupported.setdefault(key, False)  # until the list changes
             return Server(
                 pod.name,
                 pod.ordinal,
@@ -239,7 +244,7 @@ class Handovers:
             case Wait(requeue_s=requeue_s):
                 return Outcome(requeue_s=requeue_s)
             case Tell(changes):
-                outcome = AT_ONCE  # an answer may be there before the cache shows the pod
+                outcome = Outcome()
                 for each in changes:
                     outcome += await self._tell(known, each, pods[each.server.name])
                 return outcome
@@ -256,6 +261,8 @@ class Handovers:
 
     async def _tell(self, known: _Known, change: Change, pod: PodRecord) -> Outcome:
         """Have a server read its peers: the kubelet writes the annotation of its pod into a file."""
+        if self._clock() < known.refused_until_s:
+            return Outcome()
         if change.emptied and (failure := await self._port.empty(pod.address, ANSWER_WITHIN_S)) is not None:
             logger.debug("%s could not be emptied: %s", pod.name, failure.why)
             return Outcome(requeue_s=ANSWER_WITHIN_S)
@@ -267,12 +274,14 @@ class Handovers:
             match error:
                 case Conflict() | NotFound():
                     self._client.outdated(PODS, pod)
+                    return AT_ONCE
                 case Forbidden() | Invalid():
                     known.refused_until_s = self._clock() + RETRY_REFUSED_S
-                    return Outcome(problems=(Problem(refusal_reason(message), message, blocking=False),))
+                    known.refusal = Problem(refusal_reason(message), message, blocking=False)
+                    return Outcome()
                 case ServerError():
                     return Outcome(waiting=(message,), failures=(error,))
-        return Outcome()
+        return AT_ONCE  # the operator's own write enqueues no key
 
     def _purge(self, key: ObjectKey, known: _Known, servers: Sequence[Server], unused_since_s: float) -> None:
         """Begin to delete what former owners have kept: of many items it takes longer than a reconcile may."""

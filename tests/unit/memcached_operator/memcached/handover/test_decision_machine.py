@@ -167,8 +167,11 @@ class Cluster:
                 pod.read = pod.annotation
 
     def end_purge(self) -> None:
+        """What is left was used since the former list had its last client."""
         if self.purge is PurgeState.RUNNING:
             self.purge = PurgeState.DONE
+            for pod in self.pods.values():
+                pod.is_stale = False
 
     def quiet_down(self) -> None:
         """Leave it alone until it has come to rest: it must, and as is desired."""

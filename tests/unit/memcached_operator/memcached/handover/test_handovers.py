@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.handover.decision import READY_WITHIN_S
-from memcached_operator.memcached.handover.handovers import PeersPort
+from memcached_operator.memcached.handover.decision import MARKS_LIVE_S, READY_WITHIN_S
+from memcached_operator.memcached.handover.handovers import RETRY_REFUSED_S, PeersPort
 from memcached_operator.memcached.handover.peers import Peers, peers_of
 from memcached_operator.memcached.handover.servers import HandoverState, Purged, Unsupported
 from memcached_operator.memcached.labels import PEERS_ANNOTATION
@@ -220,6 +220,21 @@ async def test_without_the_right_to_patch_pods_the_list_changes_without_a_hand_o
     await servers.until("Complete")
     assert servers.listed == 3
     assert "the API server refused to change the annotations" in servers.world.message("Discouraged")
+
+
+async def test_who_may_not_take_peers_away_any_more_does_not_try_for_ever() -> None:
+    servers = await begun(2)
+    servers.size(3)
+    await servers.until("Published")
+    servers.world.clock.advance(FOR_S + MARKS_LIVE_S)
+    servers.world.api.refuse("merge_patch", "Pod", *[Forbidden(403, "Forbidden", NO_RIGHT)] * 99)
+    sent = 0
+    for _ in range(70):
+        await servers.look(1.0)
+        sent += servers.world.api.verbs().count("merge_patch Pod")
+    assert 0 < sent <= 3 * (1 + 70 // RETRY_REFUSED_S)
+    assert servers.steps[-1] == "Complete"
+    assert servers.world.condition("Degraded") == ("True", "Forbidden")
 
 
 async def test_a_pod_that_another_changed_meanwhile_is_told_once_the_cache_shows_it() -> None:
