@@ -254,7 +254,7 @@ bench-asking *args:
 # Measure what servers take for a request while they fill themselves from each other (--requests N, --help)
 [group('test')]
 [no-exit-message]
-bench-handover *args:
+bench-fills *args:
     @python -m benchmarks.handover "$@"
 
 # Measure what memory memcached takes with which settings: the table of docs/sizing.md (--up-to-mib MIB, --help)

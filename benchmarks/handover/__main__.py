@@ -1,4 +1,4 @@
-"""``./dev bench-handover``: the table of costs in docs/handover.md, measured on this machine."""
+"""``./dev bench-fills``: the table of costs in docs/performance.md, measured on this machine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ REQUESTS = (SET, HIT, MISS)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; returns the exit code: 1 if a server could not be measured."""
     parser = argparse.ArgumentParser(
-        prog="./dev bench-handover", description="Measure what servers take for a request while they hand over."
+        prog="./dev bench-fills", description="Measure what servers take for a request while they hand over."
     )
     parser.add_argument("--requests", type=int, default=20_000, metavar="N", help="of each kind, for a cell (20000)")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="of which the least is shown (3)")
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             times = (f"{round(p50)} / {round(p99)}" for p50, p99 in alone)
             print(f"| {name} | {' | '.join([*(f'{cell:.1f}' for cell in cells), *times])} |", flush=True)
     except (BuildError, ServerError, OSError) as error:
-        print(f"bench-handover: {error}", file=sys.stderr)
+        print(f"bench-fills: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 1

@@ -412,6 +412,11 @@ def _of_handover(spec: Spec) -> Iterator[str]:
     for breaks, rule in broken:
         if breaks:
             yield f"spec.handover: {rule}, got {shown(msgspec.to_builtins(spec.handover))}"
+    if against := _judged(spec.extraArgs, spec.threads).against_handover:
+        yield (
+            f"spec.extraArgs: must not contain {' and '.join(sorted(against))} with spec.handover, which needs CAS "
+            f"numbers and the list of keys; omit it, got {shown(list(spec.extraArgs))}"
+        )
 
 
 def _of_auth(spec: Spec) -> Iterator[str]:

@@ -17,6 +17,7 @@ from operator_runtime.testing.waiting import async_eventually
 HOST = "127.0.0.1"
 THREADS = 2
 _USER = "nobody"
+_DISK = "ext_page_size=8,ext_wbuf_size=4,ext_item_size=512"
 _TIMEOUT_S = 10.0
 
 
@@ -40,7 +41,9 @@ async def closed(writer: asyncio.StreamWriter) -> None:
 class Server:
     """One memcached. ``port`` is for clients, ``peer_port`` for peers and the operator."""
 
-    def __init__(self, number: int, program: Sequence[str], script: Path, folder: Path, memory_mib: int) -> None:
+    def __init__(
+        self, number: int, program: Sequence[str], script: Path, folder: Path, memory_mib: int, disk_mib: int = 0
+    ) -> None:
         self.number = number
         self.port, self.peer_port = free_ports(2)
         self._file = folder / f"peers-{number}"
@@ -48,6 +51,7 @@ class Server:
         self._command = [
             *program,
             *("-m", str(memory_mib), "-t", str(THREADS), "-o", "modern"),
+            *(("-o", f"{_DISK},ext_path={folder}/disk-{number}:{disk_mib}m") if disk_mib else ()),
             *(("-u", _USER) if os.getuid() == 0 else ()),
             *("-l", f"proto[proxy]:{HOST}:{self.port},proto[ascii]:{HOST}:{self.peer_port}"),
             *("-o", f"proxy_config={script},proxy_arg={self._file}"),
@@ -95,15 +99,15 @@ class Server:
             raise OSError(state)
         return state
 
-    async def evicted(self) -> int:
-        """How many items it has thrown away for lack of memory."""
+    async def count(self, name: str) -> int:
+        """One of the numbers of its `stats`."""
         reader, writer = await asyncio.open_connection(HOST, self.peer_port)
         try:
             writer.write(b"stats\r\n")
             lines = (await reader.readuntil(b"END\r\n")).decode().split("\r\n")
         finally:
             await closed(writer)
-        return next(int(line.split()[2]) for line in lines if line.startswith("STAT evictions "))
+        return next(int(line.split()[2]) for line in lines if line.startswith(f"STAT {name} "))
 
     async def purge(self, unused_since_s: float) -> int:
         """Delete what was last used before that time; how many items."""

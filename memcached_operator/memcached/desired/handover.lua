@@ -290,7 +290,7 @@ local function set(q) -- over whatever there is; once more if a tomb came over i
         local done = res:code() == OK
         if answer and not done and not ERRORS[res:code()] then return answer end -- another has written over the tomb
         answer = finish(q, done and reply(q, "HD", { c = cas, s = q.size }) or res, cas)
-        local item = done and try < ROUNDS - 1 and look(q)
+        local item = done and not q.alone and try < ROUNDS - 1 and look(q)
         if not item or item.kind ~= "tomb" then return answer end
         over = " C" .. item.c
         if math.tointeger(item.c) > cas + OF_TOMB then q.rctx:sleep(0.02) end -- of a set that is done again already
@@ -311,7 +311,11 @@ local function put(q, refuse, join)
         elseif q.token and there and q.token ~= there.c then -- older, and allowed to be
             item, words = { c = q.token }, words .. " I"
         end
-        return store(q, item, q.r, q.size, words, cas):code(), reply(q, "HD", { c = cas, s = size })
+        local code = store(q, item, q.r, q.size, words, cas):code()
+        if join and there and code == NOT_STORED and (look(q) or {}).c == item.c then -- it is on the disk
+            return nil, reply(q, "NS")
+        end
+        return code, reply(q, "HD", { c = cas, s = size })
     end)
 end
 

@@ -51,6 +51,14 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
         ],
     ),
     (
+        {"handover": {}, "workload": "StatefulSet", "extraArgs": ["-X", "-C", "-o", "no_lru_crawler"]},
+        ["spec.extraArgs: must not contain -C and -X and no_lru_crawler with spec.handover, which needs CAS", "got ["],
+    ),
+    (
+        {"handover": {}, "workload": "StatefulSet", "extraArgs": ["--disable-dumping", "-o", "no_modern"]},
+        ["spec.extraArgs: must not contain -X and no_modern with spec.handover"],
+    ),
+    (
         {"handover": {}, "workload": "StatefulSet", "tls": {"secretName": "tls"}, "warmRestart": True},
         [
             "spec.handover: must be omitted when spec.tls is set, as memcached's proxy does not verify",
@@ -161,3 +169,8 @@ def test_of_very_many_complaints_the_first_are_told_so_that_a_condition_can_hold
     labels = {str(number): number for number in range(5000)}
     with pytest.raises(InvalidSpec, match=r"; and 4990 more$"):
         read_spec(json.dumps({"service": {"labels": labels}}).encode())
+
+
+def test_a_crawler_that_is_switched_on_again_is_no_obstacle_to_a_hand_over() -> None:
+    fields = {"handover": {}, "workload": "StatefulSet", "extraArgs": ["-o", "no_modern,lru_crawler", "-F", "-M"]}
+    assert read_spec(json.dumps(fields).encode()).handover is not None
