@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Final
 
 from prometheus_client import Metric
 
@@ -28,7 +29,7 @@ from memcached_operator.memcached.plan import Plan, plan as plan_servers
 from memcached_operator.memcached.rollout.live_memory import SetLimit
 from memcached_operator.memcached.rollout.mount_failures import MountFailures
 from memcached_operator.memcached.rollout.observed_times import UNSEEN, Sighted, sighted
-from memcached_operator.memcached.rollout.outcome import finalizer_outcome, soonest
+from memcached_operator.memcached.rollout.outcome import Outcome, finalizer_outcome, soonest
 from memcached_operator.memcached.rollout.snapshot import Snapshot
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.spec import Spec, read_spec
@@ -36,6 +37,9 @@ from memcached_operator.memcached.status.debounce import StatusDebounce
 from memcached_operator.memcached.status.observation import observed, unplanned
 from memcached_operator.memcached.status.status_writer import StatusWriter
 from operator_runtime import ObjectKey, Operator, Result
+
+LIST_WRITTEN_S: Final = 0.5
+"""After so long a list that was to be published stands in the status."""
 
 
 class MemcachedReconciler:
@@ -135,7 +139,11 @@ class MemcachedReconciler:
     ) -> tuple[Progress, Plan]:
         """The next step of a hand-over, taken, and what follows for the servers."""
         handover = await self._handovers.advance(memcached, spec, last, pods, now)
-        return handover, plan_servers(memcached.key, spec, last, ours, pods, now, handover.policy)
+        plan = plan_servers(memcached.key, spec, last, ours, pods, now, handover.policy)
+        if spec.handover is not None and plan.servers.listed != last.serverList:
+            # What follows is decided once the list stands in the status.
+            handover = handover._replace(outcome=handover.outcome + Outcome(requeue_s=LIST_WRITTEN_S))
+        return handover, plan
 
     async def _look_at_pods(self, memcached: MemcachedRecord, now: datetime) -> Sighted:
         """The pods of a Memcached's workloads: their times as far as they are believed, and why they do not start."""
