@@ -29,7 +29,8 @@ local LIFE_S <const>, SURE_MS <const> = 3, 1500 -- memcached counts whole second
 local RELATIVE_S <const> = 2592000 -- greater lifetimes are dates
 local OF_TOMB <const> = 1 << 62 -- what a tomb's CAS has more than its write's: they are never taken for each other
 local ROUNDS <const>, TRIES <const> = 4, 12
-local LONGEST_ANSWER <const> = 1800
+local LONGEST_SHOWN <const> = 1200 -- of values; with their line less than an answer may have that is a string
+local BUFFERS_KIB <const> = 16384 -- of values on their way; further ones are misses, or refused as out of memory
 local FILLED <const>, FAILED <const> = 2, 3 -- counters; the first has the generation
 local OK <const>, TOUCHED <const>, NOT_STORED <const> = mcp.MCMC_CODE_OK, mcp.MCMC_CODE_TOUCHED, mcp.MCMC_CODE_NOT_STORED
 local ERRORS <const> = { [mcp.MCMC_CODE_CLIENT_ERROR] = true, [mcp.MCMC_CODE_SERVER_ERROR] = true }
@@ -49,6 +50,7 @@ function mcp_config_pools() -- in the thread that configures
         mcp.schedule_config_reload()
     end })
     mcp.backend_flap_backoff_max(1) -- a peer that is back is to be found at once
+    mcp.buffer_memory_limit(BUFFERS_KIB)
     for index, name in ipairs({ "generation", "filled", "failed" }) do mcp.add_stat(index, "handover_" .. name) end
     for line in text:gmatch("[^\n]+") do
         local host, port = line:match("^(%S+) (%d+)$")
@@ -88,7 +90,7 @@ local function flags(q, dropped) -- all others, each with a space before it
     return table.concat(kept)
 end
 
--- What a meta command is answered: what it asks for, of FOUND, words by their letters.
+-- What a meta command is answered: what it asks for, of FOUND, words by their letters. VALUE has its end of line.
 local function meta(q, head, found, value)
     local answer = { head }
     for index = q.first, #q.words do
@@ -101,7 +103,7 @@ local function meta(q, head, found, value)
             answer[#answer + 1] = letter .. found[letter]
         end
     end
-    return table.concat(answer, " ") .. (found.won or "") .. "\r\n" .. (value and value .. "\r\n" or "")
+    return table.concat(answer, " ") .. (found.won or "") .. "\r\n" .. (value or "")
 end
 
 local function reply(q, status, found) -- what has no value to show
@@ -152,7 +154,7 @@ local function ask(q) -- the newest copy of peers, or nil; it lasts if no other 
     end)
     if newest then
         local raw = newest.res:raw_string()
-        newest.value = raw:sub(raw:find("\n", 1, true) + 1, -3)
+        newest.value = raw:sub(raw:find("\n", 1, true) + 1) -- with its end of line
         newest.lasts = newest.t ~= "0" and (not differ or q.asked > ROUNDS)
     end
     return newest
@@ -162,7 +164,7 @@ local function fill(q, item, copy) -- store it over a mark; true if it is here n
     local t = math.tointeger(copy.t)
     if t > RELATIVE_S then t = t + mcp.time_real_millis() // 1000 end
     local words = " F" .. copy.f .. (t < 0 and "" or " T" .. t)
-    if store(q, item, copy.value .. "\r\n", copy.s, words, copy.c):code() ~= OK then return false end
+    if store(q, item, copy.value, copy.s, words, copy.c):code() ~= OK then return false end
     pcall(mcp.stat, FILLED, 1)
     if copy.won:find("X") then -- stale: who asks first here is to renew it
         internal("md " .. q.key .. q.b .. " I C" .. copy.c .. " E" .. copy.c .. (t < 0 and "" or " T" .. t))
@@ -259,16 +261,15 @@ local function own(q, careful) -- what is here as the answer to a command that r
 end
 
 local function show(q, copy) -- the answer to a command that reads
-    local answer = "VALUE " .. q.key .. " " .. copy.f .. " " .. copy.s .. (q.cas and " " .. copy.c or "")
-    if q.meta then
-        answer = flag(q, "v") and meta(q, "VA " .. copy.s, copy, copy.value) or meta(q, "HD", copy)
-    else
-        answer = answer .. "\r\n" .. copy.value .. "\r\nEND\r\n"
+    if q.meta and not flag(q, "v") then return meta(q, "HD", copy) end
+    if #copy.value <= LONGEST_SHOWN then
+        if q.meta then return meta(q, "VA " .. copy.s, copy, copy.value) end
+        local line = "VALUE " .. q.key .. " " .. copy.f .. " " .. copy.s .. (q.cas and " " .. copy.c or "")
+        return line .. "\r\n" .. copy.value .. "END\r\n"
     end
-    if #answer <= LONGEST_ANSWER then return answer end
     local line = q.meta and "mg " .. q.key .. flags(q, "qNTRE") or (q.cas and "gets " or "get ") .. q.key
     local res = q.rctx:enqueue_and_wait(mcp.request(line .. "\r\n"), q.handles.again[copy.handle])
-    return res and res:ok() and res:vlen() == #copy.value and res or reply(q, "EN")
+    return res and res:ok() and res:vlen() == #copy.value - 2 and res or reply(q, "EN")
 end
 
 local function read(q)
@@ -328,7 +329,7 @@ local function touch(q) -- also what reads and touches, or reads and creates
             local code = store(q, item, "\r\n", 0, " T" .. t, cas):code()
             if code == OK then internal("mg " .. q.key .. q.b .. " R2147483647") end -- nobody else is to win it
             local found = { s = 0, f = 0, c = cas, t = t, l = 0, h = 0, won = " W" }
-            return code, flag(q, "v") and meta(q, "VA 0", found, "") or meta(q, "HD", found)
+            return code, flag(q, "v") and meta(q, "VA 0", found, "\r\n") or meta(q, "HD", found)
         elseif q.words[1] ~= "touch" then
             answer = own(q)
         elseif internal("touch " .. q.key .. " " .. q.words[3]):code() == TOUCHED then
@@ -367,7 +368,7 @@ local function add(q) -- to a number, or take from it
         if item.kind == "absent" then
             local j = flag(q, "J") or "0"
             local found = { c = cas, t = n }
-            local answer = flag(q, "v") and meta(q, "VA " .. #j, found, j) or reply(q, "HD", found)
+            local answer = flag(q, "v") and meta(q, "VA " .. #j, found, j .. "\r\n") or reply(q, "HD", found)
             return store(q, item, j .. "\r\n", #j, " T" .. n, cas):code(), answer
         end
         if q.token and q.token ~= item.c then return nil, reply(q, "EX") end
