@@ -180,7 +180,7 @@ _OPTIONS: Final[Mapping[str, _Check | None]] = {
 
 _REFUSED_OPTIONS: Final = {
     "ssl_": _TLS,
-    "proxy_": "a server stores items and forwards no requests; omit it",
+    "proxy_": "spec.handover says whether a server runs memcached's proxy; omit it",
     "ext_": _DISK,
 }
 

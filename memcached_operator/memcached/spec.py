@@ -287,11 +287,13 @@ def memory_mib(
     *,
     tls: bool = False,
     disk_kib: int = 0,
+    hands_over: bool = False,
 ) -> int:
     """MiB that a server with these settings takes at most; they are those of a specification that can be acted on.
 
     Args:
         disk_kib: of its disk, see `disk_memory_kib`.
+        hands_over: it fills itself from others.
     """
     judged = _judged(extra_args, threads)
     needed = memory_needed_mib(
@@ -302,6 +304,7 @@ def memory_mib(
         size_classes=judged.size_classes,
         least_item_bytes=judged.least_item_bytes,
         disk_kib=disk_kib,
+        hands_over=hands_over,
     )
     return needed + judged.table_mib
 
@@ -310,8 +313,15 @@ def memory_of_server_mib(spec: Spec) -> int:
     """MiB that a server of that specification takes at most."""
     disk = spec.extstore
     disk_kib = disk_memory_kib(layout_of(disk, spec.maxItemSize), disk.threads) if disk is not None else 0
-    tls = spec.tls is not None
-    return memory_mib(spec.memory, spec.maxConnections, spec.threads, spec.extraArgs, tls=tls, disk_kib=disk_kib)
+    return memory_mib(
+        spec.memory,
+        spec.maxConnections,
+        spec.threads,
+        spec.extraArgs,
+        tls=spec.tls is not None,
+        disk_kib=disk_kib,
+        hands_over=spec.handover is not None,
+    )
 
 
 def layout_of(extstore: Extstore, item_size: str) -> DiskLayout:
@@ -446,7 +456,8 @@ def _of_resources(spec: Spec) -> Iterator[str]:
             yield (
                 f"spec.resources.limits.memory: must be at least {needed}Mi, which a server needs with spec.memory "
                 f"{spec.memory}, spec.maxConnections {spec.maxConnections}{' by TLS' if spec.tls else ''} and "
-                f"spec.threads {spec.threads}{' and a disk' if spec.extstore else ''}; raise the limit or lower these "
+                f"spec.threads {spec.threads}{' and a disk' if spec.extstore else ''}"
+                f"{' and to hand over' if spec.handover else ''}; raise the limit or lower these "
                 f"fields, got {shown(limit)}"
             )
     for name, most in spec.resources.limits.items():

@@ -49,7 +49,7 @@ class Scene:
 
     def resize(self, size: int) -> None:
         self.kubectl.apply(
-            memcached(NAME, size, workload="StatefulSet", drainSeconds=1, podTemplate=AT_ONCE, **self.spec)
+            memcached(NAME, size, workload="StatefulSet", drainSeconds=FOR_S, podTemplate=AT_ONCE, **self.spec)
         )
 
     def start(self, size: int) -> list[str]:

@@ -1,7 +1,7 @@
 """Pure: what has a server fill itself from others: memcached's proxy with a script, and the file that names them.
 
-`handover.lua` is the protocol. `handover.sh` puts it where memcached reads it, and starts memcached. That is no volume:
-`kubectl drain` keeps a pod with an `emptyDir`, and an autoscaler its node.
+`handover.lua` is the protocol, `handover_commands.lua` the commands of clients. `handover.sh` puts them where memcached
+reads them, and starts it. That is no volume: `kubectl drain` keeps a pod with an `emptyDir`, an autoscaler its node.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ _FOLDER: Final = f"{MOUNTED}/{HANDOVER}"
 _PEERS: Final = "peers"
 # Whole lines and ends of lines, and what a line begins with.
 _LUA_COMMENT: Final = re.compile(r"^[ \t]*--.*\n|[ \t]+--[ \t].*$|^[ \t]+|^\n", re.MULTILINE)
+_LUA_PARTS: Final = ("handover.lua", "handover_commands.lua")
 _PEERS_FILE: Final = DownwardFile(_PEERS, FieldRef(f"metadata.annotations['{PEERS_ANNOTATION}']"))
 
 
@@ -63,5 +64,6 @@ def script() -> str:
 
 @lru_cache(maxsize=1)
 def lua() -> str:
-    """`handover.lua` likewise."""
-    return _LUA_COMMENT.sub("", Path(__file__).with_name("handover.lua").read_text())
+    """`handover.lua` and `handover_commands.lua` likewise, as one script."""
+    parts = (Path(__file__).with_name(name).read_text() for name in _LUA_PARTS)
+    return _LUA_COMMENT.sub("", "".join(parts))

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import time
 from base64 import b64encode
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -85,7 +86,14 @@ async def state_of(address: str, timeout_s: float, *, port: int = PEERS_PORT) ->
     return said[0]
 
 
-async def purge(address: str, unused_since_s: float, timeout_s: float, *, port: int = PEERS_PORT) -> Purged | Failure:
+async def purge(
+    address: str,
+    unused_since_s: float,
+    timeout_s: float,
+    *,
+    port: int = PEERS_PORT,
+    clock: Callable[[], float] = time.time,
+) -> Purged | Failure:
     """Delete the items of a server that were last used before a time, unless they change meanwhile.
 
     Such an item may be older than the value of the same key at another server: while the key belonged to that one,
@@ -95,14 +103,19 @@ async def purge(address: str, unused_since_s: float, timeout_s: float, *, port: 
         address: IP address of its pod.
         unused_since_s: when the last client of the former list used a server, in seconds since the epoch.
         timeout_s: for all of it.
+        clock: by which that time is; the server's own may be another.
     """
+    server_s: tuple[int | Failure, bytes] = await exchange(Endpoint(address, port=port), b"stats\r\n", _time, timeout_s)
+    if isinstance(server_s[0], Failure):
+        return server_s[0]
+    ahead_s = server_s[0] + 1 - clock()  # it may say so for a second more
     connected = False
     try:
         async with asyncio.timeout(timeout_s), _connection(address, port) as deleting:
             connected = True
             while True:
                 async with _connection(address, port) as dump:
-                    found = await _purge(dump, deleting, unused_since_s + COARSE_S)
+                    found = await _purge(dump, deleting, unused_since_s + ahead_s + COARSE_S)
                 if found is not None:
                     return found
                 await asyncio.sleep(_TRY_AGAIN_S)
@@ -139,6 +152,14 @@ def _of_counters(stats: Stats, proxy: Stats) -> HandoverState | Unsupported | Fa
     if not all(map(WHOLE.fullmatch, numbers)):
         return _MALFORMED
     return HandoverState(*map(int, numbers))
+
+
+def _time(received: bytes) -> int | Failure | None:
+    """What a server's clock says, by the answer to `stats`; None while that is not whole."""
+    stats = stats_of(received)
+    if stats is None or isinstance(stats, Failure):
+        return stats
+    return int(said) if WHOLE.fullmatch(said := stats.get(b"time", b"")) else _MALFORMED
 
 
 class _Connection(NamedTuple):

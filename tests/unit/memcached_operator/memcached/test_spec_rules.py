@@ -96,6 +96,10 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
             "spec.threads 4 and a disk; raise the limit",
         ],
     ),
+    (
+        {"handover": {}, "workload": "StatefulSet", "resources": {"limits": {"memory": f"{NEEDED}Mi"}}},
+        [f"spec.resources.limits.memory: must be at least {NEEDED + 63}Mi", "spec.threads 4 and to hand over; raise"],
+    ),
     ({"maxItemSize": "33Mi"}, [f'spec.maxItemSize: must be at most 32Mi, {HALF}, got "33Mi"']),
     ({"maxItemSize": "600Ki"}, ["spec.maxItemSize: must be a multiple of 512Ki, or of N KiB with -o", 'got "600Ki"']),
     (

@@ -17,7 +17,10 @@ TIMEOUT_S = 20.0
 FORMER_LIST_ENDED_S = 1_000
 STATS = b"STAT threads 4\r\nEND\r\n"
 COUNTERS = b"STAT user_handover_generation 28\r\nSTAT user_handover_filled 5\r\nSTAT user_handover_failed 1\r\n"
-OLD, USED = FORMER_LIST_ENDED_S + 2, FORMER_LIST_ENDED_S + 3
+NOW_S = FORMER_LIST_ENDED_S + 500
+# Of the server's clock, which is ahead.
+AHEAD_S = 7_000
+OLD, USED = AHEAD_S + FORMER_LIST_ENDED_S + 3, AHEAD_S + FORMER_LIST_ENDED_S + 4
 
 
 @dataclass
@@ -84,16 +87,17 @@ def _dump(*items: tuple[str, int, int]) -> bytes:
 
 
 async def _purged(dumps: Sequence[bytes], *, changed: int = 0, timeout_s: float = TIMEOUT_S) -> tuple[object, Fake]:
-    answers = {b"lru_crawler": [*dumps], b"mn": [b"EX\r\n" * changed + b"MN\r\n"]}
+    stats = b"STAT time %d\r\nEND\r\n" % (NOW_S + AHEAD_S)
+    answers = {b"stats": [stats], b"lru_crawler": [*dumps], b"mn": [b"EX\r\n" * changed + b"MN\r\n"]}
     async with serving(answers) as fake:
-        return await purge(HOST, FORMER_LIST_ENDED_S, timeout_s, port=fake.port), fake
+        return await purge(HOST, FORMER_LIST_ENDED_S, timeout_s, port=fake.port, clock=lambda: NOW_S), fake
 
 
-async def test_what_was_not_used_since_the_former_list_is_deleted_by_its_cas() -> None:
+async def test_what_was_not_used_since_the_former_list_by_the_servers_clock_is_deleted_by_its_cas() -> None:
     found, fake = await _purged([_dump(("a", OLD, 1), ("b", USED, 2), ("%01c", OLD, 3), ("d", OLD, 4))], changed=1)
 
     assert found == Purged(items=4, deleted=2)
-    assert fake.received[1:] == [b"md a q C1", b"md AWM= b q C3", b"md d q C4", b"mn"]
+    assert fake.received[2:] == [b"md a q C1", b"md AWM= b q C3", b"md d q C4", b"mn"]
 
 
 async def test_a_server_whose_crawler_is_busy_is_asked_again() -> None:
