@@ -251,6 +251,12 @@ bench-watch *args:
 bench-asking *args:
     @python -m benchmarks.asking "$@"
 
+# Measure what servers take for a request while they fill themselves from each other (--requests N, --help)
+[group('test')]
+[no-exit-message]
+bench-fills *args:
+    @python -m benchmarks.handover "$@"
+
 # Measure what memory memcached takes with which settings: the table of docs/sizing.md (--up-to-mib MIB, --help)
 [group('test')]
 [no-exit-message]

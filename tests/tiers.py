@@ -112,7 +112,14 @@ TIERS = (
         workers=2,
         distribution="worksteal",
     ),
-    Tier("hand-over between real memcacheds", folders=("tests/handover",), needs=_MEMCACHED),
+    Tier(
+        "hand-over between real memcacheds",
+        folders=("tests/handover",),
+        since=Run.GATE,
+        needs=_MEMCACHED,
+        workers=2,
+        distribution="worksteal",
+    ),
     Tier(
         "conformance and examples on the simulator",
         folders=("tests/conformance", "tests/examples"),

@@ -212,6 +212,10 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     Reason.PASSWORDS_IN_THE_CLEAR: ReasonDoc(
         _DISCOURAGED, "`spec.auth` without `spec.tls`: passwords are sent unencrypted."
     ),
+    Reason.HANDOVER_UNAVAILABLE: ReasonDoc(
+        _DISCOURAGED,
+        "The list of servers changes without the hand-over that `spec.handover` asks for; the message says why.",
+    ),
 }
 
 

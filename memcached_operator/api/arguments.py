@@ -180,7 +180,7 @@ _OPTIONS: Final[Mapping[str, _Check | None]] = {
 
 _REFUSED_OPTIONS: Final = {
     "ssl_": _TLS,
-    "proxy_": "a server stores items and forwards no requests; omit it",
+    "proxy_": "spec.handover says whether a server runs memcached's proxy; omit it",
     "ext_": _DISK,
 }
 
@@ -195,6 +195,7 @@ class Arguments:
         chunk_given: whether an option gives that number.
         hashpower: the power of two of entries with which the hash table begins; 0 for memcached's own.
         protocol: what -B says, "" without it.
+        against_handover: those with which servers cannot hand over: without CAS, or without a dump of their keys.
     """
 
     complaints: list[str] = field(default_factory=list)
@@ -202,6 +203,7 @@ class Arguments:
     chunk_given: bool = False
     hashpower: int = 0
     protocol: str = ""
+    against_handover: set[str] = field(default_factory=set)
     _shares: dict[str, int] = field(default_factory=lambda: {"hot_lru_pct": _HOT, "warm_lru_pct": _WARM})
     _maintained: bool = True
     _temporary: bool = False
@@ -243,6 +245,8 @@ class Arguments:
                 self._smallest = int(value)
             case "-B":
                 self.protocol = value
+            case "-C" | "-X":
+                self.against_handover.add(option)
             case "-f":
                 self._factor = float(value)
             case "slab_sizes":
@@ -253,12 +257,17 @@ class Arguments:
                 self._shares[option] = int(value)
             case "temporary_ttl":
                 self._temporary = True
+            case "lru_crawler":
+                self.against_handover -= {"no_lru_crawler", "no_modern"}
+            case "no_lru_crawler":
+                self.against_handover.add(option)
             case "lru_maintainer":
                 self._maintained = True
             case "no_lru_maintainer":
                 self._maintained = False
             case "no_modern":
                 self._maintained = False
+                self.against_handover.add(option)
                 if not self.chunk_given:
                     self.chunk_kib = _PAGE_KIB
 
@@ -364,6 +373,7 @@ def _judged(flag: str, letter: str, value: str | None, threads: int, found: Argu
     elif not known.valued:
         if value is not None:
             yield f"must be {flag} without a value", None
+        found.note(f"-{letter}", "")
     elif value is None:
         yield f"must be followed by the value of {flag}", None
     elif value[:1].isspace():

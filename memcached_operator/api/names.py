@@ -22,6 +22,9 @@ MOUNTED: Final = "/etc/memcached"
 PORT: Final = 11211
 PORT_NAME: Final = "memcached"
 """Of the container's port and the Service's, so that the SRV records are `_memcached._tcp`."""
+PEERS_PORT: Final = 11210
+PEERS_PORT_NAME: Final = "peers"
+"""On which servers that hand over answer each other and the operator, and its name in the container."""
 FINALIZER: Final = "finalizer.cache.example.com"
 """Keeps a deleted Memcached until its pods are gone, with --finalizer."""
 
@@ -56,6 +59,10 @@ DISK_ITEM_SIZE: Final = 512
 DISK_ITEM_SIZE_MAX: Final = 2**30
 DISK_THREADS: Final = 1
 ACCESS_MODES_MAX: Final = 3
+HANDOVER_SECONDS: Final = 600
+# Below that, clients that read the list each few seconds would not have it.
+HANDOVER_SECONDS_MIN: Final = 10
+HANDOVER_SECONDS_MAX: Final = 86_400
 EXTRA_ARGS_MAX: Final = 64
 EXTRA_ARG_MAX_LENGTH: Final = 1024
 # Those of Kubernetes' quantities that the API server writes back in a form which follows from number and suffix alone:
@@ -102,6 +109,17 @@ SCALING_WORKLOAD: Final = (
 SCALING_WARM: Final = "must be omitted when spec.warmRestart is true, as a memory file keeps its size"
 EXTSTORE_VOLUME: Final = "must contain either ephemeral or emptyDir"
 EXTSTORE_WARM: Final = "must be omitted when spec.warmRestart is true, as a memcached with a disk restores no items"
+HANDOVER_WORKLOAD: Final = (
+    "must be omitted unless spec.workload is StatefulSet, as the list of a Deployment changes with each of its pods"
+)
+HANDOVER_TLS: Final = (
+    "must be omitted when spec.tls is set, as memcached's proxy does not verify the servers that it asks"
+)
+HANDOVER_AUTH: Final = "must be omitted when spec.auth is set, as memcached has no passwords with its proxy"
+HANDOVER_WARM: Final = (
+    "must be omitted when spec.warmRestart is true, as a server that restarts with its items has values that other "
+    "servers have replaced meanwhile"
+)
 
 
 def shown(value: object) -> str:

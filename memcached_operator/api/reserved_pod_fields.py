@@ -32,7 +32,7 @@ _REFUSED: Final = {
     f"{_RELOADER}.command": _OURS,
     f"{_RELOADER}.args": _OURS,
     **{f"spec.volumes[{each}]": f"name it otherwise, as that of spec.{each} is called so" for each in ("tls", "auth")},
-    **{f"spec.volumes[{each}]": _OURS for each in ("extstore", "warm-restart-items", "warm-restart-asked")},
+    **{f"spec.volumes[{each}]": _OURS for each in ("extstore", "handover", "warm-restart-items", "warm-restart-asked")},
     **{f"metadata.labels[{each}]": _OURS for each in (*_LABELS, "app.kubernetes.io/managed-by")},
 }
 # A field, or the key of an entry.

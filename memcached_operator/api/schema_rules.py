@@ -11,6 +11,10 @@ from typing import Any, Final
 from memcached_operator.api.names import (
     EXTSTORE_VOLUME,
     EXTSTORE_WARM,
+    HANDOVER_AUTH,
+    HANDOVER_TLS,
+    HANDOVER_WARM,
+    HANDOVER_WORKLOAD,
     MEMORY,
     OWN_CONNECTIONS,
     OWN_CONNECTIONS_OF_A_THREAD,
@@ -25,6 +29,7 @@ _NO_STATEFUL_SET: Final = "self.workload != 'StatefulSet'"
 _ONE_AT_A_TIME: Final = "must be omitted when spec.workload is StatefulSet, whose servers are replaced one at a time"
 _NO_SCALING: Final = "!has(self.memoryScaling) || self.memoryScaling == null"
 _NO_EXTSTORE: Final = "!has(self.extstore) || self.extstore == null"
+_NO_HANDOVER: Final = "!has(self.handover) || self.handover == null"
 _THREADS: Final = f"(has(self.threads) ? self.threads : {THREADS})"
 
 
@@ -112,6 +117,15 @@ RULES: Final[list[Any]] = [
         "!has(self.warmRestart)",
         "!self.warmRestart",
         reason="FieldValueForbidden",
+    ),
+    *(
+        _rule("handover", message, _NO_HANDOVER, *holds, reason="FieldValueForbidden")
+        for message, *holds in (
+            (HANDOVER_WORKLOAD, "self.workload == 'StatefulSet'"),
+            (HANDOVER_TLS, "!has(self.tls)", "self.tls == null"),
+            (HANDOVER_AUTH, "!has(self.auth)", "self.auth == null"),
+            (HANDOVER_WARM, "!has(self.warmRestart)", "!self.warmRestart"),
+        )
     ),
     _rule(
         "maxConnections",

@@ -37,6 +37,10 @@ _TLS_KIB: Final = 28
 # of 1.6.18); and what it keeps of each page, twice while it looks for one to compact (124 bytes measured).
 _DISK_BUFFERS: Final = 7
 _DISK_PAGE_BYTES: Final = 192
+# What servers that hand over hold for the proxy: values on their way, of which `handover.lua` bounds the first of three
+# copies (50 MiB measured), and the script in each thread (0.5 MiB measured).
+_HANDOVER_MIB: Final = 56
+_HANDOVER_OF_A_THREAD_MIB: Final = 1
 # For what is in no term: what waits in sockets, which the kernel holds down where memory gets scarce, and fragments.
 _MARGIN_PERCENT: Final = 5
 
@@ -50,6 +54,7 @@ def memory_needed_mib(
     size_classes: int = SIZE_CLASSES,
     least_item_bytes: int = LEAST_ITEM_BYTES,
     disk_kib: int = 0,
+    hands_over: bool = False,
 ) -> int:
     """MiB that a memcached takes at most: full of the smallest items and then some of all sizes, its connections busy.
 
@@ -63,10 +68,13 @@ def memory_needed_mib(
         size_classes: how many sizes of chunks there are (-f, slab_sizes).
         least_item_bytes: the smallest of them (-n, slab_sizes).
         disk_kib: what a disk takes of the memory, see `disk_memory_kib`.
+        hands_over: it fills itself from others, by its proxy.
     """
     kib = (memory_mib + (size_classes - 1) * _PAGE_MIB + _PROCESS_MIB) * _KIB_OF_MIB
     kib += memory_mib * _KIB_OF_MIB // _PAGES_SHARE + _hash_table_kib(memory_mib, least_item_bytes)
     kib += threads * _THREAD_KIB + connections * (_CONNECTION_KIB + (_TLS_KIB if tls else 0)) + disk_kib
+    if hands_over:
+        kib += (_HANDOVER_MIB + threads * _HANDOVER_OF_A_THREAD_MIB) * _KIB_OF_MIB
     return -(-kib * (100 + _MARGIN_PERCENT) // (100 * _KIB_OF_MIB))
 
 

@@ -64,6 +64,7 @@ class Reason(StrEnum):
     MAXIMUM_REACHED = "MaximumReached"
     RESIZE_IMPOSSIBLE = "ResizeImpossible"
     PASSWORDS_IN_THE_CLEAR = "PasswordsInTheClear"
+    HANDOVER_UNAVAILABLE = "HandoverUnavailable"
 
 
 class Drain(msgspec.Struct, frozen=True):
@@ -77,6 +78,31 @@ class Drain(msgspec.Struct, frozen=True):
     workload: str
     firstOrdinal: int
     startTime: str
+
+
+class HandoverStep(StrEnum):
+    """How far the last change of the list with a hand-over is."""
+
+    PREPARING = "Preparing"
+    HIDING = "Hiding"
+    CONNECTING = "Connecting"
+    PUBLISHED = "Published"
+    DISCONNECTING = "Disconnecting"
+    COMPLETE = "Complete"
+
+
+class Handover(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The hand-over of a Memcached, for a new leader to go on with.
+
+    Attributes:
+        startTime: RFC 3339 time since which it is at this step.
+        formerListEndTime: RFC 3339 time from which on no client has the list before the present one; None where there
+            was none.
+    """
+
+    step: HandoverStep
+    startTime: str
+    formerListEndTime: str | None = None
 
 
 class Problem(NamedTuple):
@@ -124,6 +150,7 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
     service: str | None = None
     serverList: tuple[str, ...] | None = None
     draining: tuple[Drain, ...] | None = None
+    handover: Handover | None = None
     nodes: tuple[str, ...] | None = None
     replicas: int | None = None
     readyReplicas: int | None = None

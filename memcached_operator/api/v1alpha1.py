@@ -23,6 +23,9 @@ from memcached_operator.api.names import (
     DRAIN_SECONDS_MAX,
     EXTRA_ARG_MAX_LENGTH,
     EXTRA_ARGS_MAX,
+    HANDOVER_SECONDS,
+    HANDOVER_SECONDS_MAX,
+    HANDOVER_SECONDS_MIN,
     IMAGE_CHARACTERS,
     IMAGE_MAX_LENGTH,
     MAX_CONNECTIONS,
@@ -72,6 +75,9 @@ _CountOrShare = Annotated[
     Field(json_schema_extra={"x-kubernetes-int-or-string": True}),
 ]
 _DrainSeconds = Annotated[int, Field(ge=0, le=DRAIN_SECONDS_MAX, json_schema_extra={"format": "int32"})]
+_HandoverSeconds = Annotated[
+    int, Field(ge=HANDOVER_SECONDS_MIN, le=HANDOVER_SECONDS_MAX, json_schema_extra={"format": "int32"})
+]
 _Memory = Annotated[str, Field(pattern=f"^({MEMORY_PATTERN})$")]
 _Retention = Annotated[str, Field(pattern=f"^({RETENTION_PATTERN})$")]
 _ItemSize = Annotated[str, Field(pattern=f"^({MAX_ITEM_SIZE_PATTERN})$")]
@@ -278,6 +284,19 @@ class MemcachedExtstore(_Model):
     )
 
 
+class MemcachedHandover(_Model):
+    """Servers fill themselves from each other while the list of servers changes, so that clients do not miss.
+
+    Servers then run with memcached's proxy: memcached 1.6.45 or newer, in an image that contains sh.
+    """
+
+    for_seconds: _HandoverSeconds | None = Field(
+        default=HANDOVER_SECONDS,
+        description="Seconds for which servers fill themselves from each other after the list of servers changed. What "
+        "nobody reads or writes during that time is not taken over.",
+    )
+
+
 class MemcachedTls(_Model):
     """Encryption of connections to the servers. Servers accept only TLS, version 1.2 or newer."""
 
@@ -353,6 +372,7 @@ class MemcachedSpec(_Model):
         "Requires workload StatefulSet, and an image that contains sh. A change of the memory then replaces the "
         "servers. Defaults to false.",
     )
+    handover: MemcachedHandover | None = None
     workload: Workload | None = Field(
         default="Deployment",
         description="Kind of the workload that runs the pods. In a StatefulSet each server has a stable DNS name, "
@@ -420,6 +440,20 @@ class MemcachedDrain(_Model):
     start_time: datetime = Field(description="When these servers left the list.")
 
 
+class MemcachedHandoverStatus(_Model):
+    """How far the last change of the list with a hand-over is."""
+
+    step: Literal["Preparing", "Hiding", "Connecting", "Published", "Disconnecting", "Complete"] = Field(
+        description="Preparing: all servers get ready, and items of former owners are deleted. Hiding and Connecting: "
+        "all servers get all others as peers. Published: clients follow the list. Disconnecting: servers have no peers "
+        "any more. Complete: nothing is under way."
+    )
+    start_time: datetime = Field(description="Since when it is at this step.")
+    former_list_end_time: datetime | None = Field(
+        default=None, description="From when on no client has the list before the present one."
+    )
+
+
 class MemcachedStatus(_Model):
     """Most recently observed state of the Memcached. Written by the operator."""
 
@@ -473,6 +507,9 @@ class MemcachedStatus(_Model):
         default=None,
         description="Servers that left the list and still run, until spec.drainSeconds have passed.",
         json_schema_extra=_ATOMIC,
+    )
+    handover: MemcachedHandoverStatus | None = Field(
+        default=None, description="The hand-over between servers, if spec.handover is set and the list is complete."
     )
     pending_writes: list[str] | None = Field(
         default=None,

@@ -13,6 +13,8 @@ from memcached_operator.api.names import (
     DRAIN_SECONDS_MAX,
     EXTRA_ARG_MAX_LENGTH,
     EXTRA_ARGS_MAX,
+    HANDOVER_SECONDS_MAX,
+    HANDOVER_SECONDS_MIN,
     IMAGE_MAX_LENGTH,
     MAX_CONNECTIONS_MAX,
     PAUSE_SECONDS_MAX,
@@ -96,6 +98,9 @@ RULES: Final[Mapping[str, str]] = {
     "spec.rollout.maxUnavailable": _COUNT_OR_SHARE,
     "spec.rollout.maxSurge": _COUNT_OR_SHARE,
     "spec.warmRestart": "must be true or false",
+    "spec.handover": 'must be an object such as {"forSeconds": 600}, or {}',
+    "spec.handover.forSeconds": f"must be a whole number of seconds from {HANDOVER_SECONDS_MIN} to "
+    f"{HANDOVER_SECONDS_MAX}",
     "spec.workload": "must be Deployment or StatefulSet",
     "spec.service": 'must be an object such as {"type": "Headless"}',
     "spec.service.type": "must be Headless, ClusterIP or Disabled",

@@ -9,6 +9,7 @@ from memcached_operator.api import names
 CONTAINER: Final = names.CONTAINER
 PORT: Final = names.PORT
 PORT_NAME: Final = names.PORT_NAME
+PEERS_PORT: Final = names.PEERS_PORT
 OWNER_UID_ANNOTATION: Final = "cache.example.com/memcached-uid"
 """Says for which Memcached (its uid) an object was made. By it one that lost its ownerReference is still known as ours,
 and a stranger's never is."""
@@ -23,7 +24,8 @@ TEMPLATE_ANNOTATION: Final = "cache.example.com/template"
 MEMORY_ANNOTATION: Final = "cache.example.com/memory"
 """Of a pod template: `spec.memory`, which a running server can be given as well."""
 TRANSPORT_ANNOTATION: Final = "cache.example.com/transport"
-"""Of a pod template: how the servers are spoken to, where that is not in plain text and without a password."""
+"""Of a pod template: how the servers are spoken to, where that is not in plain text, without a password and on the port
+of clients."""
 WARM_ANNOTATION: Final = "cache.example.com/warm-restart"
 """Of a pod template whose servers keep their items over a restart: the digest of all in it that a container which
 starts again in its pod does not take on, so of all but the image and what asks for a restart."""
@@ -35,6 +37,8 @@ RESTART_ANNOTATION: Final = "cache.example.com/restart"
 IN_PLACE_ANNOTATION: Final = "cache.example.com/in-place"
 """Of a pod that is being changed in place: to what, since when, and how often its memcached had been started again by
 then."""
+PEERS_ANNOTATION: Final = "cache.example.com/peers"
+"""Of a pod whose server hands over: from which others it fills itself, as `handover.peers` writes it."""
 REVISION_LABEL: Final = "controller-revision-hash"
 """Of a pod of a StatefulSet: of which of its templates it is."""
 RESTARTED_ANNOTATION: Final = "kubectl.kubernetes.io/restartedAt"

@@ -8,6 +8,7 @@ last one was.
   time, and keeps its place from then on. When the size shrinks, servers leave the list first; they are removed
   `spec.drainSeconds` after that was written, from the top.
 - Of a Deployment it has the addresses of the ready pods.
+- While a hand-over is under way (`handover.decision`), the list is held, or servers that left it stay.
 - Where `spec.workload` changes, the new workload is made beside the old one, which stays listed until all servers of
   the new one are ready; then it drains as a whole.
 """
@@ -53,6 +54,21 @@ class Servers(NamedTuple):
         return "StatefulSet" in (self.workload, *(each.workload for each in self.draining))
 
 
+class ListPolicy(NamedTuple):
+    """What a hand-over asks of the list of a StatefulSet.
+
+    Attributes:
+        held: it stays as the status has it.
+        keeps_leaving: servers that left it stay, however long they have drained.
+    """
+
+    held: bool = False
+    keeps_leaving: bool = False
+
+
+FREE: Final = ListPolicy()
+
+
 class Plan(NamedTuple):
     """The desired workloads of a Memcached, and the list that is published.
 
@@ -80,18 +96,22 @@ def plan(
     owned: Mapping[Workload, WorkloadRecord],
     pods: Sequence[PodRecord],
     now: datetime,
+    policy: ListPolicy = FREE,
 ) -> Plan:
     """What follows from the specification and from what there is.
 
     Args:
         last: the status as it was last written.
         now: the time, with its zone.
+        policy: what a hand-over asks of the list.
     """
     target: Workload = spec.workload
     last = _without_future_times(last, now)
     listed = _listed_workload(spec, last, owned, pods)
     written = last.draining or ()
-    over = [each for each in written if _left_s(each, spec, now) == 0.0]
+    drained_now = [each for each in written if _left_s(each, spec, now) == 0.0]
+    over = [] if policy.keeps_leaving else drained_now
+    size = 1 + max(listed_ordinals(last), default=-1) if policy.held else spec.size
     replicas: dict[Workload, int] = {target: spec.size, listed: spec.size}
     draining: list[Drain] = []
     removed, drained = None, False
@@ -100,7 +120,7 @@ def plan(
         replicas["StatefulSet"] = kept = _replicas(spec.size, live, last, over)
         drained = kept < live and any(each.workload == "StatefulSet" for each in over)
         if listed == "StatefulSet":
-            draining += [each for each in _leaving(spec.size, last, now) if each.firstOrdinal < kept]
+            draining += [each for each in _leaving(size, last, now) if each.firstOrdinal < kept]
     if listed != target:
         # It was moved from, and is moved to again: should the user think again once more, it has drained so far.
         draining += [each for each in written if each.workload == target and each not in over]
@@ -111,9 +131,10 @@ def plan(
         elif drain is None or drain in over:
             removed = other.kind  # one without an entry was never listed
         draining += [drain] if drain is not None else []
-    servers = Servers(listed, _list(key, spec.size, listed, last, pods), tuple(draining))
+    names = last.serverList or () if policy.held else _list(key, spec.size, listed, last, pods)
+    servers = Servers(listed, names, tuple(draining))
     # What has drained is acted upon, in this look or when the status has it.
-    next_s = min((_left_s(each, spec, now) for each in draining if each not in over), default=None)
+    next_s = min((_left_s(each, spec, now) for each in draining if each not in drained_now), default=None)
     return Plan(target, replicas, removed, drained, servers, next_s)
 
 
@@ -167,7 +188,7 @@ def _list(key: ObjectKey, size: int, listed: Workload, last: Status, pods: Seque
     there = {pod.ordinal: pod.ready for pod in pods if pod.workload == "StatefulSet"}
     # Taken back, as it was not removed yet. It was ready once, or it would not have been on the list that it left.
     first = min((each.firstOrdinal for each in _of_stateful_set(last)), default=size)
-    ordinals = _listed_ordinals(last) | {each for each, ready in there.items() if ready or each >= first}
+    ordinals = listed_ordinals(last) | {each for each, ready in there.items() if ready or each >= first}
     return tuple(server(key.name, key.namespace, ordinal) for ordinal in sorted(ordinals) if ordinal < size)
 
 
@@ -176,7 +197,7 @@ def _addresses(pods: Iterable[PodRecord]) -> tuple[str, ...]:
     return tuple(sorted(f"[{each}]:{PORT}" if ":" in each else f"{each}:{PORT}" for each in ready))
 
 
-def _listed_ordinals(last: Status) -> set[int]:
+def listed_ordinals(last: Status) -> set[int]:
     """Of the servers of a StatefulSet that the last list had."""
     if last.workload != "StatefulSet":
         return set()
@@ -194,7 +215,7 @@ def _leaving(size: int, last: Status, now: datetime) -> list[Drain]:
     for each in _of_stateful_set(last):
         first = max(each.firstOrdinal, size)  # what is below has been taken back
         since[first] = min(since.get(first, each.startTime), each.startTime)
-    if any(ordinal >= size for ordinal in _listed_ordinals(last)):
+    if any(ordinal >= size for ordinal in listed_ordinals(last)):
         since.setdefault(size, _upwards(now))
     return [Drain("StatefulSet", first, since[first]) for first in sorted(since)]
 
@@ -216,7 +237,7 @@ def _replicas(size: int, live: int, last: Status, over: Sequence[Drain]) -> int:
     """
     written = _of_stateful_set(last)
     drained_from = min((each.firstOrdinal for each in written if each in over), default=live)
-    kept = [size, *(ordinal + 1 for ordinal in _listed_ordinals(last))]
+    kept = [size, *(ordinal + 1 for ordinal in listed_ordinals(last))]
     if any(each.firstOrdinal < drained_from for each in written if each not in over):
         kept.append(drained_from)
     return min(max(kept), max(live, size))

@@ -7,35 +7,42 @@ nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Final
 
 from prometheus_client import Metric
 
-from memcached_operator.api.names import InvalidSpec
-from memcached_operator.api.status import Problem, Reason, decode_status
+from memcached_operator.api.names import InvalidSpec, Workload
+from memcached_operator.api.status import Problem, Reason, Status, decode_status
 from memcached_operator.memcached.deletion import Deletion
 from memcached_operator.memcached.events import recorded_by
+from memcached_operator.memcached.handover.handovers import PEERS, Handovers, PeersPort, Progress
 from memcached_operator.memcached.metrics import contested_family
 from memcached_operator.memcached.objects import Config, Objects
 from memcached_operator.memcached.observed.caches import MEMCACHEDS, Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
-from memcached_operator.memcached.plan import plan as plan_servers
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.observed.workloads import WorkloadRecord
+from memcached_operator.memcached.plan import Plan, plan as plan_servers
 from memcached_operator.memcached.rollout.live_memory import SetLimit
 from memcached_operator.memcached.rollout.mount_failures import MountFailures
 from memcached_operator.memcached.rollout.observed_times import UNSEEN, ObservedPods, observed_pods
-from memcached_operator.memcached.rollout.outcome import finalizer_outcome, soonest
+from memcached_operator.memcached.rollout.outcome import Outcome, finalizer_outcome, soonest
 from memcached_operator.memcached.rollout.snapshot import Snapshot
 from memcached_operator.memcached.scaling.in_force import with_memory_in_force
 from memcached_operator.memcached.scaling.scaler import Scaler
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
-from memcached_operator.memcached.spec import read_spec
+from memcached_operator.memcached.spec import Spec, read_spec
 from memcached_operator.memcached.status.debounce import StatusDebounce
 from memcached_operator.memcached.status.observation import observed, unplanned
 from memcached_operator.memcached.status.restart_events import RestartEvents
 from memcached_operator.memcached.status.status_writer import StatusWriter
 from operator_runtime import ObjectKey, Operator, Result
+
+LIST_WRITTEN_S: Final = 0.5
+"""After so long a list that was to be published stands in the status."""
 
 
 class MemcachedReconciler:
@@ -54,6 +61,7 @@ class MemcachedReconciler:
         *,
         set_limit: SetLimit,
         wake: Callable[[ObjectKey], None],
+        peers_port: PeersPort = PEERS,
         stats_cache: StatsCache | None = None,
         clock: Callable[[], float] = time.monotonic,
         utc_now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -79,6 +87,8 @@ class MemcachedReconciler:
             operator, caches, config, set_limit=set_limit, wake=wake, stats_cache=stats_cache, clock=clock
         )
         self.scaler = Scaler(caches, self._owners.states, config.memory_scaling_window_s, clock)
+        states = self._owners.states
+        self._handovers = Handovers(operator.client, states, record_event, wake, peers_port, clock=clock)
         self._deletion = Deletion(
             operator.client, caches, self._owners, self._status, record_event, desired=config.finalizer, clock=clock
         )
@@ -108,15 +118,15 @@ class MemcachedReconciler:
             self._objects.release(key)
             found = unplanned(memcached, last, ours, seen.active, Problem(Reason.INVALID_SPEC, str(error)))
             return (await self._status.report(memcached, last, found))[1]
-        plan = plan_servers(key, spec, last, ours, seen.active, now)  # plan
+        handover, plan = await self._planned(memcached, spec, last, ours, seen.active, now)  # plan
         self._restart_events.report(memcached, seen.active)
         snapshot = Snapshot(memcached, spec, plan, last, seen.pods, now)
         done = await self._objects.ensure(snapshot)  # act
-        outcome = done.outcome + finalizer_outcome(finalizer)
+        outcome = done.outcome + finalizer_outcome(finalizer) + handover.outcome
         if self._owners.contention.is_budget_used(key):
             return Result()
         scaling = self.scaler.decide(snapshot, done.workloads.refused)
-        found = observed(snapshot, replace(done, outcome=outcome), ours, seen.ahead, scaling)  # report
+        found = observed(snapshot, replace(done, outcome=outcome), ours, handover, seen.ahead, scaling)  # report
         requeue_s = soonest(outcome.requeue_s, plan.next_s, seen.next_s)
         status, result = await self._status.report(memcached, last, found, next_s=requeue_s)
         follows = status.serverList not in (last.serverList, done.published)
@@ -124,6 +134,23 @@ class MemcachedReconciler:
             result = Result(requeue_after_s=0.0)  # to tell what is in the way
         outcome.raise_failure()
         return result
+
+    async def _planned(
+        self,
+        memcached: MemcachedRecord,
+        spec: Spec,
+        last: Status,
+        ours: Mapping[Workload, WorkloadRecord],
+        pods: Sequence[PodRecord],
+        now: datetime,
+    ) -> tuple[Progress, Plan]:
+        """The next step of a hand-over, taken, and what follows for the servers."""
+        handover = await self._handovers.advance(memcached, spec, last, pods, now)
+        plan = plan_servers(memcached.key, spec, last, ours, pods, now, handover.policy)
+        if spec.handover is not None and plan.servers.listed != last.serverList:
+            # What follows is decided once the list stands in the status.
+            handover = handover._replace(outcome=handover.outcome + Outcome(requeue_s=LIST_WRITTEN_S))
+        return handover, plan
 
     async def _look_at_pods(self, memcached: MemcachedRecord, now: datetime) -> ObservedPods:
         """The pods of a Memcached's workloads: their times as far as they are believed, and why they do not start."""

@@ -29,6 +29,13 @@ from memcached_operator.api.names import (
     EXTRA_ARGS_MAX,
     EXTSTORE_VOLUME,
     EXTSTORE_WARM,
+    HANDOVER_AUTH,
+    HANDOVER_SECONDS,
+    HANDOVER_SECONDS_MAX,
+    HANDOVER_SECONDS_MIN,
+    HANDOVER_TLS,
+    HANDOVER_WARM,
+    HANDOVER_WORKLOAD,
     IMAGE_CHARACTERS,
     IMAGE_MAX_LENGTH,
     MAX_CONNECTIONS,
@@ -195,6 +202,12 @@ class Extstore(msgspec.Struct, frozen=True):
     threads: Annotated[int, msgspec.Meta(ge=1, le=THREADS_MAX)] = DISK_THREADS
 
 
+class Handover(msgspec.Struct, frozen=True):
+    """That servers fill themselves from each other while the list changes, and for how long after that."""
+
+    forSeconds: Annotated[int, msgspec.Meta(ge=HANDOVER_SECONDS_MIN, le=HANDOVER_SECONDS_MAX)] = HANDOVER_SECONDS
+
+
 class Tls(msgspec.Struct, frozen=True):
     """How servers speak TLS."""
 
@@ -224,6 +237,7 @@ class Spec(msgspec.Struct, frozen=True):
     resources: Resources = Resources()
     rollout: Rollout = Rollout()
     warmRestart: bool = False
+    handover: Handover | None = None
     workload: Workload = "Deployment"
     service: Service = Service()
     disruptionBudget: DisruptionBudget | None = None
@@ -275,6 +289,7 @@ def refuse_contradictions(spec: Spec) -> None:
         *settings,
         *_of_scaling(spec),
         *_of_extstore(spec),
+        *_of_handover(spec),
         *_of_auth(spec),
         *connections,
         *_of_resources(spec),
@@ -292,11 +307,13 @@ def memory_mib(
     *,
     tls: bool = False,
     disk_kib: int = 0,
+    hands_over: bool = False,
 ) -> int:
     """MiB that a server with these settings takes at most; they are those of a specification that can be acted on.
 
     Args:
         disk_kib: of its disk, see `disk_memory_kib`.
+        hands_over: it fills itself from others.
     """
     judged = _judged(extra_args, threads)
     needed = memory_needed_mib(
@@ -307,6 +324,7 @@ def memory_mib(
         size_classes=judged.size_classes,
         least_item_bytes=judged.least_item_bytes,
         disk_kib=disk_kib,
+        hands_over=hands_over,
     )
     return needed + judged.table_mib
 
@@ -315,8 +333,15 @@ def memory_of_server_mib(spec: Spec) -> int:
     """MiB that a server of that specification takes at most."""
     disk = spec.extstore
     disk_kib = disk_memory_kib(layout_of(disk, spec.maxItemSize), disk.threads) if disk is not None else 0
-    tls = spec.tls is not None
-    return memory_mib(spec.memory, spec.maxConnections, spec.threads, spec.extraArgs, tls=tls, disk_kib=disk_kib)
+    return memory_mib(
+        spec.memory,
+        spec.maxConnections,
+        spec.threads,
+        spec.extraArgs,
+        tls=spec.tls is not None,
+        disk_kib=disk_kib,
+        hands_over=spec.handover is not None,
+    )
 
 
 def layout_of(extstore: Extstore, item_size: str) -> DiskLayout:
@@ -421,6 +446,25 @@ def _of_extstore(spec: Spec) -> Iterator[str]:
         )
 
 
+def _of_handover(spec: Spec) -> Iterator[str]:
+    if spec.handover is None:
+        return
+    broken = (
+        (spec.workload != "StatefulSet", HANDOVER_WORKLOAD),
+        (spec.tls is not None, HANDOVER_TLS),
+        (spec.auth is not None, HANDOVER_AUTH),
+        (spec.warmRestart, HANDOVER_WARM),
+    )
+    for breaks, rule in broken:
+        if breaks:
+            yield f"spec.handover: {rule}, got {shown(msgspec.to_builtins(spec.handover))}"
+    if against := _judged(spec.extraArgs, spec.threads).against_handover:
+        yield (
+            f"spec.extraArgs: must not contain {' and '.join(sorted(against))} with spec.handover, which needs CAS "
+            f"numbers and the list of keys; omit it, got {shown(list(spec.extraArgs))}"
+        )
+
+
 def _of_auth(spec: Spec) -> Iterator[str]:
     if spec.auth is not None and _judged(spec.extraArgs, spec.threads).protocol == "auto":
         yield (
@@ -452,7 +496,8 @@ def _of_resources(spec: Spec) -> Iterator[str]:
             yield (
                 f"spec.resources.limits.memory: must be at least {needed}Mi, which a server needs with spec.{field} "
                 f"{memory}, spec.maxConnections {spec.maxConnections}{' by TLS' if spec.tls else ''} and "
-                f"spec.threads {spec.threads}{' and a disk' if spec.extstore else ''}; raise the limit or lower these "
+                f"spec.threads {spec.threads}{' and a disk' if spec.extstore else ''}"
+                f"{' and to hand over' if spec.handover else ''}; raise the limit or lower these "
                 f"fields, got {shown(limit)}"
             )
     for name, most in spec.resources.limits.items():

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import random
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import unquote_to_bytes
 
 from tests.handover.clients import Client, Keys, Ring
 from tests.handover.links import Link
@@ -31,6 +29,7 @@ class Cluster:
     folder: Path
     random: random.Random
     memory_mib: int = 64
+    disk_mib: int = 0
     marks_live_s: float = MARKS_LIVE_S
     purges: bool = True
     servers: list[Server] = field(default_factory=list)
@@ -45,7 +44,7 @@ class Cluster:
 
     async def start(self, count: int) -> None:
         for _ in range(count):
-            server = Server(self._made, self.program, self.script, self.folder, self.memory_mib)
+            server = Server(self._made, self.program, self.script, self.folder, self.memory_mib, self.disk_mib)
             self._made += 1
             await server.start()
             self.servers.append(server)
@@ -80,7 +79,7 @@ class Cluster:
         """Delete what nobody has used since the last list before this one had its last client."""
         if self._former_list_ended is None or not self.purges:
             return 0
-        return sum([await purge(server, self._former_list_ended) for server in self.servers])
+        return sum([await server.purge(self._former_list_ended) for server in self.servers])
 
     async def publish(self, servers: Sequence[Server], window_s: float) -> None:
         """Clients get the new list, half of them soon, the others late."""
@@ -118,19 +117,6 @@ class Cluster:
             server.kill()
         for link in self.links.values():
             await link.close()
-
-
-async def purge(server: Server, used_since: float) -> int:
-    """Delete the items of a server that were not used since then, unless they change meanwhile; how many."""
-    dump = (await server.ask(b"lru_crawler metadump all\r\n", b"END\r\n")).decode().split("\r\n")
-    old = []
-    for line in "\n".join(dump).splitlines():
-        words = dict(word.partition("=")[::2] for word in line.split())
-        if "key" in words and int(words["la"]) <= used_since + 2:
-            old.append((unquote_to_bytes(words["key"]), words["cas"]))
-    for key, cas in old:
-        await server.ask(b"md " + base64.b64encode(key) + b" b C" + cas.encode() + b"\r\n", b"\r\n")
-    return len(old)
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Real memcacheds that hand over to each other, on loopback, and what an operator does to them: files and SIGHUP."""
+"""Real memcacheds that hand over to each other, on loopback, and what an operator does to them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from memcached_operator.memcached.handover.servers import HandoverState, Purged, purge, state_of
 from operator_runtime.testing.waiting import async_eventually
 
 HOST = "127.0.0.1"
 THREADS = 2
 _USER = "nobody"
-_LOOKS_BEFORE_A_SIGNAL = 500
-_LONGEST_ANSWER_BYTES = 1 << 26
+_DISK = "ext_page_size=8,ext_wbuf_size=4,ext_item_size=512"
+_TIMEOUT_S = 10.0
 
 
 def free_ports(count: int) -> list[int]:
@@ -40,7 +41,9 @@ async def closed(writer: asyncio.StreamWriter) -> None:
 class Server:
     """One memcached. ``port`` is for clients, ``peer_port`` for peers and the operator."""
 
-    def __init__(self, number: int, program: Sequence[str], script: Path, folder: Path, memory_mib: int) -> None:
+    def __init__(
+        self, number: int, program: Sequence[str], script: Path, folder: Path, memory_mib: int, disk_mib: int = 0
+    ) -> None:
         self.number = number
         self.port, self.peer_port = free_ports(2)
         self._file = folder / f"peers-{number}"
@@ -48,6 +51,7 @@ class Server:
         self._command = [
             *program,
             *("-m", str(memory_mib), "-t", str(THREADS), "-o", "modern"),
+            *(("-o", f"{_DISK},ext_path={folder}/disk-{number}:{disk_mib}m") if disk_mib else ()),
             *(("-u", _USER) if os.getuid() == 0 else ()),
             *("-l", f"proto[proxy]:{HOST}:{self.port},proto[ascii]:{HOST}:{self.peer_port}"),
             *("-o", f"proxy_config={script},proxy_arg={self._file}"),
@@ -60,7 +64,7 @@ class Server:
 
     async def start(self) -> None:
         self._start()
-        await async_eventually(self.stats, bool, ignoring=OSError, what="memcached answers")
+        await async_eventually(self.state, bool, ignoring=OSError, what="memcached answers")
 
     def _start(self) -> None:
         self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -75,43 +79,46 @@ class Server:
             self._process.wait()
 
     def tell(self, generation: int, peers: Sequence[str]) -> None:
-        """Write its peers' file, and have it read.
+        """Write its peers' file, in one step as the kubelet does.
 
         Args:
             peers: host and port of each.
         """
-        self._file.write_text("\n".join([str(generation), *peers]) + "\n")
-        self.signal(signal.SIGHUP)
+        new = self._file.with_suffix(".new")
+        new.write_text("\n".join([str(generation), *peers]))
+        new.replace(self._file)
 
-    async def ask(self, request: bytes, end: bytes) -> bytes:
-        """An exchange over the port of peers."""
-        reader, writer = await asyncio.open_connection(HOST, self.peer_port, limit=_LONGEST_ANSWER_BYTES)
+    async def state(self) -> HandoverState:
+        """How far it is.
+
+        Raises:
+            OSError: it does not say so.
+        """
+        state = await state_of(HOST, _TIMEOUT_S, port=self.peer_port)
+        if not isinstance(state, HandoverState):
+            raise OSError(state)
+        return state
+
+    async def count(self, name: str) -> int:
+        """One of the numbers of its `stats`."""
+        reader, writer = await asyncio.open_connection(HOST, self.peer_port)
         try:
-            writer.write(request)
-            return await asyncio.wait_for(reader.readuntil(end), 10)
+            writer.write(b"stats\r\n")
+            lines = (await reader.readuntil(b"END\r\n")).decode().split("\r\n")
         finally:
             await closed(writer)
+        return next(int(line.split()[2]) for line in lines if line.startswith(f"STAT {name} "))
 
-    async def stats(self) -> dict[str, int]:
-        """What the script counts."""
-        lines = (await self.ask(b"stats proxy\r\n", b"END\r\n")).decode().split("\r\n")
-        words = [line.split() for line in lines if line.startswith("STAT user_handover_")]
-        return {name.removeprefix("user_handover_"): int(value) for _, name, value in words}
-
-    async def evicted(self) -> int:
-        """How many items it has thrown away for lack of memory."""
-        lines = (await self.ask(b"stats\r\n", b"END\r\n")).decode().split("\r\n")
-        return next(int(line.split()[2]) for line in lines if line.startswith("STAT evictions "))
+    async def purge(self, unused_since_s: float) -> int:
+        """Delete what was last used before that time; how many items."""
+        purged = await purge(HOST, unused_since_s, _TIMEOUT_S, port=self.peer_port)
+        assert isinstance(purged, Purged), purged
+        return purged.deleted
 
     async def confirmed(self, generation: int) -> None:
-        """Each of its threads has read its peers' file of this generation. A SIGHUP during a reload is lost."""
-        looked = 0
+        """Each of its threads has read its peers' file of this generation."""
 
         async def look() -> bool:
-            nonlocal looked
-            looked += 1
-            if looked % _LOOKS_BEFORE_A_SIGNAL == 0:
-                self.signal(signal.SIGHUP)
-            return (await self.stats())["generation"] == generation * THREADS
+            return (await self.state()).has_confirmed(generation)
 
         await async_eventually(look, bool, ignoring=OSError, what=f"generation {generation} is read")

@@ -81,7 +81,7 @@ PYTHON_ALONE = {"lint", "docs", "demo", "unit", *ON_SIMULATOR}
 
 @pytest.mark.parametrize(
     ("plan", "run"),
-    [(QUICK, PYTHON_ALONE), (GATE, PYTHON_ALONE | {"integration on kubernetes"})],
+    [(QUICK, PYTHON_ALONE), (GATE, PYTHON_ALONE | {"integration on kubernetes", "hand-over between real memcacheds"})],
     ids=["quick", "gate"],
 )
 def test_a_shorter_run_has_the_tiers_that_it_is_for(plan: Plan, run: set[str]) -> None:

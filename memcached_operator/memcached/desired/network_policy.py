@@ -9,7 +9,7 @@ import msgspec
 from memcached_operator.memcached.desired.applied_options import as_kept
 from memcached_operator.memcached.desired.codec import Codec
 from memcached_operator.memcached.desired.object_types import Manifest, metadata
-from memcached_operator.memcached.labels import PORT, Owner, selector_labels
+from memcached_operator.memcached.labels import PEERS_PORT, PORT, Owner, selector_labels
 from memcached_operator.memcached.spec import Spec
 from operator_runtime import Fields
 
@@ -48,16 +48,19 @@ def network_policy(owner: Owner, spec: Spec, operator_namespace: str) -> PolicyM
     """
     if spec.networkPolicy is None:
         return None
-    peers = list(as_kept(spec.networkPolicy.allowFrom))
+    clients, operator = list(as_kept(spec.networkPolicy.allowFrom)), []
     if operator_namespace:
-        peers.append(
+        operator.append(
             {
                 "namespaceSelector": {"matchLabels": {_NAMESPACE_LABEL: operator_namespace}},
                 "podSelector": {"matchLabels": _OPERATOR_LABELS},
             }
         )
+    admitted = [([*clients, *operator], PORT)]
+    if spec.handover is not None:
+        admitted.append(([{"podSelector": {"matchLabels": selector_labels(owner.name)}}, *operator], PEERS_PORT))
     # A rule without peers would admit every client; no rule at all admits none.
-    rules = ({"from": peers, "ports": [{"port": PORT, "protocol": "TCP"}]},) if peers else ()
+    rules = tuple({"from": peers, "ports": [{"port": port, "protocol": "TCP"}]} for peers, port in admitted if peers)
     return PolicyManifest(
         apiVersion="networking.k8s.io/v1",
         kind="NetworkPolicy",

@@ -14,6 +14,7 @@ from memcached_operator.api.reserved_pod_fields import keyed
 from memcached_operator.memcached import labels, spec as specification
 from memcached_operator.memcached.desired import extstore as disk
 from memcached_operator.memcached.desired.applied_options import Part
+from memcached_operator.memcached.desired.handover import with_handover
 from memcached_operator.memcached.desired.object_types import ObjectMeta, as_json
 from memcached_operator.memcached.desired.pod_template_overlay import of_options, parts
 from memcached_operator.memcached.desired.resources import resources_of
@@ -38,7 +39,7 @@ from memcached_operator.memcached.desired.workload_types import (
     Sleep,
     TcpSocket,
 )
-from memcached_operator.memcached.spec import Auth, Extstore, Spec, Tls, memory_file_mib
+from memcached_operator.memcached.spec import Auth, Extstore, Handover, Spec, Tls, memory_file_mib
 
 # The user and group that the official image makes for itself, on Debian and on Alpine. By number, as runAsNonRoot
 # cannot judge a name.
@@ -64,6 +65,7 @@ class _Settings(NamedTuple):
         file: MiB of the file that has its items, 0 for none.
         extstore: its disk; None for none.
         largest: `spec.maxItemSize`, by which that is divided.
+        hands_over: it fills itself from others while the list of servers changes.
     """
 
     image: str
@@ -81,6 +83,7 @@ class _Settings(NamedTuple):
     file: int
     extstore: Extstore | None
     largest: str
+    hands_over: bool
 
 
 class _Common(NamedTuple):
@@ -90,8 +93,8 @@ class _Common(NamedTuple):
         template_hash: digest of all but the memory.
         restart_hash: digest of all but the image, "" where a server that starts again has lost its items.
         annotations: what the template says of itself.
-        options: paths of what `spec.tls`, `spec.auth`, `spec.extstore`, `spec.warmRestart` and `spec.resources` bring
-            in.
+        options: paths of what `spec.tls`, `spec.auth`, `spec.extstore`, `spec.warmRestart`, `spec.handover` and
+            `spec.resources` bring in.
     """
 
     spec: PodSpec
@@ -198,6 +201,7 @@ def _settings(image: str, user_id: int | None, spec: Spec) -> _Settings:
         file=memory_file_mib(spec.memory, spec.threads, spec.extraArgs) if spec.warmRestart else 0,
         extstore=spec.extstore,
         largest=spec.maxItemSize,
+        hands_over=spec.handover is not None,
     )
 
 
@@ -216,7 +220,8 @@ def _item_size(size: str) -> str:
 def _common(image: str, user_id: int | None, spec: Spec) -> _Common:
     """What a specification that names no resources makes of a template, passing nothing through."""
     settings = (spec.memory, spec.maxConnections, spec.threads, spec.maxItemSize, spec.extraArgs)
-    return _cached(image, user_id, settings, spec.tls, spec.auth, spec.extstore, spec.warmRestart, _sleep_s(spec))
+    options = (spec.tls, spec.auth, spec.extstore, spec.warmRestart, spec.handover is not None)
+    return _cached(image, user_id, settings, options, _sleep_s(spec))
 
 
 @lru_cache(maxsize=64)  # most Memcacheds share their settings, and frozen structs can be shared
@@ -224,13 +229,11 @@ def _cached(
     image: str,
     user_id: int | None,
     settings: tuple[str, int, int, str, tuple[str, ...]],
-    tls: Tls | None,
-    auth: Auth | None,
-    extstore: Extstore | None,
-    warm_restart: bool,
+    options: tuple[Tls | None, Auth | None, Extstore | None, bool, bool],
     sleep_s: int,
 ) -> _Common:
     memory, connections, threads, item_size, extra = settings
+    tls, auth, extstore, warm_restart, hands_over = options
     spec = Spec(
         memory=memory,
         maxConnections=connections,
@@ -241,6 +244,7 @@ def _cached(
         auth=auth,
         extstore=extstore,
         warmRestart=warm_restart,
+        handover=Handover() if hands_over else None,
     )
     return _of(_settings(image, user_id, spec)._replace(sleep_s=sleep_s))
 
@@ -262,7 +266,7 @@ def _of(settings: _Settings) -> _Common:
     says = {labels.TEMPLATE_ANNOTATION: template_hash, labels.MEMORY_ANNOTATION: memory}
     if restart_hash:
         says |= {labels.WARM_ANNOTATION: restart_hash, labels.IMAGE_ANNOTATION: settings.image}
-    if spoken := str(transport(settings.tls, settings.auth)):
+    if spoken := str(transport(settings.tls, settings.auth, peers_port=settings.hands_over)):
         says[labels.TRANSPORT_ANNOTATION] = spoken
     made = _pod_spec(settings)
     whole = keyed(as_json(PodTemplate(ObjectMeta(annotations=says), made)))
@@ -313,4 +317,6 @@ def _pod_spec(settings: _Settings) -> PodSpec:
     made = with_secrets(made, settings.tls, settings.auth)
     if settings.extstore is not None:
         made = disk.with_extstore(made, settings.extstore, user_id)
+    if settings.hands_over:
+        made = with_handover(made)
     return with_warm_restart(made, settings.file) if settings.file else made

@@ -50,14 +50,16 @@ class Transport(msgspec.Struct, frozen=True):
     Attributes:
         client_certificate: it refuses connections without one.
         passwords: it asks for a password.
+        peers_port: it takes all commands on the port of its peers alone, as memcached's proxy knows those of clients.
     """
 
     tls: bool = False
     client_certificate: bool = False
     passwords: bool = False
+    peers_port: bool = False
 
     def __str__(self) -> str:
-        """As the pods' annotation has it, "" for plain text without a password."""
+        """As the pods' annotation has it, "" for plain text without a password, on the port of clients."""
         return ",".join(field for field in self.__struct_fields__ if getattr(self, field))
 
 
@@ -66,10 +68,12 @@ NO_CREDENTIALS: Final = "--server-credentials is off"
 """Why the operator lacks what such a server asks for, where nobody wants it to have that."""
 
 
-def transport(tls: Tls | None, auth: Auth | None) -> Transport:
+def transport(tls: Tls | None, auth: Auth | None, *, peers_port: bool = False) -> Transport:
     """How servers of that specification are spoken to."""
     required = tls is not None and tls.clientAuth == "Require"
-    return Transport(tls=tls is not None, client_certificate=required, passwords=auth is not None)
+    return Transport(
+        tls=tls is not None, client_certificate=required, passwords=auth is not None, peers_port=peers_port
+    )
 
 
 @lru_cache(maxsize=8)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from memcached_operator.memcached.desired.extstore import extstore_of
+from memcached_operator.memcached.desired.handover import handover_of
 from memcached_operator.memcached.desired.passthrough import is_within, of_parts, passed_through
 from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.secrets import secrets_of
@@ -36,6 +37,7 @@ def differing(desired_: WorkloadManifest, live_: WorkloadManifest) -> Sequence[D
     found += _unequal("extraArgs", list(ours.args or ()), list(theirs.args or ()))
     found += _unequal("warmRestart", *(bool(_annotation(each, WARM_ANNOTATION)) for each in (desired, live)))
     found += _unequal("extstore", *(extstore_of(each.spec or PodSpec()) for each in (desired, live)))
+    found += _unequal("handover", *(handover_of(each.spec or PodSpec()) for each in (desired, live)))
     desired_restart, live_restart = (_annotation(each, RESTART_ANNOTATION) for each in (desired, live))
     if desired_restart != live_restart:
         found.append(Difference(("metadata", "annotations", RESTART_ANNOTATION), desired_restart, live_restart))

@@ -15,6 +15,7 @@ from memcached_operator.memcached.labels import (
     IMAGE_ANNOTATION,
     IN_PLACE_ANNOTATION,
     MEMORY_ANNOTATION,
+    PEERS_ANNOTATION,
     RESTARTED_ANNOTATION,
     REVISION_LABEL,
     TEMPLATE_ANNOTATION,
@@ -78,6 +79,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         image: of its template, or to which it was changed in place since; "" where it does not keep its items.
         rewritten: it runs other images than that: admission gave it these when it was created.
         in_place: how it is being changed in place, "" where it is not; see `rollout.in_place`.
+        peers: from which others its server fills itself; see `handover.peers`.
         termination: how it is being deleted, None where it is not.
     """
 
@@ -102,6 +104,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     image: str = ""
     rewritten: bool = False
     in_place: str = ""
+    peers: str = ""
     waits: PodProblem = NO_PROBLEM
     down: bool = False
     outdated: PodProblem = NO_PROBLEM
@@ -142,6 +145,7 @@ class _PodAnnotations(
         "restart_hash": WARM_ANNOTATION,
         "image": IMAGE_ANNOTATION,
         "in_place": IN_PLACE_ANNOTATION,
+        "peers": PEERS_ANNOTATION,
     },
 ):
     template_hash: str = ""
@@ -151,6 +155,7 @@ class _PodAnnotations(
     restart_hash: str = ""
     image: str = ""
     in_place: str = ""
+    peers: str = ""
 
 
 class _PodMeta(Identity):
@@ -224,6 +229,7 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         image=shared(meta.annotations.image),
         rewritten=_is_rewritten(pod.spec, meta.annotations.image),
         in_place=meta.annotations.in_place,
+        peers=meta.annotations.peers,
         down=is_down(status),
         waits=NO_PROBLEM if readiness.status == "True" else wait_of(status),
         outdated=outdated_of(status),

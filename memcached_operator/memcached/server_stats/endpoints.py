@@ -20,6 +20,7 @@ import msgspec
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.memcached.desired.object_types import Identity
 from memcached_operator.memcached.desired.secrets import NO_CREDENTIALS
+from memcached_operator.memcached.labels import PEERS_PORT, PORT
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_stats.certificates import first_of
@@ -146,7 +147,7 @@ class EndpointResolver:
         """How to speak to a pod's server. Nothing is waited for where it takes no credentials."""
         transport = pod.transport
         if not transport.tls and not transport.passwords:
-            return Resolved(Endpoint(pod.address))
+            return Resolved(Endpoint(pod.address, port=PEERS_PORT if transport.peers_port else PORT))
         endpoint, lacks = Endpoint(pod.address, without_certificate() if transport.tls else None), ""
         desired = transport.client_certificate or transport.passwords
         if self._secrets is None:

@@ -87,6 +87,7 @@ class Endpoint(NamedTuple):
     tls: ssl.SSLContext | None = None
     has_certificate: bool = False
     login: Login | None = None
+    port: int = PORT
 
 
 def client_context() -> ssl.SSLContext:
@@ -127,7 +128,7 @@ async def exchange(
         ) as connection:
             connection.setblocking(False)
             async with asyncio.timeout(timeout_s):
-                await loop.sock_connect(connection, (endpoint.address, PORT))
+                await loop.sock_connect(connection, (endpoint.address, endpoint.port))
                 connected = True
                 if endpoint.tls is None:
                     return await _answer(connection, request, read), b""

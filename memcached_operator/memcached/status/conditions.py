@@ -65,6 +65,7 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
         service=observed.service or None,
         serverList=servers.listed if servers else None,
         draining=draining,
+        handover=observed.handover,
         nodes=nodes,
         replicas=len(nodes),
         readyReplicas=ready,
@@ -213,13 +214,15 @@ def _progressing(observed: Observation, last: Status, until: str) -> Condition:
         return Condition("Progressing", "True", Reason.MIGRATING, _migrating(observed, workload, ready, size, until))
     if observed.rollout.stale or (workload.kind == "Deployment" and len({pod.revision for pod in pods}) > 1):
         return _replacing(observed, workload)
+    existing = len(pods)
+    counted = f"{size} servers are desired, {existing} exist, {ready} are ready."
+    if observed.handing_over:
+        return Condition("Progressing", "True", Reason.SCALING, f"{counted} {observed.handing_over}")
     if _is_complete(observed, workload, last):
         message = f"All {size} servers have been rolled out."
         if when := _HELD_UNTIL.get(observed.hold):
             message += f" The operator's own defaults have changed: the servers are replaced {when}."
         return Condition("Progressing", "False", Reason.COMPLETE, message)
-    existing = len(pods)
-    counted = f"{size} servers are desired, {existing} exist, {ready} are ready."
     by_operator = workload.kind != "Deployment" or observed.write_failed
     if existing == ready == size and workload.is_observed and not by_operator:
         counted += (

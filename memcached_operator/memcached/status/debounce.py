@@ -128,9 +128,9 @@ def is_complete(desired: Status, last: Status, size: int | None) -> bool:
     """Whether a change is worth writing at once: its servers are all there, or all ready.
 
     On the way there each pod would cost a write of its own; those wait a moment for the next one. So does no server
-    that leaves the list, as its end is counted from the write.
+    that leaves the list, as its end is counted from the write, nor the step of a hand-over.
     """
-    if desired.draining != last.draining:
+    if desired.draining != last.draining or desired.handover != last.handover:
         return True
     if desired.nodes != last.nodes:
         return desired.replicas == size

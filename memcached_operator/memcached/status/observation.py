@@ -10,8 +10,9 @@ import msgspec
 
 from memcached_operator.api.names import Workload
 from memcached_operator.api.quantities import canonical
-from memcached_operator.api.status import Problem, Reason, Status, first_of, joined
+from memcached_operator.api.status import Handover, Problem, Reason, Status, first_of, joined
 from memcached_operator.memcached.desired.service import is_load_balanced
+from memcached_operator.memcached.handover.handovers import Progress
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
@@ -65,6 +66,8 @@ class Observation(msgspec.Struct, frozen=True):
         ahead: names of pods with times that are yet to come by the operator's clock.
         memory: of each server, in force, as a quantity; "" where that is not known.
         scaling: what was decided of it; None without `spec.memoryScaling`.
+        handover: how far the hand-over is, None where there is none.
+        handing_over: how far it is in a sentence, "" while none is under way.
     """
 
     name: str
@@ -93,6 +96,8 @@ class Observation(msgspec.Struct, frozen=True):
     ahead: Sequence[str] = ()
     memory: str = ""
     scaling: Scaling | None = None
+    handover: Handover | None = None
+    handing_over: str = ""
 
     @property
     def target(self) -> Sequence[PodRecord]:
@@ -112,6 +117,7 @@ def observed(
     snapshot: Snapshot,
     done: ObjectsResult,
     owned: Mapping[Workload, WorkloadRecord],
+    handover: Progress,
     ahead: Sequence[str] = (),
     scaling: Scaling | None = None,
 ) -> Observation:
@@ -120,6 +126,7 @@ def observed(
     Args:
         done: what became of its objects.
         owned: its workloads as they were before.
+        handover: how far it is.
         ahead: names of pods with times that are yet to come.
         scaling: what was decided of the memory.
     """
@@ -147,7 +154,7 @@ def observed(
         write_failed=workloads.write_failed,
         pending_writes=sorted(outcome.pending_writes),
         leaving=other.kind if other is not None else None,
-        advice=tuple(_advice(spec)),
+        advice=(*_advice(spec), *handover.advice),
         rollout=workloads.rollout,
         absent=workloads.absent,
         drain_s=spec.drainSeconds,
@@ -157,6 +164,8 @@ def observed(
         ahead=ahead,
         memory=scaling.memory if scaling is not None else canonical(spec.memory),
         scaling=scaling,
+        handover=handover.state,
+        handing_over=handover.message,
     )
 
 
@@ -212,6 +221,7 @@ def unplanned(
         last.service or "",
         problem,
         terminating=terminating,
+        handover=last.handover,
     )
 
 

@@ -42,7 +42,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["-A"], "[0]: must not contain -A: any client could stop a server; omit it"),
     (["-vVi"], f'[0]: must not contain -V: {ENDS}, got "-vVi"; spec.extraArgs[0]: must not contain -i: {ENDS}, got'),
     (["-o", "ssl_key=/x"], f'[1]: must not contain ssl_key: {TLS}, got "ssl_key=/x"'),
-    (["-o", "modern,proxy_config=routelib"], "[1]: must not contain proxy_config: a server stores items and forwards"),
+    (["-o", "modern,proxy_config=routelib"], "[1]: must not contain proxy_config: spec.handover says whether"),
     (["--ext=ext_path=/x:1G"], f'[0]: must not contain ext_path: {DISK}, got "ext_path=/x:1G"'),
     # What memcached does not take, or ignores.
     (["-v=1"], f'[0]: {UNKNOWN}, got "-v=1"'),

@@ -54,6 +54,7 @@ def test_the_api_server_fills_in_what_holds_where_a_field_is_left_out() -> None:
         "spec.service": {"type": "Headless"},
         "spec.service.type": "Headless",
         "spec.disruptionBudget.maxUnavailable": 1,
+        "spec.handover.forSeconds": 600,
         "spec.tls.clientAuth": "None",
         "spec.tls.reload": "Live",
         "spec.drainSeconds": 30,

@@ -29,6 +29,9 @@ SPECS = st.fixed_dictionaries(
         "warmRestart": st.booleans(),
         "memory": st.sampled_from(["64Mi", "1024Mi", "1Gi", "2Gi"]),
         "memoryScaling": st.none() | st.fixed_dictionaries({"max": st.sampled_from(["8Mi", "64Mi", "1Gi", "9Gi"])}),
+        "handover": st.none() | st.just({}),
+        "tls": st.none() | st.just({"secretName": "tls"}),
+        "auth": st.none() | st.just({"secretName": "auth"}),
         "extstore": st.none() | st.fixed_dictionaries({"size": st.just("1Gi"), "volume": VOLUMES}),
     },
 )

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from memcached_operator.api import v1alpha1 as api
 from memcached_operator.api.names import InvalidSpec
+from memcached_operator.api.status import HandoverStep
 from memcached_operator.api.v1alpha1 import MemcachedSpec, MemcachedStatus, validate_spec
 
 
@@ -65,7 +66,7 @@ FULL = b"""{
   "networkPolicy": {"allowFrom": []},
   "memory": "1Gi", "maxConnections": 4096, "threads": 8, "maxItemSize": "2Mi", "extraArgs": ["-o", "idle_timeout=60"],
   "resources": {"requests": {"cpu": "1.5", "ephemeral-storage": 5}, "limits": {"memory": "2Gi"}},
-  "rollout": {"pauseSeconds": 5, "paused": true}, "warmRestart": true,
+  "rollout": {"pauseSeconds": 5, "paused": true}, "warmRestart": true, "handover": {"forSeconds": 60},
   "extstore": {"size": "100Gi", "itemSizeMin": 1024, "threads": 4,
     "volume": {"ephemeral": {"storageClassName": "local", "accessModes": ["ReadWriteOnce"]}}}
 }"""
@@ -91,6 +92,7 @@ STATUS = b"""{
   "workload": "StatefulSet", "service": "example-memcached",
   "serverList": ["example-memcached-0.example-memcached.shop.svc:11211"],
   "draining": [{"workload": "StatefulSet", "firstOrdinal": 1, "startTime": "2026-01-02T03:04:05Z"}],
+  "handover": {"step": "Published", "startTime": "2026-01-02T03:04:05Z", "formerListEndTime": "2026-01-02T03:04:05Z"},
   "conditions": [{"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable",
     "message": "0 of 1 ready", "lastTransitionTime": "2026-01-02T03:04:05Z", "observedGeneration": 2}]
 }"""
@@ -99,6 +101,11 @@ STATUS = b"""{
 def test_a_status_reads_and_writes_the_names_of_the_api() -> None:
     status = MemcachedStatus.model_validate_json(STATUS)
     assert json.loads(status.model_dump_json(by_alias=True, exclude_none=True)) == json.loads(STATUS)
+
+
+@pytest.mark.parametrize("step", HandoverStep)
+def test_each_step_of_a_hand_over_can_be_written(step: HandoverStep) -> None:
+    MemcachedStatus.model_validate_json(STATUS.replace(b"Published", step.encode()))
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,7 @@ SPECS = either(
             itemSizeMin=st.sampled_from([0, 1, 512, 2**20, 2**30, 2**30 + 1]),
             threads=st.sampled_from([0, 1, 64, 65]),
         ),
+        handover=some_of(forSeconds=st.sampled_from([9, 10, 86_400, 86_401])),
         resources=some_of(requests=QUANTITIES, limits=QUANTITIES),
         rollout=some_of(
             pauseSeconds=st.sampled_from([-1, 0, 60, 3600, 3601]),

@@ -67,6 +67,28 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
         ],
     ),
     (
+        {"handover": {}, "auth": {"secretName": "passwords"}},
+        [
+            "spec.handover: must be omitted unless spec.workload is StatefulSet, as the list of a Deployment",
+            "spec.handover: must be omitted when spec.auth is set, as memcached has no passwords with its proxy, got {",
+        ],
+    ),
+    (
+        {"handover": {}, "workload": "StatefulSet", "extraArgs": ["-X", "-C", "-o", "no_lru_crawler"]},
+        ["spec.extraArgs: must not contain -C and -X and no_lru_crawler with spec.handover, which needs CAS", "got ["],
+    ),
+    (
+        {"handover": {}, "workload": "StatefulSet", "extraArgs": ["--disable-dumping", "-o", "no_modern"]},
+        ["spec.extraArgs: must not contain -X and no_modern with spec.handover"],
+    ),
+    (
+        {"handover": {}, "workload": "StatefulSet", "tls": {"secretName": "tls"}, "warmRestart": True},
+        [
+            "spec.handover: must be omitted when spec.tls is set, as memcached's proxy does not verify",
+            "spec.handover: must be omitted when spec.warmRestart is true, as a server that restarts with its items",
+        ],
+    ),
+    (
         {"extstore": DISK | {"volume": {}}},
         ["spec.extstore.volume: must contain either ephemeral or emptyDir, got {"],
     ),
@@ -96,6 +118,10 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
             f"spec.resources.limits.memory: must be at least {NEEDED_WITH_DISK}Mi",
             "spec.threads 4 and a disk; raise the limit",
         ],
+    ),
+    (
+        {"handover": {}, "workload": "StatefulSet", "resources": {"limits": {"memory": f"{NEEDED}Mi"}}},
+        [f"spec.resources.limits.memory: must be at least {NEEDED + 63}Mi", "spec.threads 4 and to hand over; raise"],
     ),
     ({"maxItemSize": "33Mi"}, [f'spec.maxItemSize: must be at most 32Mi, {HALF}, got "33Mi"']),
     ({"maxItemSize": "600Ki"}, ["spec.maxItemSize: must be a multiple of 512Ki, or of N KiB with -o", 'got "600Ki"']),
@@ -170,3 +196,8 @@ def test_of_very_many_complaints_the_first_are_told_so_that_a_condition_can_hold
     labels = {str(number): number for number in range(5000)}
     with pytest.raises(InvalidSpec, match=r"; and 4990 more$"):
         read_spec(json.dumps({"service": {"labels": labels}}).encode())
+
+
+def test_a_crawler_that_is_switched_on_again_is_no_obstacle_to_a_hand_over() -> None:
+    fields = {"handover": {}, "workload": "StatefulSet", "extraArgs": ["-o", "no_modern,lru_crawler", "-F", "-M"]}
+    assert read_spec(json.dumps(fields).encode()).handover is not None

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 from memcached_operator.memcached.desired.pod_template import USER_ID
 from memcached_operator.memcached.desired.workload import DEPLOYMENT
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
+from memcached_operator.memcached.handover.handovers import PEERS, PeersPort
 from memcached_operator.memcached.objects import Config
 from memcached_operator.memcached.observed.caches import (
     BUDGETS,
@@ -120,7 +121,13 @@ class World:
     """One Memcached, the API server that holds it, and the operator's parts around its reconciler."""
 
     def __init__(
-        self, *, finalizer: bool = False, user_id: int | None = USER_ID, asked: bool = False, api: FakeApi | None = None
+        self,
+        *,
+        finalizer: bool = False,
+        user_id: int | None = USER_ID,
+        asked: bool = False,
+        api: FakeApi | None = None,
+        peers_port: PeersPort = PEERS,
     ) -> None:
         self.clock = FakeClock()
         self.api = api or FakeApi()
@@ -160,6 +167,7 @@ class World:
             Config(IMAGE, user_id, DELAY_S, finalizer=finalizer),
             set_limit=self.set_limit,
             wake=self.woken.append,
+            peers_port=peers_port,
             stats_cache=self.stats_cache,
             clock=self.clock,
             utc_now=lambda: datetime.fromtimestamp(1_800_000_000 + self.clock.now, UTC),

@@ -114,6 +114,12 @@ def test_which_items_are_moved_to_a_disk_is_changed_as_memory_is(workload: Workl
 SCALING = STATEFUL_SET | {"memoryScaling": {"max": "1Gi"}}
 
 
+def test_servers_are_replaced_to_hand_over_and_not_for_how_long_they_do() -> None:
+    handover = STATEFUL_SET | {"handover": {}}
+    assert costs(STATEFUL_SET, handover) == costs(handover, STATEFUL_SET) == {"spec.handover": "rolling"}
+    assert costs(handover, STATEFUL_SET | {"handover": {"forSeconds": 60}}) == {"spec.handover": "beside"}
+
+
 def test_every_field_of_the_specification_is_told_of() -> None:
     full: dict[str, Any] = {
         "size": 2, "image": "other", "memory": "1Gi", "maxConnections": 100, "threads": 1, "maxItemSize": "2Mi",
@@ -122,9 +128,12 @@ def test_every_field_of_the_specification_is_told_of() -> None:
         "podTemplate": {"metadata": {"labels": {"a": "b"}}}, "networkPolicy": {"allowFrom": []},
         "tls": {"secretName": "a"}, "auth": {"secretName": "a"}, "publish": "ConfigMap", "drainSeconds": 1,
     }  # fmt: skip
-    told = {
-        path.split(".")[1] for path in (*costs({}, full), *costs({}, {"extstore": DISK}), *costs(STATEFUL_SET, SCALING))
-    }
+    others: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({}, {"extstore": DISK}),
+        ({}, {"handover": {}, "workload": "StatefulSet"}),
+        (STATEFUL_SET, SCALING),
+    ]
+    told = {path.split(".")[1] for old, new in (({}, full), *others) for path in costs(old, new)}
     assert told == set(Spec.__struct_fields__)
 
 

@@ -99,6 +99,11 @@ async def test_without_the_setting_no_secret_is_read_and_it_says_so(transport: T
     assert resolved.lacks == "--server-credentials is off"
 
 
+async def test_a_server_that_hands_over_is_asked_on_the_port_of_its_peers() -> None:
+    ports = [(await endpoints(None).to(pod(each))).endpoint.port for each in (PLAIN, Transport(peers_port=True), TLS)]
+    assert ports == [11211, 11210, 11211]
+
+
 async def test_with_the_setting_a_server_is_shown_a_certificate_and_told_a_login() -> None:
     resolved = await endpoints(Server(certificate=CERTIFICATE, passwords=PASSWORDS)).to(pod(BOTH))
     assert resolved.lacks == ""

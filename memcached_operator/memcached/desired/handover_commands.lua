@@ -1,0 +1,221 @@
+-- The commands of clients while servers fill themselves from each other: the second part of the script that handover.lua
+-- begins, and whose names it uses. Q is a request: its words, its key, whether it is a meta command, and its handles.
+
+local function own(q, careful) -- what is here as the answer to a command that reads, or nil: nothing, or a mark
+    if q.meta and not flag(q, "v") then
+        local res, found = internal("mg " .. q.key .. " s f c" .. flags(q, "sfcq")), {}
+        if not res:line() then return res:hit() and res or nil end -- an error, or a miss
+        for word in res:line():gmatch("%S+") do found[word:sub(1, 1)] = word:sub(2) end
+        if found.s == SIZE and MARKS[found.f] then return end
+        for letter in ("WXZ"):gmatch(".") do
+            if found[letter] then found.won = (found.won or "") .. " " .. letter end
+        end
+        return meta(q, "HD", found)
+    end
+    local before = careful and look(q)
+    if careful and not (before and before.kind == "value") then return end
+    local res = internal(q.meta and "mg " .. q.key .. flags(q, "q") or q.words[1] .. " " .. q.exptime .. q.key)
+    if not res:hit() then return end
+    if res:vlen() ~= #MARK - 2 then return res end
+    if not careful then return own(q, true) end -- it has the size of a mark: is one value here before and after?
+    local after = look(q)
+    return after and after.c == before.c and res or nil
+end
+
+local function show(q, copy) -- the answer to a command that reads
+    if q.meta and not flag(q, "v") then return meta(q, "HD", copy) end
+    if #copy.value <= LONGEST_SHOWN then
+        if q.meta then return meta(q, "VA " .. copy.s, copy, copy.value) end
+        local line = "VALUE " .. q.key .. " " .. copy.f .. " " .. copy.s .. (q.cas and " " .. copy.c or "")
+        return line .. "\r\n" .. copy.value .. "END\r\n"
+    end
+    local line = q.meta and "mg " .. q.key .. flags(q, "qNTRE") or (q.cas and "gets " or "get ") .. q.key
+    local res = q.rctx:enqueue_and_wait(mcp.request(line .. "\r\n"), q.handles.again[copy.handle])
+    return res and res:ok() and res:vlen() == #copy.value - 2 and res or reply(q, "EN")
+end
+
+local function read(q)
+    for _ = 1, TRIES do
+        local answer = own(q)
+        if answer then return answer end
+        local item = find(q)
+        if item.kind ~= "value" then return item.copy and show(q, item.copy) or reply(q, "EN") end
+    end
+    return reply(q, "EN")
+end
+
+local function set(q) -- over whatever there is; once more if a tomb came over it
+    local over, answer = "", nil
+    for try = 1, ROUNDS - 1 do
+        q.since = mcp.time_mono_millis()
+        local cas = tonumber(flag(q, "E") or version())
+        local res = internal("ms " .. q.key .. " " .. q.size .. q.b .. over .. q.kept .. " E" .. cas, q.r)
+        local done = res:code() == OK
+        if answer and not done and not ERRORS[res:code()] then return answer end -- another has written over the tomb
+        answer = finish(q, done and reply(q, "HD", { c = cas, s = q.size }) or res, cas)
+        local item = done and not q.alone and try < ROUNDS - 1 and look(q)
+        if not item or item.kind ~= "tomb" then return answer end
+        over = " C" .. item.c
+        if math.tointeger(item.c) > cas + OF_TOMB then q.rctx:sleep(0.02) end -- of a set that is done again already
+    end
+end
+
+-- Store by what there is: REFUSE(item), which is nil for none, gives the status where nothing is stored. JOIN: to append.
+local function put(q, refuse, join)
+    return change(q, function(item, cas)
+        local there = item.kind == "value" and item or nil
+        local status = refuse(there)
+        if status then return nil, reply(q, status) end
+        local size, words = math.tointeger(q.size), q.kept
+        if join and there then
+            size, words = size + math.tointeger(there.s), " M" .. join
+        elseif join then
+            words = " T" .. flag(q, "N")
+        elseif q.token and there and q.token ~= there.c then -- older, and allowed to be
+            item, words = { c = q.token }, words .. " I"
+        end
+        local code = store(q, item, q.r, q.size, words, cas):code()
+        if join and there and code == NOT_STORED and (look(q) or {}).c == item.c then -- it is on the disk
+            return nil, reply(q, "NS")
+        end
+        return code, reply(q, "HD", { c = cas, s = size })
+    end)
+end
+
+local function touch(q) -- also what reads and touches, or reads and creates
+    return change(q, function(item, cas)
+        local answer
+        if item.kind == "absent" then
+            local t = flag(q, "N")
+            if not t then return nil, reply(q, q.words[1] == "touch" and "NF" or "EN") end
+            local code = store(q, item, "\r\n", 0, " T" .. t, cas):code()
+            if code == OK then internal("mg " .. q.key .. q.b .. " R2147483647") end -- nobody else is to win it
+            local found = { s = 0, f = 0, c = cas, t = t, l = 0, h = 0, won = " W" }
+            return code, flag(q, "v") and meta(q, "VA 0", found, "\r\n") or meta(q, "HD", found)
+        elseif q.words[1] ~= "touch" then
+            answer = own(q)
+        elseif internal("touch " .. q.key .. " " .. q.words[3]):code() == TOUCHED then
+            answer = reply(q, "HD")
+        end
+        local after, t = look(q), flag(q, "T")
+        if not q.meta then t = q.words[q.words[1] == "touch" and 3 or 2] end
+        if not answer or after and after.kind ~= "value" then return NOT_STORED end
+        if t then
+            local request = mcp.request("mg " .. q.key .. q.b .. " u T" .. t .. "\r\n") -- marks that it meets are found
+            peers(q, request, q.handles.tomb[1], function() end)
+        end
+        return nil, answer
+    end)
+end
+
+local function delete(q)
+    return change(q, function(item, cas)
+        local there = item.kind == "value"
+        if there and q.token and q.token ~= item.c then return nil, reply(q, "EX") end
+        local answer = reply(q, there and "HD" or "NF")
+        if there and (flag(q, "I") or flag(q, "x")) then
+            return internal("md " .. q.key .. flags(q, "CEqkO") .. " C" .. item.c .. " E" .. cas):code(), answer
+        elseif q.alone then
+            if not there then return nil, answer end
+            return internal("md " .. q.key .. q.b .. " C" .. item.c):code(), answer
+        end
+        return mark(q, item, "absent", cas), answer
+    end)
+end
+
+local function add(q) -- to a number, or take from it
+    return change(q, function(item, cas)
+        local n = flag(q, "N")
+        if item.kind == "absent" and not n then return nil, reply(q, "NF") end
+        if item.kind == "absent" then
+            local j = flag(q, "J") or "0"
+            local found = { c = cas, t = n }
+            local answer = flag(q, "v") and meta(q, "VA " .. #j, found, j .. "\r\n") or reply(q, "HD", found)
+            return store(q, item, j .. "\r\n", #j, " T" .. n, cas):code(), answer
+        end
+        if q.token and q.token ~= item.c then return nil, reply(q, "EX") end
+        local res = internal(q.meta and "ma " .. q.key .. flags(q, "CE") .. " C" .. item.c .. " E" .. cas
+            or q.words[1] .. " " .. q.key .. " " .. q.words[3])
+        local after = look(q)
+        local here = after and after.kind == "value" and after
+        if ERRORS[res:code()] then return not here and NOT_STORED or nil, res end -- not a number, or a mark
+        if res:code() == OK and here and here.c ~= tostring(cas) then -- incr knows no E, and ma has not always used it
+            internal("ma " .. q.key .. q.b .. " D0 C" .. here.c .. " E" .. cas)
+            here = look(q)
+        end
+        return res:code(), q.noreply and reply(q, "HD") or res, here and here.c
+    end)
+end
+
+local function storing(q)
+    local name, words = q.words[1], q.words
+    local modes = { set = "S", add = "E", replace = "R", append = "A", prepend = "P", cas = "S" }
+    local mode = modes[name] or (flag(q, "M") or "S"):sub(1, 1)
+    q.size, q.token = words[q.meta and 3 or 5], q.meta and flag(q, "C") or name == "cas" and words[6] or nil
+    q.kept = " F" .. (q.meta and flag(q, "F") or words[3]) .. " T" .. (q.meta and flag(q, "T") or words[4])
+    if q.meta then q.kept = flags(q, "bckqsCEIMNOklLP") end
+    if mode == "A" or mode == "P" then
+        return put(q, function(there)
+            if there then return q.token and q.token ~= there.c and "EX" end
+            return not flag(q, "N") and "NS"
+        end, mode)
+    elseif mode == "E" then
+        return put(q, function(there) return there and "NS" end)
+    elseif q.token then
+        return put(q, function(there)
+            local older = there and flag(q, "I") and tonumber(q.token) < tonumber(there.c)
+            return not there and "NF" or q.token ~= there.c and not older and "EX"
+        end)
+    elseif mode == "R" then
+        return put(q, function(there) return not there and "NS" end)
+    end
+    return set(q)
+end
+
+local function meta_read(q) return (flag(q, "T") or flag(q, "N")) and touch(q) or read(q) end
+
+local COMMANDS <const> = {
+    get = read, gets = read, mg = meta_read, gat = touch, gats = touch, touch = touch,
+    set = storing, add = storing, replace = storing, append = storing, prepend = storing, cas = storing, ms = storing,
+    delete = delete, md = delete, incr = add, decr = add, ma = add,
+}
+local SAYS <const> = { HD = "STORED", NS = "NOT_STORED", EX = "EXISTS", NF = "NOT_FOUND", EN = "END" }
+local DONE <const> = { delete = "DELETED", touch = "TOUCHED" }
+
+local function answer(rctx, r, handles)
+    local q, words = { rctx = rctx, r = r, handles = handles, key = r:key() }, {}
+    for word in r:raw_line():gmatch("%S+") do words[#words + 1] = word end
+    local name = words[1]
+    q.alone = #handles.tomb[1] == 0 -- and no marks are made: other threads may not hide them yet
+    q.words, q.meta, q.asked, q.spread, q.since = words, #name == 2, 1, 1, mcp.time_mono_millis()
+    q.first = q.meta and (name == "ms" and 4 or 3) or math.huge
+    q.b = flag(q, "b") and " b" or ""
+    q.quiet = flag(q, "q") and (name == "mg" and "EN" or "HD")
+    q.token = flag(q, "C")
+    q.noreply = words[#words] == "noreply" and not q.meta
+    q.exptime = (name == "gat" or name == "gats") and words[2] .. " " or ""
+    q.cas = name == "gets" or name == "gats"
+    q.says = DONE[name] and setmetatable({ HD = DONE[name] }, { __index = SAYS }) or SAYS
+    if #q.key > 250 then return mcp.internal(r) end -- which says so
+    return COMMANDS[name](q)
+end
+
+function mcp_config_routes(config)
+    if config.generation == 0 and not attached then return end
+    local generator = mcp.funcgen_new()
+    local handles = { ask = {}, tomb = {}, again = {} }
+    for round = 1, ROUNDS do handles.ask[round], handles.tomb[round] = {}, {} end
+    for index, pool in ipairs(config.pools) do
+        local again = generator:new_handle(pool)
+        for round = 1, ROUNDS do
+            handles.ask[round][index], handles.tomb[round][index] = generator:new_handle(pool), generator:new_handle(pool)
+            handles.again[handles.ask[round][index]] = again
+        end
+    end
+    generator:ready({ n = "handover", f = function(rctx)
+        return function(r) return answer(rctx, r, handles) end
+    end })
+    for name in pairs(COMMANDS) do mcp.attach(mcp["CMD_" .. name:upper()], generator) end
+    attached, counted = true, counted or 0
+    if pcall(mcp.stat, 1, config.generation - counted) then counted = config.generation end -- not at the start
+end

@@ -1,0 +1,46 @@
+"""Pure: from which other servers a server fills itself, as the annotation of its pod says it.
+
+The kubelet writes the annotation into a file, which `handover.lua` reads each second. The first line is the
+generation, and each further line a peer: host and port.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from memcached_operator.memcached.labels import PEERS_PORT
+
+_GENERATION: Final = re.compile(r"[1-9][0-9]{0,15}")
+_PEER: Final = re.compile(r"(\S+) [0-9]+")
+
+
+class Peers(NamedTuple):
+    """What a server is told of the others.
+
+    Attributes:
+        generation: grows with each change of it; 1 or more.
+        addresses: IP addresses of the peers. Empty: the server asks nobody, and still hides marks from clients.
+    """
+
+    generation: int
+    addresses: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """As the annotation has it."""
+        return "\n".join([str(self.generation), *(f"{address} {PEERS_PORT}" for address in self.addresses)])
+
+
+def peers_of(annotation: str) -> Peers | None:
+    """What an annotation says; None for one that is missing, or not of the operator's making."""
+    generation, *lines = annotation.split("\n")
+    found = [_PEER.fullmatch(line) for line in lines]
+    if not _GENERATION.fullmatch(generation) or not all(found):
+        return None
+    return Peers(int(generation), tuple(each[1] for each in found if each is not None))
+
+
+def peers_for(address: str, generation: int, addresses: Sequence[str]) -> Peers:
+    """What the server of that address is told, where all servers that hand over have these."""
+    return Peers(generation, tuple(sorted(each for each in addresses if each != address)))

@@ -1,0 +1,230 @@
+"""What the operator asks a server that hands over: how far it is, and to delete what may be older than elsewhere.
+
+It is asked on the port of its peers, which has no routes: nothing that is asked there is asked of other servers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+from base64 import b64encode
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+from urllib.parse import unquote_to_bytes
+
+from memcached_operator.memcached.labels import PEERS_PORT
+from memcached_operator.memcached.server_stats.server_connection import Endpoint, ErrorKind, Failure, exchange
+from memcached_operator.memcached.server_stats.stats_cache import WHOLE
+from memcached_operator.memcached.server_stats.text_protocol import MAX_LINE, Stats, stats_of
+
+COARSE_S: Final = 2.0
+"""By how much the time of an item's last use may be late: memcached counts whole seconds."""
+_COUNTERS: Final = tuple(b"user_handover_" + name for name in (b"generation", b"filled", b"failed"))
+_END: Final = b"END\r\n"
+_TRY_AGAIN_S: Final = 0.1
+_BLOCK_BYTES: Final = 1 << 16
+_ITEM: Final = re.compile(rb"key=(\S+) exp=\S+ la=(\d+) cas=(\d+) ")
+# While its crawler is busy with something else, or its hash table grows.
+_BUSY: Final = (b"BUSY currently processing crawler request", b"ERROR locked try again later")
+_PLAIN: Final = re.compile(rb"[\x21-\x7e\x80-\xff]+")
+_MALFORMED: Final = Failure(ErrorKind.MALFORMED, "the port does not speak memcached's text protocol")
+
+
+@dataclass(frozen=True, slots=True)
+class HandoverState:
+    """What a server has done since its start.
+
+    Attributes:
+        threads: those that answer clients.
+        generations: sum of the generations of the peers' file that each thread has read last.
+        filled: values that it has taken over from peers.
+        failed: commands that it answered with an error, as a peer did not answer.
+    """
+
+    threads: int
+    generations: int
+    filled: int
+    failed: int
+
+    def has_confirmed(self, generation: int) -> bool:
+        """Whether each thread has read the peers' file of that generation, the last that was written."""
+        return self.generations == generation * self.threads
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """A server that answers and cannot hand over: its memcached is older than 1.6.45, or has no proxy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """What a purge came to.
+
+    Attributes:
+        items: how many there were.
+        deleted: how many of them were deleted.
+    """
+
+    items: int
+    deleted: int
+
+
+async def state_of(address: str, timeout_s: float, *, port: int = PEERS_PORT) -> HandoverState | Unsupported | Failure:
+    """Ask a server how far it is.
+
+    Args:
+        address: IP address of its pod.
+        timeout_s: for the whole exchange.
+    """
+    said: tuple[HandoverState | Unsupported | Failure, bytes] = await exchange(
+        Endpoint(address, port=port), b"stats\r\nstats proxy\r\n", _state, timeout_s
+    )
+    return said[0]
+
+
+async def purge(
+    address: str,
+    unused_since_s: float,
+    timeout_s: float,
+    *,
+    port: int = PEERS_PORT,
+    clock: Callable[[], float] = time.time,
+) -> Purged | Failure:
+    """Delete the items of a server that were last used before a time, unless they change meanwhile.
+
+    Such an item may be older than the value of the same key at another server: while the key belonged to that one,
+    nobody told this one of writes. What was used since then was used by clients of the present list, so is their value.
+
+    Args:
+        address: IP address of its pod.
+        unused_since_s: when the last client of the former list used a server, in seconds since the epoch.
+        timeout_s: for all of it.
+        clock: by which that time is; the server's own may be another.
+    """
+    server_s: tuple[int | Failure, bytes] = await exchange(Endpoint(address, port=port), b"stats\r\n", _time, timeout_s)
+    if isinstance(server_s[0], Failure):
+        return server_s[0]
+    ahead_s = server_s[0] + 1 - clock()  # it may say so for a second more
+    connected = False
+    try:
+        async with asyncio.timeout(timeout_s), _connection(address, port) as deleting:
+            connected = True
+            while True:
+                async with _connection(address, port) as dump:
+                    found = await _purge(dump, deleting, unused_since_s + ahead_s + COARSE_S)
+                if found is not None:
+                    return found
+                await asyncio.sleep(_TRY_AGAIN_S)
+    except TimeoutError:
+        kind = ErrorKind.SILENT if connected else ErrorKind.UNREACHABLE
+        return Failure(kind, f"not all of its items were looked at within {timeout_s:g} s")
+    except (OSError, asyncio.IncompleteReadError) as error:
+        if connected:
+            return Failure(ErrorKind.CLOSED, "it closes the connection without an answer")
+        return Failure(ErrorKind.UNREACHABLE, os.strerror(getattr(error, "errno", None) or 0).lower())
+    except asyncio.LimitOverrunError:
+        return _MALFORMED
+
+
+def _state(received: bytes) -> HandoverState | Unsupported | Failure | None:
+    """What the answers to `stats` and `stats proxy` say; None while they are not whole."""
+    end = received.find(b"\r\n" + _END) + 2
+    if end < 2:
+        found = stats_of(received)
+        return found if isinstance(found, Failure) else None
+    stats, rest = stats_of(received[: end + len(_END)]), received[end + len(_END) :]
+    if stats is None or isinstance(stats, Failure):
+        return stats
+    proxy = stats_of(rest)
+    if isinstance(proxy, Failure):
+        return Unsupported() if proxy.kind is ErrorKind.REFUSED else proxy
+    return None if proxy is None else _of_counters(stats, proxy)
+
+
+def _of_counters(stats: Stats, proxy: Stats) -> HandoverState | Unsupported | Failure:
+    if _COUNTERS[0] not in proxy:
+        return Unsupported()
+    numbers = [stats.get(b"threads", b""), *(proxy.get(name, b"") for name in _COUNTERS)]
+    if not all(map(WHOLE.fullmatch, numbers)):
+        return _MALFORMED
+    return HandoverState(*map(int, numbers))
+
+
+def _time(received: bytes) -> int | Failure | None:
+    """What a server's clock says, by the answer to `stats`; None while that is not whole."""
+    stats = stats_of(received)
+    if stats is None or isinstance(stats, Failure):
+        return stats
+    return int(said) if WHOLE.fullmatch(said := stats.get(b"time", b"")) else _MALFORMED
+
+
+class _Connection(NamedTuple):
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+
+@asynccontextmanager
+async def _connection(address: str, port: int) -> AsyncIterator[_Connection]:
+    reader, writer = await asyncio.open_connection(address, port, limit=_BLOCK_BYTES)
+    try:
+        yield _Connection(reader, writer)
+    finally:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+
+
+async def _purge(dump: _Connection, deleting: _Connection, used_until_s: float) -> Purged | Failure | None:
+    """Walk over all items, block by block; None where the server cannot do that now.
+
+    By its hash table: an item that moves from one of the LRU lists to another would be missed.
+    """
+    dump.writer.write(b"lru_crawler metadump hash\r\n")
+    items = deleted = 0
+    begun = b""
+    while True:
+        block = await dump.reader.read(_BLOCK_BYTES)
+        *lines, begun = (begun + block).split(b"\n")
+        old: list[tuple[bytes, bytes]] = []
+        for line in lines:
+            if (item := _ITEM.match(line)) is not None:
+                items += 1
+                if int(item[2]) <= used_until_s:
+                    old.append((item[1], item[3]))
+            elif line.startswith(_BUSY):
+                return None
+            elif line != b"OK\r":
+                deleted += await _delete(deleting, old)
+                return Purged(items, deleted) if line == b"END\r" else _refused(line)
+        deleted += await _delete(deleting, old)
+        if not block or len(begun) > MAX_LINE:
+            return _MALFORMED
+
+
+async def _delete(connection: _Connection, old: Sequence[tuple[bytes, bytes]]) -> int:
+    """Delete items, each a key as a dump has it and a CAS; how many had not changed."""
+    if not old:
+        return 0
+    commands = []
+    for quoted, cas in old:
+        key = unquote_to_bytes(quoted)
+        # The key of a command has 250 bytes at most, also where it is encoded.
+        words = key if _PLAIN.fullmatch(key) else b64encode(key) + b" b"
+        commands.append(b"md %b q C%b\r\n" % (words, cas))
+    connection.writer.write(b"".join([*commands, b"mn\r\n"]))
+    await connection.writer.drain()
+    changed = 0
+    while (await connection.reader.readuntil(b"\r\n")) != b"MN\r\n":
+        changed += 1
+    return len(old) - changed
+
+
+def _refused(line: bytes) -> Failure:
+    words = line.rstrip().decode(errors="replace")
+    if line.startswith((b"ERROR", b"CLIENT_ERROR", b"SERVER_ERROR", b"NOTSTARTED")):
+        return Failure(ErrorKind.REFUSED, f"it answers {words[:100]}")
+    return _MALFORMED

@@ -1,0 +1,343 @@
+"""Each step of a hand-over, case by case; `test_decision_machine` holds its promises in any order of events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from memcached_operator.api.status import Handover, HandoverStep
+from memcached_operator.memcached.handover.decision import (
+    CONFIRMED_WITHIN_S,
+    MARKS_LIVE_S,
+    READY_WITHIN_S,
+    Action,
+    Advance,
+    Awaited,
+    GivenUp,
+    GiveUp,
+    Nothing,
+    Purge,
+    PurgeState,
+    Server,
+    Situation,
+    Tell,
+    Wait,
+    are_servers_kept,
+    decide,
+    is_list_held,
+)
+from memcached_operator.memcached.handover.peers import Peers
+from operator_runtime import rfc3339
+
+NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
+LONG_AGO_S = int(NOW.timestamp()) - 100_000
+JUST_NOW_S = int(NOW.timestamp()) - 5
+FOR_S = 100
+
+
+def at(after_s: float) -> str:
+    return rfc3339(NOW + timedelta(seconds=after_s))
+
+
+def step(name: HandoverStep, since_s: float = -10, former_end_s: float = -1000) -> Handover:
+    return Handover(name, at(since_s), at(former_end_s))
+
+
+def address(ordinal: int) -> str:
+    return f"10.0.0.{ordinal}"
+
+
+def server(ordinal: int, peers: Sequence[int] | None = None, *, ready: int | None = LONG_AGO_S, **more: Any) -> Server:
+    """A server that confirms what it was told: to have these peers, or nothing."""
+    told = None if peers is None else Peers(1, tuple(map(address, peers)))
+    return Server(f"s-{ordinal}", ordinal, address(ordinal), ready, told, **{"confirms": peers is not None} | more)
+
+
+def fresh(count: int) -> tuple[Server, ...]:
+    return tuple(server(each) for each in range(count))
+
+
+def hidden(count: int) -> tuple[Server, ...]:
+    return tuple(server(each, ()) for each in range(count))
+
+
+def connected(*ordinals: int) -> tuple[Server, ...]:
+    return tuple(server(each, [other for other in ordinals if other != each]) for each in ordinals)
+
+
+def situation(
+    last: Handover | None, size: int, listed: int, servers: Sequence[Server], *, for_s: int | None = FOR_S, **more: Any
+) -> Situation:
+    return Situation(last, size, frozenset(range(listed)), servers, for_s, NOW, **more)
+
+
+def told(action: Action) -> dict[int, tuple[int, ...]]:
+    """The ordinals of peers by the ordinals of the servers that are told of them."""
+    assert isinstance(action, Tell)
+    return {
+        each.server.ordinal: tuple(int(found.rpartition(".")[2]) for found in each.peers.addresses)
+        for each in action.changes
+    }
+
+
+def advanced(action: Action) -> HandoverStep | None:
+    assert isinstance(action, Advance)
+    return action.to.step if action.to is not None else None
+
+
+PREPARING, HIDING, CONNECTING, COMPLETE = (
+    step(each) for each in (HandoverStep.PREPARING, HandoverStep.HIDING, HandoverStep.CONNECTING, HandoverStep.COMPLETE)
+)
+DISCONNECTING = step(HandoverStep.DISCONNECTING, -10, -13)
+
+
+def published(since_s: float) -> Handover:
+    return step(HandoverStep.PUBLISHED, since_s)
+
+
+@pytest.mark.parametrize(
+    ("size", "listed", "begins"), [(3, 3, True), (3, 2, False), (2, 3, False), (3, 0, False), (0, 0, False)]
+)
+def test_the_first_list_just_grows_until_it_has_all_servers(size: int, listed: int, begins: bool) -> None:
+    found = situation(None, size, listed, fresh(3))
+    action = decide(found)
+    assert action == (Advance(Handover(HandoverStep.COMPLETE, at(0), at(0))) if begins else Nothing())
+    assert not are_servers_kept(found, action)
+
+
+@pytest.mark.parametrize("name", HandoverStep)
+def test_who_desires_no_hand_over_any_more_has_all_peers_taken_away(name: HandoverStep) -> None:
+    found = situation(step(name), 3, 2, connected(0, 1, 2), for_s=None)
+    action = decide(found)
+    assert told(action) == {0: (), 1: (), 2: ()}
+    assert not is_list_held(found, action)
+    assert not are_servers_kept(found, action)
+    assert decide(replace(found, servers=hidden(3))) == Advance(None)
+    assert decide(replace(found, servers=hidden(3), last=None)) == Nothing()
+
+
+def test_a_list_that_is_as_desired_takes_nothing() -> None:
+    assert decide(situation(COMPLETE, 3, 3, hidden(3))) == Nothing()
+
+
+@pytest.mark.parametrize(("size", "listed"), [(0, 3), (3, 0)])
+def test_without_servers_before_or_after_there_is_nothing_to_hand_over(size: int, listed: int) -> None:
+    found = situation(COMPLETE, size, listed, fresh(3))
+    assert decide(found) == Advance(None)
+    assert not is_list_held(found, decide(found))
+
+
+def test_a_change_is_prepared_before_the_list_has_it() -> None:
+    found = situation(COMPLETE, 6, 3, fresh(3))
+    assert decide(found) == Advance(step(HandoverStep.PREPARING, 0))
+    assert is_list_held(found, decide(found))
+
+
+@pytest.mark.parametrize(
+    ("last", "servers", "purge", "expected"),
+    [
+        (step(HandoverStep.PREPARING, -1), fresh(4), PurgeState.DUE, Wait(Awaited.FORMER_CLIENTS, MARKS_LIVE_S - 1)),
+        (step(HandoverStep.PREPARING, -9, 5), fresh(4), PurgeState.DUE, Wait(Awaited.FORMER_CLIENTS, 5 + MARKS_LIVE_S)),
+        (PREPARING, fresh(3), PurgeState.DUE, Wait(Awaited.SERVERS, READY_WITHIN_S - 10, ("ordinal 3",))),
+        (
+            PREPARING,
+            (*fresh(3), server(3, ready=None)),
+            PurgeState.DUE,
+            Wait(Awaited.SERVERS, READY_WITHIN_S - 10, ("s-3",)),
+        ),
+        (PREPARING, fresh(4), PurgeState.DUE, Purge(fresh(4), NOW.timestamp() - 1000)),
+        (PREPARING, fresh(4), PurgeState.RUNNING, Wait(Awaited.PURGE, 0.5)),
+        (PREPARING, fresh(4), PurgeState.DONE, Advance(step(HandoverStep.HIDING, 0))),
+    ],
+)
+def test_it_begins_when_no_client_has_the_former_list_all_are_ready_and_old_copies_are_gone(
+    last: Handover, servers: Sequence[Server], purge: PurgeState, expected: Action
+) -> None:
+    found = situation(last, 4, 3, servers, purge=purge)
+    assert decide(found) == expected
+    assert is_list_held(found, decide(found))
+
+
+def test_peers_that_a_former_leader_left_are_taken_away_first() -> None:
+    assert told(decide(situation(PREPARING, 4, 3, (*connected(0, 1), server(2), server(3))))) == {0: (), 1: ()}
+
+
+@pytest.mark.parametrize(
+    ("last", "then"),
+    [
+        (PREPARING, HandoverStep.COMPLETE),
+        (HIDING, HandoverStep.DISCONNECTING),
+        (CONNECTING, HandoverStep.DISCONNECTING),
+    ],
+)
+def test_a_change_that_is_taken_back_before_the_list_has_it_is_none(last: Handover, then: HandoverStep) -> None:
+    assert advanced(decide(situation(last, 3, 3, hidden(4)))) is then
+
+
+def test_all_hide_marks_before_any_has_peers() -> None:
+    partly = (server(0, ()), server(1), server(2, ()), server(3, [0, 1]))
+    assert told(decide(situation(HIDING, 4, 3, partly))) == {1: (), 3: ()}
+    late = (*hidden(3), server(3, (), confirms=False))
+    assert decide(situation(HIDING, 4, 3, late)) == Wait(Awaited.CONFIRMATIONS, 0.5, ("s-3",))
+    assert advanced(decide(situation(HIDING, 4, 3, hidden(4)))) is HandoverStep.CONNECTING
+
+
+def test_all_have_all_others_as_peers_old_and_new_before_the_list_is_published() -> None:
+    assert told(decide(situation(CONNECTING, 2, 3, hidden(3)))) == {0: (1, 2), 1: (0, 2), 2: (0, 1)}
+    late = (*connected(0, 1, 2)[:2], server(2, [0, 1], confirms=False))
+    found = situation(CONNECTING, 2, 3, late)
+    assert decide(found) == Wait(Awaited.CONFIRMATIONS, 0.5, ("s-2",))
+    assert is_list_held(found, decide(found))
+    found = situation(CONNECTING, 2, 3, connected(0, 1, 2))
+    assert decide(found) == Advance(published(0), publishes=True)
+    assert not is_list_held(found, decide(found))
+
+
+def test_what_another_is_told_has_a_greater_generation() -> None:
+    action = decide(situation(CONNECTING, 2, 3, hidden(3)))
+    assert isinstance(action, Tell)
+    assert [each.peers.generation for each in action.changes] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("last", [HIDING, CONNECTING])
+def test_a_server_that_is_gone_is_waited_for_if_it_is_desired(last: Handover) -> None:
+    some = hidden(3) if last is HIDING else connected(0, 1, 2)
+    waiting = Wait(Awaited.SERVERS, READY_WITHIN_S - 10, ("ordinal 3",))
+    assert decide(situation(last, 4, 3, some)) == waiting
+    assert advanced(decide(situation(last, 2, 4, some))) is not last.step
+
+
+def test_clients_have_their_time_and_marks_live_for_some_more() -> None:
+    found = situation(published(-40), 3, 3, connected(0, 1, 2))
+    assert decide(found) == Wait(Awaited.CLIENTS, FOR_S + MARKS_LIVE_S - 40)
+    assert are_servers_kept(found, decide(found))
+    found = situation(published(-FOR_S - MARKS_LIVE_S), 3, 3, connected(0, 1, 2))
+    assert decide(found) == Advance(step(HandoverStep.DISCONNECTING, 0, -MARKS_LIVE_S))
+    assert are_servers_kept(found, decide(found))
+
+
+def test_a_second_change_goes_straight_to_the_union_of_all() -> None:
+    found = situation(published(-40), 2, 4, connected(0, 1, 2, 3))
+    assert decide(found) == Advance(published(0), publishes=True)
+    found = situation(published(-40), 5, 4, connected(0, 1, 2, 3))
+    assert decide(found) == Wait(Awaited.SERVERS, FOR_S + MARKS_LIVE_S - 40, ("ordinal 4",))
+    assert is_list_held(found, decide(found))
+
+
+def test_one_that_comes_while_others_are_connected_joins_empty_and_after_all_others_know_it() -> None:
+    def with_new(*servers: Server) -> Action:
+        return decide(situation(published(-40), 3, 3, servers))
+
+    others, known = connected(0, 1), connected(0, 1, 2)[:2]
+    new = server(2, (), ready=JUST_NOW_S)
+    assert told(with_new(*others, replace(new, peers=None, confirms=False))) == {2: ()}
+    assert isinstance(with_new(*others, replace(new, confirms=False)), Wait)
+    assert told(with_new(*others, new)) == {0: (1, 2), 1: (0, 2)}
+    assert isinstance(with_new(known[0], replace(known[1], confirms=False), new), Wait)
+    action = with_new(*known, new)
+    assert told(action) == {2: (0, 1)}
+    assert isinstance(action, Tell)
+    assert [each.emptied for each in action.changes] == [True]
+
+
+def test_of_two_the_one_that_was_never_away_keeps_its_items() -> None:
+    alone, back = server(0, ()), server(1, (), ready=JUST_NOW_S)
+    action = decide(situation(published(-40), 2, 2, (alone, back)))
+    assert isinstance(action, Tell)
+    assert [(each.server.ordinal, each.emptied) for each in action.changes] == [(0, False), (1, True)]
+
+
+@pytest.mark.parametrize("last", [published(-40), published(-4), CONNECTING])
+def test_a_server_that_is_not_ready_or_gone_leaves_all_others_at_once(last: Handover) -> None:
+    away = replace(connected(0, 1, 2)[2], ready_since_s=None)
+    others = connected(0, 1, 2)[:2]
+    assert told(decide(situation(last, 3, 2, (*others, away)))) == {0: (1,), 1: (0,), 2: ()}
+    assert told(decide(situation(last, 3, 2, others))) == {0: (1,), 1: (0,)}
+
+
+def test_peers_are_taken_away_from_all_before_servers_go() -> None:
+    found = situation(DISCONNECTING, 2, 2, connected(0, 1, 2))
+    assert told(decide(found)) == {0: (), 1: (), 2: ()}
+    found = replace(found, servers=(*hidden(2), server(2, (), confirms=False)))
+    assert decide(found) == Wait(Awaited.CONFIRMATIONS, 0.5, ("s-2",))
+    assert are_servers_kept(found, decide(found))
+    found = replace(found, servers=hidden(3))
+    assert decide(found) == Advance(step(HandoverStep.COMPLETE, 0, -13))
+    assert not are_servers_kept(found, decide(found))
+
+
+def test_a_server_that_does_not_confirm_that_it_has_no_peers_keeps_others_for_a_while() -> None:
+    late = (*hidden(2), server(2, (), confirms=False))
+    found = situation(step(HandoverStep.DISCONNECTING, -CONFIRMED_WITHIN_S), 2, 2, late)
+    assert advanced(decide(found)) is HandoverStep.COMPLETE
+
+
+@pytest.mark.parametrize(
+    ("last", "servers", "purge", "expected"),
+    [
+        (PREPARING, (*fresh(3), server(3, unsupported=True)), PurgeState.DUE, (GivenUp.UNSUPPORTED, ("s-3",))),
+        (HIDING, (*fresh(3), server(3, unsupported=True)), PurgeState.DUE, (GivenUp.UNSUPPORTED, ("s-3",))),
+        (PREPARING, fresh(4), PurgeState.FAILED, (GivenUp.NOT_PURGED, ("s-0", "s-1", "s-2", "s-3"))),
+        (
+            step(HandoverStep.PREPARING, -READY_WITHIN_S),
+            (*fresh(4), server(4, ready=None)),
+            PurgeState.DUE,
+            (GivenUp.NOT_READY, ("s-4",)),
+        ),
+        (
+            step(HandoverStep.HIDING, -CONFIRMED_WITHIN_S),
+            (*hidden(4), server(4, (), confirms=False)),
+            PurgeState.DUE,
+            (GivenUp.NOT_CONFIRMED, ("s-4",)),
+        ),
+    ],
+)
+def test_what_does_not_come_in_time_has_the_list_change_without_a_hand_over(
+    last: Handover, servers: Sequence[Server], purge: PurgeState, expected: tuple[GivenUp, tuple[str, ...]]
+) -> None:
+    found = situation(last, len(servers), 3, servers, purge=purge)
+    assert decide(found) == GiveUp(step(HandoverStep.COMPLETE, 0, FOR_S), *expected)
+    assert not is_list_held(found, decide(found))
+
+
+def test_peers_are_taken_away_again_where_some_did_not_confirm_them() -> None:
+    late = (*connected(0, 1, 2, 3)[:3], server(3, (0, 1, 2), confirms=False))
+    found = situation(step(HandoverStep.CONNECTING, -CONFIRMED_WITHIN_S), 4, 3, late)
+    then = step(HandoverStep.DISCONNECTING, 0, FOR_S)
+    assert decide(found) == GiveUp(then, GivenUp.NOT_CONFIRMED, ("s-3",))
+    assert not is_list_held(found, decide(found))
+    assert are_servers_kept(found, decide(found))
+
+
+def test_a_server_that_just_got_ready_has_its_time_to_confirm() -> None:
+    late = (*hidden(3), server(3, (), ready=int(NOW.timestamp()) - CONFIRMED_WITHIN_S + 1, confirms=False))
+    last = step(HandoverStep.HIDING, -READY_WITHIN_S + 1)
+    assert decide(situation(last, 4, 3, late)) == Wait(Awaited.CONFIRMATIONS, 0.5, ("s-3",))
+
+
+def test_nothing_is_given_up_where_the_list_would_be_the_same() -> None:
+    last = step(HandoverStep.PREPARING, -READY_WITHIN_S)
+    assert decide(situation(last, 4, 3, fresh(3))) == Wait(Awaited.SERVERS, READY_WITHIN_S, ("ordinal 3",))
+
+
+@pytest.mark.parametrize(
+    ("last", "bounded"),
+    [
+        (published(3600), published(0)),
+        (step(HandoverStep.PREPARING, -10, 3600), step(HandoverStep.PREPARING, -10, FOR_S + 1)),
+    ],
+)
+def test_times_that_are_yet_to_come_are_the_present(last: Handover, bounded: Handover) -> None:
+    found = situation(last, 4, 3, connected(0, 1, 2))
+    assert decide(found) == Advance(bounded)
+    assert is_list_held(found, decide(found))
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2026-11-28", "0000", ""])
+def test_a_time_that_another_client_wrote_and_that_is_none_is_long_ago(text: str) -> None:
+    last = Handover(HandoverStep.PUBLISHED, text, text)
+    assert advanced(decide(situation(last, 3, 3, connected(0, 1, 2)))) is HandoverStep.DISCONNECTING

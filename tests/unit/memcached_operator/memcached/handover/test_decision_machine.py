@@ -1,0 +1,289 @@
+"""Whatever happens while the list of servers changes, a hand-over keeps its promises, and in the end all is at rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from hypothesis import settings, strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from memcached_operator.api.status import HandoverStep, Status
+from memcached_operator.memcached.handover.decision import (
+    Advance,
+    GiveUp,
+    Nothing,
+    Purge,
+    PurgeState,
+    Server,
+    Situation,
+    Tell,
+    Wait,
+    are_servers_kept,
+    decide,
+    is_list_held,
+)
+from memcached_operator.memcached.handover.peers import Peers
+from memcached_operator.memcached.plan import ListPolicy, listed_ordinals, plan
+from memcached_operator.memcached.rollout.outcome import soonest
+from memcached_operator.memcached.spec import Handover, Spec
+from tests.unit.memcached_operator.memcached.server_model import KEY, START, named_pod, workload_of
+
+FOR_S, DRAIN_S = 60, 5
+sizes = st.integers(0, 4)
+
+
+@dataclass
+class Pod:
+    """A server and its pod.
+
+    Attributes:
+        annotation: what the operator told it.
+        read: what its memcached has read of that.
+        hangs: it reads nothing, and does not answer.
+        is_stale: it may have values that others changed while it was away.
+    """
+
+    ordinal: int
+    address: str
+    ready_since: datetime | None = None
+    annotation: Peers | None = None
+    read: Peers | None = None
+    hangs: bool = False
+    is_stale: bool = False
+
+    def names(self, other: Pod) -> bool:
+        return self.read is not None and other.address in self.read.addresses
+
+
+@dataclass
+class Cluster:
+    """A StatefulSet, and an operator that hands over."""
+
+    size: int = 2
+    desired: bool = True
+    now: datetime = START
+    status: Status = field(default_factory=Status)
+    replicas: int = 0
+    pods: dict[int, Pod] = field(default_factory=dict)
+    made: int = 0
+    purge: PurgeState = PurgeState.DUE
+    purge_of: str = ""
+
+    @property
+    def spec(self) -> Spec:
+        handover = Handover(forSeconds=FOR_S) if self.desired else None
+        return Spec(size=self.size, workload="StatefulSet", drainSeconds=DRAIN_S, handover=handover)
+
+    def reconcile(self, *, dies: bool = False) -> float | None:
+        """One reconcile, in which the operator may die before it writes the status; seconds until the next."""
+        last = self.status.handover
+        if last is None or last.startTime != self.purge_of:
+            self.purge = PurgeState.DUE
+        servers = tuple(
+            Server(
+                f"s-{pod.ordinal}",
+                pod.ordinal,
+                pod.address,
+                int(pod.ready_since.timestamp()) if pod.ready_since is not None else None,
+                pod.annotation,
+                pod.annotation is not None and pod.read == pod.annotation and not pod.hangs,
+            )
+            for pod in self.pods.values()
+        )
+        found = Situation(
+            last,
+            self.size,
+            frozenset(listed_ordinals(self.status)),
+            servers,
+            FOR_S if self.desired else None,
+            self.now,
+            self.purge,
+        )
+        action = decide(found)
+        state, next_s = last, None if isinstance(action, Nothing) else 0.0
+        match action:
+            case Tell(changes):
+                for each in changes[: 1 if dies else None]:
+                    pod = self.pods[each.server.ordinal]
+                    pod.annotation = each.peers
+                    # From now on others change what it may have, and do not tell it.
+                    pod.is_stale |= self.is_published and pod.ready_since is None
+                    pod.is_stale &= not each.emptied
+            case Purge():
+                self.purge, self.purge_of = PurgeState.RUNNING, last.startTime if last is not None else ""
+            case Advance(to) | GiveUp(to):
+                state = to
+            case Wait(requeue_s=requeue_s):
+                next_s = requeue_s
+        policy = ListPolicy(is_list_held(found, action), are_servers_kept(found, action))
+        owned = {"StatefulSet": workload_of("StatefulSet", self.replicas)} if self.replicas else {}
+        pods = [named_pod(each.ordinal, ready=each.ready_since is not None) for each in self.pods.values()]
+        planned = plan(KEY, self.spec, self.status, owned, pods, self.now, policy)  # type: ignore[arg-type]
+        self.scale(planned.replicas["StatefulSet"])
+        if not dies:
+            listed = planned.servers.listed
+            if isinstance(action, Advance) and action.publishes:
+                self.publishes(listed)
+            elif last is not None and self.desired and not isinstance(action, GiveUp) and self.size and found.listed:
+                assert listed == self.status.serverList, "the list changed without a hand-over"
+            draining = planned.servers.draining or None
+            self.status = Status(workload="StatefulSet", serverList=listed, draining=draining, handover=state)
+        return soonest(next_s, planned.next_s)
+
+    def publishes(self, listed: tuple[str, ...]) -> None:
+        """All servers, old and new, have each other as peers when the list changes."""
+        assert len(listed) == self.size
+        ready = [each for each in self.pods.values() if each.ready_since is not None]
+        assert {each.ordinal for each in ready} >= set(range(self.size))
+        for each in ready:
+            assert all(each.hangs or each.names(other) for other in ready if other is not each)
+
+    def scale(self, replicas: int) -> None:
+        self.replicas = replicas
+        for ordinal in [each for each in self.pods if each >= replicas]:
+            gone = self.pods.pop(ordinal)
+            if self.status.handover is not None and self.desired and self.size:
+                named = [each for each in self.pods.values() if each.names(gone) and not each.hangs]
+                assert not named, "a server was removed that others ask"
+
+    def control(self) -> None:
+        for ordinal in range(self.replicas):
+            if ordinal not in self.pods:
+                self.made += 1
+                self.pods[ordinal] = Pod(ordinal, f"10.0.{ordinal}.{self.made}", is_stale=self.is_published)
+
+    @property
+    def is_published(self) -> bool:
+        return self.status.handover is not None and self.status.handover.step is HandoverStep.PUBLISHED
+
+    def get_ready(self, pod: Pod) -> None:
+        if pod.ready_since is None:
+            pod.ready_since = self.now
+
+    def read(self) -> None:
+        for pod in self.pods.values():
+            if not pod.hangs and pod.ready_since is not None:
+                pod.read = pod.annotation
+
+    def end_purge(self) -> None:
+        """What is left was used since the former list had its last client."""
+        if self.purge is PurgeState.RUNNING:
+            self.purge = PurgeState.DONE
+            for pod in self.pods.values():
+                pod.is_stale = False
+
+    def quiet_down(self) -> None:
+        """Leave it alone until it has come to rest: it must, and as is desired."""
+        for pod in self.pods.values():
+            pod.hangs = False
+        for _ in range(400):
+            before = repr((self.status, self.replicas, self.pods))
+            next_s = self.reconcile()
+            self.control()
+            for pod in self.pods.values():
+                self.get_ready(pod)
+            self.read()
+            self.end_purge()
+            if before == repr((self.status, self.replicas, self.pods)) and next_s is None:
+                break
+            self.now += timedelta(seconds=next_s or 0.1)
+        else:
+            raise AssertionError(f"it never comes to rest: {self}")
+        assert len(self.pods) == self.replicas == self.size
+        assert listed_ordinals(self.status) == set(range(self.size))
+        assert not any(each.annotation and each.annotation.addresses for each in self.pods.values())
+        if self.status.handover is not None:
+            assert self.desired
+            assert self.status.handover.step is HandoverStep.COMPLETE
+
+
+class Handovers(RuleBasedStateMachine):
+    """People, Kubernetes, servers and leaders, in any order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cluster = Cluster()
+        self.cluster.quiet_down()
+
+    @rule(size=sizes)
+    def size_is_changed(self, size: int) -> None:
+        self.cluster.size = size
+
+    @rule(dies=st.booleans())
+    def operator_looks(self, dies: bool) -> None:
+        self.cluster.reconcile(dies=dies)
+        self.cluster.control()
+
+    @rule(looks=st.integers(2, 20))
+    def all_goes_well_for_a_while(self, looks: int) -> None:
+        for _ in range(looks):
+            next_s = self.cluster.reconcile()
+            self.cluster.control()
+            for pod in self.cluster.pods.values():
+                self.cluster.get_ready(pod)
+            self.cluster.read()
+            self.cluster.end_purge()
+            self.cluster.now += timedelta(seconds=min(next_s or 0.1, 1.0))
+
+    @rule()
+    def another_leads_who_must_purge_anew(self) -> None:
+        self.cluster.purge = PurgeState.DUE
+
+    @rule(fails=st.booleans())
+    def purge_ends(self, fails: bool) -> None:
+        self.cluster.end_purge()
+        if fails and self.cluster.purge is PurgeState.DONE:
+            self.cluster.purge = PurgeState.FAILED
+
+    @rule()
+    def servers_read_their_files(self) -> None:
+        self.cluster.read()
+
+    @precondition(lambda self: self.cluster.pods)
+    @rule(data=st.data(), ready=st.booleans())
+    def a_server_becomes_ready_or_unready(self, data: st.DataObject, ready: bool) -> None:
+        pod = self.cluster.pods[data.draw(st.sampled_from(sorted(self.cluster.pods)))]
+        if ready:
+            self.cluster.get_ready(pod)
+        elif pod.ready_since is not None:
+            pod.ready_since = None
+
+    @precondition(lambda self: self.cluster.pods)
+    @rule(data=st.data())
+    def a_server_hangs_or_goes_on(self, data: st.DataObject) -> None:
+        pod = self.cluster.pods[data.draw(st.sampled_from(sorted(self.cluster.pods)))]
+        pod.hangs = not pod.hangs
+
+    @precondition(lambda self: self.cluster.pods)
+    @rule(data=st.data())
+    def a_pod_is_lost(self, data: st.DataObject) -> None:
+        del self.cluster.pods[data.draw(st.sampled_from(sorted(self.cluster.pods)))]
+        self.cluster.control()
+
+    @rule(passed_s=st.sampled_from([1, 3, 10, 61, 601]))
+    def time_passes(self, passed_s: int) -> None:
+        self.cluster.now += timedelta(seconds=passed_s)
+
+    @rule()
+    def field_is_set_or_omitted(self) -> None:
+        self.cluster.desired = not self.cluster.desired
+
+    @invariant()
+    def nobody_asks_a_server_that_shows_marks(self) -> None:
+        for each in self.cluster.pods.values():
+            assert all(other.read is not None for other in self.cluster.pods.values() if each.names(other))
+
+    @invariant()
+    def nobody_with_stale_values_takes_part_while_the_list_is_published(self) -> None:
+        if self.cluster.is_published:
+            for each in self.cluster.pods.values():
+                told = each.annotation is not None and each.annotation.addresses
+                assert not (told and each.is_stale and each.read == each.annotation and each.ready_since)
+
+    def teardown(self) -> None:
+        self.cluster.quiet_down()
+
+
+Handovers.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+test_handovers = Handovers.TestCase

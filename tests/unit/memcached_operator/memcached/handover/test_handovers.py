@@ -1,0 +1,294 @@
+"""A hand-over through the reconciler: what servers are told, what is written, and what users are told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from memcached_operator.memcached.handover.decision import MARKS_LIVE_S, READY_WITHIN_S
+from memcached_operator.memcached.handover.handovers import RETRY_REFUSED_S, PeersPort
+from memcached_operator.memcached.handover.peers import Peers, peers_of
+from memcached_operator.memcached.handover.servers import HandoverState, Purged, Unsupported
+from memcached_operator.memcached.labels import PEERS_ANNOTATION
+from memcached_operator.memcached.server_stats.server_connection import ErrorKind, Failure
+from operator_runtime.client.errors import Conflict, Forbidden
+from tests.unit.fake_server import Json
+from tests.unit.memcached_operator.memcached.running_servers import control, get_ready, pod, stateful_set
+from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
+from tests.unit.memcached_operator.memcached.world import World
+
+FOR_S, THREADS = 60, 4
+SILENT = Failure(ErrorKind.SILENT, "no answer within 1 s")
+NO_RIGHT = 'pods "cache-2" is forbidden: User "operator" cannot patch resource "pods" in API group ""'
+HANDING_OVER = ["Preparing", "Hiding", "Connecting", "Published", "Disconnecting", "Complete"]
+
+
+class Servers:
+    """Servers that read at once what their pods' annotations say.
+
+    Attributes:
+        unsupported: addresses of those that run no proxy.
+        silent: of those that do not answer.
+        calls: what was asked of which.
+    """
+
+    def __init__(self) -> None:
+        self.world = World(peers_port=PeersPort(self.state_of, self.purge, self.empty))
+        self.unsupported: set[str] = set()
+        self.silent: set[str] = set()
+        self.calls: list[tuple[str, str]] = []
+        self.purge_failure: Failure | None = None
+        self.steps: list[str | None] = []
+        self._addresses: dict[str, str] = {}
+
+    async def state_of(self, address: str, timeout_s: float) -> HandoverState | Unsupported | Failure:
+        self.calls.append(("state", address))
+        if address in self.silent:
+            return SILENT
+        if address in self.unsupported:
+            return Unsupported()
+        told = self.told().get(address)
+        return HandoverState(THREADS, told.generation * THREADS if told else 0, 0, 0)
+
+    async def purge(self, address: str, unused_since_s: float, timeout_s: float) -> Purged | Failure:
+        self.calls.append(("purge", address))
+        return self.purge_failure or Purged(10, 1)
+
+    async def empty(self, address: str, timeout_s: float) -> Failure | None:
+        self.calls.append(("empty", address))
+        return SILENT if address in self.silent else None
+
+    def pods(self) -> Iterator[Json]:
+        return (each for key, each in self.world.api.objects.items() if key[0] == "Pod")
+
+    def told(self) -> dict[str, Peers | None]:
+        """By address, what its pod's annotation says."""
+        return {
+            each["status"]["podIP"]: peers_of(each["metadata"]["annotations"].get(PEERS_ANNOTATION, ""))
+            for each in self.pods()
+        }
+
+    def size(self, size: int, **spec: Any) -> None:
+        handover = {"handover": {"forSeconds": FOR_S}}
+        self.world.memcached(size=size, workload="StatefulSet", drainSeconds=1, **(handover | spec))
+
+    @property
+    def listed(self) -> int:
+        return len(self.world.status.get("serverList", ()))
+
+    def count(self) -> int:
+        return len([*self.pods()])
+
+    def control(self) -> None:
+        """What the StatefulSet's controller does, and the network: each pod has an address of its own."""
+        objects = self.world.api.objects
+        if ("StatefulSet", NAMESPACE, NAME) not in objects:
+            return
+        control(self.world)
+        for each in [*self.pods()]:
+            if each["metadata"]["uid"] not in self._addresses:
+                self._addresses[each["metadata"]["uid"]] = f"10.1.0.{len(self._addresses)}"
+                each["status"]["podIP"] = self._addresses[each["metadata"]["uid"]]
+                self.world.api.put(each)
+            if int(each["metadata"]["name"].rpartition("-")[2]) >= stateful_set(self.world)["spec"]["replicas"]:
+                del objects["Pod", NAMESPACE, each["metadata"]["name"]]
+
+    async def look(self, after_s: float = 0.3) -> None:
+        """Let Kubernetes' controllers act, and reconcile."""
+        self.control()
+        self.world.show()
+        await self.world.reconcile(after_s=after_s)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        step = self.world.status.get("handover", {}).get("step")
+        if not self.steps or self.steps[-1] != step:
+            self.steps.append(step)
+
+    async def until(self, step: str, looks: int = 100) -> None:
+        for _ in range(looks):
+            if self.world.status.get("handover", {}).get("step") == step:
+                return
+            await self.look(1.0)
+        raise AssertionError(f"{self.steps} and not {step}: {self.world.status}")
+
+
+async def begun(size: int) -> Servers:
+    """Servers that have handed over for long."""
+    servers = Servers()
+    servers.size(size)
+    await servers.until("Complete")
+    servers.world.clock.advance(3600)
+    await servers.look()
+    servers.steps.clear()
+    servers.calls.clear()
+    servers.world.recorder.events.clear()
+    return servers
+
+
+async def test_the_list_grows_when_all_servers_have_each_other_as_peers() -> None:
+    servers = await begun(3)
+    servers.size(4)
+    for step in HANDING_OVER[:3]:
+        await servers.until(step)
+        assert servers.listed == 3
+        assert servers.world.condition("Progressing") == ("True", "Scaling")
+    await servers.until("Published")
+    assert servers.listed == 4
+    assert servers.world.message("Progressing").startswith(
+        "4 servers are desired, 4 exist, 4 are ready. Servers fill themselves from each other until "
+    )
+    told = servers.told()
+    assert all(each is not None and {*each.addresses} == told.keys() - {address} for address, each in told.items())
+    assert sorted(each for each in servers.calls if each[0] != "state") == [("purge", each) for each in sorted(told)]
+    await servers.until("Complete")
+    assert servers.steps == HANDING_OVER
+    assert all(each is not None and not each.addresses for each in servers.told().values())
+    assert [each.reason for each in servers.world.recorder.events].count("Handover") >= len(HANDING_OVER) - 2
+    await servers.look()
+    await servers.look()
+    assert servers.world.condition("Ready") == ("True", "AllServersReady")
+
+
+async def test_servers_that_leave_end_when_nobody_has_them_as_peers() -> None:
+    servers = await begun(4)
+    servers.size(2)
+    await servers.until("Published")
+    assert (servers.listed, servers.count()) == (2, 4)
+    await servers.until("Disconnecting")
+    assert servers.count() == 4
+    await servers.until("Complete")
+    for _ in range(3):
+        await servers.look()
+    assert servers.count() == 2
+    assert "draining" not in servers.world.status
+
+
+async def test_a_list_that_does_not_change_has_each_server_asked_once() -> None:
+    servers = await begun(3)
+    for _ in range(5):
+        await servers.look(60)
+    assert servers.calls == []
+
+
+async def test_servers_that_cannot_hand_over_are_told_of_and_keep_the_list_from_nothing() -> None:
+    servers = await begun(2)
+    servers.size(3)
+    await servers.look()
+    servers.unsupported = {*servers.told()}
+    await servers.until("Complete")
+    assert servers.listed == 3
+    assert servers.world.condition("Discouraged") == ("True", "HandoverUnavailable")
+    assert "cannot hand over: they need memcached 1.6.45 or newer" in servers.world.message("Discouraged")
+    assert "HandoverUnavailable" in [each.reason for each in servers.world.recorder.events]
+
+
+async def test_a_server_that_does_not_confirm_has_the_list_change_without_a_hand_over_and_is_told_of() -> None:
+    servers = await begun(2)
+    servers.size(3)
+    await servers.until("Hiding")
+    servers.silent = {pod(servers.world, 1)["status"]["podIP"]}
+    await servers.until("Complete")
+    assert servers.listed == 3
+    message = servers.world.message("Discouraged")
+    expected = (
+        f"The list of servers changed without a hand-over, as {NAME}-1 did not confirm their peers. Clients may have "
+    )
+    assert message.startswith(expected)
+    servers.world.clock.advance(FOR_S + 1)
+    await servers.look()
+    await servers.look()
+    assert "Discouraged" not in [each["type"] for each in servers.world.status["conditions"]]
+
+
+async def test_a_failed_purge_has_the_list_change_without_a_hand_over() -> None:
+    servers = await begun(2)
+    servers.purge_failure = SILENT
+    servers.size(3)
+    await servers.until("Preparing")
+    await servers.until("Complete")
+    assert "did not delete what former owners have kept" in servers.world.message("Discouraged")
+
+
+async def test_without_the_right_to_patch_pods_the_list_changes_without_a_hand_over() -> None:
+    servers = await begun(2)
+    servers.world.api.refuse("merge_patch", "Pod", *[Forbidden(403, "Forbidden", NO_RIGHT)] * 9)
+    servers.size(3)
+    await servers.until("Preparing")
+    await servers.until("Complete")
+    assert servers.listed == 3
+    assert "the API server refused to change the annotations" in servers.world.message("Discouraged")
+
+
+async def test_who_may_not_take_peers_away_any_more_does_not_try_for_ever() -> None:
+    servers = await begun(2)
+    servers.size(3)
+    await servers.until("Published")
+    servers.world.clock.advance(FOR_S + MARKS_LIVE_S)
+    servers.world.api.refuse("merge_patch", "Pod", *[Forbidden(403, "Forbidden", NO_RIGHT)] * 99)
+    sent = 0
+    for _ in range(70):
+        await servers.look(1.0)
+        sent += servers.world.api.verbs().count("merge_patch Pod")
+    assert 0 < sent <= 3 * (1 + 70 // RETRY_REFUSED_S)
+    assert servers.steps[-1] == "Complete"
+    assert servers.world.condition("Degraded") == ("True", "Forbidden")
+
+
+async def test_a_pod_that_another_changed_meanwhile_is_told_once_the_cache_shows_it() -> None:
+    servers = await begun(2)
+    servers.world.api.refuse("merge_patch", "Pod", Conflict(409, "Conflict", "the object has been modified"))
+    servers.size(3)
+    await servers.until("Preparing")
+    await servers.until("Complete")
+    assert servers.steps == HANDING_OVER
+
+
+async def test_a_server_that_is_replaced_meanwhile_joins_empty() -> None:
+    servers = await begun(3)
+    servers.size(4)
+    await servers.until("Published")
+    key = next(key for key in servers.world.api.objects if key[0] == "Pod" and key[2] == f"{NAME}-1")
+    lost = servers.world.api.objects[key]["status"]["podIP"]
+    del servers.world.api.objects[key]
+    servers.world.show()
+    await servers.world.reconcile()
+    assert all(each is not None and lost not in each.addresses for each in servers.told().values())
+    servers.calls.clear()
+    for _ in range(8):
+        await servers.look()
+    assert [each for each in servers.calls if each[0] == "empty"] == [
+        ("empty", pod(servers.world, 1)["status"]["podIP"])
+    ]
+    told = servers.told()
+    assert all(each is not None and {*each.addresses} == told.keys() - {address} for address, each in told.items())
+
+
+@pytest.mark.parametrize("step", HANDING_OVER[:-1])
+async def test_another_leader_goes_on_with_each_step(step: str) -> None:
+    servers = await begun(3)
+    servers.size(4)
+    await servers.until(step)
+    before = servers.world
+    servers.world = World(api=before.api, peers_port=PeersPort(servers.state_of, servers.purge, servers.empty))
+    servers.world.clock.advance(before.clock.now)
+    servers.world.memcached(**before.api.objects["Memcached", "shop", NAME]["spec"])
+    await servers.until("Complete")
+    assert servers.steps == HANDING_OVER
+
+
+async def test_a_server_that_never_gets_ready_keeps_the_list_for_a_while() -> None:
+    servers = await begun(2)
+    servers.size(4)
+    await servers.look()
+    servers.control()
+    get_ready(servers.world, 3, ready=False)
+    servers.world.show()
+    await servers.world.reconcile(after_s=10)
+    await servers.world.reconcile(after_s=10)
+    assert "does not change until these are ready" in servers.world.message("Progressing")
+    await servers.look(READY_WITHIN_S)
+    await servers.look()
+    assert servers.listed == 3
