@@ -119,7 +119,6 @@ class MemcachedReconciler:
             found = unplanned(memcached, last, ours, seen.active, Problem(Reason.INVALID_SPEC, str(error)))
             return (await self._status.report(memcached, last, found))[1]
         handover, plan = await self._planned(memcached, spec, last, ours, seen.active, now)  # plan
-        self._restart_events.report(memcached, seen.active)
         snapshot = Snapshot(memcached, spec, plan, last, seen.pods, now)
         done = await self._objects.ensure(snapshot)  # act
         outcome = done.outcome + finalizer_outcome(finalizer) + handover.outcome
@@ -160,6 +159,7 @@ class MemcachedReconciler:
             self._seen.set(key, found.seen)
         else:
             self._seen.drop(key)
+        self._restart_events.report(memcached, found.active)
         return await self._unmounted.explained(key, found, now.timestamp())
 
     def families(self) -> Iterator[Metric]:
