@@ -21,6 +21,8 @@ LEAST_SHARE: Final = 0.001
 where a size of items that is new to a full server has its first page."""
 # A quarter more at a time.
 _STEP: Final = (5, 4)
+# That memcached takes at all.
+_LEAST_MIB: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,3 @@ def recommended_mib(
     while (lower_mib := -(-found_mib * _STEP[1] // _STEP[0])) >= max(needed_mib, _LEAST_MIB) and lower_mib < found_mib:
         found_mib = lower_mib
     return found_mib if found_mib < mib else None
-
-
-# That memcached takes at all.
-_LEAST_MIB: Final = 8

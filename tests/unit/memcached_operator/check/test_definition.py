@@ -23,7 +23,7 @@ SPEC = (*PROPERTIES, "spec", "properties")
 ITEM = (*PROPERTIES, "status", "properties", "conditions", "items", "properties")
 CRD: Any = memcached_crd()
 COLUMNS = CRD["spec"]["versions"][0]["additionalPrinterColumns"]
-ORDER = "Image, Workload, Age, Available, Ready, Size, this release's is Size"
+ORDER = "Image, Memory, Workload, Age, Available, Ready, Size, this release's is Size"
 GONE = object()
 
 
