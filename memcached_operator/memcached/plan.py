@@ -59,11 +59,11 @@ class ListPolicy(NamedTuple):
 
     Attributes:
         held: it stays as the status has it.
-        keeps_leaving: servers that left it stay, however long they have drained.
+        keeps_all: no server is removed, however long it has drained: others have it as a peer.
     """
 
     held: bool = False
-    keeps_leaving: bool = False
+    keeps_all: bool = False
 
 
 FREE: Final = ListPolicy()
@@ -110,14 +110,15 @@ def plan(
     listed = _listed_workload(spec, last, owned, pods)
     written = last.draining or ()
     drained_now = [each for each in written if _left_s(each, spec, now) == 0.0]
-    over = [] if policy.keeps_leaving else drained_now
+    over = [] if policy.keeps_all else drained_now
     size = 1 + max(listed_ordinals(last), default=-1) if policy.held else spec.size
     replicas: dict[Workload, int] = {target: spec.size, listed: spec.size}
     draining: list[Drain] = []
     removed, drained = None, False
     if "StatefulSet" in replicas:
         live = _live_replicas(owned, pods)
-        replicas["StatefulSet"] = kept = _replicas(spec.size, live, last, over)
+        kept = _replicas(spec.size, live, last, over)
+        replicas["StatefulSet"] = kept = max(kept, live) if policy.keeps_all else kept
         drained = kept < live and any(each.workload == "StatefulSet" for each in over)
         if listed == "StatefulSet":
             draining += [each for each in _leaving(size, last, now) if each.firstOrdinal < kept]
