@@ -60,6 +60,16 @@ class Cluster:
     async def fill(self) -> None:
         await self._tell(self.servers)
 
+    async def replace(self, index: int, alone_s: float) -> None:
+        """A pod in the place of another, while servers fill themselves: it has peers so long after it serves."""
+        gone = self.servers[index]
+        gone.kill()
+        await self._tell([each for each in self.servers if each is not gone])
+        gone.forget()
+        await gone.start()
+        await asyncio.sleep(alone_s)
+        await self.fill()
+
     async def _tell(self, peers: Sequence[Server]) -> None:
         self._generation += 1
         running = [server for server in self.servers if server.runs]

@@ -88,6 +88,10 @@ class Server:
         new.write_text("\n".join([str(generation), *peers]))
         new.replace(self._file)
 
+    def forget(self) -> None:
+        """It is to start as a new pod does, with an empty file."""
+        self._file.write_text("")
+
     async def state(self) -> HandoverState:
         """How far it is.
 

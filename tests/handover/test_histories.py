@@ -212,6 +212,19 @@ async def _with(cluster: Cluster, fault: str, lasts_s: float) -> None:
 
 
 @pytest.mark.slow
+async def test_the_model_finds_that_a_new_pod_serves_before_it_has_peers(folder: Path) -> None:
+    """A limit that docs/decisions.md names: what it stores until then, no peer is told of."""
+    cluster, keys = _cluster(folder, 1, delay_s=SLOW_S), _keys(1)
+    async with running(cluster, keys, 3, CLIENTS):
+        change = asyncio.create_task(cluster.begin(4, 4 * WINDOW_S))
+        await cluster.filling.wait()
+        await cluster.replace(1, WINDOW_S)
+        await change
+
+    assert _never(keys)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["killed", "hung", "cut off"])
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_no_client_sees_an_older_value_when_a_server_is(folder: Path, fault: str, seed: int) -> None:
