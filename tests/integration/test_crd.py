@@ -172,6 +172,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         STATEFUL | {"memoryScaling": {"max": "1Gi", "retention": "1d"}},
         "spec.memoryScaling.retention in body should match",
     ),
+    ({"handover": {}}, "spec.handover: Forbidden: must be omitted unless spec.workload is StatefulSet"),
+    (
+        STATEFUL | {"handover": {}, "auth": {"secretName": "a"}},
+        "spec.handover: Forbidden: must be omitted when spec.auth",
+    ),
     ({"maxConnections": 48, "threads": 8}, "must be more than 8 and 5 for each of spec.threads, which memcached"),
 ]
 

@@ -74,11 +74,7 @@ local function put(q, refuse, join)
         elseif q.token and there and q.token ~= there.c then -- older, and allowed to be
             item, words = { c = q.token }, words .. " I"
         end
-        local code = store(q, item, q.r, q.size, words, cas):code()
-        if join and there and code == NOT_STORED and (look(q) or {}).c == item.c then -- it is on the disk
-            return nil, reply(q, "NS")
-        end
-        return code, reply(q, "HD", { c = cas, s = size })
+        return store(q, item, q.r, q.size, words, cas):code(), reply(q, "HD", { c = cas, s = size })
     end)
 end
 
