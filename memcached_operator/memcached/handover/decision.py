@@ -256,7 +256,12 @@ def is_list_held(situation: Situation, action: Action) -> bool:
 def are_servers_kept(situation: Situation, action: Action) -> bool:
     """Whether servers that left the list stay, however long they have drained."""
     state = action.to if isinstance(action, Advance | GiveUp) else situation.last
-    return state is not None and state.step in _UNDERWAY and situation.for_s is not None
+    return is_underway(state) and situation.for_s is not None
+
+
+def is_underway(state: Handover | None) -> bool:
+    """Whether servers have others as peers, are about to, or had."""
+    return state is not None and state.step in _UNDERWAY
 
 
 def former_clients_s(state: Handover, now: datetime) -> float:

@@ -28,6 +28,7 @@ class WaitReason(Enum):
     UNPAUSED = "spec.rollout.paused is true"
     OBSERVED = "the workload's controller has yet to observe the template"
     PODS = "a server's pod is being created"
+    HANDOVER = "servers fill themselves from each other; one that is replaced would not know of the others' writes"
     READY = "a server is not ready"
     PAUSE = "all servers must have been ready for spec.rollout.pauseSeconds"
 
@@ -170,6 +171,11 @@ def not_running(state: RolloutState) -> Step | None:
     return _update(state, _highest(found)) if found else None
 
 
+def handing_over(state: RolloutState) -> Step | None:
+    """No server that has keys is replaced while servers hand over."""
+    return Wait(WaitReason.HANDOVER) if state.handing_over and state.stale else None
+
+
 def missing(state: RolloutState) -> Step | None:
     """No server is replaced while another has no pod."""
     if not state.missing:
@@ -213,7 +219,7 @@ def pausing(state: RolloutState) -> Step | None:
 
 GATES: Final[tuple[Callable[[RolloutState], Step | None], ...]] = (
     *(controlled_by_deployment, nothing_underway, restarted, paused, unobserved),
-    *(not_running, missing, unready, complete, pausing),
+    *(not_running, handing_over, missing, unready, complete, pausing),
 )
 """In this order: what is not the operator's, or over; what is done at once; what keeps the next server."""
 

@@ -141,6 +141,20 @@ def test_a_server_without_keys_waits_for_servers_of_the_present_template_alone(
     ("state", "step"),
     [
         (state_of(server(0), server(1), server(2)), None),
+        (state_of(server(0), server(1), server(2), handing_over=True), Wait(WaitReason.HANDOVER)),
+        (state_of(*OTHERS, underway=True, handing_over=True), None),
+    ],
+)
+def test_a_hand_over_goes_before_a_rollout(state: RolloutState, step: Step | None) -> None:
+    assert next_step.handing_over(state) == step
+    down = server(1, ready=False, for_s=1, problem="ImagePullBackOff")
+    assert next_step.rollout(state_of(server(0), down, server(2), handing_over=True)).step == Evict(down)
+
+
+@pytest.mark.parametrize(
+    ("state", "step"),
+    [
+        (state_of(server(0), server(1), server(2)), None),
         (state_of(server(0), server(1)), Wait(WaitReason.PODS, STUCK_AFTER_S)),
         (state_of(server(0), server(1), missing_s={2: STUCK_AFTER_S - 1}), Wait(WaitReason.PODS, 1.0)),
         (state_of(server(0), server(2), missing_s={1: STUCK_AFTER_S}), f"{NAME}-1"),
@@ -202,5 +216,5 @@ def test_the_gates_are_asked_in_this_order() -> None:
     """What is counted, then what the user and the controller hold, then what has no keys, then what others need."""
     assert [gate.__name__ for gate in next_step.GATES] == [
         *("controlled_by_deployment", "nothing_underway", "restarted", "paused", "unobserved"),
-        *("not_running", "missing", "unready", "complete", "pausing"),
+        *("not_running", "handing_over", "missing", "unready", "complete", "pausing"),
     ]
