@@ -109,6 +109,10 @@ HANDOVER_TLS: Final = (
     "must be omitted when spec.tls is set, as memcached's proxy does not verify the servers that it asks"
 )
 HANDOVER_AUTH: Final = "must be omitted when spec.auth is set, as memcached has no passwords with its proxy"
+HANDOVER_EXTSTORE: Final = (
+    "must be omitted when spec.extstore is set, as memcached takes a move to the disk for a use: values would be kept "
+    "that other servers have replaced"
+)
 HANDOVER_WARM: Final = (
     "must be omitted when spec.warmRestart is true, as a server that restarts with its items has values that other "
     "servers have replaced meanwhile"

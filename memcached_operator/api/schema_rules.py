@@ -12,6 +12,7 @@ from memcached_operator.api.names import (
     EXTSTORE_VOLUME,
     EXTSTORE_WARM,
     HANDOVER_AUTH,
+    HANDOVER_EXTSTORE,
     HANDOVER_TLS,
     HANDOVER_WARM,
     HANDOVER_WORKLOAD,
@@ -91,6 +92,7 @@ RULES: Final[list[Any]] = [
             (HANDOVER_TLS, "!has(self.tls)", "self.tls == null"),
             (HANDOVER_AUTH, "!has(self.auth)", "self.auth == null"),
             (HANDOVER_WARM, "!has(self.warmRestart)", "!self.warmRestart"),
+            (HANDOVER_EXTSTORE, _NO_EXTSTORE),
         )
     ),
     _rule(

@@ -30,6 +30,7 @@ from memcached_operator.api.names import (
     EXTSTORE_VOLUME,
     EXTSTORE_WARM,
     HANDOVER_AUTH,
+    HANDOVER_EXTSTORE,
     HANDOVER_SECONDS,
     HANDOVER_SECONDS_MAX,
     HANDOVER_SECONDS_MIN,
@@ -418,6 +419,7 @@ def _of_handover(spec: Spec) -> Iterator[str]:
         (spec.tls is not None, HANDOVER_TLS),
         (spec.auth is not None, HANDOVER_AUTH),
         (spec.warmRestart, HANDOVER_WARM),
+        (spec.extstore is not None, HANDOVER_EXTSTORE),
     )
     for breaks, rule in broken:
         if breaks:

@@ -29,7 +29,6 @@ class Cluster:
     folder: Path
     random: random.Random
     memory_mib: int = 64
-    disk_mib: int = 0
     marks_live_s: float = MARKS_LIVE_S
     purges: bool = True
     servers: list[Server] = field(default_factory=list)
@@ -44,7 +43,7 @@ class Cluster:
 
     async def start(self, count: int) -> None:
         for _ in range(count):
-            server = Server(self._made, self.program, self.script, self.folder, self.memory_mib, self.disk_mib)
+            server = Server(self._made, self.program, self.script, self.folder, self.memory_mib)
             self._made += 1
             await server.start()
             self.servers.append(server)
@@ -59,6 +58,16 @@ class Cluster:
 
     async def fill(self) -> None:
         await self._tell(self.servers)
+
+    async def replace(self, index: int, alone_s: float) -> None:
+        """A pod in the place of another, while servers fill themselves: it has peers so long after it serves."""
+        gone = self.servers[index]
+        gone.kill()
+        await self._tell([each for each in self.servers if each is not gone])
+        gone.forget()
+        await gone.start()
+        await asyncio.sleep(alone_s)
+        await self.fill()
 
     async def _tell(self, peers: Sequence[Server]) -> None:
         self._generation += 1

@@ -17,7 +17,6 @@ from operator_runtime.testing.waiting import async_eventually
 HOST = "127.0.0.1"
 THREADS = 2
 _USER = "nobody"
-_DISK = "ext_page_size=8,ext_wbuf_size=4,ext_item_size=512"
 _TIMEOUT_S = 10.0
 
 
@@ -41,9 +40,7 @@ async def closed(writer: asyncio.StreamWriter) -> None:
 class Server:
     """One memcached. ``port`` is for clients, ``peer_port`` for peers and the operator."""
 
-    def __init__(
-        self, number: int, program: Sequence[str], script: Path, folder: Path, memory_mib: int, disk_mib: int = 0
-    ) -> None:
+    def __init__(self, number: int, program: Sequence[str], script: Path, folder: Path, memory_mib: int) -> None:
         self.number = number
         self.port, self.peer_port = free_ports(2)
         self._file = folder / f"peers-{number}"
@@ -51,7 +48,6 @@ class Server:
         self._command = [
             *program,
             *("-m", str(memory_mib), "-t", str(THREADS), "-o", "modern"),
-            *(("-o", f"{_DISK},ext_path={folder}/disk-{number}:{disk_mib}m") if disk_mib else ()),
             *(("-u", _USER) if os.getuid() == 0 else ()),
             *("-l", f"proto[proxy]:{HOST}:{self.port},proto[ascii]:{HOST}:{self.peer_port}"),
             *("-o", f"proxy_config={script},proxy_arg={self._file}"),
@@ -87,6 +83,10 @@ class Server:
         new = self._file.with_suffix(".new")
         new.write_text("\n".join([str(generation), *peers]))
         new.replace(self._file)
+
+    def forget(self) -> None:
+        """It is to start as a new pod does, with an empty file."""
+        self._file.write_text("")
 
     async def state(self) -> HandoverState:
         """How far it is.

@@ -163,6 +163,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (STATEFUL | {"rollout": {"maxSurge": "5%"}}, "spec.rollout.maxSurge: Forbidden: must be omitted when"),
     ({"rollout": {"maxUnavailable": 0}}, "must be 1 or more when spec.rollout.maxSurge is 0 or omitted"),
     ({"warmRestart": True}, "spec.warmRestart: Invalid value: must be false or omitted unless spec.workload is"),
+    ({"handover": {}}, "spec.handover: Forbidden: must be omitted unless spec.workload is StatefulSet"),
+    (
+        STATEFUL | {"handover": {}, "auth": {"secretName": "a"}},
+        "spec.handover: Forbidden: must be omitted when spec.auth",
+    ),
     ({"maxConnections": 48, "threads": 8}, "must be more than 8 and 5 for each of spec.threads, which memcached"),
 ]
 

@@ -201,6 +201,7 @@ local function find(q) -- a value that is here now, or "absent", or a mark that 
 end
 
 local function finish(q, answer, cas) -- after a write: ANSWER when no older copy is anywhere
+    if q.alone then return answer end
     while q.spread <= ROUNDS do
         local line, all = " F" .. FLAGS.tomb .. " T" .. LIFE_S .. " E" .. (cas + OF_TOMB) .. "\r\n", true
         peers(q, mcp.request("ms " .. q.key .. " 13" .. q.b .. line, MARK), q.handles.tomb[q.spread], function(_, res)

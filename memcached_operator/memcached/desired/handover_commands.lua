@@ -14,7 +14,7 @@ local function own(q, careful) -- what is here as the answer to a command that r
     end
     local before = careful and look(q)
     if careful and not (before and before.kind == "value") then return end
-    local res = internal(q.meta and "mg " .. q.key .. flags(q, "q") or q.words[1] .. " " .. q.exptime .. q.key)
+    local res = q.meta and internal("mg " .. q.key .. flags(q, "q")) or mcp.internal(q.r)
     if not res:hit() then return end
     if res:vlen() ~= #MARK - 2 then return res end
     if not careful then return own(q, true) end -- it has the size of a mark: is one value here before and after?
@@ -74,11 +74,7 @@ local function put(q, refuse, join)
         elseif q.token and there and q.token ~= there.c then -- older, and allowed to be
             item, words = { c = q.token }, words .. " I"
         end
-        local code = store(q, item, q.r, q.size, words, cas):code()
-        if join and there and code == NOT_STORED and (look(q) or {}).c == item.c then -- it is on the disk
-            return nil, reply(q, "NS")
-        end
-        return code, reply(q, "HD", { c = cas, s = size })
+        return store(q, item, q.r, q.size, words, cas):code(), reply(q, "HD", { c = cas, s = size })
     end)
 end
 
@@ -193,7 +189,6 @@ local function answer(rctx, r, handles)
     q.quiet = flag(q, "q") and (name == "mg" and "EN" or "HD")
     q.token = flag(q, "C")
     q.noreply = words[#words] == "noreply" and not q.meta
-    q.exptime = (name == "gat" or name == "gats") and words[2] .. " " or ""
     q.cas = name == "gets" or name == "gats"
     q.says = DONE[name] and setmetatable({ HD = DONE[name] }, { __index = SAYS }) or SAYS
     if #q.key > 250 then return mcp.internal(r) end -- which says so
@@ -213,7 +208,14 @@ function mcp_config_routes(config)
         end
     end
     generator:ready({ n = "handover", f = function(rctx)
-        return function(r) return answer(rctx, r, handles) end
+        return function(r)
+            local command = r:command()
+            if command == mcp.CMD_GET or command == mcp.CMD_GETS then -- most are hits, of no size of a mark
+                local res = mcp.internal(r)
+                if res:hit() and res:vlen() ~= #MARK - 2 then return res end
+            end
+            return answer(rctx, r, handles)
+        end
     end })
     for name in pairs(COMMANDS) do mcp.attach(mcp["CMD_" .. name:upper()], generator) end
     attached, counted = true, counted or 0

@@ -51,6 +51,10 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
         ],
     ),
     (
+        {"handover": {}, "workload": "StatefulSet", "extstore": DISK},
+        ["spec.handover: must be omitted when spec.extstore is set, as memcached takes a move to the disk", "got {"],
+    ),
+    (
         {"handover": {}, "workload": "StatefulSet", "extraArgs": ["-X", "-C", "-o", "no_lru_crawler"]},
         ["spec.extraArgs: must not contain -C and -X and no_lru_crawler with spec.handover, which needs CAS", "got ["],
     ),
