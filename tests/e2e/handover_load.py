@@ -60,6 +60,7 @@ class Counts:
         missed: the numbers of keys that were not found.
         stale: reads of an older value than was stored.
         errors: of requests.
+        refused: the numbers of keys whose write failed: nobody has them then.
         batches_s: how long requests of `_BATCH` keys took.
     """
 
@@ -68,6 +69,7 @@ class Counts:
     misses: int = 0
     stale: int = 0
     errors: int = 0
+    refused: set[int] = field(default_factory=set)
     batches_s: list[float] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -155,6 +157,7 @@ class Reader(threading.Thread):
             pass
         with self._keys.lock:
             self._keys.counts.errors += 1
+            self._keys.counts.refused.add(number)
         # Nobody knows whether it is stored: readers may find either.
 
     def _read(self, client: HashClient, numbers: range) -> None:

@@ -95,11 +95,6 @@ class Server:
     def is_connected(self) -> bool:
         return self.peers is not None and bool(self.peers.addresses)
 
-    @property
-    def is_member(self) -> bool:
-        """Whether others may have it as a peer: it hides marks, and answers."""
-        return self.ready_since_s is not None and bool(self.address) and (self.is_connected or self.confirms)
-
 
 @dataclass(frozen=True, slots=True)
 class Situation:
@@ -112,6 +107,7 @@ class Situation:
         for_s: how long clients take to follow a list, None where no hand-over is desired.
         now: the time, with its zone.
         is_refused: the API server refuses to change pods.
+        emptied: names of servers that have lost their items since they are ready.
     """
 
     last: Handover | None
@@ -122,6 +118,7 @@ class Situation:
     now: datetime
     purge: PurgeState = PurgeState.DUE
     is_refused: bool = False
+    emptied: frozenset[str] = frozenset()
 
     @property
     def is_changing(self) -> bool:
@@ -165,15 +162,10 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a server is to be told.
-
-    Attributes:
-        emptied: its items are deleted first, as others changed them while it was away.
-    """
+    """What a server is to be told."""
 
     server: Server
     peers: Peers
-    emptied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +173,13 @@ class Tell:
     """Servers are to be told of other peers."""
 
     changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """These servers are to delete all their items."""
+
+    servers: tuple[Server, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +215,7 @@ class GiveUp:
     names: tuple[str, ...]
 
 
-Action: TypeAlias = Nothing | Wait | Tell | Purge | Advance | GiveUp
+Action: TypeAlias = Nothing | Wait | Tell | Empty | Purge | Advance | GiveUp
 
 
 def decide(situation: Situation) -> Action:
@@ -343,8 +342,10 @@ def _published(situation: Situation, last: Handover, for_s: int) -> Action:
     now, left_s = situation.now, published_s(last, for_s, situation.now)
     if left_s <= 0.0 or not situation.has_others:
         return Advance(_at(HandoverStep.DISCONNECTING, situation, now - timedelta(seconds=MARKS_LIVE_S)))
-    if changes := tuple(_connect(situation, since=_time(last.startTime) - timedelta(seconds=_WHOLE_S))):
+    if changes := tuple(_connect(situation)):
         return Tell(changes)
+    if outdated := _outdated(situation, _time(last.startTime) - timedelta(seconds=_WHOLE_S)):
+        return Empty(outdated)
     unconfirmed = tuple(each.name for each in situation.ready if not each.confirms)
     if unconfirmed:
         return Wait(Awaited.CONFIRMATIONS, min(_ASK_AGAIN_S, left_s), unconfirmed)
@@ -363,34 +364,50 @@ def _disconnecting(situation: Situation, last: Handover) -> Action:
     return Advance(_at(HandoverStep.COMPLETE, situation, _time(last.formerListEndTime)))
 
 
-def _connect(situation: Situation, *, since: datetime | None = None) -> Iterator[Change]:
+def _members(situation: Situation) -> Sequence[Server]:
+    """Servers that others have as peers, or may: each is ready, and hides marks from clients."""
+
+    def is_named(server: Server) -> bool:
+        return any(server.address in each.peers.addresses for each in situation.servers if each.peers is not None)
+
+    return [each for each in situation.ready if each.peers is not None and (each.confirms or is_named(each))]
+
+
+def _connect(situation: Situation) -> Iterator[Change]:
     """What servers are to be told so that each has all others as peers.
 
-    Args:
-        since: when the list was published. A server that got ready after that was away while others changed what it may
-            have: it loses its items, and gets peers when all others have it as one.
+    A server that is away keeps its peers, so that it asks and tells them from its first command on when it is back. For
+    the same reason a new one is told of them before it runs.
     """
-    addresses = [each.address for each in situation.servers if each.is_member]
-    connected = [each for each in situation.servers if each.is_member and each.is_connected]
+    members = _members(situation)
+    addresses = [each.address for each in members]
     for each in situation.servers:
-        if not each.is_member:
-            if each.is_connected or (each.peers is None and each.ready_since_s is not None):
-                yield _told(each, ())
-            continue
-        joins = since is not None and not each.is_connected and (each.ready_since_s or 0) >= since.timestamp()
-        is_known = all(other.confirms and _names(other, each.address) for other in connected)
         desired = peers_for(each.address, 1, addresses).addresses
-        if (each.peers is None or each.peers.addresses != desired) and (is_known or not joins):
-            yield _told(each, desired, emptied=joins)
+        if each.peers is None:
+            yield _told(each, desired if each.ready_since_s is None else ())
+        elif each.peers.addresses != desired and (each.is_connected or each in members):
+            yield _told(each, desired)
+
+
+def _outdated(situation: Situation, since: datetime) -> tuple[Server, ...]:
+    """Servers that were away since then, and that all others have as a peer again: what they have may be old."""
+    members = _members(situation)
+    return tuple(
+        each
+        for each in members
+        if (each.ready_since_s or 0) >= since.timestamp()
+        and each.name not in situation.emptied
+        and all(other.confirms and _names(other, each.address) for other in members if other is not each)
+    )
 
 
 def _disconnect(situation: Situation) -> tuple[Change, ...]:
     return tuple(_told(each, ()) for each in situation.servers if each.is_connected)
 
 
-def _told(server: Server, addresses: tuple[str, ...], *, emptied: bool = False) -> Change:
+def _told(server: Server, addresses: tuple[str, ...]) -> Change:
     generation = server.peers.generation + 1 if server.peers is not None else 1
-    return Change(server, Peers(generation, addresses), emptied)
+    return Change(server, Peers(generation, addresses))
 
 
 def _names(server: Server, address: str) -> bool:

@@ -17,6 +17,7 @@ from memcached_operator.memcached.handover.decision import (
     Advance,
     Awaited,
     Change,
+    Empty,
     GivenUp,
     GiveUp,
     Nothing,
@@ -128,6 +129,7 @@ class _Known:
         unsupported: by pod and number of its restarts, whether its server cannot hand over.
         told: the step that was told of last.
         given_up: of the last change, which had no hand-over.
+        emptied: by pod and since when it is ready, servers that lost what others had changed while they were away.
         refusal: of the API server's, to change a pod; until `refused_until_s` (by the clock) none is changed.
     """
 
@@ -136,6 +138,7 @@ class _Known:
     unsupported: dict[tuple[str, int], bool] = field(default_factory=dict)
     told: HandoverStep | None = None
     given_up: GiveUp | None = None
+    emptied: set[tuple[str, int]] = field(default_factory=set)
     refusal: Problem | None = None
     refused_until_s: float = float("-inf")
 
@@ -183,6 +186,7 @@ class Handovers:
             return Progress()
         known = self._known.of(memcached.key)
         named = [each for each in pods if each.ordinal != NO_ORDINAL]
+        known.emptied &= {(each.uid, each.since_s) for each in named}
         situation = Situation(
             last.handover,
             spec.size,
@@ -192,6 +196,7 @@ class Handovers:
             now,
             _purge_state(known, last.handover),
             is_refused=self._clock() < known.refused_until_s,
+            emptied=frozenset(each.name for each in named if (each.uid, each.since_s) in known.emptied),
         )
         action = decide(situation)
         self._tell_of_step(memcached, known, last.handover)
@@ -248,6 +253,8 @@ class Handovers:
                 for each in changes:
                     outcome += await self._tell(known, each, pods[each.server.name])
                 return outcome
+            case Empty(servers):
+                return await self._empty(known, [pods[each.name] for each in servers])
             case Purge(servers, unused_since_s):
                 known.purge_of = last.startTime if last is not None else ""
                 self._purge(memcached.key, known, servers, unused_since_s)
@@ -263,9 +270,6 @@ class Handovers:
         """Have a server read its peers: the kubelet writes the annotation of its pod into a file."""
         if self._clock() < known.refused_until_s:
             return Outcome()
-        if change.emptied and (failure := await self._port.empty(pod.address, ANSWER_WITHIN_S)) is not None:
-            logger.debug("%s could not be emptied: %s", pod.name, failure.why)
-            return Outcome(requeue_s=ANSWER_WITHIN_S)
         metadata = {"resourceVersion": pod.resource_version, "annotations": {PEERS_ANNOTATION: str(change.peers)}}
         try:
             await self._client.patch(PODS, pod, {"metadata": metadata})
@@ -282,6 +286,18 @@ class Handovers:
                 case ServerError():
                     return Outcome(waiting=(message,), failures=(error,))
         return AT_ONCE  # the operator's own write enqueues no key
+
+    async def _empty(self, known: _Known, pods: Sequence[PodRecord]) -> Outcome:
+        """Have servers lose what others changed while they were away."""
+        outcome = AT_ONCE
+        for pod in pods:
+            if (failure := await self._port.empty(pod.address, ANSWER_WITHIN_S)) is None:
+                logger.info("%s was away, and begins anew", pod.name, extra={"fields": {"action": "empty"}})
+                known.emptied.add((pod.uid, pod.since_s))
+            else:
+                logger.debug("%s could not be emptied: %s", pod.name, failure.why)
+                outcome = Outcome(requeue_s=ANSWER_WITHIN_S)
+        return outcome
 
     def _purge(self, key: ObjectKey, known: _Known, servers: Sequence[Server], unused_since_s: float) -> None:
         """Begin to delete what former owners have kept: of many items it takes longer than a reconcile may."""

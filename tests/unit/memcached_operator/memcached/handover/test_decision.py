@@ -17,6 +17,7 @@ from memcached_operator.memcached.handover.decision import (
     Action,
     Advance,
     Awaited,
+    Empty,
     GivenUp,
     GiveUp,
     Nothing,
@@ -228,34 +229,40 @@ def test_a_second_change_goes_straight_to_the_union_of_all() -> None:
     assert is_list_held(found, decide(found))
 
 
-def test_one_that_comes_while_others_are_connected_joins_empty_and_after_all_others_know_it() -> None:
-    def with_new(*servers: Server) -> Action:
-        return decide(situation(published(-40), 3, 3, servers))
+def test_one_that_comes_meanwhile_asks_and_tells_others_from_its_start_and_is_emptied_once_all_others_know_it() -> None:
+    def with_new(*servers: Server, **more: Any) -> Action:
+        return decide(situation(published(-40), 3, 3, servers, **more))
 
     others, known = connected(0, 1), connected(0, 1, 2)[:2]
-    new = server(2, (), ready=JUST_NOW_S)
-    assert told(with_new(*others, replace(new, peers=None, confirms=False))) == {2: ()}
+    assert told(with_new(*others, server(2, ready=None))) == {2: (0, 1)}
+    new = server(2, (0, 1), ready=JUST_NOW_S)
+    assert isinstance(with_new(*others, replace(new, ready_since_s=None)), Wait)
     assert isinstance(with_new(*others, replace(new, confirms=False)), Wait)
     assert told(with_new(*others, new)) == {0: (1, 2), 1: (0, 2)}
     assert isinstance(with_new(known[0], replace(known[1], confirms=False), new), Wait)
-    action = with_new(*known, new)
-    assert told(action) == {2: (0, 1)}
-    assert isinstance(action, Tell)
-    assert [each.emptied for each in action.changes] == [True]
+    assert with_new(*known, new) == Empty((new,))
+    assert isinstance(with_new(*known, new, emptied=frozenset((new.name,))), Wait)
+
+
+def test_one_that_runs_before_it_was_told_of_anything_hides_marks_first() -> None:
+    others = connected(0, 1)
+    new = server(2, ready=JUST_NOW_S)
+    assert told(decide(situation(published(-40), 3, 3, (*others, new)))) == {2: ()}
+    new = server(2, (), ready=JUST_NOW_S)
+    assert told(decide(situation(published(-40), 3, 3, (*others, new)))) == {0: (1, 2), 1: (0, 2), 2: (0, 1)}
 
 
 def test_of_two_the_one_that_was_never_away_keeps_its_items() -> None:
-    alone, back = server(0, ()), server(1, (), ready=JUST_NOW_S)
-    action = decide(situation(published(-40), 2, 2, (alone, back)))
-    assert isinstance(action, Tell)
-    assert [(each.server.ordinal, each.emptied) for each in action.changes] == [(0, False), (1, True)]
+    back = server(1, (0,), ready=JUST_NOW_S)
+    assert told(decide(situation(published(-40), 2, 2, (server(0, ()), back)))) == {0: (1,)}
+    assert decide(situation(published(-40), 2, 2, (server(0, (1,)), back))) == Empty((back,))
 
 
 @pytest.mark.parametrize("last", [published(-40), published(-4), CONNECTING])
 def test_a_server_that_is_not_ready_or_gone_leaves_all_others_at_once(last: Handover) -> None:
     away = replace(connected(0, 1, 2)[2], ready_since_s=None)
     others = connected(0, 1, 2)[:2]
-    assert told(decide(situation(last, 3, 2, (*others, away)))) == {0: (1,), 1: (0,), 2: ()}
+    assert told(decide(situation(last, 3, 2, (*others, away)))) == {0: (1,), 1: (0,)}
     assert told(decide(situation(last, 3, 2, others))) == {0: (1,), 1: (0,)}
 
 
