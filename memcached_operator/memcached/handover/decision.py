@@ -34,8 +34,6 @@ READY_WITHIN_S: Final = 600
 CONFIRMED_WITHIN_S: Final = 60
 """A file of a pod's annotations may be late by that: the kubelet looks at each pod once a minute at the latest."""
 _ASK_AGAIN_S: Final = 0.5
-_WHOLE_S: Final = 2
-"""By so much times may be apart that are the same: those of Kubernetes are whole seconds, the status rounds up."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _CONNECTED: Final = (HandoverStep.CONNECTING, HandoverStep.PUBLISHED)
 _UNDERWAY: Final = (HandoverStep.HIDING, *_CONNECTED, HandoverStep.DISCONNECTING)
@@ -81,6 +79,7 @@ class Server:
         peers: what its annotation says, None before it says anything.
         confirms: each of its threads has read that.
         unsupported: it answers, and cannot hand over.
+        outdated: others may have changed what it has while it was away.
     """
 
     name: str
@@ -90,6 +89,7 @@ class Server:
     peers: Peers | None = None
     confirms: bool = False
     unsupported: bool = False
+    outdated: bool = False
 
     @property
     def is_connected(self) -> bool:
@@ -107,7 +107,6 @@ class Situation:
         for_s: how long clients take to follow a list, None where no hand-over is desired.
         now: the time, with its zone.
         is_refused: the API server refuses to change pods.
-        emptied: names of servers that have lost their items since they are ready.
     """
 
     last: Handover | None
@@ -118,7 +117,6 @@ class Situation:
     now: datetime
     purge: PurgeState = PurgeState.DUE
     is_refused: bool = False
-    emptied: frozenset[str] = frozenset()
 
     @property
     def is_changing(self) -> bool:
@@ -162,10 +160,15 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a server is to be told."""
+    """What the pod of a server is to say.
+
+    Attributes:
+        outdated: from now on others change what the server has, without its knowledge.
+    """
 
     server: Server
     peers: Peers
+    outdated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +228,8 @@ def decide(situation: Situation) -> Action:
         return _without(situation)
     if (readable := _bounded(last, situation)) != last:
         return Advance(readable)
+    if last.step is not HandoverStep.PUBLISHED and (outdated := _left_outdated(situation, last)):
+        return Empty(outdated)
     is_idle = last.step in (HandoverStep.PREPARING, HandoverStep.COMPLETE)
     if is_idle and not situation.is_refused and (leftover := _disconnect(situation)):
         return Tell(leftover)
@@ -254,8 +259,7 @@ def is_list_held(situation: Situation, action: Action) -> bool:
 
 def are_servers_kept(situation: Situation, action: Action) -> bool:
     """Whether servers that left the list stay, however long they have drained."""
-    state = action.to if isinstance(action, Advance | GiveUp) else situation.last
-    return is_underway(state) and situation.for_s is not None
+    return is_underway(action.to if isinstance(action, Advance | GiveUp) else situation.last)
 
 
 def is_underway(state: Handover | None) -> bool:
@@ -275,10 +279,15 @@ def published_s(state: Handover, for_s: int, now: datetime) -> float:
 
 def _without(situation: Situation) -> Action:
     """No hand-over is desired, or the list never had all servers: while it fills for the first time it just grows."""
-    if leftover := _disconnect(situation):
+    last = situation.last
+    if last is not None and last.step is HandoverStep.DISCONNECTING:
+        return _disconnecting(situation, last)
+    if last is not None and is_underway(last):
+        return Advance(_at(HandoverStep.DISCONNECTING, situation, _time(last.formerListEndTime)))
+    if not situation.is_refused and (leftover := _disconnect(situation)):
         return Tell(leftover)
     if situation.for_s is None:
-        return Advance(None) if situation.last is not None else Nothing()
+        return Advance(None) if last is not None else Nothing()
     if not situation.has_others or situation.is_changing:
         return Nothing()
     return Advance(_at(HandoverStep.COMPLETE, situation, situation.now))
@@ -342,9 +351,9 @@ def _published(situation: Situation, last: Handover, for_s: int) -> Action:
     now, left_s = situation.now, published_s(last, for_s, situation.now)
     if left_s <= 0.0 or not situation.has_others:
         return Advance(_at(HandoverStep.DISCONNECTING, situation, now - timedelta(seconds=MARKS_LIVE_S)))
-    if changes := tuple(_connect(situation)):
+    if changes := tuple(_leaving(situation)) or tuple(_connect(situation, is_published=True)):
         return Tell(changes)
-    if outdated := _outdated(situation, _time(last.startTime) - timedelta(seconds=_WHOLE_S)):
+    if outdated := _outdated(situation):
         return Empty(outdated)
     unconfirmed = tuple(each.name for each in situation.ready if not each.confirms)
     if unconfirmed:
@@ -373,41 +382,60 @@ def _members(situation: Situation) -> Sequence[Server]:
     return [each for each in situation.ready if each.peers is not None and (each.confirms or is_named(each))]
 
 
-def _connect(situation: Situation) -> Iterator[Change]:
+def _leaving(situation: Situation) -> Iterator[Change]:
+    """What the pods of servers say that others do not have as a peer from now on.
+
+    It is written before that, so that the next leader knows it, too.
+    """
+    members = _members(situation)
+    for each in situation.servers if members else ():
+        if each.peers is not None and not each.outdated and each not in members:
+            yield Change(each, each.peers, outdated=True)
+
+
+def _connect(situation: Situation, *, is_published: bool = False) -> Iterator[Change]:
     """What servers are to be told so that each has all others as peers.
 
     A server that is away keeps its peers, so that it asks and tells them from its first command on when it is back. For
-    the same reason a new one is told of them before it runs.
+    the same reason a new one is told of them before it runs. Where all are away, all keep what they have.
+
+    Args:
+        is_published: clients may have two lists, so that others do not tell a new server of what they change.
     """
     members = _members(situation)
     addresses = [each.address for each in members]
     for each in situation.servers:
         desired = peers_for(each.address, 1, addresses).addresses
         if each.peers is None:
-            yield _told(each, desired if each.ready_since_s is None else ())
-        elif each.peers.addresses != desired and (each.is_connected or each in members):
+            yield _told(each, desired if each.ready_since_s is None else (), outdated=is_published)
+        elif members and each.peers.addresses != desired and (each.is_connected or each in members):
             yield _told(each, desired)
 
 
-def _outdated(situation: Situation, since: datetime) -> tuple[Server, ...]:
-    """Servers that were away since then, and that all others have as a peer again: what they have may be old."""
+def _outdated(situation: Situation) -> tuple[Server, ...]:
+    """Servers whose items others have changed, and that all others have as a peer again."""
     members = _members(situation)
     return tuple(
         each
         for each in members
-        if (each.ready_since_s or 0) >= since.timestamp()
-        and each.name not in situation.emptied
+        if each.outdated
         and all(other.confirms and _names(other, each.address) for other in members if other is not each)
     )
+
+
+def _left_outdated(situation: Situation, last: Handover) -> tuple[Server, ...]:
+    """Those that came back after the list was published. While a hand-over is complete, servers are not queried."""
+    is_complete = last.step is HandoverStep.COMPLETE
+    return tuple(each for each in situation.ready if each.outdated and (each.confirms or is_complete))
 
 
 def _disconnect(situation: Situation) -> tuple[Change, ...]:
     return tuple(_told(each, ()) for each in situation.servers if each.is_connected)
 
 
-def _told(server: Server, addresses: tuple[str, ...]) -> Change:
+def _told(server: Server, addresses: tuple[str, ...], *, outdated: bool = False) -> Change:
     generation = server.peers.generation + 1 if server.peers is not None else 1
-    return Change(server, Peers(generation, addresses))
+    return Change(server, Peers(generation, addresses), outdated)
 
 
 def _names(server: Server, address: str) -> bool:
