@@ -47,7 +47,7 @@ class PurgeState(Enum):
     DUE = "not begun"
     RUNNING = "under way"
     DONE = "done at every server"
-    FAILED = "a server did not answer"
+    FAILED = "over, and some server did not answer"
 
 
 class GivenUp(Enum):
@@ -106,6 +106,7 @@ class Situation:
         listed: ordinals of those that the status lists.
         for_s: how long clients take to follow a list, None where no hand-over is desired.
         now: the time, with its zone.
+        unpurged: names of servers whose purge failed.
         is_refused: the API server refuses to change pods.
         emptied: names of servers that have lost their items since they are ready.
     """
@@ -117,6 +118,7 @@ class Situation:
     for_s: int | None
     now: datetime
     purge: PurgeState = PurgeState.DUE
+    unpurged: frozenset[str] = frozenset()
     is_refused: bool = False
     emptied: frozenset[str] = frozenset()
 
@@ -184,7 +186,7 @@ class Empty:
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """Every server is to delete what nobody used since the former list had its last client."""
+    """These servers are to delete what nobody used since the former list had its last client."""
 
     servers: tuple[Server, ...]
     unused_since_s: float
@@ -255,10 +257,19 @@ def is_list_held(situation: Situation, action: Action) -> bool:
 def are_servers_kept(situation: Situation, action: Action) -> bool:
     """Whether servers that left the list stay, however long they have drained."""
     state = action.to if isinstance(action, Advance | GiveUp) else situation.last
-    return is_underway(state) and situation.for_s is not None
+    return _is_underway(state) and situation.for_s is not None
 
 
-def is_underway(state: Handover | None) -> bool:
+def is_rollout_held(situation: Situation, action: Action) -> bool:
+    """Whether no server is replaced that has keys: from the purge on, as without that server it would have failed."""
+    match action:
+        case Purge() | Wait(why=Awaited.PURGE) | Advance(to=Handover(step=HandoverStep.HIDING)):
+            return True
+        case _:
+            return _is_underway(situation.last)
+
+
+def _is_underway(state: Handover | None) -> bool:
     """Whether servers have others as peers, are about to, or had."""
     return state is not None and state.step in _UNDERWAY
 
@@ -308,10 +319,12 @@ def _preparing(situation: Situation, last: Handover) -> Action:
             return Purge(tuple(situation.ready), former_end.timestamp())
         case PurgeState.RUNNING:
             return Wait(Awaited.PURGE, _ASK_AGAIN_S)
-        case PurgeState.FAILED:
-            names = tuple(each.name for each in situation.ready)
+        case PurgeState.FAILED if failed := tuple(each for each in situation.ready if each.name in situation.unpurged):
+            if now < begins + timedelta(seconds=READY_WITHIN_S):
+                return Purge(failed, former_end.timestamp())
+            names = tuple(each.name for each in failed)
             return _give_up(situation, GivenUp.NOT_PURGED, names) or Wait(Awaited.PURGE, CONFIRMED_WITHIN_S)
-        case PurgeState.DONE:
+        case PurgeState.DONE | PurgeState.FAILED:
             return Advance(_at(HandoverStep.HIDING, situation, former_end))
 
 

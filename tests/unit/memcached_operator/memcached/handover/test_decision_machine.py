@@ -101,6 +101,7 @@ class Cluster:
             FOR_S if self.desired else None,
             self.now,
             self.purge,
+            frozenset(each.name for each in servers) if self.purge is PurgeState.FAILED else frozenset(),
             emptied=frozenset(f"s-{pod.ordinal}" for pod in self.pods.values() if pod.address in self.emptied),
         )
         action = decide(found)

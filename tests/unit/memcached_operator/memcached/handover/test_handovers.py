@@ -33,6 +33,8 @@ class Servers:
         unsupported: addresses of those that run no proxy.
         silent: of those that do not answer.
         calls: what was asked of which.
+        purge_fails: addresses of those that fail to delete old copies, once for each time that they are in it.
+        purged: is set when a purge may end.
     """
 
     def __init__(self) -> None:
@@ -40,7 +42,9 @@ class Servers:
         self.unsupported: set[str] = set()
         self.silent: set[str] = set()
         self.calls: list[tuple[str, str]] = []
-        self.purge_failure: Failure | None = None
+        self.purge_fails: list[str] = []
+        self.purged = asyncio.Event()
+        self.purged.set()
         self.steps: list[str | None] = []
         self._addresses: dict[str, str] = {}
 
@@ -55,7 +59,11 @@ class Servers:
 
     async def purge(self, address: str, unused_since_s: float, timeout_s: float) -> Purged | Failure:
         self.calls.append(("purge", address))
-        return self.purge_failure or Purged(10, 1)
+        await self.purged.wait()
+        if address not in self.purge_fails:
+            return Purged(10, 1)
+        self.purge_fails.remove(address)
+        return SILENT
 
     async def empty(self, address: str, timeout_s: float) -> Failure | None:
         self.calls.append(("empty", address))
@@ -205,11 +213,47 @@ async def test_a_server_that_does_not_confirm_has_the_list_change_without_a_hand
 
 async def test_a_failed_purge_has_the_list_change_without_a_hand_over() -> None:
     servers = await begun(2)
-    servers.purge_failure = SILENT
     servers.size(3)
     await servers.until("Preparing")
+    servers.purge_fails = [pod(servers.world, 1)["status"]["podIP"]] * 999
+    for _ in range(10):
+        await servers.look(1.0)
+    assert servers.steps[-1] == "Preparing"
+    servers.world.clock.advance(READY_WITHIN_S)
     await servers.until("Complete")
-    assert "did not delete what former owners have kept" in servers.world.message("Discouraged")
+    expected = f"as {NAME}-1 did not delete what former owners have kept"
+    assert expected in servers.world.message("Discouraged")
+
+
+async def test_a_server_that_did_not_answer_once_is_asked_again_to_delete_old_copies() -> None:
+    servers = await begun(2)
+    servers.size(3)
+    await servers.until("Preparing")
+    failing = pod(servers.world, 1)["status"]["podIP"]
+    servers.purge_fails = [failing]
+    await servers.until("Complete")
+    assert servers.steps == HANDING_OVER
+    purged = [address for call, address in servers.calls if call == "purge"]
+    assert (len(purged), purged.count(failing)) == (4, 2)
+
+
+async def test_a_rollout_waits_from_the_purge_on() -> None:
+    servers = await begun(4)
+    servers.purged.clear()
+    servers.size(3, image="memcached:1.6.50", rollout={"pauseSeconds": 5})
+    await servers.until("Preparing")
+    for _ in range(100):
+        await servers.look(1.0)
+        if any(call == "purge" for call, _ in servers.calls):
+            break
+    uids = {each["metadata"]["uid"] for each in servers.pods()}
+    for _ in range(10):
+        await servers.look(1.0)
+    assert servers.steps[-1] == "Preparing"
+    servers.purged.set()
+    await servers.until("Published")
+    assert servers.steps == HANDING_OVER[:4]
+    assert {each["metadata"]["uid"] for each in servers.pods()} == uids
 
 
 async def test_without_the_right_to_patch_pods_the_list_changes_without_a_hand_over() -> None:
