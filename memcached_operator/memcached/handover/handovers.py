@@ -66,6 +66,8 @@ PURGE_WITHIN_S: Final = 300.0
 PURGE_AGAIN_S: Final = 5.0
 """After so long a server is asked again that did not delete what former owners have kept."""
 RETRY_REFUSED_S: Final = 30.0
+TELL_AGAIN_S: Final = 1.0
+"""After so long a server is told again whose pod did not take the annotation, as where a webhook removes it."""
 _REFUSALS: Final = (Conflict, NotFound, Forbidden, Invalid, ServerError)
 
 _EVENTS: Final = {
@@ -132,6 +134,7 @@ class _Known:
     Attributes:
         purge: of the hand-over that began to be prepared at `purge_of`; it results in the names of servers that failed.
         purge_again_s: by the clock, before which it does not begin again.
+        led_since: this leader's first reconcile of it.
         unsupported: by pod and number of its restarts, whether its server cannot hand over.
         told: the step that was told of last.
         given_up: of the last change, which had no hand-over.
@@ -142,6 +145,7 @@ class _Known:
     purge: asyncio.Task[frozenset[str]] | None = None
     purge_of: str = ""
     purge_again_s: float = float("-inf")
+    led_since: datetime | None = None
     unsupported: dict[tuple[str, int], bool] = field(default_factory=dict)
     told: HandoverStep | None = None
     given_up: GiveUp | None = None
@@ -194,6 +198,7 @@ class Handovers:
         known = self._known.of(memcached.key)
         named = [each for each in pods if each.ordinal != NO_ORDINAL]
         known.emptied &= {(each.uid, each.since_s) for each in named}
+        known.led_since = min(known.led_since or now, now)
         purge_state, unpurged = _purge_state(known, last.handover)
         situation = Situation(
             last.handover,
@@ -204,6 +209,7 @@ class Handovers:
             now,
             purge_state,
             unpurged,
+            known.led_since,
             is_refused=self._clock() < known.refused_until_s,
             emptied=frozenset(each.name for each in named if (each.uid, each.since_s) in known.emptied),
         )
@@ -285,7 +291,9 @@ class Handovers:
             return Outcome()
         metadata = {"resourceVersion": pod.resource_version, "annotations": {PEERS_ANNOTATION: str(change.peers)}}
         try:
-            await self._client.patch(PODS, pod, {"metadata": metadata})
+            patched = await self._client.patch(PODS, pod, {"metadata": metadata})
+            if patched.peers != str(change.peers):
+                return Outcome(requeue_s=TELL_AGAIN_S)
         except _REFUSALS as error:
             message = f"{pod.name} cannot be given other peers: {error.message or error}"
             match error:

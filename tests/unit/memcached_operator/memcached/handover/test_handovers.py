@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.handover.decision import MARKS_LIVE_S, READY_WITHIN_S
-from memcached_operator.memcached.handover.handovers import RETRY_REFUSED_S, PeersPort
+from memcached_operator.memcached.handover.decision import CONFIRMED_WITHIN_S, MARKS_LIVE_S, READY_WITHIN_S
+from memcached_operator.memcached.handover.handovers import RETRY_REFUSED_S, TELL_AGAIN_S, PeersPort
 from memcached_operator.memcached.handover.peers import Peers, peers_of
 from memcached_operator.memcached.handover.servers import HandoverState, Purged, Unsupported
 from memcached_operator.memcached.labels import PEERS_ANNOTATION
 from memcached_operator.memcached.server_stats.server_connection import ErrorKind, Failure
-from operator_runtime.client.errors import Conflict, Forbidden
+from operator_runtime.client.errors import Conflict, Forbidden, ServerError
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.running_servers import control, get_ready, pod, stateful_set
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
@@ -34,6 +35,7 @@ class Servers:
         silent: of those that do not answer.
         calls: what was asked of which.
         purge_fails: addresses of those that fail to delete old copies, once for each time that they are in it.
+        requeue_s: seconds until the next reconcile, as the last one said.
         purged: is set when a purge may end.
     """
 
@@ -43,6 +45,7 @@ class Servers:
         self.silent: set[str] = set()
         self.calls: list[tuple[str, str]] = []
         self.purge_fails: list[str] = []
+        self.requeue_s: float | None = None
         self.purged = asyncio.Event()
         self.purged.set()
         self.steps: list[str | None] = []
@@ -108,7 +111,7 @@ class Servers:
         """Let Kubernetes' controllers act, and reconcile."""
         self.control()
         self.world.show()
-        await self.world.reconcile(after_s=after_s)
+        self.requeue_s = (await self.world.reconcile(after_s=after_s)).requeue_after_s
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         step = self.world.status.get("handover", {}).get("step")
@@ -279,6 +282,43 @@ async def test_who_may_not_take_peers_away_any_more_does_not_try_for_ever() -> N
     assert 0 < sent <= 3 * (1 + 70 // RETRY_REFUSED_S)
     assert servers.steps[-1] == "Complete"
     assert servers.world.condition("Degraded") == ("True", "Forbidden")
+
+
+async def test_where_a_webhook_removes_the_annotation_servers_are_told_for_a_while_and_not_without_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    servers = await begun(2)
+    servers.size(3)
+    await servers.until("Hiding")
+    store, sent = servers.world.api.store, 0
+
+    def store_without_it(path: str, body: Json) -> Json:
+        body["metadata"].get("annotations", {}).pop(PEERS_ANNOTATION, None)
+        return store(path, body)
+
+    for each in [*servers.pods()]:
+        each["metadata"]["annotations"].pop(PEERS_ANNOTATION, None)
+    monkeypatch.setattr(servers.world.api, "store", store_without_it)
+    for _ in range(CONFIRMED_WITHIN_S + 2):
+        await servers.look(TELL_AGAIN_S)
+        if patches := servers.world.api.verbs().count("merge_patch Pod"):
+            assert servers.requeue_s
+            assert servers.requeue_s > TELL_AGAIN_S / 2
+            sent += patches
+    assert 0 < sent <= 3 * CONFIRMED_WITHIN_S / TELL_AGAIN_S
+    assert servers.listed == 3
+
+
+async def test_where_the_api_server_fails_to_change_pods_the_list_changes_without_a_hand_over() -> None:
+    servers = await begun(2)
+    servers.size(3)
+    await servers.until("Hiding")
+    servers.world.api.refuse("merge_patch", "Pod", *[ServerError(500, "InternalError", "failed calling webhook")] * 999)
+    for _ in range(CONFIRMED_WITHIN_S + 2):
+        with suppress(ServerError):
+            await servers.look(1.0)
+    assert servers.listed == 3
+    assert "did not confirm their peers" in servers.world.message("Discouraged")
 
 
 async def test_a_pod_that_another_changed_meanwhile_is_told_once_the_cache_shows_it() -> None:
