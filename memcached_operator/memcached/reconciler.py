@@ -119,7 +119,7 @@ class MemcachedReconciler:
             found = unplanned(memcached, last, ours, seen.active, Problem(Reason.INVALID_SPEC, str(error)))
             return (await self._status.report(memcached, last, found))[1]
         handover, plan = await self._planned(memcached, spec, last, ours, seen.active, now)  # plan
-        snapshot = Snapshot(memcached, spec, plan, last, seen.pods, now)
+        snapshot = Snapshot(memcached, spec, plan, last, seen.pods, now, handover.holds_rollout)
         done = await self._objects.ensure(snapshot)  # act
         outcome = done.outcome + finalizer_outcome(finalizer) + handover.outcome
         if self._owners.contention.is_budget_used(key):

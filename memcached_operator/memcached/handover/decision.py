@@ -45,7 +45,7 @@ class PurgeState(Enum):
     DUE = "not begun"
     RUNNING = "under way"
     DONE = "done at every server"
-    FAILED = "a server did not answer"
+    FAILED = "over, and some server did not answer"
 
 
 class GivenUp(Enum):
@@ -106,6 +106,8 @@ class Situation:
         listed: ordinals of those that the status lists.
         for_s: how long clients take to follow a list, None where no hand-over is desired.
         now: the time, with its zone.
+        unpurged: names of servers whose purge failed.
+        led_since: the time since which this leader leads, with its zone: before that, nobody may have.
         is_refused: the API server refuses to change pods.
     """
 
@@ -116,6 +118,8 @@ class Situation:
     for_s: int | None
     now: datetime
     purge: PurgeState = PurgeState.DUE
+    unpurged: frozenset[str] = frozenset()
+    led_since: datetime = _EPOCH
     is_refused: bool = False
 
     @property
@@ -187,7 +191,7 @@ class Empty:
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """Every server is to delete what nobody used since the former list had its last client."""
+    """These servers are to delete what nobody used since the former list had its last client."""
 
     servers: tuple[Server, ...]
     unused_since_s: float
@@ -230,9 +234,6 @@ def decide(situation: Situation) -> Action:
         return Advance(readable)
     if last.step is not HandoverStep.PUBLISHED and (outdated := _left_outdated(situation, last)):
         return Empty(outdated)
-    is_idle = last.step in (HandoverStep.PREPARING, HandoverStep.COMPLETE)
-    if is_idle and not situation.is_refused and (leftover := _disconnect(situation)):
-        return Tell(leftover)
     match last.step:
         case HandoverStep.COMPLETE:
             return _complete(situation, last)
@@ -259,10 +260,19 @@ def is_list_held(situation: Situation, action: Action) -> bool:
 
 def are_servers_kept(situation: Situation, action: Action) -> bool:
     """Whether servers that left the list stay, however long they have drained."""
-    return is_underway(action.to if isinstance(action, Advance | GiveUp) else situation.last)
+    return _is_underway(action.to if isinstance(action, Advance | GiveUp) else situation.last)
 
 
-def is_underway(state: Handover | None) -> bool:
+def is_rollout_held(situation: Situation, action: Action) -> bool:
+    """Whether no server is replaced that has keys: from the purge on, as without that server it would have failed."""
+    match action:
+        case Purge() | Wait(why=Awaited.PURGE) | Advance(to=Handover(step=HandoverStep.HIDING)):
+            return True
+        case _:
+            return _is_underway(situation.last)
+
+
+def _is_underway(state: Handover | None) -> bool:
     """Whether servers have others as peers, are about to, or had."""
     return state is not None and state.step in _UNDERWAY
 
@@ -282,7 +292,7 @@ def _without(situation: Situation) -> Action:
     last = situation.last
     if last is not None and last.step is HandoverStep.DISCONNECTING:
         return _disconnecting(situation, last)
-    if last is not None and is_underway(last):
+    if last is not None and _is_underway(last):
         return Advance(_at(HandoverStep.DISCONNECTING, situation, _time(last.formerListEndTime)))
     if not situation.is_refused and (leftover := _disconnect(situation)):
         return Tell(leftover)
@@ -294,11 +304,11 @@ def _without(situation: Situation) -> Action:
 
 
 def _complete(situation: Situation, last: Handover) -> Action:
-    if not situation.has_others:
-        return Advance(None)
-    if situation.is_changing:
+    if situation.is_changing and situation.has_others:
         return Advance(_at(HandoverStep.PREPARING, situation, _time(last.formerListEndTime)))
-    return Nothing()
+    if not situation.is_refused and (leftover := _disconnect(situation)):
+        return Tell(leftover)
+    return Nothing() if situation.has_others else Advance(None)
 
 
 def _preparing(situation: Situation, last: Handover) -> Action:
@@ -307,6 +317,8 @@ def _preparing(situation: Situation, last: Handover) -> Action:
         return Advance(_at(HandoverStep.COMPLETE, situation, former_end))
     if given_up := _impossible(situation):
         return given_up
+    if leftover := _disconnect(situation):
+        return _in_time(situation, Tell(leftover), [each.server for each in leftover])
     begins = max(former_end, _time(last.startTime)) + timedelta(seconds=MARKS_LIVE_S)
     if now < begins:
         return Wait(Awaited.FORMER_CLIENTS, (begins - now).total_seconds())
@@ -317,10 +329,9 @@ def _preparing(situation: Situation, last: Handover) -> Action:
             return Purge(tuple(situation.ready), former_end.timestamp())
         case PurgeState.RUNNING:
             return Wait(Awaited.PURGE, _ASK_AGAIN_S)
-        case PurgeState.FAILED:
-            names = tuple(each.name for each in situation.ready)
-            return _give_up(situation, GivenUp.NOT_PURGED, names) or Wait(Awaited.PURGE, CONFIRMED_WITHIN_S)
-        case PurgeState.DONE:
+        case PurgeState.FAILED if failed := tuple(each for each in situation.ready if each.name in situation.unpurged):
+            return _in_time(situation, Purge(failed, former_end.timestamp()), failed)
+        case PurgeState.DONE | PurgeState.FAILED:
             return Advance(_at(HandoverStep.HIDING, situation, former_end))
 
 
@@ -331,7 +342,7 @@ def _hiding(situation: Situation, last: Handover) -> Action:
         return given_up
     changes = tuple(_told(each, ()) for each in situation.ready if each.peers is None or each.is_connected)
     if changes:
-        return Tell(changes)
+        return _in_time(situation, Tell(changes), [each.server for each in changes])
     next_step = _at(HandoverStep.CONNECTING, situation, _time(last.formerListEndTime))
     return _unconfirmed(situation) or Advance(next_step)
 
@@ -342,7 +353,7 @@ def _connecting(situation: Situation, last: Handover) -> Action:
     if given_up := _impossible(situation):
         return given_up
     if changes := tuple(_connect(situation)):
-        return Tell(changes)
+        return _in_time(situation, Tell(changes), [each.server for each in changes])
     published = _at(HandoverStep.PUBLISHED, situation, _time(last.formerListEndTime))
     return _unconfirmed(situation) or Advance(published, publishes=True)
 
@@ -452,20 +463,39 @@ def _unconfirmed(situation: Situation) -> Action | None:
 
 _LIMITS: Final[Mapping[Awaited, tuple[int, GivenUp]]] = {
     Awaited.SERVERS: (READY_WITHIN_S, GivenUp.NOT_READY),
+    Awaited.PURGE: (READY_WITHIN_S, GivenUp.NOT_PURGED),
     Awaited.CONFIRMATIONS: (CONFIRMED_WITHIN_S, GivenUp.NOT_CONFIRMED),
 }
 
 
 def _await(situation: Situation, why: Awaited, names: tuple[str, ...]) -> Action:
+    """This wait, or what comes instead once the step has taken too long."""
     limit_s, given_up = _LIMITS[why]
-    since = _time(situation.last.startTime if situation.last is not None else None)
+    last = situation.last or _at(HandoverStep.PREPARING, situation, _EPOCH)
+    since, former_end = max(_time(last.startTime), situation.led_since), _time(last.formerListEndTime)
+    if last.step is HandoverStep.PREPARING:
+        since = max(since, former_end + timedelta(seconds=MARKS_LIVE_S))
     if why is Awaited.CONFIRMATIONS:
         ready_s = max((each.ready_since_s or 0 for each in situation.ready), default=0)
         since = max(since, datetime.fromtimestamp(ready_s, UTC))
     left_s = (since - situation.now).total_seconds() + limit_s
     if left_s <= 0.0:
-        return _give_up(situation, given_up, names) or Wait(why, limit_s, names)
+        if (action := _give_up(situation, given_up, names)) is not None:
+            return action
+        if last.step is not HandoverStep.PREPARING:
+            return Advance(_at(HandoverStep.DISCONNECTING, situation, former_end))  # to wait without peers
+        return Wait(why, limit_s, names)
     return Wait(why, min(_ASK_AGAIN_S, left_s) if why is Awaited.CONFIRMATIONS else left_s, names)
+
+
+def _in_time(situation: Situation, action: Tell | Purge, servers: Sequence[Server]) -> Action:
+    """This action, or what comes instead once the step has taken too long: of these servers it is yet to be done."""
+    names = tuple(each.name for each in servers)
+    if situation.missing:
+        late = _await(situation, Awaited.SERVERS, situation.missing)
+    else:
+        late = _await(situation, Awaited.PURGE if isinstance(action, Purge) else Awaited.CONFIRMATIONS, names)
+    return action if isinstance(late, Wait) else late
 
 
 def _impossible(situation: Situation) -> GiveUp | None:

@@ -31,6 +31,7 @@ from memcached_operator.memcached.handover.decision import (
     decide,
     former_clients_s,
     is_list_held,
+    is_rollout_held,
     published_s,
 )
 from memcached_operator.memcached.handover.peers import peers_of
@@ -63,7 +64,11 @@ logger = logging.getLogger(__name__)
 ANSWER_WITHIN_S: Final = 1.0
 PURGE_WITHIN_S: Final = 300.0
 """Of one server: some ten million items."""
+PURGE_AGAIN_S: Final = 5.0
+"""After so long a server is asked again that did not delete what former owners have kept."""
 RETRY_REFUSED_S: Final = 30.0
+TELL_AGAIN_S: Final = 1.0
+"""After so long a server is told again whose pod did not take the annotation, as where a webhook removes it."""
 _REFUSALS: Final = (Conflict, NotFound, Forbidden, Invalid, ServerError, TooManyRequests)
 
 _EVENTS: Final = {
@@ -112,6 +117,7 @@ class Progress(NamedTuple):
         state: to be written, None for none.
         message: how far it is, in a sentence; "" while none is under way.
         advice: why the list changes without one.
+        holds_rollout: no server is replaced that has keys.
     """
 
     policy: ListPolicy = FREE
@@ -119,6 +125,7 @@ class Progress(NamedTuple):
     message: str = ""
     advice: tuple[Problem, ...] = ()
     outcome: Outcome = Outcome()
+    holds_rollout: bool = False
 
 
 @dataclass(slots=True)
@@ -126,15 +133,19 @@ class _Known:
     """What is known of a Memcached's hand-overs.
 
     Attributes:
-        purge: of the hand-over that began to be prepared at `purge_of`.
+        purge: of the hand-over that began to be prepared at `purge_of`; it results in the names of servers that failed.
+        purge_again_s: by the clock, before which it does not begin again.
+        led_since: this leader's first reconcile of it.
         unsupported: by pod and number of its restarts, whether its server cannot hand over.
         told: the step that was told of last.
         given_up: of the last change, which had no hand-over.
         refusal: of the API server's, to change a pod; until `refused_until_s` (by the clock) none is changed.
     """
 
-    purge: asyncio.Task[tuple[Failure | BaseException, ...]] | None = None
+    purge: asyncio.Task[frozenset[str]] | None = None
     purge_of: str = ""
+    purge_again_s: float = float("-inf")
+    led_since: datetime | None = None
     unsupported: dict[tuple[str, int], bool] = field(default_factory=dict)
     told: HandoverStep | None = None
     given_up: GiveUp | None = None
@@ -185,6 +196,8 @@ class Handovers:
             return Progress()
         known = self._known.of(memcached.key)
         named = [each for each in pods if each.ordinal != NO_ORDINAL]
+        known.led_since = min(known.led_since or now, now)
+        purge_state, unpurged = _purge_state(known, last.handover)
         situation = Situation(
             last.handover,
             spec.size,
@@ -192,7 +205,9 @@ class Handovers:
             await self._servers(known, named, is_underway=_is_underway(spec, last)),
             spec.handover.forSeconds if spec.handover is not None else None,
             now,
-            _purge_state(known, last.handover),
+            purge_state,
+            unpurged,
+            known.led_since,
             is_refused=self._clock() < known.refused_until_s,
         )
         action = decide(situation)
@@ -205,7 +220,8 @@ class Handovers:
         advice = _advice(known, situation, state)
         if advice and state is not None and (left_s := former_clients_s(state, now)) > 0.0:
             outcome += Outcome(requeue_s=left_s)
-        return Progress(policy, state, _message(action, state, situation), advice, outcome)
+        message, holds_rollout = _message(action, state, situation), is_rollout_held(situation, action)
+        return Progress(policy, state, message, advice, outcome, holds_rollout)
 
     async def _servers(self, known: _Known, pods: Sequence[PodRecord], *, is_underway: bool) -> tuple[Server, ...]:
         """What servers say of themselves; while the list is as desired each is asked once whether it can hand over."""
@@ -254,7 +270,10 @@ class Handovers:
             case Empty(servers):
                 return await self._empty(known, [pods[each.name] for each in servers])
             case Purge(servers, unused_since_s):
-                known.purge_of = last.startTime if last is not None else ""
+                of = last.startTime if last is not None else ""
+                if known.purge_of == of and (left_s := known.purge_again_s - self._clock()) > 0.0:
+                    return Outcome(requeue_s=left_s)
+                known.purge_of, known.purge_again_s = of, self._clock() + PURGE_AGAIN_S
                 self._purge(memcached.key, known, servers, unused_since_s)
                 return AT_ONCE
             case Advance(to, publishes):
@@ -277,7 +296,9 @@ class Handovers:
     async def _annotate(self, known: _Known, pod: PodRecord, annotations: Mapping[str, str | None]) -> Outcome:
         metadata = {"resourceVersion": pod.resource_version, "annotations": annotations}
         try:
-            await self._client.patch(PODS, pod, {"metadata": metadata})
+            patched = await self._client.patch(PODS, pod, {"metadata": metadata})
+            if patched.peers != annotations.get(PEERS_ANNOTATION, patched.peers):
+                return Outcome(requeue_s=TELL_AGAIN_S)
         except _REFUSALS as error:
             message = f"{pod.name} cannot be given other peers: {error.message or error}"
             match error:
@@ -307,14 +328,15 @@ class Handovers:
     def _purge(self, key: ObjectKey, known: _Known, servers: Sequence[Server], unused_since_s: float) -> None:
         """Begin to delete what former owners have kept: of many items it takes longer than a reconcile may."""
 
-        async def purge() -> tuple[Failure | BaseException, ...]:
+        async def purge() -> frozenset[str]:
             doing = (self._port.purge(each.address, unused_since_s, PURGE_WITHIN_S) for each in servers)
             done = await asyncio.gather(*doing, return_exceptions=True)
             deleted = sum(each.deleted for each in done if isinstance(each, Purged))
             logger.info(
                 "deleted %d items that only former owners may have", deleted, extra={"fields": {"action": "purge"}}
             )
-            return tuple(each for each in done if not isinstance(each, Purged))
+            answers = zip(servers, done, strict=True)
+            return frozenset(server.name for server, each in answers if not isinstance(each, Purged))
 
         known.purge = asyncio.get_running_loop().create_task(purge())
         known.purge.add_done_callback(lambda _: self._wake(key))
@@ -334,12 +356,14 @@ def _is_underway(spec: Spec, last: Status) -> bool:
     return not is_idle or listed_ordinals(last) != set(range(spec.size))
 
 
-def _purge_state(known: _Known, last: Handover | None) -> PurgeState:
+def _purge_state(known: _Known, last: Handover | None) -> tuple[PurgeState, frozenset[str]]:
+    """How far the purge is, and the names of the servers where it failed."""
     if known.purge is None or last is None or known.purge_of != last.startTime:
-        return PurgeState.DUE
+        return PurgeState.DUE, frozenset()
     if not known.purge.done():
-        return PurgeState.RUNNING
-    return PurgeState.FAILED if known.purge.result() else PurgeState.DONE
+        return PurgeState.RUNNING, frozenset()
+    failed = known.purge.result()
+    return PurgeState.FAILED if failed else PurgeState.DONE, failed
 
 
 def _message(action: Action, state: Handover | None, situation: Situation) -> str:

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.events import RecordEvent
-from memcached_operator.memcached.handover.decision import is_underway
 from memcached_operator.memcached.observed.caches import PODS
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pod_status import AUTHORITY_REMOVED
@@ -87,7 +86,7 @@ class ServerRollout:
                 outdated_secrets=outdated_secrets,
                 missing_s=absence.missing_s,
                 missing_reported=absence.cause is not None,
-                handing_over=is_underway(snapshot.last.handover),
+                handing_over=snapshot.handing_over,
                 underway=_is_updating(snapshot.last),
             )
         found = rollout(state)

@@ -22,6 +22,7 @@ class Snapshot:
         last: the status as it was last written.
         all_pods: all of its workloads', also those that are ending.
         now: the time, with its zone.
+        handing_over: no server is replaced that has keys; see `handover.decision`.
     """
 
     memcached: MemcachedRecord
@@ -30,6 +31,7 @@ class Snapshot:
     last: Status
     all_pods: Sequence[PodRecord]
     now: datetime
+    handing_over: bool = False
 
     @property
     def key(self) -> ObjectKey:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -31,6 +32,7 @@ from memcached_operator.memcached.handover.decision import (
     are_servers_kept,
     decide,
     is_list_held,
+    is_rollout_held,
 )
 from memcached_operator.memcached.handover.peers import Peers
 from operator_runtime import rfc3339
@@ -171,6 +173,44 @@ def test_it_begins_when_no_client_has_the_former_list_all_are_ready_and_old_copi
     found = situation(last, 4, 3, servers, purge=purge)
     assert decide(found) == expected
     assert is_list_held(found, decide(found))
+
+
+LATE = step(HandoverStep.PREPARING, -READY_WITHIN_S)
+
+
+@pytest.mark.parametrize(
+    ("last", "failed", "expected"),
+    [
+        (PREPARING, ("s-1",), Purge((server(1),), NOW.timestamp() - 1000)),
+        (PREPARING, ("s-4",), Advance(step(HandoverStep.HIDING, 0))),
+        (step(HandoverStep.PREPARING, 1 - READY_WITHIN_S), ("s-1",), Purge((server(1),), ANY)),
+        (LATE, ("s-1",), GiveUp(step(HandoverStep.COMPLETE, 0, FOR_S), GivenUp.NOT_PURGED, ("s-1",))),
+    ],
+)
+def test_who_failed_to_delete_old_copies_is_asked_again_for_a_while_if_it_is_still_there(
+    last: Handover, failed: Sequence[str], expected: Action
+) -> None:
+    assert decide(situation(last, 4, 3, fresh(4), purge=PurgeState.FAILED, unpurged=frozenset(failed))) == expected
+
+
+@pytest.mark.parametrize(
+    ("last", "servers", "purge", "held"),
+    [
+        (COMPLETE, fresh(4), PurgeState.DUE, False),
+        (step(HandoverStep.PREPARING, -1), fresh(4), PurgeState.DUE, False),
+        (PREPARING, (*fresh(3), server(3, ready=None)), PurgeState.RUNNING, False),
+        (PREPARING, fresh(4), PurgeState.DUE, True),
+        (PREPARING, fresh(4), PurgeState.RUNNING, True),
+        (PREPARING, fresh(4), PurgeState.DONE, True),
+        (HIDING, hidden(4), PurgeState.DONE, True),
+        (DISCONNECTING, hidden(4), PurgeState.DUE, True),
+    ],
+)
+def test_from_the_purge_on_no_server_is_replaced_that_has_keys(
+    last: Handover, servers: Sequence[Server], purge: PurgeState, held: bool
+) -> None:
+    found = situation(last, 4, 3, servers, purge=purge)
+    assert is_rollout_held(found, decide(found)) is held
 
 
 def test_peers_that_a_former_leader_left_are_taken_away_first() -> None:
@@ -325,7 +365,6 @@ def test_a_server_that_does_not_confirm_that_it_has_no_peers_keeps_others_for_a_
     [
         (PREPARING, (*fresh(3), server(3, unsupported=True)), PurgeState.DUE, (GivenUp.UNSUPPORTED, ("s-3",))),
         (HIDING, (*fresh(3), server(3, unsupported=True)), PurgeState.DUE, (GivenUp.UNSUPPORTED, ("s-3",))),
-        (PREPARING, fresh(4), PurgeState.FAILED, (GivenUp.NOT_PURGED, ("s-0", "s-1", "s-2", "s-3"))),
         (
             step(HandoverStep.PREPARING, -READY_WITHIN_S),
             (*fresh(4), server(4, ready=None)),
@@ -346,6 +385,61 @@ def test_what_does_not_come_in_time_has_the_list_change_without_a_hand_over(
     found = situation(last, len(servers), 3, servers, purge=purge)
     assert decide(found) == GiveUp(step(HandoverStep.COMPLETE, 0, FOR_S), *expected)
     assert not is_list_held(found, decide(found))
+
+
+@pytest.mark.parametrize(
+    ("name", "servers", "untold"),
+    [
+        (HandoverStep.PREPARING, (*connected(0, 1), server(2), server(3)), ("s-0", "s-1")),
+        (HandoverStep.HIDING, (*hidden(3), server(3)), ("s-3",)),
+        (HandoverStep.CONNECTING, hidden(4), ("s-0", "s-1", "s-2", "s-3")),
+    ],
+)
+def test_servers_that_cannot_be_told_are_tried_for_as_long_as_they_may_take_to_confirm(
+    name: HandoverStep, servers: Sequence[Server], untold: tuple[str, ...]
+) -> None:
+    assert [*told(decide(situation(step(name, 1 - CONFIRMED_WITHIN_S), 4, 3, servers)))] == [
+        int(each[2:]) for each in untold
+    ]
+    found = decide(situation(step(name, -CONFIRMED_WITHIN_S), 4, 3, servers))
+    assert isinstance(found, GiveUp)
+    assert (found.why, found.names) == (GivenUp.NOT_CONFIRMED, untold)
+
+
+@pytest.mark.parametrize("last", [step(HandoverStep.PREPARING, -9999), step(HandoverStep.CONNECTING, -9999)])
+def test_what_no_leader_did_has_its_time_from_the_next_one_on(last: Handover) -> None:
+    def led_for(led_s: float) -> Action:
+        servers = (*hidden(4), server(4, ready=None))
+        return decide(situation(last, 5, 3, servers, led_since=NOW - timedelta(seconds=led_s)))
+
+    assert not isinstance(led_for(READY_WITHIN_S - 1), GiveUp)
+    assert isinstance(led_for(READY_WITHIN_S), GiveUp)
+
+
+def test_peers_that_cannot_be_taken_away_do_not_keep_the_list_from_its_next_change() -> None:
+    assert advanced(decide(situation(COMPLETE, 4, 3, connected(0, 1, 2)))) is HandoverStep.PREPARING
+    assert isinstance(decide(situation(COMPLETE, 3, 3, connected(0, 1, 2))), Tell)
+
+
+def test_servers_have_their_time_to_get_ready_once_they_are_waited_for() -> None:
+    def awaited_for(after_s: float) -> Action:
+        last = step(HandoverStep.PREPARING, -READY_WITHIN_S - 700, -after_s - MARKS_LIVE_S)
+        return decide(situation(last, 4, 2, (*fresh(3), server(3, ready=None))))
+
+    assert awaited_for(READY_WITHIN_S - 1) == Wait(Awaited.SERVERS, 1, ("s-3",))
+    assert isinstance(awaited_for(READY_WITHIN_S), GiveUp)
+
+
+@pytest.mark.parametrize(
+    ("name", "servers"), [(HandoverStep.HIDING, hidden(3)), (HandoverStep.CONNECTING, connected(0, 1, 2))]
+)
+def test_servers_have_no_peers_while_a_new_one_is_waited_for_without_end(
+    name: HandoverStep, servers: Sequence[Server]
+) -> None:
+    found = situation(step(name, -READY_WITHIN_S), 4, 3, servers)
+    assert decide(found) == Advance(step(HandoverStep.DISCONNECTING, 0))
+    assert is_list_held(found, decide(found))
+    assert are_servers_kept(found, decide(found))
 
 
 def test_peers_are_taken_away_again_where_some_did_not_confirm_them() -> None:

@@ -107,6 +107,7 @@ class Cluster:
             FOR_S if self.desired else None,
             self.now,
             self.purge,
+            frozenset(each.name for each in servers) if self.purge is PurgeState.FAILED else frozenset(),
         )
         action = decide(found)
         state, next_s = last, None if isinstance(action, Nothing) else 0.0

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.handover.decision import MARKS_LIVE_S, READY_WITHIN_S
-from memcached_operator.memcached.handover.handovers import RETRY_REFUSED_S, PeersPort
+from memcached_operator.memcached.handover.decision import CONFIRMED_WITHIN_S, MARKS_LIVE_S, READY_WITHIN_S
+from memcached_operator.memcached.handover.handovers import RETRY_REFUSED_S, TELL_AGAIN_S, PeersPort
 from memcached_operator.memcached.handover.peers import Peers, peers_of
 from memcached_operator.memcached.handover.servers import HandoverState, Purged, Unsupported
 from memcached_operator.memcached.labels import PEERS_ANNOTATION
 from memcached_operator.memcached.server_stats.server_connection import ErrorKind, Failure
-from operator_runtime.client.errors import Conflict, Forbidden
+from operator_runtime.client.errors import Conflict, Forbidden, ServerError
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.running_servers import control, get_ready, pod, stateful_set
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
@@ -33,6 +34,9 @@ class Servers:
         unsupported: addresses of those that run no proxy.
         silent: of those that do not answer.
         calls: what was asked of which.
+        purge_fails: addresses of those that fail to delete old copies, once for each time that they are in it.
+        requeue_s: seconds until the next reconcile, as the last one said.
+        purged: is set when a purge may end.
     """
 
     def __init__(self) -> None:
@@ -40,7 +44,10 @@ class Servers:
         self.unsupported: set[str] = set()
         self.silent: set[str] = set()
         self.calls: list[tuple[str, str]] = []
-        self.purge_failure: Failure | None = None
+        self.purge_fails: list[str] = []
+        self.requeue_s: float | None = None
+        self.purged = asyncio.Event()
+        self.purged.set()
         self.steps: list[str | None] = []
         self._addresses: dict[str, str] = {}
 
@@ -55,7 +62,11 @@ class Servers:
 
     async def purge(self, address: str, unused_since_s: float, timeout_s: float) -> Purged | Failure:
         self.calls.append(("purge", address))
-        return self.purge_failure or Purged(10, 1)
+        await self.purged.wait()
+        if address not in self.purge_fails:
+            return Purged(10, 1)
+        self.purge_fails.remove(address)
+        return SILENT
 
     async def empty(self, address: str, timeout_s: float) -> Failure | None:
         self.calls.append(("empty", address))
@@ -100,7 +111,7 @@ class Servers:
         """Let Kubernetes' controllers act, and reconcile."""
         self.control()
         self.world.show()
-        await self.world.reconcile(after_s=after_s)
+        self.requeue_s = (await self.world.reconcile(after_s=after_s)).requeue_after_s
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         step = self.world.status.get("handover", {}).get("step")
@@ -205,11 +216,47 @@ async def test_a_server_that_does_not_confirm_has_the_list_change_without_a_hand
 
 async def test_a_failed_purge_has_the_list_change_without_a_hand_over() -> None:
     servers = await begun(2)
-    servers.purge_failure = SILENT
     servers.size(3)
     await servers.until("Preparing")
+    servers.purge_fails = [pod(servers.world, 1)["status"]["podIP"]] * 999
+    for _ in range(10):
+        await servers.look(1.0)
+    assert servers.steps[-1] == "Preparing"
+    servers.world.clock.advance(READY_WITHIN_S)
     await servers.until("Complete")
-    assert "did not delete what former owners have kept" in servers.world.message("Discouraged")
+    expected = f"as {NAME}-1 did not delete what former owners have kept"
+    assert expected in servers.world.message("Discouraged")
+
+
+async def test_a_server_that_did_not_answer_once_is_asked_again_to_delete_old_copies() -> None:
+    servers = await begun(2)
+    servers.size(3)
+    await servers.until("Preparing")
+    failing = pod(servers.world, 1)["status"]["podIP"]
+    servers.purge_fails = [failing]
+    await servers.until("Complete")
+    assert servers.steps == HANDING_OVER
+    purged = [address for call, address in servers.calls if call == "purge"]
+    assert (len(purged), purged.count(failing)) == (4, 2)
+
+
+async def test_a_rollout_waits_from_the_purge_on() -> None:
+    servers = await begun(4)
+    servers.purged.clear()
+    servers.size(3, image="memcached:1.6.50", rollout={"pauseSeconds": 5})
+    await servers.until("Preparing")
+    for _ in range(100):
+        await servers.look(1.0)
+        if any(call == "purge" for call, _ in servers.calls):
+            break
+    uids = {each["metadata"]["uid"] for each in servers.pods()}
+    for _ in range(10):
+        await servers.look(1.0)
+    assert servers.steps[-1] == "Preparing"
+    servers.purged.set()
+    await servers.until("Published")
+    assert servers.steps == HANDING_OVER[:4]
+    assert {each["metadata"]["uid"] for each in servers.pods()} == uids
 
 
 async def test_without_the_right_to_patch_pods_the_list_changes_without_a_hand_over() -> None:
@@ -235,6 +282,43 @@ async def test_who_may_not_take_peers_away_any_more_does_not_try_for_ever() -> N
     assert 0 < sent <= 3 * (1 + 70 // RETRY_REFUSED_S)
     assert servers.steps[-1] == "Complete"
     assert servers.world.condition("Degraded") == ("True", "Forbidden")
+
+
+async def test_where_a_webhook_removes_the_annotation_servers_are_told_for_a_while_and_not_without_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    servers = await begun(2)
+    servers.size(3)
+    await servers.until("Hiding")
+    store, sent = servers.world.api.store, 0
+
+    def store_without_it(path: str, body: Json) -> Json:
+        body["metadata"].get("annotations", {}).pop(PEERS_ANNOTATION, None)
+        return store(path, body)
+
+    for each in [*servers.pods()]:
+        each["metadata"]["annotations"].pop(PEERS_ANNOTATION, None)
+    monkeypatch.setattr(servers.world.api, "store", store_without_it)
+    for _ in range(CONFIRMED_WITHIN_S + 2):
+        await servers.look(TELL_AGAIN_S)
+        if patches := servers.world.api.verbs().count("merge_patch Pod"):
+            assert servers.requeue_s
+            assert servers.requeue_s > TELL_AGAIN_S / 2
+            sent += patches
+    assert 0 < sent <= 3 * CONFIRMED_WITHIN_S / TELL_AGAIN_S
+    assert servers.listed == 3
+
+
+async def test_where_the_api_server_fails_to_change_pods_the_list_changes_without_a_hand_over() -> None:
+    servers = await begun(2)
+    servers.size(3)
+    await servers.until("Hiding")
+    servers.world.api.refuse("merge_patch", "Pod", *[ServerError(500, "InternalError", "failed calling webhook")] * 999)
+    for _ in range(CONFIRMED_WITHIN_S + 2):
+        with suppress(ServerError):
+            await servers.look(1.0)
+    assert servers.listed == 3
+    assert "did not confirm their peers" in servers.world.message("Discouraged")
 
 
 async def test_a_pod_that_another_changed_meanwhile_is_told_once_the_cache_shows_it() -> None:
