@@ -135,7 +135,8 @@ def _parts(samples: Sequence[Sample]) -> Sequence[Sequence[Sample]]:
     parts: tuple[list[Sample], ...] = tuple([] for _ in range(PARTS))
     total_s, passed_s = sum(each.seconds for each in samples), 0.0
     for each in samples:
-        parts[int(PARTS * (passed_s + each.seconds / 2) / total_s)].append(each)
+        # A sum of large numbers may exceed its total, by its last digits.
+        parts[min(int(PARTS * (passed_s + each.seconds / 2) / total_s), PARTS - 1)].append(each)
         passed_s += each.seconds
     return parts
 

@@ -78,8 +78,10 @@ def _needed(of: SizeClass, retention_s: float) -> float:
     distributed exponentially, and the longest of n is about ln(n) times the mean. Any other load has fewer young items,
     so that this errs on the safe side.
     """
+    if not of.mem_requested > 0.0:
+        return 0.0
     if not of.age > 0.0 or not of.items > 1.0:
-        return of.mem_requested if of.mem_requested > 0.0 else 0.0
+        return of.mem_requested
     return of.mem_requested * (1.0 - exp(-log(of.items) * retention_s / of.age))
 
 

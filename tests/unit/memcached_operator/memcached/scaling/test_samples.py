@@ -66,6 +66,24 @@ def test_what_a_server_needs_follows_from_the_age_of_its_oldest_item(age_s: obje
     assert found.needed_mib == needed_mib
 
 
+@pytest.mark.parametrize(
+    "of_class",
+    [{"mem_requested": "x"}, {"age": "x"}, {"number": "x"}, {"number": 10**19, "age": "0.000000001"}, {"age": 10**19}],
+)
+def test_what_a_server_needs_is_a_number_whatever_it_says(of_class: dict[str, object]) -> None:
+    held: dict[str, object] = {"evicted": 1, "age": 5, "mem_requested": 10**19, "number": 9}
+    found = sample(answer(100, held), answer(130, held | of_class), 3600)
+    assert found is not None
+    assert 1 <= found.needed_mib <= 64
+
+
+def test_times_that_no_sum_is_exact_of_are_judged() -> None:
+    history = History()
+    for uptime in (0, 10**19, *(10**19 + 2048 * number for number in range(1, 40))):
+        history = extended(history, answer(uptime, evicts(uptime, 0, 1)), 0, 600, 3600)
+    assert decide([history], 1, 64, 512, 3600, 600) == Grow(64, 80, 1.0)
+
+
 def test_a_history_is_as_long_as_the_window_and_begins_anew_with_another_limit_or_process() -> None:
     history = History()
     for uptime in range(100, 1000, 30):
