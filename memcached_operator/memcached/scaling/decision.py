@@ -21,8 +21,6 @@ LEAST_SHARE: Final = 0.001
 where a size of items that is new to a full server has its first page."""
 # A quarter more at a time.
 _STEP: Final = (5, 4)
-# That memcached takes at all.
-_LEAST_MIB: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,20 +139,20 @@ def _parts(samples: Sequence[Sample]) -> Sequence[Sequence[Sample]]:
     return parts
 
 
-def recommended_mib(
-    histories: Sequence[History], servers: int, mib: int, window_s: float, retention_s: float
-) -> int | None:
+def recommended_mib(histories: Sequence[History], mib: int, least_mib: int, retention_s: float) -> int | None:
     """The least memory with which the retention would be kept, as steps down from what is in force; None for no less.
 
     Known of servers alone that run for at least the retention.
+
+    Args:
+        histories: of all servers, which keep what clients ask for (`Kept`).
+        least_mib: what the specification allows at all.
     """
-    if not 0 < servers <= len(histories):
-        return None
     for each in histories:
-        if each.answer is None or not each.covers(window_s) or not each.answer.number("uptime") >= retention_s:
+        if each.answer is None or not each.answer.number("uptime") >= retention_s:
             return None
     needed_mib = max(each.needed_mib for history in histories for each in history.samples)
     found_mib = mib
-    while (lower_mib := -(-found_mib * _STEP[1] // _STEP[0])) >= max(needed_mib, _LEAST_MIB) and lower_mib < found_mib:
+    while (lower_mib := -(-found_mib * _STEP[1] // _STEP[0])) >= max(needed_mib, least_mib) and lower_mib < found_mib:
         found_mib = lower_mib
     return found_mib if found_mib < mib else None

@@ -10,7 +10,7 @@ from prometheus_client import Metric
 from prometheus_client.metrics_core import GaugeMetricFamily
 
 from memcached_operator.api.names import InvalidSpec
-from memcached_operator.api.quantities import mebibytes
+from memcached_operator.api.quantities import kibibytes, mebibytes
 from memcached_operator.api.status import decode_status
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
@@ -37,7 +37,8 @@ _DAY_S: Final = 86_400.0
 # Windows after which a step is tried again that not all servers could take, doubled each time.
 _RETRY_WINDOWS: Final = 2
 _RETRIES: Final = 3
-
+# That memcached takes at all.
+_LEAST_MIB: Final = 8
 
 _Judged: TypeAlias = tuple[Decision, str | None]
 
@@ -52,6 +53,7 @@ class _Known:
         refused: how many steps in a row not all servers could take.
         not_before_s: until when, by the clock, no other is tried.
         low_since_s: since when, by the clock, less than half of the memory would do; None while it would not.
+        is_rolling: servers are to be replaced, as of the last reconcile.
     """
 
     histories: dict[str, History]
@@ -59,6 +61,7 @@ class _Known:
     refused: int = 0
     not_before_s: float = 0.0
     low_since_s: float | None = None
+    is_rolling: bool = False
 
 
 class Scaler:
@@ -92,17 +95,19 @@ class Scaler:
             del known.histories[gone]
         return self._judged(known, with_memory_in_force(spec, _reported(memcached)), pods) != known.judged
 
-    def decide(self, snapshot: Snapshot, refused: Blocked | None) -> Scaling | None:
+    def decide(self, snapshot: Snapshot, refused: Blocked | None, *, is_rolling: bool) -> Scaling | None:
         """What is decided of the memory, None without `spec.memoryScaling`.
 
         Args:
             refused: that not all servers could be given the memory in force; None where they could.
+            is_rolling: servers are to be replaced, now or later.
         """
         spec, key = snapshot.spec, snapshot.key
         if spec.memoryScaling is None:
             self._known.drop(key)
             return None
         known = self._known.of(key)
+        known.is_rolling = is_rolling
         if refused is not None:
             self._withdraw(known)
             known.judged = (refused, None)
@@ -139,7 +144,7 @@ class Scaler:
             desired.add_metric(at, mebibytes(in_force.memory) * 2.0**20)
             most.add_metric(at, mebibytes(spec.memoryScaling.max) * 2.0**20)
             required.add_metric(at, spec.memoryScaling.retention_s)
-            histories = self._histories(known, self._caches.own_pods_of(memcached))
+            histories = _histories(known, _serving(spec, self._caches.own_pods_of(memcached)))
             if limits := [each.limit_mib for each in histories if each.limit_mib is not None]:
                 actual.add_metric(at, min(limits) * 2.0**20)
             idle = [evicted_after_s(each.samples) for each in histories]
@@ -152,15 +157,17 @@ class Scaler:
         if scaling is None:
             return Observing(), None
         mib, max_mib, retention_s = mebibytes(spec.memory), mebibytes(scaling.max), scaling.retention_s
-        histories, now_s = self._histories(known, pods), self._clock()
-        decision = decide(histories, spec.size, mib, max_mib, retention_s, self._window_s)
-        found = recommended_mib(histories, spec.size, mib, self._window_s, retention_s)
+        serving, now_s = _serving(spec, pods), self._clock()
+        histories = _histories(known, serving)
+        decision, found = decide(histories, spec.size, mib, max_mib, retention_s, self._window_s), None
+        if isinstance(decision, Kept):
+            found = recommended_mib(histories, mib, _least_mib(spec), retention_s)
         if found is None or 2 * found >= mib:
             known.low_since_s = None
         elif known.low_since_s is None:
             known.low_since_s = now_s
         match decision:
-            case Grow() if now_s < known.not_before_s or sum(map(_serves, pods)) < spec.size:
+            case Grow() if now_s < known.not_before_s or known.is_rolling or len(serving) < spec.size:
                 decision = Observing()  # all servers take a step, or none
             case Kept() if known.low_since_s is not None and now_s - known.low_since_s >= _DAY_S:
                 decision = Kept(is_unused=True)
@@ -175,10 +182,6 @@ class Scaler:
         known.refused += 1
         known.not_before_s = self._clock() + windows * self._window_s
 
-    def _histories(self, known: _Known, pods: Sequence[PodRecord]) -> list[History]:
-        """Of the servers that are ready."""
-        return [known.histories[pod.uid] for pod in pods if _serves(pod) and pod.uid in known.histories]
-
     def _memcached_of(self, pod: PodRecord) -> MemcachedRecord | None:
         key: ObjectKey | None = pod.memcached_key
         return self._caches.memcacheds.get(key) if key is not None else None
@@ -190,8 +193,18 @@ class Scaler:
             return None
 
 
-def _serves(pod: PodRecord) -> bool:
-    return pod.active and pod.ready
+def _serving(spec: Spec, pods: Sequence[PodRecord]) -> list[PodRecord]:
+    """Those of a StatefulSet's servers that are ready, and to stay."""
+    return [pod for pod in pods if pod.active and pod.ready and 0 <= pod.ordinal < spec.size]
+
+
+def _least_mib(spec: Spec) -> int:
+    """The least memory that the specification would allow: an item takes at most half of it."""
+    return max(_LEAST_MIB, -(-2 * kibibytes(spec.maxItemSize) // 1024))
+
+
+def _histories(known: _Known, pods: Sequence[PodRecord]) -> list[History]:
+    return [known.histories[pod.uid] for pod in pods if pod.uid in known.histories]
 
 
 def _reported(memcached: MemcachedRecord) -> str | None:
