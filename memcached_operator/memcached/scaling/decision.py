@@ -53,6 +53,20 @@ class Grow:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """The memory is to grow, and does so once all servers can take a step.
+
+    Attributes:
+        ready: how many servers are.
+        is_rolling: servers are to be replaced first.
+    """
+
+    ready: int
+    servers: int
+    is_rolling: bool
+
+
+@dataclass(frozen=True, slots=True)
 class AtMaximum:
     """The memory would grow if it were allowed to."""
 
@@ -69,7 +83,7 @@ class Blocked:
     kept_mib: int
 
 
-Decision: TypeAlias = Observing | Kept | Grow | AtMaximum | Blocked
+Decision: TypeAlias = Observing | Kept | Grow | Waiting | AtMaximum | Blocked
 
 
 def decide(
@@ -108,9 +122,11 @@ def _loses(samples: Sequence[Sample], retention_s: float) -> bool:
 
 
 def _is_lost(samples: Sequence[Sample], retention_s: float) -> bool:
-    """Whether what clients ask for was evicted too early, and by no batch."""
-    evicted = sum(each.evicted for each in samples)
-    return _is_early(samples, retention_s) and _fetched(samples) >= FETCHED_SHARE * evicted
+    """Whether in a part of a window more than its share of a trifle was evicted too early, and by no batch."""
+    evicted, fetched = sum(each.evicted for each in samples), _fetched(samples)
+    if not _is_early(samples, retention_s) or fetched * PARTS < LEAST_SHARE * samples[-1].items:
+        return False
+    return fetched >= FETCHED_SHARE * evicted
 
 
 def _is_early(samples: Sequence[Sample], retention_s: float) -> bool:

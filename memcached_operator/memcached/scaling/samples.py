@@ -65,8 +65,9 @@ def sample(before: Answer, now: Answer, retention_s: float) -> Sample | None:
 
 def _evicted(before: SizeClass | None, now: SizeClass) -> tuple[float, float]:
     """How many items a class evicted, and how many of them had been fetched; none where its counts were reset."""
-    evicted = now.evicted - (before.evicted if before is not None else 0.0)
-    unfetched = now.evicted_unfetched - (before.evicted_unfetched if before is not None else 0.0)
+    if before is None:
+        return 0.0, 0.0  # memcached leaves out a class while it is empty, and has the counts of its lifetime after that
+    evicted, unfetched = now.evicted - before.evicted, now.evicted_unfetched - before.evicted_unfetched
     # What is no number is in no relation.
     return (evicted, evicted - unfetched) if 0.0 <= unfetched <= evicted else (0.0, 0.0)
 

@@ -22,6 +22,7 @@ from memcached_operator.memcached.scaling.decision import (
     Grow,
     Kept,
     Observing,
+    Waiting,
     decide,
     evicted_after_s,
     recommended_mib,
@@ -167,8 +168,10 @@ class Scaler:
         elif known.low_since_s is None:
             known.low_since_s = now_s
         match decision:
-            case Grow() if now_s < known.not_before_s or known.is_rolling or len(serving) < spec.size:
-                decision = Observing()  # all servers take a step, or none
+            case Grow() if now_s < known.not_before_s:
+                decision = Observing()
+            case Grow() if known.is_rolling or len(serving) < spec.size:
+                decision = Waiting(len(serving), spec.size, known.is_rolling)  # all servers take a step, or none
             case Kept() if known.low_since_s is not None and now_s - known.low_since_s >= _DAY_S:
                 decision = Kept(is_unused=True)
         return decision, quantity(found) if found is not None else None

@@ -166,6 +166,10 @@ async def test_no_step_begins_while_a_server_is_missing(scaled: World, servers: 
     servers.say(LOSS)
     assert await sent(scaled) == []
     assert scaled.status["memory"] == "64Mi"
+    assert scaled.condition("Retaining") == ("False", "Waiting")
+    assert scaled.message("Retaining") == (
+        "Items idle for less than 1h are evicted. The memory grows once all servers are ready; 1 of 2 are."
+    )
     get_ready(scaled, 1)
     await sent(scaled)
     assert scaled.status["memory"] == "80Mi"
@@ -293,6 +297,8 @@ async def test_no_step_begins_while_a_change_is_held(scaled: World, servers: Ser
     servers.say(LOSS)
     assert await sent(scaled) == []
     assert (scaled.status["memory"], scaled.told) == ("64Mi", [])
+    assert scaled.condition("Retaining") == ("False", "Waiting")
+    assert scaled.message("Retaining").endswith("The memory grows once no server is to be replaced.")
 
 
 @pytest.mark.parametrize(("has_room", "memory"), [(True, "80Mi"), (False, "64Mi")])
@@ -340,6 +346,7 @@ async def test_a_lower_maximum_is_told_with_what_it_costs(scaled: World, servers
     scaled.memcached(**SPEC | {"memoryScaling": {"max": "72Mi"}})
     await sent(scaled)
     assert reasons(scaled) == ["LiveChange", "Updated", "Resized"]
+    assert scaled.condition("Retaining") == ("Unknown", "Observing"), "64 → 80 MiB is not so any more"
     assert "evict" in scaled.recorder.events[0].note
 
 
@@ -388,6 +395,31 @@ async def test_servers_that_are_not_asked_or_out_of_reach_are_told_of() -> None:
     await sent(world)
     assert world.condition("Retaining") == ("Unknown", "Unreachable")
     assert world.message("Retaining").startswith("What servers evict is not known, so their memory does not grow. No")
+
+
+async def test_nothing_is_told_of_servers_that_are_gone() -> None:
+    world = await running(memoryScaling={"max": "64Mi"})
+    Servers(world).say(LOSS)
+    await sent(world)
+    assert world.condition("Retaining") == ("False", "MaximumReached")
+    world.memcached(**SPEC | {"memoryScaling": {"max": "64Mi"}, "size": 0, "drainSeconds": 0})
+    await sent(world)
+    for ordinal in range(2):
+        del world.api.objects["Pod", *KEY[:1], f"{KEY.name}-{ordinal}"]
+    await sent(world)
+    assert world.condition("Retaining") == ("Unknown", "NotAsked")
+
+
+async def test_a_maximum_that_is_another_is_not_told_until_as_much_is_known_of_it() -> None:
+    world = await running(memoryScaling={"max": "64Mi"})
+    Servers(world).say(LOSS)
+    await sent(world)
+    world.owners.states.forget(KEY)
+    await sent(world)
+    assert world.condition("Retaining") == ("False", "MaximumReached")
+    world.memcached(**SPEC)
+    await sent(world)
+    assert world.condition("Retaining") == ("Unknown", "Observing")
 
 
 async def test_unused_memory_is_recommended_and_told_after_a_day(scaled: World, servers: Servers) -> None:
