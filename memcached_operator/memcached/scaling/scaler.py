@@ -52,6 +52,7 @@ class _Known:
         histories: of its servers, by uid of the pod.
         judged: what a reconcile acted on last: a decision, and the memory that it recommended.
         refused: how many steps in a row not all servers could take.
+        kept_mib: what all servers kept then.
         not_before_s: until when, by the clock, no other is tried.
         low_since_s: since when, by the clock, less than half of the memory would do; None while it would not.
         is_rolling: servers are to be replaced, as of the last reconcile.
@@ -60,6 +61,7 @@ class _Known:
     histories: dict[str, History]
     judged: _Judged | None = None
     refused: int = 0
+    kept_mib: int = 0
     not_before_s: float = 0.0
     low_since_s: float | None = None
     is_rolling: bool = False
@@ -110,11 +112,12 @@ class Scaler:
         known = self._known.of(key)
         known.is_rolling = is_rolling
         if refused is not None:
-            self._withdraw(known)
+            self._withdraw(known, refused.kept_mib)
             known.judged = (refused, None)
             return Scaling(spec.memoryScaling, refused, quantity(refused.kept_mib))
         known.judged = decision, recommended = self._judged(known, spec, snapshot.pods)
-        if isinstance(decision, Kept):
+        # What is decided of more memory than was kept is decided of servers that have it.
+        if isinstance(decision, Kept) or (isinstance(decision, Grow) and decision.from_mib > known.kept_mib):
             known.refused = 0
         mib = decision.to_mib if isinstance(decision, Grow) else mebibytes(spec.memory)
         return Scaling(spec.memoryScaling, decision, quantity(mib), recommended)
@@ -176,13 +179,14 @@ class Scaler:
                 decision = Kept(is_unused=True)
         return decision, quantity(found) if found is not None else None
 
-    def _withdraw(self, known: _Known) -> None:
+    def _withdraw(self, known: _Known, kept_mib: int) -> None:
         """Not all servers could take a step: it is tried again later, and each time after longer."""
         if known.judged is not None and isinstance(known.judged[0], Blocked):
             return  # it is yet to be written
         known.histories.clear()
         windows = _RETRY_WINDOWS ** min(known.refused, _RETRIES)
         known.refused += 1
+        known.kept_mib = kept_mib
         known.not_before_s = self._clock() + windows * self._window_s
 
     def _memcached_of(self, pod: PodRecord) -> MemcachedRecord | None:

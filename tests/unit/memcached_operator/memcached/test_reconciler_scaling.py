@@ -380,6 +380,30 @@ async def test_a_quota_is_told_in_its_words_and_tried_again_once_there_may_be_ro
     assert scaled.status["memory"] == "80Mi"
 
 
+async def test_a_step_that_succeeds_ends_the_row_of_those_that_did_not(scaled: World, servers: Servers) -> None:
+    async def is_refused(*, waits_s: int) -> None:
+        refusal = Forbidden(403, "Forbidden", "exceeded quota: small")
+        scaled.api.refuse("strategic_merge_patch/resize", "Pod", *[refusal] * 99)
+        servers.say(LOSS)
+        await sent(scaled)
+        assert scaled.condition("Retaining") == ("False", "QuotaExceeded")
+        scaled.api.refusals_of.clear()
+        servers.say(LOSS)
+        scaled.clock.advance(waits_s - 60)
+        assert await sent(scaled) == []
+        scaled.clock.advance(60)
+
+    await is_refused(waits_s=WINDOW_S)
+    await is_refused(waits_s=2 * WINDOW_S)
+    await sent(scaled)
+    for _ in range(2):
+        servers.say(LOSS)
+        await sent(scaled)
+    assert scaled.status["memory"] == "125Mi"
+    await is_refused(waits_s=WINDOW_S)
+    assert await sent(scaled) == [RESIZE, RESIZE, WRITE]
+
+
 async def test_servers_that_are_not_asked_or_out_of_reach_are_told_of() -> None:
     unasked = World()
     unasked.memcached(**SPEC)
