@@ -150,7 +150,10 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     Reason.ROLLOUT_PAUSED: ReasonDoc(
         (_STOPPED, _NOT_READY), "Servers have not been replaced yet, and `spec.rollout.paused` is true."
     ),
-    Reason.WAITING: ReasonDoc((_NOT_READY,), "An object is being replaced or deleted; the message says which."),
+    Reason.WAITING: ReasonDoc(
+        (_NOT_READY, _NOT_RETAINING),
+        "An object is being replaced or deleted; the message says which. The memory grows once all servers can.",
+    ),
     Reason.ANSWERING: ReasonDoc((Bearing("Serving", "True"),), "All ready servers answer."),
     Reason.NOT_ANSWERING: ReasonDoc(
         (Bearing("Serving", "False"),), "Ready servers do not answer; the message says which, and why."
