@@ -194,7 +194,9 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         "So is it, and less than half of the memory would have been enough for a day; the message says how much.",
     ),
     Reason.OBSERVING: ReasonDoc(
-        (Bearing("Retaining", "Unknown"),), "What the servers evict is not known for long enough yet."
+        (Bearing("Retaining", "Unknown"),),
+        "What the servers evict is not known for long enough yet, or another client changed the limit of a server; the "
+        "message says which.",
     ),
     Reason.GROWING: ReasonDoc(
         (_NOT_RETAINING,),

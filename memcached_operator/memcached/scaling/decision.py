@@ -29,6 +29,21 @@ class Observing:
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignLimit:
+    """A server has had another limit for a window than it was given, so that nothing is decided.
+
+    Attributes:
+        server: its name.
+        limit_mib: what it may use for items, by another client's command.
+        mib: memory of each server that is in force.
+    """
+
+    server: str
+    limit_mib: int
+    mib: int
+
+
+@dataclass(frozen=True, slots=True)
 class Kept:
     """What clients ask for stays for the retention.
 
@@ -83,7 +98,7 @@ class Blocked:
     kept_mib: int
 
 
-Decision: TypeAlias = Observing | Kept | Grow | Waiting | AtMaximum | Blocked
+Decision: TypeAlias = Observing | ForeignLimit | Kept | Grow | Waiting | AtMaximum | Blocked
 
 
 def decide(

@@ -14,6 +14,7 @@ from memcached_operator.memcached.scaling.decision import (
     AtMaximum,
     Blocked,
     Decision,
+    ForeignLimit,
     Grow,
     Kept,
     Observing,
@@ -86,6 +87,13 @@ def retaining(scaling: Scaling, serving: Condition, last: Status, generation: in
             return Condition(RETAINING, "False", Reason.MAXIMUM_REACHED, message)
         case Blocked(problem=problem):
             return Condition(RETAINING, "False", problem.reason, problem.message)
+        case ForeignLimit(server=server, limit_mib=limit_mib, mib=mib):
+            message = (
+                f"{server} uses {limit_mib} MiB for items instead of {mib} MiB, as after another client's "
+                f"cache_memlimit. Nothing is decided until it has what the others have: send it cache_memlimit {mib}, "
+                "or delete its pod."
+            )
+            return Condition(RETAINING, "Unknown", Reason.OBSERVING, message)
         case Observing():
             before, applies = last.condition(RETAINING), (last.memory, last.observedGeneration)
             # Its numbers are those of the memory and of the specification then.

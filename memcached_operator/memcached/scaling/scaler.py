@@ -19,6 +19,7 @@ from memcached_operator.memcached.rollout.snapshot import Snapshot
 from memcached_operator.memcached.scaling.decision import (
     Blocked,
     Decision,
+    ForeignLimit,
     Grow,
     Kept,
     Observing,
@@ -56,6 +57,7 @@ class _Known:
         not_before_s: until when, by the clock, no other is tried.
         low_since_s: since when, by the clock, less than half of the memory would do; None while it would not.
         is_rolling: servers are to be replaced, as of the last reconcile.
+        mib: memory that was in force when something was decided last.
     """
 
     histories: dict[str, History]
@@ -65,6 +67,7 @@ class _Known:
     not_before_s: float = 0.0
     low_since_s: float | None = None
     is_rolling: bool = False
+    mib: int = 0
 
 
 class Scaler:
@@ -161,6 +164,9 @@ class Scaler:
         if scaling is None:
             return Observing(), None
         mib, max_mib, retention_s = mebibytes(spec.memory), mebibytes(scaling.max), scaling.retention_s
+        if mib != known.mib:  # servers are yet to be given it
+            known.mib = mib
+            known.histories = {uid: each for uid, each in known.histories.items() if each.limit_mib in (mib, None)}
         serving, now_s = _serving(spec, pods), self._clock()
         histories = _histories(known, serving)
         decision, found = decide(histories, spec.size, mib, max_mib, retention_s, self._window_s), None
@@ -171,6 +177,8 @@ class Scaler:
         elif known.low_since_s is None:
             known.low_since_s = now_s
         match decision:
+            case Observing() if not known.is_rolling:
+                decision = self._foreign_limit(known, serving, mib) or decision
             case Grow() if now_s < known.not_before_s:
                 decision = Observing()
             case Grow() if known.is_rolling or len(serving) < spec.size:
@@ -178,6 +186,12 @@ class Scaler:
             case Kept() if known.low_since_s is not None and now_s - known.low_since_s >= _DAY_S:
                 decision = Kept(is_unused=True)
         return decision, quantity(found) if found is not None else None
+
+    def _foreign_limit(self, known: _Known, serving: Sequence[PodRecord], mib: int) -> ForeignLimit | None:
+        for pod, history in ((pod, known.histories.get(pod.uid, History())) for pod in serving):
+            if history.limit_mib not in (mib, None) and history.covers(self._window_s):
+                return ForeignLimit(pod.name, history.limit_mib or 0, mib)
+        return None
 
     def _withdraw(self, known: _Known, kept_mib: int) -> None:
         """Not all servers could take a step: it is tried again later, and each time after longer."""

@@ -446,6 +446,23 @@ async def test_a_maximum_that_is_another_is_not_told_until_as_much_is_known_of_i
     assert world.condition("Retaining") == ("Unknown", "Observing")
 
 
+async def test_a_limit_that_another_client_sets_is_told_after_a_window(scaled: World, servers: Servers) -> None:
+    servers.say(CALM)
+    await sent(scaled)
+    scaled.told.append(("10.0.0.1", 100))
+    servers.say(LOSS, seconds=WINDOW_S)
+    await sent(scaled)
+    assert scaled.condition("Retaining") == ("True", "RetentionKept")
+    assert servers.say(LOSS, seconds=2 * POLL_S)
+    await sent(scaled)
+    assert scaled.condition("Retaining") == ("Unknown", "Observing")
+    assert scaled.message("Retaining").startswith("sessions-1 uses 100 MiB for items instead of 64 MiB, as after")
+    scaled.told.append(("10.0.0.1", 64))
+    servers.say(CALM)
+    await sent(scaled)
+    assert scaled.condition("Retaining") == ("True", "RetentionKept")
+
+
 async def test_unused_memory_is_recommended_and_told_after_a_day(scaled: World, servers: Servers) -> None:
     servers.say(CALM, age_s=3600)
     await sent(scaled)
