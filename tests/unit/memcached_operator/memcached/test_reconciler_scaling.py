@@ -216,6 +216,18 @@ async def test_a_memory_in_the_status_that_is_none_counts_as_not_there(scaled: W
         assert (scaled.status["memory"], memory_of(scaled)) == ("64Mi", "64")
 
 
+async def test_servers_keep_their_memory_where_another_client_takes_it_out_of_the_status(
+    scaled: World, servers: Servers
+) -> None:
+    servers.say(LOSS)
+    await sent(scaled)
+    for wrong in (None, "", "1e9"):
+        scaled.status["memory"] = wrong
+        scaled.api.put(scaled.api.objects["Memcached", *KEY])
+        assert await sent(scaled) == []
+        assert (scaled.status["memory"], memory_of(scaled)) == ("80Mi", "80")
+
+
 @pytest.mark.parametrize("reason", ["Deferred", "Infeasible"])
 async def test_a_node_without_room_is_told_and_all_servers_keep_what_they_have(
     scaled: World, servers: Servers, reason: str
