@@ -113,7 +113,7 @@ class MemcachedReconciler:
         last, now = decode_status(memcached.status), self._utc_now()
         ours, seen = self._caches.workloads_of(memcached), await self._look_at_pods(memcached, now)
         try:
-            spec = with_memory_in_force(read_spec(memcached.spec), last.memory)  # read the spec
+            spec = with_memory_in_force(read_spec(memcached.spec), last.memory, _made_with(ours))  # read the spec
         except InvalidSpec as error:
             self._objects.release(key)
             found = unplanned(memcached, last, ours, seen.active, Problem(Reason.INVALID_SPEC, str(error)))
@@ -165,3 +165,9 @@ class MemcachedReconciler:
     def families(self) -> Iterator[Metric]:
         yield from self._objects.families()
         yield contested_family(len(self._owners.contention))
+
+
+def _made_with(workloads: Mapping[Workload, WorkloadRecord]) -> str:
+    """The memory with which a StatefulSet makes servers, "" without one."""
+    stateful_set = workloads.get("StatefulSet")
+    return stateful_set.memory if stateful_set is not None else ""

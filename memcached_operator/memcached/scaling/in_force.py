@@ -14,16 +14,18 @@ from memcached_operator.memcached.spec import Spec
 _MEMORY: Final = re.compile(MEMORY_PATTERN)
 
 
-def with_memory_in_force(spec: Spec, reported: str | None) -> Spec:
+def with_memory_in_force(spec: Spec, reported: str | None, live: str = "") -> Spec:
     """A specification with the memory that is in force, by which all is made.
 
     Args:
         reported: `status.memory` as it was last written, by whichever client; None where it was not.
+        live: what servers are made with, as `labels.MEMORY_ANNOTATION` has it, for a status that lost it.
     """
     scaling = spec.memoryScaling
-    if scaling is None or reported is None or not _MEMORY.fullmatch(reported):
+    known = next(filter(_MEMORY.fullmatch, (reported or "", live.partition(",")[0])), None)
+    if scaling is None or known is None:
         return spec
-    mib = min(mebibytes(reported), mebibytes(scaling.max))
+    mib = min(mebibytes(known), mebibytes(scaling.max))
     return msgspec.structs.replace(spec, memory=quantity(mib)) if mib > mebibytes(spec.memory) else spec
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.memcached_operator.memcached.running_servers import control
+from tests.unit.memcached_operator.memcached.scaled_servers import Servers, running_scaled
 from tests.unit.memcached_operator.memcached.support import live_deployment
 from tests.unit.memcached_operator.memcached.world import World
 
@@ -39,3 +40,13 @@ async def named(world: World) -> World:
     world.clock.advance(3600)
     await world.settle()
     return world
+
+
+@pytest.fixture
+async def scaled() -> World:
+    return await running_scaled()
+
+
+@pytest.fixture
+def servers(scaled: World) -> Servers:
+    return Servers(scaled)

@@ -8,10 +8,8 @@ import pytest
 
 from memcached_operator.memcached.rollout.resize_state import PATIENCE_S
 from memcached_operator.memcached.server_stats.server_connection import Failure
-from memcached_operator.memcached.server_stats.stats_cache import Answer
 from operator_runtime.client.errors import Forbidden, Invalid
 from tests.unit.memcached_operator.memcached.running_servers import (
-    EVICT,
     RESIZE,
     UNREACHABLE,
     control,
@@ -20,85 +18,22 @@ from tests.unit.memcached_operator.memcached.running_servers import (
     reasons,
     resize,
     sent,
-    stateful_set,
-    template_of,
+)
+from tests.unit.memcached_operator.memcached.scaled_servers import (
+    BATCH,
+    CALM,
+    DAY_S,
+    LOSS,
+    POLL_S,
+    SPEC,
+    WINDOW_S,
+    WRITE,
+    Servers,
+    memory_of,
+    pods,
+    running_scaled,
 )
 from tests.unit.memcached_operator.memcached.world import DELAY_S, KEY, World
-
-WINDOW_S, POLL_S = 600, 30
-DAY_S = 86_400
-WRITE = "strategic_merge_patch StatefulSet"
-SPEC: dict[str, Any] = {"size": 2, "workload": "StatefulSet", "memoryScaling": {"max": "512Mi"}}
-BATCH, LOSS, CALM = (100, 0), (100, 100), (0, 0)
-
-
-class Servers:
-    """What two servers say, every half minute; each has the memory that it was told."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.uptime, self.evicted, self.fetched = 90_000, 0, 0
-
-    def answer(self, mib: int, idle_s: int, age_s: int) -> Answer:
-        of_class = {
-            "evicted": self.evicted, "evicted_unfetched": self.evicted - self.fetched, "evicted_time": idle_s,
-            "age": age_s, "number": 1000, "mem_requested": 50 * 2**20,
-        }  # fmt: skip
-        whole = {"version": "1.6.45", "uptime": self.uptime, "limit_maxbytes": mib * 2**20, "curr_items": 1000}
-        return Answer.of(
-            {name.encode(): str(value).encode() for name, value in whole.items()},
-            {f"items:5:{name}".encode(): str(value).encode() for name, value in of_class.items()},
-        )
-
-    def say(
-        self, evicts: tuple[int, int], *, idle_s: int = 720, age_s: int = 0, seconds: int = WINDOW_S + POLL_S
-    ) -> bool:
-        """Answer for so long; whether something else is to be told since."""
-        is_news = False
-        assert self.world.stats_cache is not None
-        for _ in range(seconds // POLL_S):
-            self.uptime += POLL_S
-            self.evicted += evicts[0]
-            self.fetched += evicts[1]
-            limits = dict(self.world.told)
-            self.world.show()
-            for each in self.world.caches.pods.values():
-                said = self.answer(limits.get(each.address, 64), idle_s, age_s)
-                self.world.stats_cache.hear(each, said)
-                is_news |= self.world.reconciler.scaler.hear(each, said)
-        return is_news
-
-
-async def running(**changes: Any) -> World:
-    """Two servers that run for long and are asked."""
-    world = World(asked=True)
-    world.memcached(**SPEC | changes)
-    await world.look()
-    control(world)
-    await world.settle()
-    world.clock.advance(3600)
-    await world.settle()
-    return world
-
-
-@pytest.fixture
-async def scaled() -> World:
-    return await running()
-
-
-@pytest.fixture
-def servers(scaled: World) -> Servers:
-    return Servers(scaled)
-
-
-def memory_of(world: World) -> str:
-    """With which the StatefulSet's template starts a memcached."""
-    command = template_of(stateful_set(world))["spec"]["containers"][0]["command"]
-    return str(command[command.index("-m") + 1])
-
-
-def pods(world: World) -> list[str]:
-    return [pod(world, ordinal)["metadata"]["uid"] for ordinal in range(2)]
 
 
 async def test_what_is_evicted_too_early_grows_all_servers_by_a_quarter_and_says_why(
@@ -145,7 +80,7 @@ async def test_no_loss_grows_nothing(scaled: World, servers: Servers, evicts: tu
 
 
 async def test_the_maximum_is_told_once_and_a_higher_one_is_grown_into() -> None:
-    world = await running(memoryScaling={"max": "70Mi"})
+    world = await running_scaled(memoryScaling={"max": "70Mi"})
     servers = Servers(world)
     servers.say(LOSS)
     await sent(world)
@@ -216,6 +151,18 @@ async def test_a_memory_in_the_status_that_is_none_counts_as_not_there(scaled: W
         assert (scaled.status["memory"], memory_of(scaled)) == ("64Mi", "64")
 
 
+async def test_servers_keep_their_memory_where_another_client_takes_it_out_of_the_status(
+    scaled: World, servers: Servers
+) -> None:
+    servers.say(LOSS)
+    await sent(scaled)
+    for wrong in (None, "", "1e9"):
+        scaled.status["memory"] = wrong
+        scaled.api.put(scaled.api.objects["Memcached", *KEY])
+        assert await sent(scaled) == []
+        assert (scaled.status["memory"], memory_of(scaled)) == ("80Mi", "80")
+
+
 @pytest.mark.parametrize("reason", ["Deferred", "Infeasible"])
 async def test_a_node_without_room_is_told_and_all_servers_keep_what_they_have(
     scaled: World, servers: Servers, reason: str
@@ -272,93 +219,6 @@ async def test_a_pod_that_cannot_be_made_smaller_again_keeps_its_room_and_its_ke
     assert not {"NotResized", "Replacing"} & set(reasons(scaled))
 
 
-def told_memory(world: World) -> list[str]:
-    """What the pods' templates said of the memory."""
-    return [pod(world, ordinal)["metadata"]["annotations"]["cache.example.com/memory"][:5] for ordinal in range(2)]
-
-
-async def test_no_step_begins_during_a_rollout_and_the_first_one_after_it_is_for_all() -> None:
-    world = await running(rollout={"pauseSeconds": 3600})
-    servers = Servers(world)
-    world.memcached(**SPEC | {"rollout": {"pauseSeconds": 3600}, "threads": 2})
-    assert EVICT in await sent(world)
-    servers.say(LOSS)
-    assert await sent(world) == []
-    assert (world.status["memory"], memory_of(world), world.told) == ("64Mi", "64", [])
-    world.clock.advance(3600)
-    assert EVICT in await sent(world, looks=1)
-    assert await sent(world) == [RESIZE, RESIZE, WRITE]
-    assert (world.status["memory"], memory_of(world)) == ("80Mi", "80")
-
-
-async def test_no_step_begins_while_a_change_is_held(scaled: World, servers: Servers) -> None:
-    scaled.memcached(**SPEC | {"rollout": {"paused": True}, "threads": 2})
-    await sent(scaled)
-    servers.say(LOSS)
-    assert await sent(scaled) == []
-    assert (scaled.status["memory"], scaled.told) == ("64Mi", [])
-    assert scaled.condition("Retaining") == ("False", "Waiting")
-    assert scaled.message("Retaining").endswith("The memory grows once no server is to be replaced.")
-
-
-@pytest.mark.parametrize(("has_room", "memory"), [(True, "80Mi"), (False, "64Mi")])
-async def test_servers_that_a_user_replaces_during_a_step_are_made_without_it(
-    scaled: World, servers: Servers, has_room: bool, memory: str
-) -> None:
-    resize(scaled, pod(scaled, 1), type="PodResizePending", reason="Deferred", message="Node has no room")
-    servers.say(LOSS)
-    await sent(scaled, looks=2)
-    assert (scaled.status["memory"], memory_of(scaled)) == ("80Mi", "64")
-    scaled.memcached(**SPEC | {"threads": 2, "rollout": {"pauseSeconds": 60}})
-    assert EVICT in await sent(scaled, looks=3)
-    assert memory_of(scaled) == "64"
-    await sent(scaled)
-    scaled.clock.advance(60)
-    assert EVICT in await sent(scaled, looks=1)
-    assert memory_of(scaled) == "64"
-    assert told_memory(scaled) == ["64Mi,", "64Mi,"]
-    if not has_room:
-        resize(scaled, pod(scaled, 0), type="PodResizePending", reason="Infeasible", message="Node is too small")
-    await sent(scaled, looks=8)
-    assert (scaled.status["memory"], f"{memory_of(scaled)}Mi") == (memory, memory)
-
-
-@pytest.mark.parametrize("grown", [False, True])
-async def test_what_a_user_changes_is_told_and_carried_out_once_servers_have_grown_as_before(
-    scaled: World, servers: Servers, grown: bool
-) -> None:
-    if grown:
-        servers.say(LOSS)
-        await sent(scaled)
-    scaled.recorder.events.clear()
-    for each in range(2):
-        resize(scaled, pod(scaled, each), type="PodResizePending", reason="Infeasible", message="Node is too small")
-    scaled.memcached(**SPEC | {"resources": {"requests": {"memory": "4Gi"}}})
-    assert EVICT in await sent(scaled)
-    assert {"LiveChange", "NotResized", "Replacing"} <= set(reasons(scaled))
-    assert scaled.status["memory"] == ("80Mi" if grown else "64Mi")
-
-
-async def test_a_lower_maximum_is_told_with_what_it_costs(scaled: World, servers: Servers) -> None:
-    servers.say(LOSS)
-    await sent(scaled)
-    scaled.recorder.events.clear()
-    scaled.memcached(**SPEC | {"memoryScaling": {"max": "72Mi"}})
-    await sent(scaled)
-    assert reasons(scaled) == ["LiveChange", "Updated", "Resized"]
-    assert scaled.condition("Retaining") == ("Unknown", "Observing"), "64 → 80 MiB is not so any more"
-    assert "evict" in scaled.recorder.events[0].note
-
-
-async def test_memory_that_a_user_asks_for_replaces_servers_that_cannot_be_given_it(scaled: World) -> None:
-    for each in range(2):
-        resize(scaled, pod(scaled, each), type="PodResizePending", reason="Infeasible", message="Node is too small")
-    scaled.memcached(**SPEC | {"memory": "128Mi"})
-    assert EVICT in await sent(scaled)
-    assert "NotResized" in reasons(scaled)
-    assert scaled.status["memory"] == "128Mi"
-
-
 async def test_a_quota_is_told_in_its_words_and_tried_again_once_there_may_be_room(
     scaled: World, servers: Servers
 ) -> None:
@@ -411,7 +271,7 @@ async def test_servers_that_are_not_asked_or_out_of_reach_are_told_of() -> None:
     await unasked.reconcile(after_s=DELAY_S)
     assert unasked.condition("Retaining") == ("Unknown", "NotAsked")
     assert unasked.message("Retaining").endswith("because --server-stats-interval-s is 0.")
-    world = await running()
+    world = await running_scaled()
     assert world.stats_cache is not None
     failure: Failure = UNREACHABLE
     for each in [*world.caches.pods.values()] * 2:
@@ -422,7 +282,7 @@ async def test_servers_that_are_not_asked_or_out_of_reach_are_told_of() -> None:
 
 
 async def test_nothing_is_told_of_servers_that_are_gone() -> None:
-    world = await running(memoryScaling={"max": "64Mi"})
+    world = await running_scaled(memoryScaling={"max": "64Mi"})
     Servers(world).say(LOSS)
     await sent(world)
     assert world.condition("Retaining") == ("False", "MaximumReached")
@@ -435,7 +295,7 @@ async def test_nothing_is_told_of_servers_that_are_gone() -> None:
 
 
 async def test_a_maximum_that_is_another_is_not_told_until_as_much_is_known_of_it() -> None:
-    world = await running(memoryScaling={"max": "64Mi"})
+    world = await running_scaled(memoryScaling={"max": "64Mi"})
     Servers(world).say(LOSS)
     await sent(world)
     world.owners.states.forget(KEY)
@@ -482,7 +342,7 @@ async def test_unused_memory_is_recommended_and_told_after_a_day(scaled: World, 
 
 
 async def test_no_memory_is_recommended_while_servers_lose_nor_less_than_the_largest_item_takes() -> None:
-    world = await running(memoryScaling={"max": "64Mi"}, maxItemSize="15Mi")
+    world = await running_scaled(memoryScaling={"max": "64Mi"}, maxItemSize="15Mi")
     servers = Servers(world)
     servers.say(CALM, age_s=30 * 3600)
     await sent(world)
@@ -491,25 +351,6 @@ async def test_no_memory_is_recommended_while_servers_lose_nor_less_than_the_lar
     await sent(world)
     assert world.condition("Retaining") == ("False", "MaximumReached")
     assert "recommendedMemory" not in world.status
-
-
-async def test_servers_that_leave_count_for_nothing() -> None:
-    world = await running(size=3, drainSeconds=DAY_S)
-    servers = Servers(world)
-    servers.say(CALM)
-    world.memcached(**SPEC | {"drainSeconds": DAY_S})
-    await sent(world)
-    assert world.status["draining"]
-    get_ready(world, 0, ready=False)
-    servers.say(LOSS)
-    assert await sent(world) == []
-    assert (world.status["memory"], world.told) == ("64Mi", [])
-    get_ready(world, 0)
-    await sent(world)
-    assert sorted(world.told) == [("10.0.0.0", 80), ("10.0.0.1", 80)]
-    servers.say(LOSS)
-    await sent(world)
-    assert world.status["memory"] == "100Mi", "the one that leaves keeps its 64"
 
 
 async def test_without_the_field_there_is_neither_condition_nor_series(named: World) -> None:
