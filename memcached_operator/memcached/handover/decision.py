@@ -47,7 +47,7 @@ class PurgeState(Enum):
     DUE = "not begun"
     RUNNING = "under way"
     DONE = "done at every server"
-    FAILED = "over, and some server did not answer"
+    FAILED = "over, and not done at some server"
 
 
 class GivenUp(Enum):
@@ -106,7 +106,7 @@ class Situation:
         listed: ordinals of those that the status lists.
         for_s: how long clients take to follow a list, None where no hand-over is desired.
         now: the time, with its zone.
-        unpurged: names of servers whose purge failed.
+        unpurged: names of servers that are ready, and were not purged.
         led_since: the time since which this leader leads, with its zone: before that, nobody may have.
         is_refused: the API server refuses to change pods.
         emptied: names of servers that have lost their items since they are ready.
@@ -334,6 +334,8 @@ def _hiding(situation: Situation, last: Handover) -> Action:
     changes = tuple(_told(each, ()) for each in situation.ready if each.peers is None or each.is_connected)
     if changes:
         return _in_time(situation, Tell(changes), [each.server for each in changes])
+    if unpurged := _returned(situation, last):
+        return _in_time(situation, Empty(unpurged), unpurged)
     next_step = _at(HandoverStep.CONNECTING, situation, _time(last.formerListEndTime))
     return _unconfirmed(situation) or Advance(next_step)
 
@@ -343,6 +345,8 @@ def _connecting(situation: Situation, last: Handover) -> Action:
         return Advance(_at(HandoverStep.DISCONNECTING, situation, _time(last.formerListEndTime)))
     if given_up := _impossible(situation):
         return given_up
+    if unpurged := _returned(situation, last):
+        return _in_time(situation, Empty(unpurged), unpurged)
     if changes := tuple(_connect(situation)):
         return _in_time(situation, Tell(changes), [each.server for each in changes])
     published = _at(HandoverStep.PUBLISHED, situation, _time(last.formerListEndTime))
@@ -398,6 +402,18 @@ def _connect(situation: Situation) -> Iterator[Change]:
             yield _told(each, desired if each.ready_since_s is None else ())
         elif each.peers.addresses != desired and (each.is_connected or each in members):
             yield _told(each, desired)
+
+
+def _returned(situation: Situation, last: Handover) -> tuple[Server, ...]:
+    """Servers to be removed that were not ready for the purge: nobody waited for them, and they may have old copies."""
+    since = _time(last.startTime) - timedelta(seconds=_WHOLE_S)
+    return tuple(
+        each
+        for each in situation.ready
+        if each.ordinal >= situation.size
+        and (each.ready_since_s or 0) >= since.timestamp()
+        and each.name not in situation.emptied
+    )
 
 
 def _outdated(situation: Situation, since: datetime) -> tuple[Server, ...]:
@@ -460,7 +476,7 @@ def _await(situation: Situation, why: Awaited, names: tuple[str, ...]) -> Action
     return Wait(why, min(_ASK_AGAIN_S, left_s) if why is Awaited.CONFIRMATIONS else left_s, names)
 
 
-def _in_time(situation: Situation, action: Tell | Purge, servers: Sequence[Server]) -> Action:
+def _in_time(situation: Situation, action: Tell | Empty | Purge, servers: Sequence[Server]) -> Action:
     """This action, or what comes instead once the step has taken too long: of these servers it is yet to be done."""
     names = tuple(each.name for each in servers)
     if situation.missing:

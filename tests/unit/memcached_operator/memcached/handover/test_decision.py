@@ -184,6 +184,22 @@ def test_who_failed_to_delete_old_copies_is_asked_again_for_a_while_if_it_is_sti
 
 
 @pytest.mark.parametrize(
+    ("last", "size", "others"),
+    [(HIDING, 3, hidden(3)), (CONNECTING, 3, connected(0, 1, 2)), (CONNECTING, 3, hidden(3))],
+)
+def test_one_that_leaves_and_was_not_ready_for_the_purge_is_emptied_before_it_has_peers(
+    last: Handover, size: int, others: Sequence[Server]
+) -> None:
+    back = server(3, (), ready=JUST_NOW_S)
+    found = situation(last, size, 4, (*others, back))
+    assert decide(found) == Empty((back,))
+    assert not isinstance(decide(replace(found, emptied=frozenset((back.name,)))), Empty)
+    assert not isinstance(decide(replace(found, servers=(*others, replace(back, ready_since_s=LONG_AGO_S)))), Empty)
+    late = replace(found, now=NOW + timedelta(seconds=CONFIRMED_WITHIN_S))
+    assert isinstance(decide(late), GiveUp)
+
+
+@pytest.mark.parametrize(
     ("last", "servers", "purge", "held"),
     [
         (COMPLETE, fresh(4), PurgeState.DUE, False),
