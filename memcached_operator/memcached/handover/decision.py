@@ -305,7 +305,7 @@ def _complete(situation: Situation, last: Handover) -> Action:
 def _preparing(situation: Situation, last: Handover) -> Action:
     former_end, now = _time(last.formerListEndTime), situation.now
     if not (situation.is_changing and situation.has_others):
-        return Advance(_at(HandoverStep.COMPLETE, situation, former_end))
+        return Advance(_at(HandoverStep.COMPLETE, situation, _former_end(situation, last)))
     if given_up := _impossible(situation):
         return given_up
     if leftover := _disconnect(situation):
@@ -327,8 +327,8 @@ def _preparing(situation: Situation, last: Handover) -> Action:
 
 
 def _hiding(situation: Situation, last: Handover) -> Action:
-    if not situation.is_changing:
-        return Advance(_at(HandoverStep.DISCONNECTING, situation, _time(last.formerListEndTime)))
+    if not (situation.is_changing and situation.has_others):
+        return Advance(_at(HandoverStep.DISCONNECTING, situation, _former_end(situation, last)))
     if given_up := _impossible(situation):
         return given_up
     changes = tuple(_told(each, ()) for each in situation.ready if each.peers is None or each.is_connected)
@@ -341,8 +341,8 @@ def _hiding(situation: Situation, last: Handover) -> Action:
 
 
 def _connecting(situation: Situation, last: Handover) -> Action:
-    if not situation.is_changing:
-        return Advance(_at(HandoverStep.DISCONNECTING, situation, _time(last.formerListEndTime)))
+    if not (situation.is_changing and situation.has_others):
+        return Advance(_at(HandoverStep.DISCONNECTING, situation, _former_end(situation, last)))
     if given_up := _impossible(situation):
         return given_up
     if unpurged := _returned(situation, last):
@@ -355,7 +355,9 @@ def _connecting(situation: Situation, last: Handover) -> Action:
 
 def _published(situation: Situation, last: Handover, for_s: int) -> Action:
     now, left_s = situation.now, published_s(last, for_s, situation.now)
-    if left_s <= 0.0 or not situation.has_others:
+    if not situation.has_others:
+        return Advance(_at(HandoverStep.DISCONNECTING, situation, _former_end(situation, last)))
+    if left_s <= 0.0:
         return Advance(_at(HandoverStep.DISCONNECTING, situation, now - timedelta(seconds=MARKS_LIVE_S)))
     if changes := tuple(_connect(situation)):
         return Tell(changes)
@@ -377,6 +379,13 @@ def _disconnecting(situation: Situation, last: Handover) -> Action:
     if left_s > 0.0 and unconfirmed:
         return Wait(Awaited.CONFIRMATIONS, min(_ASK_AGAIN_S, left_s), unconfirmed)
     return Advance(_at(HandoverStep.COMPLETE, situation, _time(last.formerListEndTime)))
+
+
+def _former_end(situation: Situation, last: Handover) -> datetime:
+    """From when on no client has the list before the present one; where no server is desired, the list ends now."""
+    if situation.size == 0 and situation.listed:
+        return situation.now + timedelta(seconds=situation.for_s or 0)
+    return _time(last.formerListEndTime)
 
 
 def _members(situation: Situation) -> Sequence[Server]:

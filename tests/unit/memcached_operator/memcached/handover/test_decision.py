@@ -95,6 +95,7 @@ def advanced(action: Action) -> HandoverStep | None:
 PREPARING, HIDING, CONNECTING, COMPLETE = (
     step(each) for each in (HandoverStep.PREPARING, HandoverStep.HIDING, HandoverStep.CONNECTING, HandoverStep.COMPLETE)
 )
+UNDERWAY = (HandoverStep.HIDING, HandoverStep.CONNECTING, HandoverStep.PUBLISHED)
 DISCONNECTING = step(HandoverStep.DISCONNECTING, -10, -13)
 
 
@@ -131,6 +132,19 @@ def test_a_list_that_is_as_desired_takes_nothing() -> None:
 def test_without_servers_before_or_after_there_is_nothing_to_hand_over(size: int, listed: int) -> None:
     found = situation(COMPLETE, size, listed, fresh(3))
     assert decide(found) == Advance(None)
+    assert not is_list_held(found, decide(found))
+
+
+@pytest.mark.parametrize(
+    ("last", "then"),
+    [
+        (step(HandoverStep.PREPARING), HandoverStep.COMPLETE),
+        *((step(each), HandoverStep.DISCONNECTING) for each in UNDERWAY),
+    ],
+)
+def test_a_list_that_ends_has_clients_for_as_long_as_one_that_changes(last: Handover, then: HandoverStep) -> None:
+    found = situation(last, 0, 3, connected(0, 1, 2))
+    assert decide(found) == Advance(step(then, 0, FOR_S))
     assert not is_list_held(found, decide(found))
 
 
