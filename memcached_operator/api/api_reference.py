@@ -150,7 +150,10 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     Reason.ROLLOUT_PAUSED: ReasonDoc(
         (_STOPPED, _NOT_READY), "Servers have not been replaced yet, and `spec.rollout.paused` is true."
     ),
-    Reason.WAITING: ReasonDoc((_NOT_READY,), "An object is being replaced or deleted; the message says which."),
+    Reason.WAITING: ReasonDoc(
+        (_NOT_READY, _NOT_RETAINING),
+        "An object is being replaced or deleted; the message says which. The memory grows once all servers can.",
+    ),
     Reason.ANSWERING: ReasonDoc((Bearing("Serving", "True"),), "All ready servers answer."),
     Reason.NOT_ANSWERING: ReasonDoc(
         (Bearing("Serving", "False"),), "Ready servers do not answer; the message says which, and why."
@@ -191,7 +194,9 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         "So is it, and less than half of the memory would have been enough for a day; the message says how much.",
     ),
     Reason.OBSERVING: ReasonDoc(
-        (Bearing("Retaining", "Unknown"),), "What the servers evict is not known for long enough yet."
+        (Bearing("Retaining", "Unknown"),),
+        "What the servers evict is not known for long enough yet, or another client changed the limit of a server; the "
+        "message says which.",
     ),
     Reason.GROWING: ReasonDoc(
         (_NOT_RETAINING,),

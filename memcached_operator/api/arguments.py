@@ -196,6 +196,7 @@ class Arguments:
         hashpower: the power of two of entries with which the hash table begins; 0 for memcached's own.
         protocol: what -B says, "" without it.
         against_handover: those with which servers cannot hand over: without CAS, or without a dump of their keys.
+        evicts: a full server evicts items instead of refusing new ones.
     """
 
     complaints: list[str] = field(default_factory=list)
@@ -204,6 +205,7 @@ class Arguments:
     hashpower: int = 0
     protocol: str = ""
     against_handover: set[str] = field(default_factory=set)
+    evicts: bool = True
     _shares: dict[str, int] = field(default_factory=lambda: {"hot_lru_pct": _HOT, "warm_lru_pct": _WARM})
     _maintained: bool = True
     _temporary: bool = False
@@ -245,6 +247,8 @@ class Arguments:
                 self._smallest = int(value)
             case "-B":
                 self.protocol = value
+            case "-M":
+                self.evicts = False
             case "-C" | "-X":
                 self.against_handover.add(option)
             case "-f":

@@ -264,7 +264,7 @@ class MemcachedExtstoreVolume(_Model):
 class MemcachedExtstore(_Model):
     """A disk for each server, to which memcached moves values that no longer fit into its memory (extstore).
 
-    Keys, and some 60 bytes of each item, stay in memory. The disk is empty after each start of a server.
+    Keys, and some 70 bytes of each item, stay in memory. The disk is empty after each start of a server.
     """
 
     size: _DiskSize = Field(

@@ -413,6 +413,11 @@ def _of_scaling(spec: Spec) -> Iterator[str]:
         yield f"spec.memoryScaling: {SCALING_WORKLOAD}, got {got}"
     if spec.warmRestart:
         yield f"spec.memoryScaling: {SCALING_WARM}, got {got}"
+    if not _judged(spec.extraArgs, spec.threads).evicts:
+        yield (
+            "spec.extraArgs: must not contain -M with spec.memoryScaling, which follows what is evicted; omit one of "
+            f"them, got {shown(list(spec.extraArgs))}"
+        )
     if mebibytes(scaling.max) < mebibytes(spec.memory):
         yield (
             f"spec.memoryScaling.max: must be at least spec.memory, {spec.memory}, which is the least, got "

@@ -34,8 +34,6 @@ READY_WITHIN_S: Final = 600
 CONFIRMED_WITHIN_S: Final = 60
 """A file of a pod's annotations may be late by that: the kubelet looks at each pod once a minute at the latest."""
 _ASK_AGAIN_S: Final = 0.5
-_WHOLE_S: Final = 2
-"""By so much times may be apart that are the same: those of Kubernetes are whole seconds, the status rounds up."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _CONNECTED: Final = (HandoverStep.CONNECTING, HandoverStep.PUBLISHED)
 _UNDERWAY: Final = (HandoverStep.HIDING, *_CONNECTED, HandoverStep.DISCONNECTING)
@@ -81,6 +79,7 @@ class Server:
         peers: what its annotation says, None before it says anything.
         confirms: each of its threads has read that.
         unsupported: it answers, and cannot hand over.
+        outdated: others may have changed what it has while it was away.
     """
 
     name: str
@@ -90,6 +89,7 @@ class Server:
     peers: Peers | None = None
     confirms: bool = False
     unsupported: bool = False
+    outdated: bool = False
 
     @property
     def is_connected(self) -> bool:
@@ -109,7 +109,6 @@ class Situation:
         unpurged: names of servers that are ready, and were not purged.
         led_since: the time since which this leader leads, with its zone: before that, nobody may have.
         is_refused: the API server refuses to change pods.
-        emptied: names of servers that have lost their items since they are ready.
     """
 
     last: Handover | None
@@ -122,7 +121,6 @@ class Situation:
     unpurged: frozenset[str] = frozenset()
     led_since: datetime = _EPOCH
     is_refused: bool = False
-    emptied: frozenset[str] = frozenset()
 
     @property
     def is_changing(self) -> bool:
@@ -166,10 +164,15 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a server is to be told."""
+    """What the pod of a server is to say.
+
+    Attributes:
+        outdated: from now on others change what the server has, without its knowledge.
+    """
 
     server: Server
     peers: Peers
+    outdated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +232,8 @@ def decide(situation: Situation) -> Action:
         return _without(situation)
     if (readable := _bounded(last, situation)) != last:
         return Advance(readable)
+    if last.step is not HandoverStep.PUBLISHED and (outdated := _left_outdated(situation, last)):
+        return Empty(outdated)
     match last.step:
         case HandoverStep.COMPLETE:
             return _complete(situation, last)
@@ -255,8 +260,7 @@ def is_list_held(situation: Situation, action: Action) -> bool:
 
 def are_servers_kept(situation: Situation, action: Action) -> bool:
     """Whether servers that left the list stay, however long they have drained."""
-    state = action.to if isinstance(action, Advance | GiveUp) else situation.last
-    return _is_underway(state) and situation.for_s is not None
+    return _is_underway(action.to if isinstance(action, Advance | GiveUp) else situation.last)
 
 
 def is_rollout_held(situation: Situation, action: Action) -> bool:
@@ -285,10 +289,15 @@ def published_s(state: Handover, for_s: int, now: datetime) -> float:
 
 def _without(situation: Situation) -> Action:
     """No hand-over is desired, or the list never had all servers: while it fills for the first time it just grows."""
-    if leftover := _disconnect(situation):
+    last = situation.last
+    if last is not None and last.step is HandoverStep.DISCONNECTING:
+        return _disconnecting(situation, last)
+    if last is not None and _is_underway(last):
+        return Advance(_at(HandoverStep.DISCONNECTING, situation, _time(last.formerListEndTime)))
+    if not situation.is_refused and (leftover := _disconnect(situation)):
         return Tell(leftover)
     if situation.for_s is None:
-        return Advance(None) if situation.last is not None else Nothing()
+        return Advance(None) if last is not None else Nothing()
     if not situation.has_others or situation.is_changing:
         return Nothing()
     return Advance(_at(HandoverStep.COMPLETE, situation, situation.now))
@@ -323,6 +332,8 @@ def _preparing(situation: Situation, last: Handover) -> Action:
         case PurgeState.FAILED if failed := tuple(each for each in situation.ready if each.name in situation.unpurged):
             return _in_time(situation, Purge(failed, former_end.timestamp()), failed)
         case PurgeState.DONE | PurgeState.FAILED:
+            if changes := _unpurged(situation):
+                return _in_time(situation, Tell(changes), [each.server for each in changes])
             return Advance(_at(HandoverStep.HIDING, situation, former_end))
 
 
@@ -334,8 +345,6 @@ def _hiding(situation: Situation, last: Handover) -> Action:
     changes = tuple(_told(each, ()) for each in situation.ready if each.peers is None or each.is_connected)
     if changes:
         return _in_time(situation, Tell(changes), [each.server for each in changes])
-    if unpurged := _returned(situation, last):
-        return _in_time(situation, Empty(unpurged), unpurged)
     next_step = _at(HandoverStep.CONNECTING, situation, _time(last.formerListEndTime))
     return _unconfirmed(situation) or Advance(next_step)
 
@@ -345,8 +354,6 @@ def _connecting(situation: Situation, last: Handover) -> Action:
         return Advance(_at(HandoverStep.DISCONNECTING, situation, _former_end(situation, last)))
     if given_up := _impossible(situation):
         return given_up
-    if unpurged := _returned(situation, last):
-        return _in_time(situation, Empty(unpurged), unpurged)
     if changes := tuple(_connect(situation)):
         return _in_time(situation, Tell(changes), [each.server for each in changes])
     published = _at(HandoverStep.PUBLISHED, situation, _time(last.formerListEndTime))
@@ -359,9 +366,9 @@ def _published(situation: Situation, last: Handover, for_s: int) -> Action:
         return Advance(_at(HandoverStep.DISCONNECTING, situation, _former_end(situation, last)))
     if left_s <= 0.0:
         return Advance(_at(HandoverStep.DISCONNECTING, situation, now - timedelta(seconds=MARKS_LIVE_S)))
-    if changes := tuple(_connect(situation)):
+    if changes := tuple(_leaving(situation)) or tuple(_connect(situation, is_published=True)):
         return Tell(changes)
-    if outdated := _outdated(situation, _time(last.startTime) - timedelta(seconds=_WHOLE_S)):
+    if outdated := _outdated(situation):
         return Empty(outdated)
     unconfirmed = tuple(each.name for each in situation.ready if not each.confirms)
     if unconfirmed:
@@ -397,53 +404,69 @@ def _members(situation: Situation) -> Sequence[Server]:
     return [each for each in situation.ready if each.peers is not None and (each.confirms or is_named(each))]
 
 
-def _connect(situation: Situation) -> Iterator[Change]:
+def _leaving(situation: Situation) -> Iterator[Change]:
+    """What the pods of servers say that others do not have as a peer from now on.
+
+    It is written before that, so that the next leader knows it, too.
+    """
+    members = _members(situation)
+    for each in situation.servers if members else ():
+        if each.peers is not None and not each.outdated and each not in members:
+            yield Change(each, each.peers, outdated=True)
+
+
+def _connect(situation: Situation, *, is_published: bool = False) -> Iterator[Change]:
     """What servers are to be told so that each has all others as peers.
 
     A server that is away keeps its peers, so that it asks and tells them from its first command on when it is back. For
-    the same reason a new one is told of them before it runs.
+    the same reason a new one is told of them before it runs. Where all are away, all keep what they have.
+
+    Args:
+        is_published: clients may have two lists, so that others do not tell a new server of what they change.
     """
     members = _members(situation)
     addresses = [each.address for each in members]
     for each in situation.servers:
         desired = peers_for(each.address, 1, addresses).addresses
         if each.peers is None:
-            yield _told(each, desired if each.ready_since_s is None else ())
-        elif each.peers.addresses != desired and (each.is_connected or each in members):
+            yield _told(each, desired if each.ready_since_s is None else (), outdated=is_published)
+        elif members and each.peers.addresses != desired and (each.is_connected or each in members):
             yield _told(each, desired)
 
 
-def _returned(situation: Situation, last: Handover) -> tuple[Server, ...]:
-    """Servers to be removed that were not ready for the purge: nobody waited for them, and they may have old copies."""
-    since = _time(last.startTime) - timedelta(seconds=_WHOLE_S)
+def _unpurged(situation: Situation) -> tuple[Change, ...]:
+    """What pods of servers say that nobody waits for: they were not ready for the purge, and may have old copies."""
     return tuple(
-        each
-        for each in situation.ready
-        if each.ordinal >= situation.size
-        and (each.ready_since_s or 0) >= since.timestamp()
-        and each.name not in situation.emptied
+        Change(each, each.peers, outdated=True) if each.peers is not None else _told(each, (), outdated=True)
+        for each in situation.servers
+        if each.ordinal >= situation.size and each.ready_since_s is None and not each.outdated
     )
 
 
-def _outdated(situation: Situation, since: datetime) -> tuple[Server, ...]:
-    """Servers that were away since then, and that all others have as a peer again: what they have may be old."""
+def _outdated(situation: Situation) -> tuple[Server, ...]:
+    """Servers whose items others have changed, and that all others have as a peer again."""
     members = _members(situation)
     return tuple(
         each
         for each in members
-        if (each.ready_since_s or 0) >= since.timestamp()
-        and each.name not in situation.emptied
+        if each.outdated
         and all(other.confirms and _names(other, each.address) for other in members if other is not each)
     )
+
+
+def _left_outdated(situation: Situation, last: Handover) -> tuple[Server, ...]:
+    """Those that came back after the list was published. While a hand-over is complete, servers are not queried."""
+    is_complete = last.step is HandoverStep.COMPLETE
+    return tuple(each for each in situation.ready if each.outdated and (each.confirms or is_complete))
 
 
 def _disconnect(situation: Situation) -> tuple[Change, ...]:
     return tuple(_told(each, ()) for each in situation.servers if each.is_connected)
 
 
-def _told(server: Server, addresses: tuple[str, ...]) -> Change:
+def _told(server: Server, addresses: tuple[str, ...], *, outdated: bool = False) -> Change:
     generation = server.peers.generation + 1 if server.peers is not None else 1
-    return Change(server, Peers(generation, addresses))
+    return Change(server, Peers(generation, addresses), outdated)
 
 
 def _names(server: Server, address: str) -> bool:
@@ -485,7 +508,7 @@ def _await(situation: Situation, why: Awaited, names: tuple[str, ...]) -> Action
     return Wait(why, min(_ASK_AGAIN_S, left_s) if why is Awaited.CONFIRMATIONS else left_s, names)
 
 
-def _in_time(situation: Situation, action: Tell | Empty | Purge, servers: Sequence[Server]) -> Action:
+def _in_time(situation: Situation, action: Tell | Purge, servers: Sequence[Server]) -> Action:
     """This action, or what comes instead once the step has taken too long: of these servers it is yet to be done."""
     names = tuple(each.name for each in servers)
     if situation.missing:

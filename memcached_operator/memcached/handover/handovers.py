@@ -36,7 +36,7 @@ from memcached_operator.memcached.handover.decision import (
 )
 from memcached_operator.memcached.handover.peers import peers_of
 from memcached_operator.memcached.handover.servers import HandoverState, Purged, Unsupported, purge, state_of
-from memcached_operator.memcached.labels import PEERS_ANNOTATION, PEERS_PORT
+from memcached_operator.memcached.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION, PEERS_PORT
 from memcached_operator.memcached.observed.caches import PODS
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import NO_ORDINAL, PodRecord
@@ -55,6 +55,7 @@ from operator_runtime import (
     NotFound,
     ObjectKey,
     ServerError,
+    TooManyRequests,
     rfc3339,
 )
 
@@ -68,7 +69,7 @@ PURGE_AGAIN_S: Final = 5.0
 RETRY_REFUSED_S: Final = 30.0
 TELL_AGAIN_S: Final = 1.0
 """After so long a server is told again whose pod did not take the annotation, as where a webhook removes it."""
-_REFUSALS: Final = (Conflict, NotFound, Forbidden, Invalid, ServerError)
+_REFUSALS: Final = (Conflict, NotFound, Forbidden, Invalid, ServerError, TooManyRequests)
 
 _EVENTS: Final = {
     HandoverStep.PREPARING: "Preparing a hand-over: the list changes once every server has all others as peers",
@@ -139,7 +140,6 @@ class _Known:
         unsupported: by pod and number of its restarts, whether its server cannot hand over.
         told: the step that was told of last.
         given_up: of the last change, which had no hand-over.
-        emptied: by pod and since when it is ready, servers that lost what others had changed while they were away.
         refusal: of the API server's, to change a pod; until `refused_until_s` (by the clock) none is changed.
     """
 
@@ -151,7 +151,6 @@ class _Known:
     unsupported: dict[tuple[str, int], bool] = field(default_factory=dict)
     told: HandoverStep | None = None
     given_up: GiveUp | None = None
-    emptied: set[tuple[str, int]] = field(default_factory=set)
     refusal: Problem | None = None
     refused_until_s: float = float("-inf")
 
@@ -199,7 +198,6 @@ class Handovers:
             return Progress()
         known = self._known.of(memcached.key)
         named = [each for each in pods if each.ordinal != NO_ORDINAL]
-        known.emptied &= {(each.uid, each.since_s) for each in named}
         known.led_since = min(known.led_since or now, now)
         servers = await self._servers(known, named, is_underway=_is_underway(spec, last))
         purge_state, unpurged = _purge_state(known, last.handover, servers)
@@ -214,7 +212,6 @@ class Handovers:
             unpurged,
             known.led_since,
             is_refused=self._clock() < known.refused_until_s,
-            emptied=frozenset(each.name for each in named if (each.uid, each.since_s) in known.emptied),
         )
         action = decide(situation)
         self._tell_of_step(memcached, known, last.handover)
@@ -250,6 +247,7 @@ class Handovers:
                 peers,
                 isinstance(said, HandoverState) and peers is not None and said.has_confirmed(peers.generation),
                 known.unsupported.get(key, False),
+                pod.outdated_items,
             )
 
         return tuple(await asyncio.gather(*map(server, pods)))
@@ -283,8 +281,9 @@ class Handovers:
                 known.purge_of, known.purge_again_s = of, self._clock() + PURGE_AGAIN_S
                 self._purge(memcached.key, known, servers, unused_since_s)
                 return AT_ONCE
-            case Advance():
-                known.given_up = None
+            case Advance(to, publishes):
+                if publishes or to is None:
+                    known.given_up = None
                 return AT_ONCE
             case GiveUp():
                 known.given_up = action
@@ -294,10 +293,16 @@ class Handovers:
         """Have a server read its peers: the kubelet writes the annotation of its pod into a file."""
         if self._clock() < known.refused_until_s:
             return Outcome()
-        metadata = {"resourceVersion": pod.resource_version, "annotations": {PEERS_ANNOTATION: str(change.peers)}}
+        annotations = {PEERS_ANNOTATION: str(change.peers)}
+        if change.outdated:
+            annotations[OUTDATED_ITEMS_ANNOTATION] = "true"
+        return await self._annotate(known, pod, annotations)
+
+    async def _annotate(self, known: _Known, pod: PodRecord, annotations: Mapping[str, str | None]) -> Outcome:
+        metadata = {"resourceVersion": pod.resource_version, "annotations": annotations}
         try:
             patched = await self._client.patch(PODS, pod, {"metadata": metadata})
-            if patched.peers != str(change.peers):
+            if patched.peers != annotations.get(PEERS_ANNOTATION, patched.peers):
                 return Outcome(requeue_s=TELL_AGAIN_S)
         except _REFUSALS as error:
             message = f"{pod.name} cannot be given other peers: {error.message or error}"
@@ -309,20 +314,20 @@ class Handovers:
                     known.refused_until_s = self._clock() + RETRY_REFUSED_S
                     known.refusal = Problem(refusal_reason(message), message, blocking=False)
                     return Outcome()
-                case ServerError():
+                case ServerError() | TooManyRequests():
                     return Outcome(waiting=(message,), failures=(error,))
         return AT_ONCE  # the operator's own write enqueues no key
 
     async def _empty(self, known: _Known, pods: Sequence[PodRecord]) -> Outcome:
         """Have servers lose what others changed while they were away."""
-        outcome = AT_ONCE
+        outcome = Outcome()
         for pod in pods:
             if (failure := await self._port.empty(pod.address, ANSWER_WITHIN_S)) is None:
                 logger.info("%s was away, and begins anew", pod.name, extra={"fields": {"action": "empty"}})
-                known.emptied.add((pod.uid, pod.since_s))
+                outcome += await self._annotate(known, pod, {OUTDATED_ITEMS_ANNOTATION: None})
             else:
                 logger.debug("%s could not be emptied: %s", pod.name, failure.why)
-                outcome = Outcome(requeue_s=ANSWER_WITHIN_S)
+                outcome += Outcome(requeue_s=ANSWER_WITHIN_S)
         return outcome
 
     def _purge(self, key: ObjectKey, known: _Known, servers: Sequence[Server], unused_since_s: float) -> None:
@@ -332,7 +337,7 @@ class Handovers:
 
         async def purge() -> None:
             doing = (self._port.purge(each.address, unused_since_s, PURGE_WITHIN_S) for each in servers)
-            done = await asyncio.gather(*doing)
+            done = await asyncio.gather(*doing, return_exceptions=True)
             deleted = sum(each.deleted for each in done if isinstance(each, Purged))
             logger.info(
                 "deleted %d items that only former owners may have", deleted, extra={"fields": {"action": "purge"}}
@@ -372,7 +377,7 @@ def _purge_state(known: _Known, last: Handover | None, servers: Sequence[Server]
 def _message(action: Action, state: Handover | None, situation: Situation) -> str:
     """How far a hand-over is; it changes with its steps, and with the servers that are not ready."""
     now = situation.now
-    if state is None or state.step is HandoverStep.COMPLETE:
+    if state is None or situation.for_s is None or state.step is HandoverStep.COMPLETE:
         return ""
     match action:
         case Wait(why=Awaited.SERVERS, names=names):
@@ -380,7 +385,7 @@ def _message(action: Action, state: Handover | None, situation: Situation) -> st
         case Wait(why=Awaited.FORMER_CLIENTS, requeue_s=left_s) if left_s > MARKS_LIVE_S:
             ends = _clock(now, left_s)
             return f"The list of servers does not change before {ends}, as clients may have the former list until then."
-    if state.step is HandoverStep.PUBLISHED and situation.for_s is not None:
+    if state.step is HandoverStep.PUBLISHED:
         return f"Servers fill themselves from each other until {_clock(now, published_s(state, situation.for_s, now))}."
     return _STEPS[state.step]
 

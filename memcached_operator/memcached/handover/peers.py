@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 
 from memcached_operator.memcached.labels import PEERS_PORT
 
-_GENERATION: Final = re.compile(r"[1-9][0-9]{0,15}")
+# Times the number of threads it fits into 32 bits, as memcached counts.
+_GENERATION: Final = re.compile(r"[1-9][0-9]{0,6}")
 _PEER: Final = re.compile(r"(\S+) [0-9]+")
 
 

@@ -11,7 +11,7 @@ import re
 import time
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -173,9 +173,7 @@ async def _connection(address: str, port: int) -> AsyncIterator[_Connection]:
     try:
         yield _Connection(reader, writer)
     finally:
-        writer.close()
-        with suppress(OSError):
-            await writer.wait_closed()
+        writer.transport.abort()  # what is yet to be sent is of no use, and would have to be waited for
 
 
 async def _purge(dump: _Connection, deleting: _Connection, used_until_s: float) -> Purged | Failure | None:

@@ -15,6 +15,7 @@ from memcached_operator.memcached.labels import (
     IMAGE_ANNOTATION,
     IN_PLACE_ANNOTATION,
     MEMORY_ANNOTATION,
+    OUTDATED_ITEMS_ANNOTATION,
     PEERS_ANNOTATION,
     RESTARTED_ANNOTATION,
     REVISION_LABEL,
@@ -80,6 +81,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         rewritten: it runs other images than that: admission gave it these when it was created.
         in_place: how it is being changed in place, "" where it is not; see `rollout.in_place`.
         peers: from which others its server fills itself; see `handover.peers`.
+        outdated_items: others may have changed what it has, without its knowledge.
         termination: how it is being deleted, None where it is not.
     """
 
@@ -105,6 +107,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     rewritten: bool = False
     in_place: str = ""
     peers: str = ""
+    outdated_items: bool = False
     waits: PodProblem = NO_PROBLEM
     down: bool = False
     outdated: PodProblem = NO_PROBLEM
@@ -146,6 +149,7 @@ class _PodAnnotations(
         "image": IMAGE_ANNOTATION,
         "in_place": IN_PLACE_ANNOTATION,
         "peers": PEERS_ANNOTATION,
+        "outdated_items": OUTDATED_ITEMS_ANNOTATION,
     },
 ):
     template_hash: str = ""
@@ -156,6 +160,7 @@ class _PodAnnotations(
     image: str = ""
     in_place: str = ""
     peers: str = ""
+    outdated_items: str = ""
 
 
 class _PodMeta(Identity):
@@ -230,6 +235,7 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         rewritten=_is_rewritten(pod.spec, meta.annotations.image),
         in_place=meta.annotations.in_place,
         peers=meta.annotations.peers,
+        outdated_items=bool(meta.annotations.outdated_items),
         down=is_down(status),
         waits=NO_PROBLEM if readiness.status == "True" else wait_of(status),
         outdated=outdated_of(status),

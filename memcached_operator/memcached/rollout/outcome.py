@@ -144,6 +144,11 @@ class WorkloadResult:
     refused: Blocked | None = None
     outcome: Outcome = Outcome()
 
+    @property
+    def is_rolling(self) -> bool:
+        """Whether servers are to be replaced, now or later."""
+        return bool(self.rollout.stale) or self.hold in (Hold.QUEUED, Hold.PAUSED)
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectsResult:

@@ -10,7 +10,7 @@ from memcached_operator.api.status import Status
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.plan import Plan
-from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.spec import Spec
 from operator_runtime import ObjectKey
 
 
@@ -36,11 +36,6 @@ class Snapshot:
     @property
     def key(self) -> ObjectKey:
         return self.memcached.key
-
-    @property
-    def grown(self) -> bool:
-        """Whether the memory in force is more than is specified; see `scaling`."""
-        return self.spec.memory != read_spec(self.memcached.spec).memory
 
     @property
     def pending_writes(self) -> frozenset[str]:

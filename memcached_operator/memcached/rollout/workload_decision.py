@@ -57,6 +57,7 @@ class WorkloadChange:
         restart: what each server is to start again for.
         is_pending: the specification is yet to be written to it.
         planned: what is desired follows from what the plan has come to.
+        is_step: it is in memory alone that nobody specified; see `scaling`.
     """
 
     desired: WorkloadManifest
@@ -65,6 +66,7 @@ class WorkloadChange:
     restart: str
     is_pending: bool
     planned: bool
+    is_step: bool = False
 
     @property
     def template(self) -> TemplateChange:

@@ -33,8 +33,8 @@ from memcached_operator.memcached.rollout.workload_decision import (
     has_foreign_template,
 )
 from memcached_operator.memcached.scaling.decision import Blocked
-from memcached_operator.memcached.scaling.steps import refusal, without_replacing
-from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.scaling.steps import refusal, without_replacing, without_step
+from memcached_operator.memcached.spec import Spec, read_spec
 from operator_runtime import Keeper, ObjectKey
 
 Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]
@@ -100,11 +100,15 @@ class WorkloadRollout:
         self._lock.leave(key)
 
     def _change(self, snapshot: Snapshot, kind: Workload, replicas: int, live: WorkloadRecord | None) -> WorkloadChange:
+        """What is to change now: what the user specifies first, and a step of the memory once all servers have it.
+
+        Servers that are replaced during a step might find no node for it, and it could not be taken back any more.
+        """
         memcached, spec, plan = snapshot.memcached, snapshot.spec, snapshot.plan
         paused = spec.rollout.paused and live is not None and live.has_revision
         # That nothing asks for a restart any more is no reason for one.
         restart = memcached.restart or (live.restart if live is not None else "")
-        return WorkloadChange(
+        change = WorkloadChange(
             self._desired(kind, memcached, replicas, spec, paused, restart),
             live,
             is_target=kind == plan.target,
@@ -112,6 +116,14 @@ class WorkloadRollout:
             is_pending=snapshot.last.observedGeneration != memcached.generation or kind in snapshot.pending_writes,
             planned=plan.drained or paused,
         )
+        if live is None or not change.is_target or spec.memoryScaling is None:
+            return change
+        specified = without_step(spec, read_spec(memcached.spec).memory, live.memory)
+        if specified is spec:
+            return change
+        first = replace(change, desired=self._desired(kind, memcached, replicas, specified, paused, restart))
+        is_current = all(each.template_hash == live.template_hash for each in _servers_of(live, snapshot))
+        return replace(change, is_step=True) if is_current and not any(first.template) else first
 
     async def _decided(self, snapshot: Snapshot, change: WorkloadChange) -> tuple[Decision, Resizing, Blocked | None]:
         """What is to be written, and how far servers are on their way to other memory, which comes first.
@@ -119,26 +131,25 @@ class WorkloadRollout:
         The last is why not all of them can be given memory that nobody specified.
         """
         key, spec, live, resizing = snapshot.key, snapshot.spec, change.live, NOTHING
-        # Nobody specified that memory, so that no server is replaced for it.
-        grown, refused = snapshot.grown, None
+        refused = None
         has_turn = not change.needs_turn or self._lock.may_begin(key, paused=spec.rollout.paused)
         if change.is_target:
             if change.template.needs_new_pods and change.provenance is Provenance.SPECIFICATION:
                 self._lock.resume(key)
             servers = _servers_of(live, snapshot) if live is not None else ()
             after = None if has_turn else self._lock.holder
-            if not grown or change.template.needs_new_pods:
+            if not change.is_step:
                 await self._announcements.announce(snapshot, change, servers, after)
             if live is not None and live.kind == "StatefulSet" and not change.template.needs_new_pods:
                 memory, scales = fingerprint(change.desired.spec.template).memory, spec.memoryScaling is not None
                 resizing = await self._memory.resize(
-                    snapshot.memcached, live, memory, servers, scales=scales, replaces=not grown
+                    snapshot.memcached, live, memory, servers, scales=scales, replaces=not change.is_step
                 )
-                refused = refusal(resizing, servers, live.memory, memory) if grown else None
+                refused = refusal(resizing, servers, live.memory, memory) if change.is_step else None
         paused = spec.rollout.paused
         holds = bool(resizing.pending) or refused is not None
         decision = decide(change, has_turn=has_turn, paused=paused, resizing=holds)
-        return decision, without_replacing(resizing) if grown else resizing, refused
+        return decision, without_replacing(resizing) if change.is_step else resizing, refused
 
     async def _written(
         self, snapshot: Snapshot, kind: Workload, change: WorkloadChange, decision: Decision

@@ -21,13 +21,26 @@ LEAST_SHARE: Final = 0.001
 where a size of items that is new to a full server has its first page."""
 # A quarter more at a time.
 _STEP: Final = (5, 4)
-# That memcached takes at all.
-_LEAST_MIB: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Observing:
     """Too little is known yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignLimit:
+    """A server has had another limit for a window than it was given, so that nothing is decided.
+
+    Attributes:
+        server: its name.
+        limit_mib: what it may use for items, by another client's command.
+        mib: memory of each server that is in force.
+    """
+
+    server: str
+    limit_mib: int
+    mib: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +68,20 @@ class Grow:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """The memory is to grow, and does so once all servers can take a step.
+
+    Attributes:
+        ready: how many servers are.
+        is_rolling: servers are to be replaced first.
+    """
+
+    ready: int
+    servers: int
+    is_rolling: bool
+
+
+@dataclass(frozen=True, slots=True)
 class AtMaximum:
     """The memory would grow if it were allowed to."""
 
@@ -71,7 +98,7 @@ class Blocked:
     kept_mib: int
 
 
-Decision: TypeAlias = Observing | Kept | Grow | AtMaximum | Blocked
+Decision: TypeAlias = Observing | ForeignLimit | Kept | Grow | Waiting | AtMaximum | Blocked
 
 
 def decide(
@@ -110,9 +137,11 @@ def _loses(samples: Sequence[Sample], retention_s: float) -> bool:
 
 
 def _is_lost(samples: Sequence[Sample], retention_s: float) -> bool:
-    """Whether what clients ask for was evicted too early, and by no batch."""
-    evicted = sum(each.evicted for each in samples)
-    return _is_early(samples, retention_s) and _fetched(samples) >= FETCHED_SHARE * evicted
+    """Whether in a part of a window more than its share of a trifle was evicted too early, and by no batch."""
+    evicted, fetched = sum(each.evicted for each in samples), _fetched(samples)
+    if not _is_early(samples, retention_s) or fetched * PARTS < LEAST_SHARE * samples[-1].items:
+        return False
+    return fetched >= FETCHED_SHARE * evicted
 
 
 def _is_early(samples: Sequence[Sample], retention_s: float) -> bool:
@@ -135,25 +164,26 @@ def _parts(samples: Sequence[Sample]) -> Sequence[Sequence[Sample]]:
     parts: tuple[list[Sample], ...] = tuple([] for _ in range(PARTS))
     total_s, passed_s = sum(each.seconds for each in samples), 0.0
     for each in samples:
-        parts[int(PARTS * (passed_s + each.seconds / 2) / total_s)].append(each)
+        # A sum of large numbers may exceed its total, by its last digits.
+        parts[min(int(PARTS * (passed_s + each.seconds / 2) / total_s), PARTS - 1)].append(each)
         passed_s += each.seconds
     return parts
 
 
-def recommended_mib(
-    histories: Sequence[History], servers: int, mib: int, window_s: float, retention_s: float
-) -> int | None:
+def recommended_mib(histories: Sequence[History], mib: int, least_mib: int, retention_s: float) -> int | None:
     """The least memory with which the retention would be kept, as steps down from what is in force; None for no less.
 
     Known of servers alone that run for at least the retention.
+
+    Args:
+        histories: of all servers, which keep what clients ask for (`Kept`).
+        least_mib: what the specification allows at all.
     """
-    if not 0 < servers <= len(histories):
-        return None
     for each in histories:
-        if each.answer is None or not each.covers(window_s) or not each.answer.number("uptime") >= retention_s:
+        if each.answer is None or not each.answer.number("uptime") >= retention_s:
             return None
     needed_mib = max(each.needed_mib for history in histories for each in history.samples)
     found_mib = mib
-    while (lower_mib := -(-found_mib * _STEP[1] // _STEP[0])) >= max(needed_mib, _LEAST_MIB) and lower_mib < found_mib:
+    while (lower_mib := -(-found_mib * _STEP[1] // _STEP[0])) >= max(needed_mib, least_mib) and lower_mib < found_mib:
         found_mib = lower_mib
     return found_mib if found_mib < mib else None

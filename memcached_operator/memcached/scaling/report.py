@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from memcached_operator.api.status import RETAINING, Problem, Reason, Status, sentence
-from memcached_operator.memcached.scaling.decision import AtMaximum, Blocked, Decision, Grow, Kept, Observing
+from memcached_operator.memcached.scaling.decision import (
+    AtMaximum,
+    Blocked,
+    Decision,
+    ForeignLimit,
+    Grow,
+    Kept,
+    Observing,
+    Waiting,
+)
 from memcached_operator.memcached.spec import MemoryScaling
 from operator_runtime import Condition
 
@@ -45,13 +54,14 @@ class ScalingEvent(NamedTuple):
     note: str
 
 
-def retaining(scaling: Scaling, serving: Condition, last: Condition | None, *, is_asked: bool) -> Condition:
+def retaining(scaling: Scaling, serving: Condition, last: Status, generation: int, *, is_asked: bool) -> Condition:
     """The condition Retaining.
 
     Args:
         serving: the condition Serving as it is now.
-        last: this one as it was last written.
-        is_asked: servers are ever asked.
+        last: the status as it was last written.
+        generation: of the specification.
+        is_asked: there are servers to be asked, and they are.
     """
     if not is_asked or (serving.status == "Unknown" and serving.reason in _UNKNOWN):
         message = f"What servers evict is not known, so their memory does not grow. {serving.message}"
@@ -65,6 +75,10 @@ def retaining(scaling: Scaling, serving: Condition, last: Condition | None, *, i
             return Condition(RETAINING, "True", Reason.RETENTION_KEPT, message)
         case Grow():
             return Condition(RETAINING, "False", Reason.GROWING, f"{_step(scaling.decision, retention)}.")
+        case Waiting(ready=ready, servers=servers, is_rolling=is_rolling):
+            until = "no server is to be replaced" if is_rolling else f"all servers are ready; {ready} of {servers} are"
+            message = f"Items idle for less than {retention} are evicted. The memory grows once {until}."
+            return Condition(RETAINING, "False", Reason.WAITING, message)
         case AtMaximum():
             message = (
                 f"Items idle for less than {retention} are evicted, and the memory is at spec.memoryScaling.max, "
@@ -73,9 +87,18 @@ def retaining(scaling: Scaling, serving: Condition, last: Condition | None, *, i
             return Condition(RETAINING, "False", Reason.MAXIMUM_REACHED, message)
         case Blocked(problem=problem):
             return Condition(RETAINING, "False", problem.reason, problem.message)
+        case ForeignLimit(server=server, limit_mib=limit_mib, mib=mib):
+            message = (
+                f"{server} uses {limit_mib} MiB for items instead of {mib} MiB, as after another client's "
+                f"cache_memlimit. Nothing is decided until it has what the others have: send it cache_memlimit {mib}, "
+                "or delete its pod."
+            )
+            return Condition(RETAINING, "Unknown", Reason.OBSERVING, message)
         case Observing():
-            if last is not None and last.reason in _DECIDED:
-                return last
+            before, applies = last.condition(RETAINING), (last.memory, last.observedGeneration)
+            # Its numbers are those of the memory and of the specification then.
+            if before is not None and before.reason in _DECIDED and applies == (scaling.memory, generation):
+                return before
             message = "It is not known yet what servers evict; they are observed before anything is decided."
             return Condition(RETAINING, "Unknown", Reason.OBSERVING, message)
 

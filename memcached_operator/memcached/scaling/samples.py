@@ -65,8 +65,9 @@ def sample(before: Answer, now: Answer, retention_s: float) -> Sample | None:
 
 def _evicted(before: SizeClass | None, now: SizeClass) -> tuple[float, float]:
     """How many items a class evicted, and how many of them had been fetched; none where its counts were reset."""
-    evicted = now.evicted - (before.evicted if before is not None else 0.0)
-    unfetched = now.evicted_unfetched - (before.evicted_unfetched if before is not None else 0.0)
+    if before is None:
+        return 0.0, 0.0  # memcached leaves out a class while it is empty, and has the counts of its lifetime after that
+    evicted, unfetched = now.evicted - before.evicted, now.evicted_unfetched - before.evicted_unfetched
     # What is no number is in no relation.
     return (evicted, evicted - unfetched) if 0.0 <= unfetched <= evicted else (0.0, 0.0)
 
@@ -78,8 +79,10 @@ def _needed(of: SizeClass, retention_s: float) -> float:
     distributed exponentially, and the longest of n is about ln(n) times the mean. Any other load has fewer young items,
     so that this errs on the safe side.
     """
+    if not of.mem_requested > 0.0:
+        return 0.0
     if not of.age > 0.0 or not of.items > 1.0:
-        return of.mem_requested if of.mem_requested > 0.0 else 0.0
+        return of.mem_requested
     return of.mem_requested * (1.0 - exp(-log(of.items) * retention_s / of.age))
 
 

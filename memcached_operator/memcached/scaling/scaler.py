@@ -10,7 +10,7 @@ from prometheus_client import Metric
 from prometheus_client.metrics_core import GaugeMetricFamily
 
 from memcached_operator.api.names import InvalidSpec
-from memcached_operator.api.quantities import mebibytes
+from memcached_operator.api.quantities import kibibytes, mebibytes
 from memcached_operator.api.status import decode_status
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
@@ -19,9 +19,11 @@ from memcached_operator.memcached.rollout.snapshot import Snapshot
 from memcached_operator.memcached.scaling.decision import (
     Blocked,
     Decision,
+    ForeignLimit,
     Grow,
     Kept,
     Observing,
+    Waiting,
     decide,
     evicted_after_s,
     recommended_mib,
@@ -37,7 +39,8 @@ _DAY_S: Final = 86_400.0
 # Windows after which a step is tried again that not all servers could take, doubled each time.
 _RETRY_WINDOWS: Final = 2
 _RETRIES: Final = 3
-
+# That memcached takes at all.
+_LEAST_MIB: Final = 8
 
 _Judged: TypeAlias = tuple[Decision, str | None]
 
@@ -50,15 +53,21 @@ class _Known:
         histories: of its servers, by uid of the pod.
         judged: what a reconcile acted on last: a decision, and the memory that it recommended.
         refused: how many steps in a row not all servers could take.
+        kept_mib: what all servers kept then.
         not_before_s: until when, by the clock, no other is tried.
         low_since_s: since when, by the clock, less than half of the memory would do; None while it would not.
+        is_rolling: servers are to be replaced, as of the last reconcile.
+        mib: memory that was in force when something was decided last.
     """
 
     histories: dict[str, History]
     judged: _Judged | None = None
     refused: int = 0
+    kept_mib: int = 0
     not_before_s: float = 0.0
     low_since_s: float | None = None
+    is_rolling: bool = False
+    mib: int = 0
 
 
 class Scaler:
@@ -92,23 +101,26 @@ class Scaler:
             del known.histories[gone]
         return self._judged(known, with_memory_in_force(spec, _reported(memcached)), pods) != known.judged
 
-    def decide(self, snapshot: Snapshot, refused: Blocked | None) -> Scaling | None:
+    def decide(self, snapshot: Snapshot, refused: Blocked | None, *, is_rolling: bool) -> Scaling | None:
         """What is decided of the memory, None without `spec.memoryScaling`.
 
         Args:
             refused: that not all servers could be given the memory in force; None where they could.
+            is_rolling: servers are to be replaced, now or later.
         """
         spec, key = snapshot.spec, snapshot.key
         if spec.memoryScaling is None:
             self._known.drop(key)
             return None
         known = self._known.of(key)
+        known.is_rolling = is_rolling
         if refused is not None:
-            self._withdraw(known)
+            self._withdraw(known, refused.kept_mib)
             known.judged = (refused, None)
             return Scaling(spec.memoryScaling, refused, quantity(refused.kept_mib))
         known.judged = decision, recommended = self._judged(known, spec, snapshot.pods)
-        if isinstance(decision, Kept):
+        # What is decided of more memory than was kept is decided of servers that have it.
+        if isinstance(decision, Kept) or (isinstance(decision, Grow) and decision.from_mib > known.kept_mib):
             known.refused = 0
         mib = decision.to_mib if isinstance(decision, Grow) else mebibytes(spec.memory)
         return Scaling(spec.memoryScaling, decision, quantity(mib), recommended)
@@ -139,7 +151,7 @@ class Scaler:
             desired.add_metric(at, mebibytes(in_force.memory) * 2.0**20)
             most.add_metric(at, mebibytes(spec.memoryScaling.max) * 2.0**20)
             required.add_metric(at, spec.memoryScaling.retention_s)
-            histories = self._histories(known, self._caches.own_pods_of(memcached))
+            histories = _histories(known, _serving(spec, self._caches.own_pods_of(memcached)))
             if limits := [each.limit_mib for each in histories if each.limit_mib is not None]:
                 actual.add_metric(at, min(limits) * 2.0**20)
             idle = [evicted_after_s(each.samples) for each in histories]
@@ -152,32 +164,44 @@ class Scaler:
         if scaling is None:
             return Observing(), None
         mib, max_mib, retention_s = mebibytes(spec.memory), mebibytes(scaling.max), scaling.retention_s
-        histories, now_s = self._histories(known, pods), self._clock()
-        decision = decide(histories, spec.size, mib, max_mib, retention_s, self._window_s)
-        found = recommended_mib(histories, spec.size, mib, self._window_s, retention_s)
+        if mib != known.mib:  # servers are yet to be given it
+            known.mib = mib
+            known.histories = {uid: each for uid, each in known.histories.items() if each.limit_mib in (mib, None)}
+        serving, now_s = _serving(spec, pods), self._clock()
+        histories = _histories(known, serving)
+        decision, found = decide(histories, spec.size, mib, max_mib, retention_s, self._window_s), None
+        if isinstance(decision, Kept):
+            found = recommended_mib(histories, mib, _least_mib(spec), retention_s)
         if found is None or 2 * found >= mib:
             known.low_since_s = None
         elif known.low_since_s is None:
             known.low_since_s = now_s
         match decision:
-            case Grow() if now_s < known.not_before_s or sum(map(_serves, pods)) < spec.size:
-                decision = Observing()  # all servers take a step, or none
+            case Observing() if not known.is_rolling:
+                decision = self._foreign_limit(known, serving, mib) or decision
+            case Grow() if now_s < known.not_before_s:
+                decision = Observing()
+            case Grow() if known.is_rolling or len(serving) < spec.size:
+                decision = Waiting(len(serving), spec.size, known.is_rolling)  # all servers take a step, or none
             case Kept() if known.low_since_s is not None and now_s - known.low_since_s >= _DAY_S:
                 decision = Kept(is_unused=True)
         return decision, quantity(found) if found is not None else None
 
-    def _withdraw(self, known: _Known) -> None:
+    def _foreign_limit(self, known: _Known, serving: Sequence[PodRecord], mib: int) -> ForeignLimit | None:
+        for pod, history in ((pod, known.histories.get(pod.uid, History())) for pod in serving):
+            if history.limit_mib not in (mib, None) and history.covers(self._window_s):
+                return ForeignLimit(pod.name, history.limit_mib or 0, mib)
+        return None
+
+    def _withdraw(self, known: _Known, kept_mib: int) -> None:
         """Not all servers could take a step: it is tried again later, and each time after longer."""
         if known.judged is not None and isinstance(known.judged[0], Blocked):
             return  # it is yet to be written
         known.histories.clear()
         windows = _RETRY_WINDOWS ** min(known.refused, _RETRIES)
         known.refused += 1
+        known.kept_mib = kept_mib
         known.not_before_s = self._clock() + windows * self._window_s
-
-    def _histories(self, known: _Known, pods: Sequence[PodRecord]) -> list[History]:
-        """Of the servers that are ready."""
-        return [known.histories[pod.uid] for pod in pods if _serves(pod) and pod.uid in known.histories]
 
     def _memcached_of(self, pod: PodRecord) -> MemcachedRecord | None:
         key: ObjectKey | None = pod.memcached_key
@@ -190,8 +214,18 @@ class Scaler:
             return None
 
 
-def _serves(pod: PodRecord) -> bool:
-    return pod.active and pod.ready
+def _serving(spec: Spec, pods: Sequence[PodRecord]) -> list[PodRecord]:
+    """Those of a StatefulSet's servers that are ready, and to stay."""
+    return [pod for pod in pods if pod.active and pod.ready and 0 <= pod.ordinal < spec.size]
+
+
+def _least_mib(spec: Spec) -> int:
+    """The least memory that the specification would allow: an item takes at most half of it."""
+    return max(_LEAST_MIB, -(-2 * kibibytes(spec.maxItemSize) // 1024))
+
+
+def _histories(known: _Known, pods: Sequence[PodRecord]) -> list[History]:
+    return [known.histories[pod.uid] for pod in pods if pod.uid in known.histories]
 
 
 def _reported(memcached: MemcachedRecord) -> str | None:

@@ -4,13 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
+from memcached_operator.api.quantities import mebibytes
 from memcached_operator.api.status import Reason
 from memcached_operator.memcached.observed.pod_resize import memory_of
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.refusal_reasons import refusal_reason
 from memcached_operator.memcached.rollout.resize_state import Resizing
 from memcached_operator.memcached.scaling.decision import Blocked
+from memcached_operator.memcached.scaling.in_force import quantity
 from memcached_operator.memcached.scaling.report import blocked
+from memcached_operator.memcached.spec import Spec
+
+
+def without_step(spec: Spec, specified: str, live: str) -> Spec:
+    """A specification without a step that servers have yet to take; the same where there is none.
+
+    Args:
+        spec: with the memory in force.
+        specified: the memory that the user specifies.
+        live: what servers are made with, as `labels.MEMORY_ANNOTATION` has it.
+    """
+    made = memory_of(live)
+    if made is None or max(made.mib, mebibytes(specified)) >= mebibytes(spec.memory):
+        return spec
+    memory = quantity(made.mib) if made.mib > mebibytes(specified) else specified
+    return msgspec.structs.replace(spec, memory=memory)
 
 
 def refusal(resizing: Resizing, servers: Sequence[PodRecord], kept: str, desired: str) -> Blocked | None:

@@ -20,7 +20,8 @@ it."""
 EVICTIONS_PER_S: Final = 1.0
 ROOM: Final = 0.3
 """Share of a disk's pages that is free while it has room: memcached itself keeps up to a quarter free."""
-# Answers in a row before it is reported, and without it before the report is taken back; one comes each interval.
+# Answers in a row that show a problem before one is reported, and without it before the report is taken back; one comes
+# each interval.
 _REPORTED_AFTER: Final = 3
 _OVER_AFTER: Final = 20
 
@@ -38,13 +39,13 @@ class Disk(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         problem: what is reported of it, None for nothing.
-        seen: what the last answer showed, None for nothing.
-        in_a_row: how many answers showed that.
+        bad: how many answers in a row showed a problem, be it another each time.
+        without: how many answers in a row did not show the one that is reported.
     """
 
     problem: DiskProblem | None = None
-    seen: DiskProblem | None = None
-    in_a_row: int = 0
+    bad: int = 0
+    without: int = 0
 
     @property
     def why(self) -> str:
@@ -64,13 +65,18 @@ def disk(known: Disk, before: Answer | None, now: Answer) -> Disk:
     if not now.has_extstore or before is None:
         return GOOD
     seen = _seen(before, now)
-    in_a_row = known.in_a_row + 1 if seen is known.seen else 1
-    if seen is None:
-        problem = known.problem if in_a_row < _OVER_AFTER else None
-        return Disk(problem, None, min(in_a_row, _OVER_AFTER))
+    bad = min(known.bad + 1, _REPORTED_AFTER) if seen is not None else 0
+    without = min(known.without + 1, _OVER_AFTER) if seen is not known.problem else 0
     # One damaged value is one too many; a burst of requests, or of values, is not.
-    is_reported = seen is DiskProblem.DAMAGED or in_a_row >= _REPORTED_AFTER
-    return Disk(seen if is_reported else known.problem, seen, min(in_a_row, _REPORTED_AFTER))
+    lasting = seen if seen is DiskProblem.DAMAGED or bad >= _REPORTED_AFTER else None
+    if without >= _OVER_AFTER or _is_worse(lasting, known.problem):
+        return Disk(lasting, bad)
+    return Disk(known.problem, bad, without)
+
+
+def _is_worse(one: DiskProblem | None, other: DiskProblem | None) -> bool:
+    worst_first = (*DiskProblem, None)
+    return worst_first.index(one) < worst_first.index(other)
 
 
 def _seen(before: Answer, now: Answer) -> DiskProblem | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
@@ -15,6 +16,8 @@ from memcached_operator.memcached.server_stats.server_connection import Endpoint
 from memcached_operator.memcached.server_stats.stats_cache import Answer, StatsCache, is_asked
 from memcached_operator.memcached.server_stats.text_protocol import Response, ask
 from operator_runtime import Channel, ObjectKey
+
+logger = logging.getLogger(__name__)
 
 TIMEOUT_S: Final = 1.0
 """As the exporter has it by default: a server that takes longer fails its clients, too."""
@@ -126,6 +129,7 @@ class Poller:
         self._changed = changed
         self._interval_s = interval_s
         self._heard = heard
+        self._failures = set[str]()
         self._endpoints = endpoints or EndpointResolver(caches)
         self._ask = ask
         self._clock = clock
@@ -164,6 +168,21 @@ class Poller:
         due = resolved.due or None
         is_news = self._stats_cache.hear(pod, answer, certificate, self._now(), due=due)
         if isinstance(answer, Answer):
-            is_news = self._heard(pod, answer) or is_news
+            is_news = self._taken(pod, answer) or is_news
         if is_news and key is not None:
             self._changed.send(key)
+
+    def _taken(self, pod: PodRecord, answer: Answer) -> bool:
+        """Whether something else is to be told since an answer.
+
+        A server can say what it likes: what its answer leads to must not end a process that takes care of all others.
+        """
+        try:
+            return self._heard(pod, answer)
+        except Exception as error:
+            kind = type(error).__name__
+            level = logging.DEBUG if kind in self._failures else logging.ERROR
+            self._failures.add(kind)
+            where = f"{pod.namespace}/{pod.name}"
+            logger.log(level, "the answer of %s is dropped, as it cannot be used: %r", where, error, exc_info=True)
+            return False

@@ -89,7 +89,8 @@ def _serving(observed: Observation, last: Status, now: str) -> Condition:
 def _retaining(observed: Observation, last: Status, serving: Condition) -> Iterator[Condition]:
     """Whether what clients ask for stays; with `spec.memoryScaling` alone."""
     if observed.scaling is not None:
-        yield retaining(observed.scaling, serving, last.condition(RETAINING), is_asked=observed.health is not None)
+        is_asked = observed.health is not None and any(pod.ready for pod in observed.pods)
+        yield retaining(observed.scaling, serving, last, observed.generation, is_asked=is_asked)
 
 
 def _discouraged(observed: Observation) -> Iterator[Condition]:

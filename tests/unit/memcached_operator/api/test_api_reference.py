@@ -9,7 +9,7 @@ from pathlib import Path
 from memcached_operator.api.api_reference import CONDITIONS, REASONS, api_reference
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.memcached.rollout.next_step import Rollout
-from memcached_operator.memcached.scaling.decision import AtMaximum, Blocked, Decision, Grow, Kept, Observing
+from memcached_operator.memcached.scaling.decision import AtMaximum, Blocked, Decision, Grow, Kept, Observing, Waiting
 from memcached_operator.memcached.scaling.report import Scaling
 from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth, Verdict
@@ -89,7 +89,8 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
     scaling = MemoryScaling(max="1Gi")
     problems = [Problem(reason, "words") for reason in (Reason.RESIZE_IMPOSSIBLE, Reason.QUOTA_EXCEEDED)]
     blocked = [Blocked(each, 64) for each in problems]
-    decisions: list[Decision] = [Observing(), Kept(), Kept(is_unused=True), Grow(64, 80, 60.0), AtMaximum(), *blocked]
+    waiting, grow = Waiting(1, 2, is_rolling=False), Grow(64, 80, 60.0)
+    decisions: list[Decision] = [Observing(), Kept(), Kept(is_unused=True), grow, waiting, AtMaximum(), *blocked]
     for decision in decisions:
         scaled = Scaling(scaling, decision, "64Mi")
         statuses += [look(3, pods(3), health=None, scaling=scaled), look(3, pods(3), health=[], scaling=scaled)]

@@ -166,6 +166,10 @@ async def test_no_step_begins_while_a_server_is_missing(scaled: World, servers: 
     servers.say(LOSS)
     assert await sent(scaled) == []
     assert scaled.status["memory"] == "64Mi"
+    assert scaled.condition("Retaining") == ("False", "Waiting")
+    assert scaled.message("Retaining") == (
+        "Items idle for less than 1h are evicted. The memory grows once all servers are ready; 1 of 2 are."
+    )
     get_ready(scaled, 1)
     await sent(scaled)
     assert scaled.status["memory"] == "80Mi"
@@ -268,6 +272,84 @@ async def test_a_pod_that_cannot_be_made_smaller_again_keeps_its_room_and_its_ke
     assert not {"NotResized", "Replacing"} & set(reasons(scaled))
 
 
+def told_memory(world: World) -> list[str]:
+    """What the pods' templates said of the memory."""
+    return [pod(world, ordinal)["metadata"]["annotations"]["cache.example.com/memory"][:5] for ordinal in range(2)]
+
+
+async def test_no_step_begins_during_a_rollout_and_the_first_one_after_it_is_for_all() -> None:
+    world = await running(rollout={"pauseSeconds": 3600})
+    servers = Servers(world)
+    world.memcached(**SPEC | {"rollout": {"pauseSeconds": 3600}, "threads": 2})
+    assert EVICT in await sent(world)
+    servers.say(LOSS)
+    assert await sent(world) == []
+    assert (world.status["memory"], memory_of(world), world.told) == ("64Mi", "64", [])
+    world.clock.advance(3600)
+    assert EVICT in await sent(world, looks=1)
+    assert await sent(world) == [RESIZE, RESIZE, WRITE]
+    assert (world.status["memory"], memory_of(world)) == ("80Mi", "80")
+
+
+async def test_no_step_begins_while_a_change_is_held(scaled: World, servers: Servers) -> None:
+    scaled.memcached(**SPEC | {"rollout": {"paused": True}, "threads": 2})
+    await sent(scaled)
+    servers.say(LOSS)
+    assert await sent(scaled) == []
+    assert (scaled.status["memory"], scaled.told) == ("64Mi", [])
+    assert scaled.condition("Retaining") == ("False", "Waiting")
+    assert scaled.message("Retaining").endswith("The memory grows once no server is to be replaced.")
+
+
+@pytest.mark.parametrize(("has_room", "memory"), [(True, "80Mi"), (False, "64Mi")])
+async def test_servers_that_a_user_replaces_during_a_step_are_made_without_it(
+    scaled: World, servers: Servers, has_room: bool, memory: str
+) -> None:
+    resize(scaled, pod(scaled, 1), type="PodResizePending", reason="Deferred", message="Node has no room")
+    servers.say(LOSS)
+    await sent(scaled, looks=2)
+    assert (scaled.status["memory"], memory_of(scaled)) == ("80Mi", "64")
+    scaled.memcached(**SPEC | {"threads": 2, "rollout": {"pauseSeconds": 60}})
+    assert EVICT in await sent(scaled, looks=3)
+    assert memory_of(scaled) == "64"
+    await sent(scaled)
+    scaled.clock.advance(60)
+    assert EVICT in await sent(scaled, looks=1)
+    assert memory_of(scaled) == "64"
+    assert told_memory(scaled) == ["64Mi,", "64Mi,"]
+    if not has_room:
+        resize(scaled, pod(scaled, 0), type="PodResizePending", reason="Infeasible", message="Node is too small")
+    await sent(scaled, looks=8)
+    assert (scaled.status["memory"], f"{memory_of(scaled)}Mi") == (memory, memory)
+
+
+@pytest.mark.parametrize("grown", [False, True])
+async def test_what_a_user_changes_is_told_and_carried_out_once_servers_have_grown_as_before(
+    scaled: World, servers: Servers, grown: bool
+) -> None:
+    if grown:
+        servers.say(LOSS)
+        await sent(scaled)
+    scaled.recorder.events.clear()
+    for each in range(2):
+        resize(scaled, pod(scaled, each), type="PodResizePending", reason="Infeasible", message="Node is too small")
+    scaled.memcached(**SPEC | {"resources": {"requests": {"memory": "4Gi"}}})
+    assert EVICT in await sent(scaled)
+    assert {"LiveChange", "NotResized", "Replacing"} <= set(reasons(scaled))
+    assert scaled.status["memory"] == ("80Mi" if grown else "64Mi")
+
+
+async def test_a_lower_maximum_is_told_with_what_it_costs(scaled: World, servers: Servers) -> None:
+    servers.say(LOSS)
+    await sent(scaled)
+    scaled.recorder.events.clear()
+    scaled.memcached(**SPEC | {"memoryScaling": {"max": "72Mi"}})
+    await sent(scaled)
+    assert reasons(scaled) == ["LiveChange", "Updated", "Resized"]
+    assert scaled.condition("Retaining") == ("Unknown", "Observing"), "64 → 80 MiB is not so any more"
+    assert "evict" in scaled.recorder.events[0].note
+
+
 async def test_memory_that_a_user_asks_for_replaces_servers_that_cannot_be_given_it(scaled: World) -> None:
     for each in range(2):
         resize(scaled, pod(scaled, each), type="PodResizePending", reason="Infeasible", message="Node is too small")
@@ -298,6 +380,30 @@ async def test_a_quota_is_told_in_its_words_and_tried_again_once_there_may_be_ro
     assert scaled.status["memory"] == "80Mi"
 
 
+async def test_a_step_that_succeeds_ends_the_row_of_those_that_did_not(scaled: World, servers: Servers) -> None:
+    async def is_refused(*, waits_s: int) -> None:
+        refusal = Forbidden(403, "Forbidden", "exceeded quota: small")
+        scaled.api.refuse("strategic_merge_patch/resize", "Pod", *[refusal] * 99)
+        servers.say(LOSS)
+        await sent(scaled)
+        assert scaled.condition("Retaining") == ("False", "QuotaExceeded")
+        scaled.api.refusals_of.clear()
+        servers.say(LOSS)
+        scaled.clock.advance(waits_s - 60)
+        assert await sent(scaled) == []
+        scaled.clock.advance(60)
+
+    await is_refused(waits_s=WINDOW_S)
+    await is_refused(waits_s=2 * WINDOW_S)
+    await sent(scaled)
+    for _ in range(2):
+        servers.say(LOSS)
+        await sent(scaled)
+    assert scaled.status["memory"] == "125Mi"
+    await is_refused(waits_s=WINDOW_S)
+    assert await sent(scaled) == [RESIZE, RESIZE, WRITE]
+
+
 async def test_servers_that_are_not_asked_or_out_of_reach_are_told_of() -> None:
     unasked = World()
     unasked.memcached(**SPEC)
@@ -313,6 +419,48 @@ async def test_servers_that_are_not_asked_or_out_of_reach_are_told_of() -> None:
     await sent(world)
     assert world.condition("Retaining") == ("Unknown", "Unreachable")
     assert world.message("Retaining").startswith("What servers evict is not known, so their memory does not grow. No")
+
+
+async def test_nothing_is_told_of_servers_that_are_gone() -> None:
+    world = await running(memoryScaling={"max": "64Mi"})
+    Servers(world).say(LOSS)
+    await sent(world)
+    assert world.condition("Retaining") == ("False", "MaximumReached")
+    world.memcached(**SPEC | {"memoryScaling": {"max": "64Mi"}, "size": 0, "drainSeconds": 0})
+    await sent(world)
+    for ordinal in range(2):
+        del world.api.objects["Pod", *KEY[:1], f"{KEY.name}-{ordinal}"]
+    await sent(world)
+    assert world.condition("Retaining") == ("Unknown", "NotAsked")
+
+
+async def test_a_maximum_that_is_another_is_not_told_until_as_much_is_known_of_it() -> None:
+    world = await running(memoryScaling={"max": "64Mi"})
+    Servers(world).say(LOSS)
+    await sent(world)
+    world.owners.states.forget(KEY)
+    await sent(world)
+    assert world.condition("Retaining") == ("False", "MaximumReached")
+    world.memcached(**SPEC)
+    await sent(world)
+    assert world.condition("Retaining") == ("Unknown", "Observing")
+
+
+async def test_a_limit_that_another_client_sets_is_told_after_a_window(scaled: World, servers: Servers) -> None:
+    servers.say(CALM)
+    await sent(scaled)
+    scaled.told.append(("10.0.0.1", 100))
+    servers.say(LOSS, seconds=WINDOW_S)
+    await sent(scaled)
+    assert scaled.condition("Retaining") == ("True", "RetentionKept")
+    assert servers.say(LOSS, seconds=2 * POLL_S)
+    await sent(scaled)
+    assert scaled.condition("Retaining") == ("Unknown", "Observing")
+    assert scaled.message("Retaining").startswith("sessions-1 uses 100 MiB for items instead of 64 MiB, as after")
+    scaled.told.append(("10.0.0.1", 64))
+    servers.say(CALM)
+    await sent(scaled)
+    assert scaled.condition("Retaining") == ("True", "RetentionKept")
 
 
 async def test_unused_memory_is_recommended_and_told_after_a_day(scaled: World, servers: Servers) -> None:
@@ -331,6 +479,37 @@ async def test_unused_memory_is_recommended_and_told_after_a_day(scaled: World, 
     assert note.startswith("For a day, 13Mi of 64Mi would have kept what clients ask for within 1h. ")
     assert (scaled.status["memory"], memory_of(scaled)) == ("64Mi", "64")
     assert not servers.say(CALM, age_s=30 * 3600)
+
+
+async def test_no_memory_is_recommended_while_servers_lose_nor_less_than_the_largest_item_takes() -> None:
+    world = await running(memoryScaling={"max": "64Mi"}, maxItemSize="15Mi")
+    servers = Servers(world)
+    servers.say(CALM, age_s=30 * 3600)
+    await sent(world)
+    assert world.status["recommendedMemory"] == "34Mi"
+    servers.say(LOSS, age_s=30 * 3600)
+    await sent(world)
+    assert world.condition("Retaining") == ("False", "MaximumReached")
+    assert "recommendedMemory" not in world.status
+
+
+async def test_servers_that_leave_count_for_nothing() -> None:
+    world = await running(size=3, drainSeconds=DAY_S)
+    servers = Servers(world)
+    servers.say(CALM)
+    world.memcached(**SPEC | {"drainSeconds": DAY_S})
+    await sent(world)
+    assert world.status["draining"]
+    get_ready(world, 0, ready=False)
+    servers.say(LOSS)
+    assert await sent(world) == []
+    assert (world.status["memory"], world.told) == ("64Mi", [])
+    get_ready(world, 0)
+    await sent(world)
+    assert sorted(world.told) == [("10.0.0.0", 80), ("10.0.0.1", 80)]
+    servers.say(LOSS)
+    await sent(world)
+    assert world.status["memory"] == "100Mi", "the one that leaves keeps its 64"
 
 
 async def test_without_the_field_there_is_neither_condition_nor_series(named: World) -> None:

@@ -52,6 +52,13 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
         ["spec.memoryScaling: must be omitted when spec.warmRestart is true, as a memory file keeps its size, got {"],
     ),
     (
+        {"memoryScaling": {"max": "1Gi"}, "workload": "StatefulSet", "extraArgs": ["--disable-evictions"]},
+        [
+            "spec.extraArgs: must not contain -M with spec.memoryScaling, which follows what is evicted; omit",
+            'got ["--disable-evictions"]',
+        ],
+    ),
+    (
         {"memoryScaling": {"max": "1Gi"}, "workload": "StatefulSet", "memory": "2Gi"},
         ['spec.memoryScaling.max: must be at least spec.memory, 2Gi, which is the least, got "1Gi"'],
     ),

@@ -18,6 +18,7 @@ from memcached_operator.memcached.handover.decision import (
     Action,
     Advance,
     Awaited,
+    Change,
     Empty,
     GivenUp,
     GiveUp,
@@ -116,11 +117,20 @@ def test_the_first_list_just_grows_until_it_has_all_servers(size: int, listed: i
 @pytest.mark.parametrize("name", HandoverStep)
 def test_who_desires_no_hand_over_any_more_has_all_peers_taken_away(name: HandoverStep) -> None:
     found = situation(step(name), 3, 2, connected(0, 1, 2), for_s=None)
-    action = decide(found)
+    action, is_underway = decide(found), name in (HandoverStep.HIDING, HandoverStep.CONNECTING, HandoverStep.PUBLISHED)
+    if is_underway:
+        assert advanced(action) is HandoverStep.DISCONNECTING
+        assert are_servers_kept(found, action), "others have them as a peer"
+        found = replace(found, last=action.to if isinstance(action, Advance) else None)
+        action = decide(found)
     assert told(action) == {0: (), 1: (), 2: ()}
     assert not is_list_held(found, action)
-    assert not are_servers_kept(found, action)
-    assert decide(replace(found, servers=hidden(3))) == Advance(None)
+    found = replace(found, servers=hidden(3))
+    if is_underway or name is HandoverStep.DISCONNECTING:
+        assert advanced(decide(found)) is HandoverStep.COMPLETE
+        found = replace(found, last=COMPLETE)
+    assert decide(found) == Advance(None)
+    assert not are_servers_kept(found, decide(found))
     assert decide(replace(found, servers=hidden(3), last=None)) == Nothing()
 
 
@@ -197,20 +207,21 @@ def test_who_failed_to_delete_old_copies_is_asked_again_for_a_while_if_it_is_sti
     assert decide(situation(last, 4, 3, fresh(4), purge=PurgeState.FAILED, unpurged=frozenset(failed))) == expected
 
 
-@pytest.mark.parametrize(
-    ("last", "size", "others"),
-    [(HIDING, 3, hidden(3)), (CONNECTING, 3, connected(0, 1, 2)), (CONNECTING, 3, hidden(3))],
-)
-def test_one_that_leaves_and_was_not_ready_for_the_purge_is_emptied_before_it_has_peers(
-    last: Handover, size: int, others: Sequence[Server]
+@pytest.mark.parametrize("peers", [None, ()])
+def test_one_that_leaves_and_was_not_ready_for_the_purge_is_noted_to_be_emptied_before_it_has_peers(
+    peers: Sequence[int] | None,
 ) -> None:
-    back = server(3, (), ready=JUST_NOW_S)
-    found = situation(last, size, 4, (*others, back))
-    assert decide(found) == Empty((back,))
-    assert not isinstance(decide(replace(found, emptied=frozenset((back.name,)))), Empty)
-    assert not isinstance(decide(replace(found, servers=(*others, replace(back, ready_since_s=LONG_AGO_S)))), Empty)
-    late = replace(found, now=NOW + timedelta(seconds=CONFIRMED_WITHIN_S))
-    assert isinstance(decide(late), GiveUp)
+    away = server(3, peers, ready=None)
+    found = situation(PREPARING, 3, 4, (*fresh(3), away), purge=PurgeState.DONE)
+    action = decide(found)
+    assert told(action) == {3: ()}
+    assert isinstance(action, Tell)
+    assert action.changes[0].outdated
+    away = replace(away, peers=Peers(1), outdated=True, confirms=True)
+    assert advanced(decide(replace(found, servers=(*fresh(3), away)))) is HandoverStep.HIDING
+    back = replace(away, ready_since_s=JUST_NOW_S)
+    for last, others in ((HIDING, hidden(3)), (CONNECTING, hidden(3)), (CONNECTING, connected(0, 1, 2))):
+        assert decide(situation(last, 3, 4, (*others, back))) == Empty((back,))
 
 
 @pytest.mark.parametrize(
@@ -305,13 +316,20 @@ def test_one_that_comes_meanwhile_asks_and_tells_others_from_its_start_and_is_em
 
     others, known = connected(0, 1), connected(0, 1, 2)[:2]
     assert told(with_new(*others, server(2, ready=None))) == {2: (0, 1)}
-    new = server(2, (0, 1), ready=JUST_NOW_S)
+    new = server(2, (0, 1), ready=JUST_NOW_S, outdated=True)
     assert isinstance(with_new(*others, replace(new, ready_since_s=None)), Wait)
     assert isinstance(with_new(*others, replace(new, confirms=False)), Wait)
     assert told(with_new(*others, new)) == {0: (1, 2), 1: (0, 2)}
     assert isinstance(with_new(known[0], replace(known[1], confirms=False), new), Wait)
     assert with_new(*known, new) == Empty((new,))
-    assert isinstance(with_new(*known, new, emptied=frozenset((new.name,))), Wait)
+    assert isinstance(with_new(*known, replace(new, outdated=False)), Wait)
+
+
+def test_a_new_one_is_noted_to_be_emptied_once_clients_may_have_two_lists() -> None:
+    for last, is_noted in ((published(-40), True), (CONNECTING, False)):
+        action = decide(situation(last, 3, 2, (*connected(0, 1), server(2, ready=None))))
+        assert isinstance(action, Tell)
+        assert [each.outdated for each in action.changes] == [is_noted]
 
 
 def test_one_that_runs_before_it_was_told_of_anything_hides_marks_first() -> None:
@@ -323,7 +341,7 @@ def test_one_that_runs_before_it_was_told_of_anything_hides_marks_first() -> Non
 
 
 def test_of_two_the_one_that_was_never_away_keeps_its_items() -> None:
-    back = server(1, (0,), ready=JUST_NOW_S)
+    back = server(1, (0,), ready=JUST_NOW_S, outdated=True)
     assert told(decide(situation(published(-40), 2, 2, (server(0, ()), back)))) == {0: (1,)}
     assert decide(situation(published(-40), 2, 2, (server(0, (1,)), back))) == Empty((back,))
 
@@ -332,8 +350,28 @@ def test_of_two_the_one_that_was_never_away_keeps_its_items() -> None:
 def test_a_server_that_is_not_ready_or_gone_leaves_all_others_at_once(last: Handover) -> None:
     away = replace(connected(0, 1, 2)[2], ready_since_s=None)
     others = connected(0, 1, 2)[:2]
+    if last.step is HandoverStep.PUBLISHED:
+        noted = decide(situation(last, 3, 2, (*others, away)))
+        assert noted == Tell((Change(away, Peers(1, (address(0), address(1))), outdated=True),)), (
+            "before others drop it"
+        )
+        away = replace(away, outdated=True)
     assert told(decide(situation(last, 3, 2, (*others, away)))) == {0: (1,), 1: (0,)}
     assert told(decide(situation(last, 3, 2, others))) == {0: (1,), 1: (0,)}
+
+
+def test_where_no_server_is_ready_all_keep_their_peers_and_their_items() -> None:
+    """As where a node, or the API server's sight of it, was away for a moment."""
+    away = [replace(each, ready_since_s=None) for each in connected(0, 1, 2)]
+    assert isinstance(decide(situation(published(-40), 3, 3, away)), Wait)
+    back = [replace(each, ready_since_s=JUST_NOW_S) for each in away]
+    assert isinstance(decide(situation(published(-40), 3, 3, back)), Wait)
+
+
+@pytest.mark.parametrize("last", [COMPLETE, PREPARING, DISCONNECTING])
+def test_one_that_comes_back_later_is_emptied_all_the_same(last: Handover) -> None:
+    back = server(2, (), ready=JUST_NOW_S, outdated=True)
+    assert decide(situation(last, 3, 3, (*hidden(2), back))) == Empty((back,))
 
 
 def test_peers_are_taken_away_from_all_before_servers_go() -> None:

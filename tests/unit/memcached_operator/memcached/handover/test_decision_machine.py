@@ -42,6 +42,7 @@ class Pod:
         annotation: what the operator told it.
         read: what its memcached has read of that.
         hangs: it reads nothing, and does not answer.
+        outdated: what the operator has noted of that.
         is_stale: it may have values that others changed while it was away.
     """
 
@@ -51,10 +52,15 @@ class Pod:
     annotation: Peers | None = None
     read: Peers | None = None
     hangs: bool = False
+    outdated: bool = False
     is_stale: bool = False
 
     def names(self, other: Pod) -> bool:
         return self.read is not None and other.address in self.read.addresses
+
+
+def _addresses(pod: Pod) -> tuple[str, ...]:
+    return pod.annotation.addresses if pod.annotation is not None else ()
 
 
 @dataclass
@@ -72,7 +78,6 @@ class Cluster:
     purge_of: str = ""
     purging: set[str] = field(default_factory=set)
     purged: set[str] = field(default_factory=set)
-    emptied: set[str] = field(default_factory=set)
 
     @property
     def spec(self) -> Spec:
@@ -96,6 +101,7 @@ class Cluster:
                 int(pod.ready_since.timestamp()) if pod.ready_since is not None else None,
                 pod.annotation,
                 pod.annotation is not None and pod.read == pod.annotation and not pod.hangs,
+                outdated=pod.outdated,
             )
             for pod in self.pods.values()
         )
@@ -108,7 +114,6 @@ class Cluster:
             self.now,
             purge,
             unpurged,
-            emptied=frozenset(f"s-{pod.ordinal}" for pod in self.pods.values() if pod.address in self.emptied),
         )
         action = decide(found)
         state, next_s = last, None if isinstance(action, Nothing) else 0.0
@@ -117,16 +122,20 @@ class Cluster:
                 for each in changes[: 1 if dies else None]:
                     pod = self.pods[each.server.ordinal]
                     pod.annotation = each.peers
+                    pod.outdated |= each.outdated
                 # From now on others change what these may have, and do not tell them.
+                connected = [each for each in self.pods.values() if each.annotation and each.annotation.addresses]
                 for pod in self.pods.values():
-                    pod.is_stale |= self.is_published and pod.ready_since is None
+                    unknown = any(each is not pod and pod.address not in _addresses(each) for each in connected)
+                    if self.is_published and unknown:
+                        pod.is_stale = True
+                        assert pod.outdated or pod.annotation is None
             case Empty(emptied):
                 for server in emptied:
                     pod = self.pods[server.ordinal]
                     others = [each for each in self.pods.values() if each is not pod and each.ready_since is not None]
                     assert not self.is_published or all(each.hangs or each.names(pod) for each in others)
-                    pod.is_stale = False
-                    self.emptied.add(pod.address)
+                    pod.is_stale = pod.outdated = False
             case Purge(purging):
                 self.purging = {each.address for each in purging}
                 self.purge, self.purge_of = PurgeState.RUNNING, last.startTime if last is not None else ""
@@ -250,10 +259,9 @@ class Handovers(RuleBasedStateMachine):
             self.cluster.now += timedelta(seconds=min(next_s or 0.1, 1.0))
 
     @rule()
-    def another_leads_who_must_purge_and_empty_anew(self) -> None:
+    def another_leads_who_must_purge_anew(self) -> None:
         self.cluster.purge = PurgeState.DUE
         self.cluster.purged = set()
-        self.cluster.emptied = set()
 
     @rule(fails=st.booleans())
     def purge_ends(self, fails: bool) -> None:
@@ -273,7 +281,6 @@ class Handovers(RuleBasedStateMachine):
             self.cluster.get_ready(pod)
         elif pod.ready_since is not None:
             pod.ready_since = None
-            self.cluster.emptied.discard(pod.address)
 
     @precondition(lambda self: self.cluster.pods)
     @rule(data=st.data())

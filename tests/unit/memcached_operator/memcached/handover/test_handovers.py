@@ -393,3 +393,55 @@ async def test_a_server_that_never_gets_ready_keeps_the_list_for_a_while() -> No
     await servers.look(READY_WITHIN_S)
     await servers.look()
     assert servers.listed == 3
+
+
+@pytest.mark.parametrize("step", HANDING_OVER[1:-1])
+@pytest.mark.parametrize("refused", [False, True])
+async def test_without_the_field_in_the_midst_servers_stay_until_nobody_has_them_as_peers(
+    step: str, refused: bool
+) -> None:
+    servers = await begun(3)
+    servers.size(2)
+    await servers.until(step)
+    if refused:
+        servers.world.api.refuse("merge_patch", "Pod", *[Forbidden(403, "Forbidden", NO_RIGHT)] * 999)
+    servers.size(2, handover=None)
+    for _ in range(80):
+        await servers.look(1.0)
+        connected = [each for each in servers.told().values() if each is not None and each.addresses]
+        assert refused or not connected or servers.count() == 3
+    assert "handover" not in servers.world.status
+    assert (servers.listed, servers.count()) == (2, 2)
+
+
+async def test_a_leader_that_comes_after_a_server_was_emptied_lets_it_keep_what_it_has_since() -> None:
+    servers = await begun(3)
+    servers.size(4)
+    await servers.until("Published")
+    del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
+    for _ in range(10):
+        await servers.look()
+    assert [each for each, _ in servers.calls].count("empty") == 1
+    before = servers.world
+    servers.world = World(api=before.api, peers_port=PeersPort(servers.state_of, servers.purge, servers.empty))
+    servers.world.clock.advance(before.clock.now)
+    servers.world.memcached(**before.api.objects["Memcached", "shop", NAME]["spec"])
+    for _ in range(10):
+        await servers.look()
+    assert [each for each, _ in servers.calls].count("empty") == 1
+
+
+async def test_that_there_was_no_hand_over_is_told_until_clients_have_one_list() -> None:
+    servers = await begun(2)
+    servers.silent.add("10.1.0.0")
+    servers.size(3)
+    await servers.until("Preparing")
+    await servers.until("Complete", looks=200)
+    servers.silent.clear()
+    for _ in range(5):
+        await servers.look(1.0)
+    assert servers.world.condition("Discouraged") == ("True", "HandoverUnavailable")
+    servers.world.clock.advance(FOR_S)
+    await servers.look()
+    await servers.look()
+    assert "Discouraged" not in {each["type"] for each in servers.world.status["conditions"]}

@@ -28,7 +28,7 @@ def test_idle_times_are_weighted_by_the_fetched_items_that_each_class_evicted() 
     now = answer(130, evicts(20, 20, 1), evicts(10, 5, 60), evicts(22, 3, 20), evicts(4, 4, 1))
     found = sample(before, now, 3600)
     assert found is not None
-    assert (found.seconds, found.limit_mib, found.evicted, found.fetched, found.items) == (30, 64, 39, 20, 100)
+    assert (found.seconds, found.limit_mib, found.evicted, found.fetched, found.items) == (30, 64, 35, 20, 100)
     assert found.idle_s == (5 * 60 + 15 * 20) / 20
 
 
@@ -48,6 +48,12 @@ def test_answers_that_have_nothing_between_them_make_no_sample(
     assert sample(answer(before[0], limit=before[1]), answer(now[0], limit=now[1]), 3600) is None
 
 
+def test_a_class_that_was_empty_for_a_while_has_evicted_nothing_in_it() -> None:
+    found = sample(answer(100), answer(130, evicts(50_000, 0, 60)), 3600)
+    assert found is not None
+    assert (found.evicted, found.fetched) == (0, 0)
+
+
 @pytest.mark.parametrize("of_class", [evicts(5, 9, 1), {"evicted": 9}, {"evicted": "x", "evicted_unfetched": 0}])
 def test_counts_that_were_reset_or_are_none_count_as_nothing(of_class: dict[str, object]) -> None:
     found = sample(answer(100, evicts(8, 0, 5)), answer(130, of_class), 3600)
@@ -64,6 +70,24 @@ def test_what_a_server_needs_follows_from_the_age_of_its_oldest_item(age_s: obje
     found = sample(answer(100, held), answer(130, held), 3600)
     assert found is not None
     assert found.needed_mib == needed_mib
+
+
+@pytest.mark.parametrize(
+    "of_class",
+    [{"mem_requested": "x"}, {"age": "x"}, {"number": "x"}, {"number": 10**19, "age": "0.000000001"}, {"age": 10**19}],
+)
+def test_what_a_server_needs_is_a_number_whatever_it_says(of_class: dict[str, object]) -> None:
+    held: dict[str, object] = {"evicted": 1, "age": 5, "mem_requested": 10**19, "number": 9}
+    found = sample(answer(100, held), answer(130, held | of_class), 3600)
+    assert found is not None
+    assert 1 <= found.needed_mib <= 64
+
+
+def test_times_that_no_sum_is_exact_of_are_judged() -> None:
+    history = History()
+    for uptime in (0, 10**19, *(10**19 + 2048 * number for number in range(1, 40))):
+        history = extended(history, answer(uptime, evicts(uptime, 0, 1)), 0, 600, 3600)
+    assert decide([history], 1, 64, 512, 3600, 600) == Grow(64, 80, 1.0)
 
 
 def test_a_history_is_as_long_as_the_window_and_begins_anew_with_another_limit_or_process() -> None:
@@ -104,6 +128,8 @@ LOST = (100, 50, 60)
         (window(*[LOST] * 4, (1000, 50, 60)), None),  # a batch
         (window(*[(100, 50, 3600)] * 5), None),
         (window(*[(1, 1, 60)] * 5, items=10_000), None),  # a trifle
+        (window(*[(2, 2, 60)] * 5, items=10_000), 60),
+        (window(*[(1, 1, 60)] * 4, (5000, 5000, 60), items=10_000), None),  # a trifle, and a burst
     ],
 )
 def test_a_loss_is_what_lasts_for_the_window_and_more_than_a_trifle(

@@ -125,7 +125,7 @@ def test_whatever_the_load_memory_never_shrinks_nor_grows_past_what_ends_the_los
 def test_what_is_recommended_would_hold_the_working_set(keys: int, least: int) -> None:
     cache = Cache(working_set(keys), mib=512)
     cache.run(3 * 3600)
-    found = recommended_mib(cache.histories, cache.servers, cache.mib, WINDOW_S, cache.retention_s)
+    found = recommended_mib(cache.histories, cache.mib, 8, cache.retention_s)
     assert found is not None
     assert least <= found <= 2 * least
     kept = Cache(working_set(keys), mib=found)

@@ -73,6 +73,20 @@ def test_what_was_damaged_stays_told_while_requests_wait() -> None:
     assert found[-1] is DiskProblem.DAMAGED
 
 
+def test_what_was_damaged_is_told_until_as_many_answers_show_no_damage_whatever_else_they_show() -> None:
+    damaged = [with_disk(0), with_disk(30, badcrc_from_extstore=1)]
+    slow = [with_disk(60, badcrc_from_extstore=1, extstore_io_queue=90)] * 21
+    assert problems([*damaged, *slow])[1:] == [DiskProblem.DAMAGED] * 20 + [DiskProblem.SLOW] * 2
+
+
+def test_problems_that_take_turns_are_told_by_the_worst_of_them() -> None:
+    answers = [
+        answer(**{**DISK, "evictions": 1000 * number, "time": 30 * number, "extstore_io_queue": number % 2 * 90})
+        for number in range(30)
+    ]
+    assert problems(answers) == [None] * 3 + [DiskProblem.SLOW] * 27
+
+
 def test_a_server_that_answers_keeps_what_is_known_of_its_disk_and_a_new_one_has_nothing() -> None:
     server: Server | None = None
     for each in queues(0, 90, 90, 90):

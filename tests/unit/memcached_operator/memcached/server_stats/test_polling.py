@@ -265,6 +265,24 @@ async def test_what_goes_wrong_in_asking_ends_the_operator(caches: Caches) -> No
     assert raised.group_contains(ZeroDivisionError)
 
 
+async def test_what_an_answer_leads_to_does_not_end_the_operator(
+    caches: Caches, caplog: pytest.LogCaptureFixture
+) -> None:
+    add(caches, "cache", 1)
+    asked, clock = Request(), FakeClock()
+
+    def broken(pod: PodRecord, said: Answer) -> bool:
+        raise ZeroDivisionError(pod.address)
+
+    async with polling(caches, StatsCache(), asked, [], clock, broken):
+        for count in (1, 2):
+            clock.advance(INTERVAL_S)
+            await async_until(f"not asked {count} times", lambda count=count: asked.count == count)
+    (record,) = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert record.getMessage().startswith("the answer of shop/cache-0 is dropped, as it cannot be used: ZeroDivision")
+    assert record.exc_info is not None
+
+
 async def test_a_server_is_asked_as_its_pod_says_and_its_certificate_is_kept(caches: Caches) -> None:
     pair = Authority().issue("cache.shop.svc")
     (pod,) = add(caches, "cache", 1)
