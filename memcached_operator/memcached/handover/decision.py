@@ -45,7 +45,7 @@ class PurgeState(Enum):
     DUE = "not begun"
     RUNNING = "under way"
     DONE = "done at every server"
-    FAILED = "over, and some server did not answer"
+    FAILED = "over, and not done at some server"
 
 
 class GivenUp(Enum):
@@ -106,7 +106,7 @@ class Situation:
         listed: ordinals of those that the status lists.
         for_s: how long clients take to follow a list, None where no hand-over is desired.
         now: the time, with its zone.
-        unpurged: names of servers whose purge failed.
+        unpurged: names of servers that are ready, and were not purged.
         led_since: the time since which this leader leads, with its zone: before that, nobody may have.
         is_refused: the API server refuses to change pods.
     """
@@ -314,7 +314,7 @@ def _complete(situation: Situation, last: Handover) -> Action:
 def _preparing(situation: Situation, last: Handover) -> Action:
     former_end, now = _time(last.formerListEndTime), situation.now
     if not (situation.is_changing and situation.has_others):
-        return Advance(_at(HandoverStep.COMPLETE, situation, former_end))
+        return Advance(_at(HandoverStep.COMPLETE, situation, _former_end(situation, last)))
     if given_up := _impossible(situation):
         return given_up
     if leftover := _disconnect(situation):
@@ -332,12 +332,14 @@ def _preparing(situation: Situation, last: Handover) -> Action:
         case PurgeState.FAILED if failed := tuple(each for each in situation.ready if each.name in situation.unpurged):
             return _in_time(situation, Purge(failed, former_end.timestamp()), failed)
         case PurgeState.DONE | PurgeState.FAILED:
+            if changes := _unpurged(situation):
+                return _in_time(situation, Tell(changes), [each.server for each in changes])
             return Advance(_at(HandoverStep.HIDING, situation, former_end))
 
 
 def _hiding(situation: Situation, last: Handover) -> Action:
-    if not situation.is_changing:
-        return Advance(_at(HandoverStep.DISCONNECTING, situation, _time(last.formerListEndTime)))
+    if not (situation.is_changing and situation.has_others):
+        return Advance(_at(HandoverStep.DISCONNECTING, situation, _former_end(situation, last)))
     if given_up := _impossible(situation):
         return given_up
     changes = tuple(_told(each, ()) for each in situation.ready if each.peers is None or each.is_connected)
@@ -348,8 +350,8 @@ def _hiding(situation: Situation, last: Handover) -> Action:
 
 
 def _connecting(situation: Situation, last: Handover) -> Action:
-    if not situation.is_changing:
-        return Advance(_at(HandoverStep.DISCONNECTING, situation, _time(last.formerListEndTime)))
+    if not (situation.is_changing and situation.has_others):
+        return Advance(_at(HandoverStep.DISCONNECTING, situation, _former_end(situation, last)))
     if given_up := _impossible(situation):
         return given_up
     if changes := tuple(_connect(situation)):
@@ -360,7 +362,9 @@ def _connecting(situation: Situation, last: Handover) -> Action:
 
 def _published(situation: Situation, last: Handover, for_s: int) -> Action:
     now, left_s = situation.now, published_s(last, for_s, situation.now)
-    if left_s <= 0.0 or not situation.has_others:
+    if not situation.has_others:
+        return Advance(_at(HandoverStep.DISCONNECTING, situation, _former_end(situation, last)))
+    if left_s <= 0.0:
         return Advance(_at(HandoverStep.DISCONNECTING, situation, now - timedelta(seconds=MARKS_LIVE_S)))
     if changes := tuple(_leaving(situation)) or tuple(_connect(situation, is_published=True)):
         return Tell(changes)
@@ -382,6 +386,13 @@ def _disconnecting(situation: Situation, last: Handover) -> Action:
     if left_s > 0.0 and unconfirmed:
         return Wait(Awaited.CONFIRMATIONS, min(_ASK_AGAIN_S, left_s), unconfirmed)
     return Advance(_at(HandoverStep.COMPLETE, situation, _time(last.formerListEndTime)))
+
+
+def _former_end(situation: Situation, last: Handover) -> datetime:
+    """From when on no client has the list before the present one; where no server is desired, the list ends now."""
+    if situation.size == 0 and situation.listed:
+        return situation.now + timedelta(seconds=situation.for_s or 0)
+    return _time(last.formerListEndTime)
 
 
 def _members(situation: Situation) -> Sequence[Server]:
@@ -421,6 +432,15 @@ def _connect(situation: Situation, *, is_published: bool = False) -> Iterator[Ch
             yield _told(each, desired if each.ready_since_s is None else (), outdated=is_published)
         elif members and each.peers.addresses != desired and (each.is_connected or each in members):
             yield _told(each, desired)
+
+
+def _unpurged(situation: Situation) -> tuple[Change, ...]:
+    """What pods of servers say that nobody waits for: they were not ready for the purge, and may have old copies."""
+    return tuple(
+        Change(each, each.peers, outdated=True) if each.peers is not None else _told(each, (), outdated=True)
+        for each in situation.servers
+        if each.ordinal >= situation.size and each.ready_since_s is None and not each.outdated
+    )
 
 
 def _outdated(situation: Situation) -> tuple[Server, ...]:

@@ -133,7 +133,8 @@ class _Known:
     """What is known of a Memcached's hand-overs.
 
     Attributes:
-        purge: of the hand-over that began to be prepared at `purge_of`; it results in the names of servers that failed.
+        purge: of the hand-over that began to be prepared at `purge_of`.
+        purged: addresses of servers that it was done at.
         purge_again_s: by the clock, before which it does not begin again.
         led_since: this leader's first reconcile of it.
         unsupported: by pod and number of its restarts, whether its server cannot hand over.
@@ -142,7 +143,8 @@ class _Known:
         refusal: of the API server's, to change a pod; until `refused_until_s` (by the clock) none is changed.
     """
 
-    purge: asyncio.Task[frozenset[str]] | None = None
+    purge: asyncio.Task[None] | None = None
+    purged: set[str] = field(default_factory=set)
     purge_of: str = ""
     purge_again_s: float = float("-inf")
     led_since: datetime | None = None
@@ -197,12 +199,13 @@ class Handovers:
         known = self._known.of(memcached.key)
         named = [each for each in pods if each.ordinal != NO_ORDINAL]
         known.led_since = min(known.led_since or now, now)
-        purge_state, unpurged = _purge_state(known, last.handover)
+        servers = await self._servers(known, named, is_underway=_is_underway(spec, last))
+        purge_state, unpurged = _purge_state(known, last.handover, servers)
         situation = Situation(
             last.handover,
             spec.size,
             frozenset(listed_ordinals(last)),
-            await self._servers(known, named, is_underway=_is_underway(spec, last)),
+            servers,
             spec.handover.forSeconds if spec.handover is not None else None,
             now,
             purge_state,
@@ -273,6 +276,8 @@ class Handovers:
                 of = last.startTime if last is not None else ""
                 if known.purge_of == of and (left_s := known.purge_again_s - self._clock()) > 0.0:
                     return Outcome(requeue_s=left_s)
+                if known.purge_of != of:
+                    known.purged = set()
                 known.purge_of, known.purge_again_s = of, self._clock() + PURGE_AGAIN_S
                 self._purge(memcached.key, known, servers, unused_since_s)
                 return AT_ONCE
@@ -328,7 +333,9 @@ class Handovers:
     def _purge(self, key: ObjectKey, known: _Known, servers: Sequence[Server], unused_since_s: float) -> None:
         """Begin to delete what former owners have kept: of many items it takes longer than a reconcile may."""
 
-        async def purge() -> frozenset[str]:
+        purged = known.purged
+
+        async def purge() -> None:
             doing = (self._port.purge(each.address, unused_since_s, PURGE_WITHIN_S) for each in servers)
             done = await asyncio.gather(*doing, return_exceptions=True)
             deleted = sum(each.deleted for each in done if isinstance(each, Purged))
@@ -336,7 +343,7 @@ class Handovers:
                 "deleted %d items that only former owners may have", deleted, extra={"fields": {"action": "purge"}}
             )
             answers = zip(servers, done, strict=True)
-            return frozenset(server.name for server, each in answers if not isinstance(each, Purged))
+            purged.update(server.address for server, each in answers if isinstance(each, Purged))
 
         known.purge = asyncio.get_running_loop().create_task(purge())
         known.purge.add_done_callback(lambda _: self._wake(key))
@@ -356,14 +363,15 @@ def _is_underway(spec: Spec, last: Status) -> bool:
     return not is_idle or listed_ordinals(last) != set(range(spec.size))
 
 
-def _purge_state(known: _Known, last: Handover | None) -> tuple[PurgeState, frozenset[str]]:
-    """How far the purge is, and the names of the servers where it failed."""
+def _purge_state(known: _Known, last: Handover | None, servers: Sequence[Server]) -> tuple[PurgeState, frozenset[str]]:
+    """How far the purge is, and the names of ready servers that it failed at, or that were not ready when it began."""
     if known.purge is None or last is None or known.purge_of != last.startTime:
         return PurgeState.DUE, frozenset()
     if not known.purge.done():
         return PurgeState.RUNNING, frozenset()
-    failed = known.purge.result()
-    return PurgeState.FAILED if failed else PurgeState.DONE, failed
+    ready = (each for each in servers if each.ready_since_s is not None)
+    unpurged = frozenset(each.name for each in ready if each.address not in known.purged)
+    return PurgeState.FAILED if unpurged else PurgeState.DONE, unpurged
 
 
 def _message(action: Action, state: Handover | None, situation: Situation) -> str:

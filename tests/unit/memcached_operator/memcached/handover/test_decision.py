@@ -96,6 +96,7 @@ def advanced(action: Action) -> HandoverStep | None:
 PREPARING, HIDING, CONNECTING, COMPLETE = (
     step(each) for each in (HandoverStep.PREPARING, HandoverStep.HIDING, HandoverStep.CONNECTING, HandoverStep.COMPLETE)
 )
+UNDERWAY = (HandoverStep.HIDING, HandoverStep.CONNECTING, HandoverStep.PUBLISHED)
 DISCONNECTING = step(HandoverStep.DISCONNECTING, -10, -13)
 
 
@@ -141,6 +142,19 @@ def test_a_list_that_is_as_desired_takes_nothing() -> None:
 def test_without_servers_before_or_after_there_is_nothing_to_hand_over(size: int, listed: int) -> None:
     found = situation(COMPLETE, size, listed, fresh(3))
     assert decide(found) == Advance(None)
+    assert not is_list_held(found, decide(found))
+
+
+@pytest.mark.parametrize(
+    ("last", "then"),
+    [
+        (step(HandoverStep.PREPARING), HandoverStep.COMPLETE),
+        *((step(each), HandoverStep.DISCONNECTING) for each in UNDERWAY),
+    ],
+)
+def test_a_list_that_ends_has_clients_for_as_long_as_one_that_changes(last: Handover, then: HandoverStep) -> None:
+    found = situation(last, 0, 3, connected(0, 1, 2))
+    assert decide(found) == Advance(step(then, 0, FOR_S))
     assert not is_list_held(found, decide(found))
 
 
@@ -191,6 +205,23 @@ def test_who_failed_to_delete_old_copies_is_asked_again_for_a_while_if_it_is_sti
     last: Handover, failed: Sequence[str], expected: Action
 ) -> None:
     assert decide(situation(last, 4, 3, fresh(4), purge=PurgeState.FAILED, unpurged=frozenset(failed))) == expected
+
+
+@pytest.mark.parametrize("peers", [None, ()])
+def test_one_that_leaves_and_was_not_ready_for_the_purge_is_noted_to_be_emptied_before_it_has_peers(
+    peers: Sequence[int] | None,
+) -> None:
+    away = server(3, peers, ready=None)
+    found = situation(PREPARING, 3, 4, (*fresh(3), away), purge=PurgeState.DONE)
+    action = decide(found)
+    assert told(action) == {3: ()}
+    assert isinstance(action, Tell)
+    assert action.changes[0].outdated
+    away = replace(away, peers=Peers(1), outdated=True, confirms=True)
+    assert advanced(decide(replace(found, servers=(*fresh(3), away)))) is HandoverStep.HIDING
+    back = replace(away, ready_since_s=JUST_NOW_S)
+    for last, others in ((HIDING, hidden(3)), (CONNECTING, hidden(3)), (CONNECTING, connected(0, 1, 2))):
+        assert decide(situation(last, 3, 4, (*others, back))) == Empty((back,))
 
 
 @pytest.mark.parametrize(

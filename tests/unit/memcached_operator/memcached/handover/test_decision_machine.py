@@ -76,6 +76,8 @@ class Cluster:
     made: int = 0
     purge: PurgeState = PurgeState.DUE
     purge_of: str = ""
+    purging: set[str] = field(default_factory=set)
+    purged: set[str] = field(default_factory=set)
 
     @property
     def spec(self) -> Spec:
@@ -87,6 +89,10 @@ class Cluster:
         last = self.status.handover
         if last is None or last.startTime != self.purge_of:
             self.purge = PurgeState.DUE
+            self.purged.clear()
+        ready = {f"s-{pod.ordinal}": pod.address for pod in self.pods.values() if pod.ready_since is not None}
+        unpurged = frozenset(name for name, address in ready.items() if address not in self.purged)
+        purge = PurgeState.FAILED if self.purge is PurgeState.DONE and unpurged else self.purge
         servers = tuple(
             Server(
                 f"s-{pod.ordinal}",
@@ -106,8 +112,8 @@ class Cluster:
             servers,
             FOR_S if self.desired else None,
             self.now,
-            self.purge,
-            frozenset(each.name for each in servers) if self.purge is PurgeState.FAILED else frozenset(),
+            purge,
+            unpurged,
         )
         action = decide(found)
         state, next_s = last, None if isinstance(action, Nothing) else 0.0
@@ -128,12 +134,16 @@ class Cluster:
                 for server in emptied:
                     pod = self.pods[server.ordinal]
                     others = [each for each in self.pods.values() if each is not pod and each.ready_since is not None]
-                    assert all(each.hangs or each.names(pod) for each in others)
+                    assert not self.is_published or all(each.hangs or each.names(pod) for each in others)
                     pod.is_stale = pod.outdated = False
-            case Purge():
+            case Purge(purging):
+                self.purging = {each.address for each in purging}
                 self.purge, self.purge_of = PurgeState.RUNNING, last.startTime if last is not None else ""
             case Advance(to) | GiveUp(to):
                 state = to
+                # Each may have values of keys that belonged to it by a former list.
+                for pod in self.pods.values():
+                    pod.is_stale |= to is not None and to.step is HandoverStep.PREPARING
             case Wait(requeue_s=requeue_s):
                 next_s = requeue_s
         policy = ListPolicy(is_list_held(found, action), are_servers_kept(found, action))
@@ -191,8 +201,9 @@ class Cluster:
         """What is left was used since the former list had its last client."""
         if self.purge is PurgeState.RUNNING:
             self.purge = PurgeState.DONE
+            self.purged |= self.purging
             for pod in self.pods.values():
-                pod.is_stale = False
+                pod.is_stale &= pod.address not in self.purging
 
     def quiet_down(self) -> None:
         """Leave it alone until it has come to rest: it must, and as is desired."""
@@ -250,12 +261,13 @@ class Handovers(RuleBasedStateMachine):
     @rule()
     def another_leads_who_must_purge_anew(self) -> None:
         self.cluster.purge = PurgeState.DUE
+        self.cluster.purged = set()
 
     @rule(fails=st.booleans())
     def purge_ends(self, fails: bool) -> None:
+        if fails and self.cluster.purge is PurgeState.RUNNING:
+            self.cluster.purge = PurgeState.DONE
         self.cluster.end_purge()
-        if fails and self.cluster.purge is PurgeState.DONE:
-            self.cluster.purge = PurgeState.FAILED
 
     @rule()
     def servers_read_their_files(self) -> None:

@@ -240,6 +240,23 @@ async def test_a_server_that_did_not_answer_once_is_asked_again_to_delete_old_co
     assert (len(purged), purged.count(failing)) == (4, 2)
 
 
+async def test_a_server_that_gets_ready_during_the_purge_deletes_old_copies_too() -> None:
+    servers = await begun(4)
+    servers.purged.clear()
+    servers.size(3)
+    leaving = pod(servers.world, 3)["status"]["podIP"]
+    get_ready(servers.world, 3, ready=False)
+    await servers.until("Preparing")
+    while ("purge", pod(servers.world, 0)["status"]["podIP"]) not in servers.calls:
+        await servers.look(1.0)
+        get_ready(servers.world, 3, ready=False)
+    assert ("purge", leaving) not in servers.calls
+    get_ready(servers.world, 3)
+    servers.purged.set()
+    await servers.until("Hiding")
+    assert servers.calls.count(("purge", leaving)) == 1
+
+
 async def test_a_rollout_waits_from_the_purge_on() -> None:
     servers = await begun(4)
     servers.purged.clear()
