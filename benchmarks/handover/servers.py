@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.process import free_port, memory_mib
 from lab.programs import memcached
 from memcached_operator.memcached.desired import handover
-from memcached_operator.memcached.handover.servers import HandoverState, Unsupported, state_of
+from memcached_operator.memcached.handover.server_state import HandoverState, Unsupported, state_of
 from memcached_operator.memcached.server_stats.server_connection import Failure
 
 HOST = "127.0.0.1"

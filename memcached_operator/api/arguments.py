@@ -195,7 +195,8 @@ class Arguments:
         chunk_given: whether an option gives that number.
         hashpower: the power of two of entries with which the hash table begins; 0 for memcached's own.
         protocol: what -B says, "" without it.
-        against_handover: those with which servers cannot hand over: without CAS, or without a dump of their keys.
+        against_handover: those with which servers cannot hand over: without CAS, a dump of their keys, a flush, or room
+            for marks where they are full.
         evicts: a full server evicts items instead of refusing new ones.
     """
 
@@ -249,7 +250,8 @@ class Arguments:
                 self.protocol = value
             case "-M":
                 self.evicts = False
-            case "-C" | "-X":
+                self.against_handover.add(option)
+            case "-C" | "-F" | "-X":
                 self.against_handover.add(option)
             case "-f":
                 self._factor = float(value)

@@ -117,8 +117,8 @@ HANDOVER_TLS: Final = (
 )
 HANDOVER_AUTH: Final = "must be omitted when spec.auth is set, as memcached has no passwords with its proxy"
 HANDOVER_EXTSTORE: Final = (
-    "must be omitted when spec.extstore is set, as memcached takes a move to the disk for a use: values would be kept "
-    "that other servers have replaced"
+    "must be omitted when spec.extstore is set, as memcached sets the time of last use when it moves a value to the "
+    "disk: outdated values could not be told from used ones"
 )
 HANDOVER_WARM: Final = (
     "must be omitted when spec.warmRestart is true, as a server that restarts with its items has values that other "

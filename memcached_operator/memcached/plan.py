@@ -8,7 +8,7 @@ last one was.
   time, and keeps its place from then on. When the size shrinks, servers leave the list first; they are removed
   `spec.drainSeconds` after that was written, from the top.
 - Of a Deployment it has the addresses of the ready pods.
-- While a hand-over is under way (`handover.decision`), the list is held, or servers that left it stay.
+- While a hand-over is under way (`handover.steps`), the list is held, or servers that left it stay.
 - Where `spec.workload` changes, the new workload is made beside the old one, which stays listed until all servers of
   the new one are ready; then it drains as a whole.
 """

@@ -18,7 +18,9 @@ from memcached_operator.api.names import InvalidSpec, Workload
 from memcached_operator.api.status import Problem, Reason, Status, decode_status
 from memcached_operator.memcached.deletion import Deletion
 from memcached_operator.memcached.events import recorded_by
+from memcached_operator.memcached.handover.desired_list import desired_list, unchanged_list
 from memcached_operator.memcached.handover.handovers import PEERS, Handovers, PeersPort, Progress
+from memcached_operator.memcached.handover.steps import is_underway
 from memcached_operator.memcached.metrics import contested_family
 from memcached_operator.memcached.objects import Config, Objects
 from memcached_operator.memcached.observed.caches import MEMCACHEDS, Caches
@@ -116,8 +118,7 @@ class MemcachedReconciler:
             spec = with_memory_in_force(read_spec(memcached.spec), last.memory, _made_with(ours))  # read the spec
         except InvalidSpec as error:
             self._objects.release(key)
-            found = unplanned(memcached, last, ours, seen.active, Problem(Reason.INVALID_SPEC, str(error)))
-            return (await self._status.report(memcached, last, found))[1]
+            return await self._report_unreadable(memcached, last, ours, seen.active, now, error)
         handover, plan = await self._planned(memcached, spec, last, ours, seen.active, now)  # plan
         snapshot = Snapshot(memcached, spec, plan, last, seen.pods, now, handover.holds_rollout)
         done = await self._objects.ensure(snapshot)  # act
@@ -144,12 +145,35 @@ class MemcachedReconciler:
         now: datetime,
     ) -> tuple[Progress, Plan]:
         """The next step of a hand-over, taken, and what follows for the servers."""
-        handover = await self._handovers.advance(memcached, spec, last, pods, now)
+        handover = await self._handovers.advance(memcached, desired_list(spec, last), last, pods, now)
         plan = plan_servers(memcached.key, spec, last, ours, pods, now, handover.policy)
         if spec.handover is not None and plan.servers.listed != last.serverList:
             # What follows is decided once the list stands in the status.
             handover = handover._replace(outcome=handover.outcome + Outcome(requeue_s=LIST_WRITTEN_S))
         return handover, plan
+
+    async def _report_unreadable(
+        self,
+        memcached: MemcachedRecord,
+        last: Status,
+        ours: Mapping[Workload, WorkloadRecord],
+        pods: Sequence[PodRecord],
+        now: datetime,
+        error: InvalidSpec,
+    ) -> Result:
+        """Report why the specification cannot be read. Nothing changes meanwhile, but a hand-over comes to its end.
+
+        While servers have each other as peers, one that is lost makes writes at all others fail.
+        """
+        handover = Progress(state=last.handover)
+        if is_underway(last.handover):
+            unchanged = unchanged_list(memcached.spec, last)
+            handover = await self._handovers.advance(memcached, unchanged, last, pods, now)
+        problem = Problem(Reason.INVALID_SPEC, str(error))
+        found = unplanned(memcached, last, ours, pods, problem, handover=handover)
+        _, result = await self._status.report(memcached, last, found, next_s=handover.outcome.requeue_s)
+        handover.outcome.raise_failure()
+        return result
 
     async def _look_at_pods(self, memcached: MemcachedRecord, now: datetime) -> ObservedPods:
         """The pods of a Memcached's workloads: their times as far as they are believed, and why they do not start."""

@@ -468,7 +468,7 @@ def _of_handover(spec: Spec) -> Iterator[str]:
     if against := _judged(spec.extraArgs, spec.threads).against_handover:
         yield (
             f"spec.extraArgs: must not contain {' and '.join(sorted(against))} with spec.handover, which needs CAS "
-            f"numbers and the list of keys; omit it, got {shown(list(spec.extraArgs))}"
+            f"numbers, the list of keys, flush_all and evictions; omit it, got {shown(list(spec.extraArgs))}"
         )
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from lab.node.node import Node
 from memcached_operator.api.status import HandoverStep
-from memcached_operator.memcached.handover.servers import COARSE_S
+from memcached_operator.memcached.handover.purge import COARSE_S
 from operator_runtime.testing.waiting import eventually, until
 from tests.e2e.handover_load import Counts, Load, load
 from tests.e2e.lasting import AT_ONCE

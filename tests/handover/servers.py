@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from memcached_operator.memcached.handover.servers import HandoverState, Purged, purge, state_of
+from memcached_operator.memcached.handover.purge import Purged, purge
+from memcached_operator.memcached.handover.server_state import HandoverState, state_of
 from operator_runtime.testing.waiting import async_eventually
 
 HOST = "127.0.0.1"

@@ -20,7 +20,7 @@ from pymemcache import Client
 from kube_simulator.controllers.memcached import PORT, free_address
 from lab.programs import memcached as program
 from memcached_operator.memcached.desired import handover
-from memcached_operator.memcached.handover.servers import COARSE_S
+from memcached_operator.memcached.handover.purge import COARSE_S
 from memcached_operator.memcached.labels import PEERS_ANNOTATION, PEERS_PORT
 from operator_runtime.testing.waiting import until
 from tests.integration.conftest import memcached

@@ -30,7 +30,7 @@ class RolloutState:
         missing_s: for how many seconds each server that has no pod, not even one that is ending, has had none, by its
             ordinal and as far as that was seen; see `missing_pods`.
         missing_reported: why servers are missing is reported elsewhere.
-        handing_over: no server is replaced that has keys; see `handover.decision`.
+        handing_over: no server is replaced that has keys; see `handover.steps`.
         underway: a rollout was on its way by the last status, of which the last server may be yet to get ready.
     """
 

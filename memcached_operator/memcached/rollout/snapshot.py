@@ -22,7 +22,7 @@ class Snapshot:
         last: the status as it was last written.
         all_pods: all of its workloads', also those that are ending.
         now: the time, with its zone.
-        handing_over: no server is replaced that has keys; see `handover.decision`.
+        handing_over: no server is replaced that has keys; see `handover.steps`.
     """
 
     memcached: MemcachedRecord

@@ -41,7 +41,7 @@ class Response(NamedTuple):
     certificate: bytes = b""
 
 
-_MALFORMED = Failure(ErrorKind.MALFORMED, "the port does not speak memcached's text protocol")
+MALFORMED = Failure(ErrorKind.MALFORMED, "the port does not speak memcached's text protocol")
 
 
 async def ask(endpoint: Endpoint, timeout_s: float) -> Response:
@@ -73,7 +73,7 @@ async def memlimit(endpoint: Endpoint, mib: int, timeout_s: float, *, disk_from:
         due[b"ext_item_size"] = (disk_from, f"extstore item_size {disk_from}")
     for name, (number, command) in due.items():
         if not WHOLE.fullmatch(has := said.get(name, b"")):
-            return _MALFORMED
+            return MALFORMED
         if int(has) != number:
             return Failure(ErrorKind.REFUSED, f"its {name.decode()} is {int(has)} after {command}")
     return None
@@ -96,7 +96,7 @@ async def _logged_in(
         if first in (_WRONG_LOGIN, _UNAUTHENTICATED) and whole:
             return Failure(ErrorKind.DENIED, f"it refuses the login of {user}")
         if not whole:
-            return _MALFORMED if len(first) > MAX_LINE else None
+            return MALFORMED if len(first) > MAX_LINE else None
         return _complaint(first)
 
     return await exchange(
@@ -120,7 +120,7 @@ def answer_of(received: bytes) -> Answer | Failure | None:
     if isinstance(items, Failure):
         return Answer.of(stats) if items.kind is ErrorKind.REFUSED else items
     if items is None:
-        return _MALFORMED if len(received) > MAX_BYTES else None
+        return MALFORMED if len(received) > MAX_BYTES else None
     return Answer.of(stats, items)
 
 
@@ -132,7 +132,7 @@ def stats_of(received: bytes) -> Stats | Failure | None:
     if whole and not first.startswith(b"STAT "):
         return _complaint(first)
     if len(received) > MAX_BYTES or len(received) - (received.rfind(b"\n") + 1) > MAX_LINE:
-        return _MALFORMED
+        return MALFORMED
     return None
 
 
@@ -141,7 +141,7 @@ def _settings_after(commands: int, received: bytes) -> Stats | Failure | None:
     for _ in range(commands):
         first, whole, received = received.partition(b"\r\n")
         if not whole:
-            return _MALFORMED if len(first) > MAX_LINE else None
+            return MALFORMED if len(first) > MAX_LINE else None
         if first != b"OK":
             return _complaint(first)
     return stats_of(received)
@@ -150,11 +150,11 @@ def _settings_after(commands: int, received: bytes) -> Stats | Failure | None:
 def _stats(received: bytes) -> Stats | Failure:
     lines = received[: -len(_END)].split(b"\r\n")[:-1]
     if not all(line.startswith(b"STAT ") for line in lines):
-        return _MALFORMED
+        return MALFORMED
     try:
         return dict([line[5:].split(b" ", 1) for line in lines])
     except ValueError:
-        return _MALFORMED
+        return MALFORMED
 
 
 def _complaint(line: bytes) -> Failure:
@@ -168,4 +168,4 @@ def _complaint(line: bytes) -> Failure:
     if word in (b"ERROR", b"CLIENT_ERROR", b"SERVER_ERROR") or word.startswith(b"MEMLIMIT_"):
         said = "".join(chr(each) if 32 <= each < 127 else "?" for each in line)
         return Failure(ErrorKind.REFUSED, f"it answers {said[:_SAID_CHARACTERS]}")
-    return _MALFORMED
+    return MALFORMED

@@ -205,8 +205,13 @@ def unplanned(
     *,
     spec: Spec | None = None,
     terminating: str = "",
+    handover: Progress | None = None,
 ) -> Observation:
-    """Where nothing is planned: the specification cannot be read, or the Memcached is being deleted."""
+    """Where nothing is planned: the specification cannot be read, or the Memcached is being deleted.
+
+    Args:
+        handover: how far it is; None where it stays as it is.
+    """
     published = as_ending(last, owned, pods) if terminating else as_published(last, pods)
     kind: Workload = published.workload if published else next(iter(owned), "Deployment")
     workload = owned.get(kind)
@@ -221,7 +226,7 @@ def unplanned(
         last.service or "",
         problem,
         terminating=terminating,
-        handover=last.handover,
+        handover=handover.state if handover is not None else last.handover,
     )
 
 

@@ -82,7 +82,7 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
     ),
     (
         {"handover": {}, "workload": "StatefulSet", "extstore": DISK},
-        ["spec.handover: must be omitted when spec.extstore is set, as memcached takes a move to the disk", "got {"],
+        ["spec.handover: must be omitted when spec.extstore is set, as memcached sets the time of last use", "got {"],
     ),
     (
         {"handover": {}, "workload": "StatefulSet", "extraArgs": ["-X", "-C", "-o", "no_lru_crawler"]},
@@ -91,6 +91,10 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
     (
         {"handover": {}, "workload": "StatefulSet", "extraArgs": ["--disable-dumping", "-o", "no_modern"]},
         ["spec.extraArgs: must not contain -X and no_modern with spec.handover"],
+    ),
+    (
+        {"handover": {}, "workload": "StatefulSet", "extraArgs": ["-M", "--disable-flush-all"]},
+        ["spec.extraArgs: must not contain -F and -M with spec.handover", "the list of keys, flush_all and evictions"],
     ),
     (
         {"handover": {}, "workload": "StatefulSet", "tls": {"secretName": "tls"}, "warmRestart": True},
@@ -210,5 +214,5 @@ def test_of_very_many_complaints_the_first_are_told_so_that_a_condition_can_hold
 
 
 def test_a_crawler_that_is_switched_on_again_is_no_obstacle_to_a_hand_over() -> None:
-    fields = {"handover": {}, "workload": "StatefulSet", "extraArgs": ["-o", "no_modern,lru_crawler", "-F", "-M"]}
+    fields = {"handover": {}, "workload": "StatefulSet", "extraArgs": ["-o", "no_modern,lru_crawler", "-W"]}
     assert read_spec(json.dumps(fields).encode()).handover is not None

@@ -1,4 +1,4 @@
-"""A hand-over through the reconciler: what servers are told, what is written, and what users are told."""
+"""A hand-over through the reconciler: which peers servers get, what is written, and what is reported."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.handover.decision import CONFIRMED_WITHIN_S, MARKS_LIVE_S, READY_WITHIN_S
-from memcached_operator.memcached.handover.handovers import RETRY_REFUSED_S, TELL_AGAIN_S, PeersPort
+from memcached_operator.memcached.handover.handovers import RETRY_REFUSED_S, SET_AGAIN_S, PeersPort
 from memcached_operator.memcached.handover.peers import Peers, peers_of
-from memcached_operator.memcached.handover.servers import HandoverState, Purged, Unsupported
-from memcached_operator.memcached.labels import PEERS_ANNOTATION
+from memcached_operator.memcached.handover.purge import Purged
+from memcached_operator.memcached.handover.server_state import HandoverState, Unsupported
+from memcached_operator.memcached.handover.step_times import MARKS_LIVE_S
+from memcached_operator.memcached.handover.time_limits import CONFIRMED_WITHIN_S, READY_WITHIN_S
+from memcached_operator.memcached.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.memcached.server_stats.server_connection import ErrorKind, Failure
 from operator_runtime.client.errors import Conflict, Forbidden, ServerError
 from tests.unit.fake_server import Json
@@ -33,7 +35,7 @@ class Servers:
     Attributes:
         unsupported: addresses of those that run no proxy.
         silent: of those that do not answer.
-        calls: what was asked of which.
+        calls: what was done at which.
         purge_fails: addresses of those that fail to delete old copies, once for each time that they are in it.
         requeue_s: seconds until the next reconcile, as the last one said.
         purged: is set when a purge may end.
@@ -57,8 +59,8 @@ class Servers:
             return SILENT
         if address in self.unsupported:
             return Unsupported()
-        told = self.told().get(address)
-        return HandoverState(THREADS, told.generation * THREADS if told else 0, 0, 0)
+        peers = self.peers().get(address)
+        return HandoverState(THREADS, peers.generation * THREADS if peers else 0, 0, 0)
 
     async def purge(self, address: str, unused_since_s: float, timeout_s: float) -> Purged | Failure:
         self.calls.append(("purge", address))
@@ -75,12 +77,15 @@ class Servers:
     def pods(self) -> Iterator[Json]:
         return (each for key, each in self.world.api.objects.items() if key[0] == "Pod")
 
-    def told(self) -> dict[str, Peers | None]:
+    def peers(self) -> dict[str, Peers | None]:
         """By address, what its pod's annotation says."""
         return {
             each["status"]["podIP"]: peers_of(each["metadata"]["annotations"].get(PEERS_ANNOTATION, ""))
             for each in self.pods()
         }
+
+    def is_outdated(self, ordinal: int) -> bool:
+        return OUTDATED_ITEMS_ANNOTATION in pod(self.world, ordinal)["metadata"]["annotations"]
 
     def size(self, size: int, **spec: Any) -> None:
         handover = {"handover": {"forSeconds": FOR_S}}
@@ -151,12 +156,12 @@ async def test_the_list_grows_when_all_servers_have_each_other_as_peers() -> Non
     assert servers.world.message("Progressing").startswith(
         "4 servers are desired, 4 exist, 4 are ready. Servers fill themselves from each other until "
     )
-    told = servers.told()
-    assert all(each is not None and {*each.addresses} == told.keys() - {address} for address, each in told.items())
-    assert sorted(each for each in servers.calls if each[0] != "state") == [("purge", each) for each in sorted(told)]
+    peers = servers.peers()
+    assert all(each is not None and {*each.addresses} == peers.keys() - {address} for address, each in peers.items())
+    assert sorted(each for each in servers.calls if each[0] != "state") == [("purge", each) for each in sorted(peers)]
     await servers.until("Complete")
     assert servers.steps == HANDING_OVER
-    assert all(each is not None and not each.addresses for each in servers.told().values())
+    assert all(each is not None and not each.addresses for each in servers.peers().values())
     assert [each.reason for each in servers.world.recorder.events].count("Handover") >= len(HANDING_OVER) - 2
     await servers.look()
     await servers.look()
@@ -177,18 +182,18 @@ async def test_servers_that_leave_end_when_nobody_has_them_as_peers() -> None:
     assert "draining" not in servers.world.status
 
 
-async def test_a_list_that_does_not_change_has_each_server_asked_once() -> None:
+async def test_a_list_that_does_not_change_has_each_server_queried_once() -> None:
     servers = await begun(3)
     for _ in range(5):
         await servers.look(60)
     assert servers.calls == []
 
 
-async def test_servers_that_cannot_hand_over_are_told_of_and_keep_the_list_from_nothing() -> None:
+async def test_servers_that_cannot_hand_over_are_reported_and_keep_the_list_from_nothing() -> None:
     servers = await begun(2)
     servers.size(3)
     await servers.look()
-    servers.unsupported = {*servers.told()}
+    servers.unsupported = {*servers.peers()}
     await servers.until("Complete")
     assert servers.listed == 3
     assert servers.world.condition("Discouraged") == ("True", "HandoverUnavailable")
@@ -196,7 +201,7 @@ async def test_servers_that_cannot_hand_over_are_told_of_and_keep_the_list_from_
     assert "HandoverUnavailable" in [each.reason for each in servers.world.recorder.events]
 
 
-async def test_a_server_that_does_not_confirm_has_the_list_change_without_a_hand_over_and_is_told_of() -> None:
+async def test_a_server_that_does_not_confirm_has_the_list_change_without_a_hand_over_and_is_reported() -> None:
     servers = await begun(2)
     servers.size(3)
     await servers.until("Hiding")
@@ -228,7 +233,7 @@ async def test_a_failed_purge_has_the_list_change_without_a_hand_over() -> None:
     assert expected in servers.world.message("Discouraged")
 
 
-async def test_a_server_that_did_not_answer_once_is_asked_again_to_delete_old_copies() -> None:
+async def test_a_server_that_did_not_answer_once_has_old_copies_deleted_later() -> None:
     servers = await begun(2)
     servers.size(3)
     await servers.until("Preparing")
@@ -301,7 +306,7 @@ async def test_who_may_not_take_peers_away_any_more_does_not_try_for_ever() -> N
     assert servers.world.condition("Degraded") == ("True", "Forbidden")
 
 
-async def test_where_a_webhook_removes_the_annotation_servers_are_told_for_a_while_and_not_without_a_pause(
+async def test_where_a_webhook_removes_the_annotation_peers_are_set_for_a_while_and_not_without_a_pause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     servers = await begun(2)
@@ -317,12 +322,12 @@ async def test_where_a_webhook_removes_the_annotation_servers_are_told_for_a_whi
         each["metadata"]["annotations"].pop(PEERS_ANNOTATION, None)
     monkeypatch.setattr(servers.world.api, "store", store_without_it)
     for _ in range(CONFIRMED_WITHIN_S + 2):
-        await servers.look(TELL_AGAIN_S)
+        await servers.look(SET_AGAIN_S)
         if patches := servers.world.api.verbs().count("merge_patch Pod"):
             assert servers.requeue_s
-            assert servers.requeue_s > TELL_AGAIN_S / 2
+            assert servers.requeue_s > SET_AGAIN_S / 2
             sent += patches
-    assert 0 < sent <= 3 * CONFIRMED_WITHIN_S / TELL_AGAIN_S
+    assert 0 < sent <= 3 * CONFIRMED_WITHIN_S / SET_AGAIN_S
     assert servers.listed == 3
 
 
@@ -338,7 +343,7 @@ async def test_where_the_api_server_fails_to_change_pods_the_list_changes_withou
     assert "did not confirm their peers" in servers.world.message("Discouraged")
 
 
-async def test_a_pod_that_another_changed_meanwhile_is_told_once_the_cache_shows_it() -> None:
+async def test_a_pod_that_another_changed_meanwhile_gets_peers_once_the_cache_shows_it() -> None:
     servers = await begun(2)
     servers.world.api.refuse("merge_patch", "Pod", Conflict(409, "Conflict", "the object has been modified"))
     servers.size(3)
@@ -356,15 +361,15 @@ async def test_a_server_that_is_replaced_meanwhile_joins_empty() -> None:
     del servers.world.api.objects[key]
     servers.world.show()
     await servers.world.reconcile()
-    assert all(each is not None and lost not in each.addresses for each in servers.told().values())
+    assert all(each is not None and lost not in each.addresses for each in servers.peers().values())
     servers.calls.clear()
     for _ in range(8):
         await servers.look()
     assert [each for each in servers.calls if each[0] == "empty"] == [
         ("empty", pod(servers.world, 1)["status"]["podIP"])
     ]
-    told = servers.told()
-    assert all(each is not None and {*each.addresses} == told.keys() - {address} for address, each in told.items())
+    peers = servers.peers()
+    assert all(each is not None and {*each.addresses} == peers.keys() - {address} for address, each in peers.items())
 
 
 @pytest.mark.parametrize("step", HANDING_OVER[:-1])
@@ -408,7 +413,7 @@ async def test_without_the_field_in_the_midst_servers_stay_until_nobody_has_them
     servers.size(2, handover=None)
     for _ in range(80):
         await servers.look(1.0)
-        connected = [each for each in servers.told().values() if each is not None and each.addresses]
+        connected = [each for each in servers.peers().values() if each is not None and each.addresses]
         assert refused or not connected or servers.count() == 3
     assert "handover" not in servers.world.status
     assert (servers.listed, servers.count()) == (2, 2)
@@ -431,7 +436,69 @@ async def test_a_leader_that_comes_after_a_server_was_emptied_lets_it_keep_what_
     assert [each for each, _ in servers.calls].count("empty") == 1
 
 
-async def test_that_there_was_no_hand_over_is_told_until_clients_have_one_list() -> None:
+@pytest.mark.parametrize(
+    ("refusal", "passed_s"),
+    [(Forbidden(403, "Forbidden", NO_RIGHT), RETRY_REFUSED_S), (ServerError(500, "InternalError", "no etcd"), 1.0)],
+)
+async def test_a_server_is_emptied_once_however_often_its_pod_cannot_say_so(
+    refusal: Forbidden | ServerError, passed_s: float
+) -> None:
+    servers = await begun(3)
+    servers.size(4)
+    await servers.until("Published")
+    del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
+    for _ in range(20):
+        await servers.look()
+        if not servers.is_outdated(1):
+            continue
+        told = servers.peers()
+        if all(each is not None and {*each.addresses} == told.keys() - {other} for other, each in told.items()):
+            break
+    assert "empty" not in [each for each, _ in servers.calls]
+    servers.world.api.refuse("merge_patch", "Pod", *[refusal] * 5)
+    for _ in range(5):
+        with suppress(ServerError):
+            await servers.look(passed_s)
+        assert servers.is_outdated(1)
+    while servers.is_outdated(1):
+        await servers.look(RETRY_REFUSED_S)
+    assert not servers.is_outdated(1)
+    assert [each for each, _ in servers.calls].count("empty") == 1
+
+
+async def test_a_hand_over_comes_to_its_end_while_the_specification_cannot_be_read() -> None:
+    servers = await begun(3)
+    servers.size(4)
+    await servers.until("Published")
+    servers.size(4, extraArgs=["-M"])
+    await servers.look(1.0)
+    await servers.look(1.0)
+    assert servers.world.condition("Degraded") == ("True", "InvalidSpec")
+    lost = pod(servers.world, 1)["status"]["podIP"]
+    del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
+    servers.world.show()
+    await servers.world.reconcile()
+    assert all(each is not None and lost not in each.addresses for each in servers.peers().values())
+    assert servers.steps[-1] == "Published"
+    await servers.until("Complete", looks=FOR_S + 20)
+    assert servers.listed == 4
+    assert all(each is not None and not each.addresses for each in servers.peers().values())
+
+
+@pytest.mark.parametrize("step", ["Hiding", "Connecting"])
+async def test_a_list_that_is_to_change_stays_while_the_specification_cannot_be_read(step: str) -> None:
+    servers = await begun(3)
+    servers.size(4)
+    await servers.until(step)
+    servers.size(4, extraArgs=["-M"])
+    await servers.until("Complete")
+    assert servers.listed == 3
+    servers.size(4)
+    await servers.until("Published")
+    assert servers.listed == 4
+
+
+async def test_that_there_was_no_hand_over_is_reported_until_clients_have_one_list() -> None:
     servers = await begun(2)
     servers.silent.add("10.1.0.0")
     servers.size(3)

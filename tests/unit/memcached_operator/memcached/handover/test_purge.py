@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from memcached_operator.memcached.handover.servers import HandoverState, Purged, Unsupported, purge, state_of
+from memcached_operator.memcached.handover.purge import Purged, purge
+from memcached_operator.memcached.handover.server_state import HandoverState, Unsupported, state_of
 from memcached_operator.memcached.server_stats.server_connection import ErrorKind, Failure
 
 HOST = "127.0.0.1"

@@ -1,4 +1,4 @@
-"""Each step of a hand-over, case by case; `test_decision_machine` holds its promises in any order of events."""
+"""Each step of a hand-over, case by case; `test_steps_machine` holds its promises in any order of events."""
 
 from __future__ import annotations
 
@@ -11,30 +11,24 @@ from unittest.mock import ANY
 import pytest
 
 from memcached_operator.api.status import Handover, HandoverStep
-from memcached_operator.memcached.handover.decision import (
-    CONFIRMED_WITHIN_S,
-    MARKS_LIVE_S,
-    READY_WITHIN_S,
+from memcached_operator.memcached.handover.actions import (
     Action,
     Advance,
     Awaited,
-    Change,
     Empty,
     GivenUp,
     GiveUp,
     Nothing,
+    PeersChange,
     Purge,
-    PurgeState,
-    Server,
-    Situation,
-    Tell,
+    SetPeers,
     Wait,
-    are_servers_kept,
-    decide,
-    is_list_held,
-    is_rollout_held,
 )
 from memcached_operator.memcached.handover.peers import Peers
+from memcached_operator.memcached.handover.situation import PurgeState, Server, Situation
+from memcached_operator.memcached.handover.step_times import MARKS_LIVE_S
+from memcached_operator.memcached.handover.steps import are_servers_kept, decide, is_list_held, is_rollout_held
+from memcached_operator.memcached.handover.time_limits import CONFIRMED_WITHIN_S, READY_WITHIN_S
 from operator_runtime import rfc3339
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
@@ -56,9 +50,9 @@ def address(ordinal: int) -> str:
 
 
 def server(ordinal: int, peers: Sequence[int] | None = None, *, ready: int | None = LONG_AGO_S, **more: Any) -> Server:
-    """A server that confirms what it was told: to have these peers, or nothing."""
-    told = None if peers is None else Peers(1, tuple(map(address, peers)))
-    return Server(f"s-{ordinal}", ordinal, address(ordinal), ready, told, **{"confirms": peers is not None} | more)
+    """A server that confirms what its pod says: that it has these peers, or nothing."""
+    found = None if peers is None else Peers(1, tuple(map(address, peers)))
+    return Server(f"s-{ordinal}", ordinal, address(ordinal), ready, found, **{"confirms": peers is not None} | more)
 
 
 def fresh(count: int) -> tuple[Server, ...]:
@@ -79,9 +73,9 @@ def situation(
     return Situation(last, size, frozenset(range(listed)), servers, for_s, NOW, **more)
 
 
-def told(action: Action) -> dict[int, tuple[int, ...]]:
-    """The ordinals of peers by the ordinals of the servers that are told of them."""
-    assert isinstance(action, Tell)
+def peers_set(action: Action) -> dict[int, tuple[int, ...]]:
+    """The ordinals of peers by the ordinals of the servers that are to have them."""
+    assert isinstance(action, SetPeers)
     return {
         each.server.ordinal: tuple(int(found.rpartition(".")[2]) for found in each.peers.addresses)
         for each in action.changes
@@ -123,7 +117,7 @@ def test_who_desires_no_hand_over_any_more_has_all_peers_taken_away(name: Handov
         assert are_servers_kept(found, action), "others have them as a peer"
         found = replace(found, last=action.to if isinstance(action, Advance) else None)
         action = decide(found)
-    assert told(action) == {0: (), 1: (), 2: ()}
+    assert peers_set(action) == {0: (), 1: (), 2: ()}
     assert not is_list_held(found, action)
     found = replace(found, servers=hidden(3))
     if is_underway or name is HandoverStep.DISCONNECTING:
@@ -201,21 +195,21 @@ LATE = step(HandoverStep.PREPARING, -READY_WITHIN_S)
         (LATE, ("s-1",), GiveUp(step(HandoverStep.COMPLETE, 0, FOR_S), GivenUp.NOT_PURGED, ("s-1",))),
     ],
 )
-def test_who_failed_to_delete_old_copies_is_asked_again_for_a_while_if_it_is_still_there(
+def test_who_failed_to_delete_old_copies_tries_again_for_a_while_if_it_is_still_there(
     last: Handover, failed: Sequence[str], expected: Action
 ) -> None:
     assert decide(situation(last, 4, 3, fresh(4), purge=PurgeState.FAILED, unpurged=frozenset(failed))) == expected
 
 
 @pytest.mark.parametrize("peers", [None, ()])
-def test_one_that_leaves_and_was_not_ready_for_the_purge_is_noted_to_be_emptied_before_it_has_peers(
+def test_one_that_leaves_and_was_not_ready_for_the_purge_is_marked_before_it_has_peers(
     peers: Sequence[int] | None,
 ) -> None:
     away = server(3, peers, ready=None)
     found = situation(PREPARING, 3, 4, (*fresh(3), away), purge=PurgeState.DONE)
     action = decide(found)
-    assert told(action) == {3: ()}
-    assert isinstance(action, Tell)
+    assert peers_set(action) == {3: ()}
+    assert isinstance(action, SetPeers)
     assert action.changes[0].outdated
     away = replace(away, peers=Peers(1), outdated=True, confirms=True)
     assert advanced(decide(replace(found, servers=(*fresh(3), away)))) is HandoverStep.HIDING
@@ -245,7 +239,7 @@ def test_from_the_purge_on_no_server_is_replaced_that_has_keys(
 
 
 def test_peers_that_a_former_leader_left_are_taken_away_first() -> None:
-    assert told(decide(situation(PREPARING, 4, 3, (*connected(0, 1), server(2), server(3))))) == {0: (), 1: ()}
+    assert peers_set(decide(situation(PREPARING, 4, 3, (*connected(0, 1), server(2), server(3))))) == {0: (), 1: ()}
 
 
 @pytest.mark.parametrize(
@@ -262,14 +256,14 @@ def test_a_change_that_is_taken_back_before_the_list_has_it_is_none(last: Handov
 
 def test_all_hide_marks_before_any_has_peers() -> None:
     partly = (server(0, ()), server(1), server(2, ()), server(3, [0, 1]))
-    assert told(decide(situation(HIDING, 4, 3, partly))) == {1: (), 3: ()}
+    assert peers_set(decide(situation(HIDING, 4, 3, partly))) == {1: (), 3: ()}
     late = (*hidden(3), server(3, (), confirms=False))
     assert decide(situation(HIDING, 4, 3, late)) == Wait(Awaited.CONFIRMATIONS, 0.5, ("s-3",))
     assert advanced(decide(situation(HIDING, 4, 3, hidden(4)))) is HandoverStep.CONNECTING
 
 
 def test_all_have_all_others_as_peers_old_and_new_before_the_list_is_published() -> None:
-    assert told(decide(situation(CONNECTING, 2, 3, hidden(3)))) == {0: (1, 2), 1: (0, 2), 2: (0, 1)}
+    assert peers_set(decide(situation(CONNECTING, 2, 3, hidden(3)))) == {0: (1, 2), 1: (0, 2), 2: (0, 1)}
     late = (*connected(0, 1, 2)[:2], server(2, [0, 1], confirms=False))
     found = situation(CONNECTING, 2, 3, late)
     assert decide(found) == Wait(Awaited.CONFIRMATIONS, 0.5, ("s-2",))
@@ -279,9 +273,9 @@ def test_all_have_all_others_as_peers_old_and_new_before_the_list_is_published()
     assert not is_list_held(found, decide(found))
 
 
-def test_what_another_is_told_has_a_greater_generation() -> None:
+def test_other_peers_have_a_greater_generation() -> None:
     action = decide(situation(CONNECTING, 2, 3, hidden(3)))
-    assert isinstance(action, Tell)
+    assert isinstance(action, SetPeers)
     assert [each.peers.generation for each in action.changes] == [2, 2, 2]
 
 
@@ -310,39 +304,39 @@ def test_a_second_change_goes_straight_to_the_union_of_all() -> None:
     assert is_list_held(found, decide(found))
 
 
-def test_one_that_comes_meanwhile_asks_and_tells_others_from_its_start_and_is_emptied_once_all_others_know_it() -> None:
+def test_one_that_comes_meanwhile_has_peers_from_its_start_and_is_emptied_once_all_others_have_it() -> None:
     def with_new(*servers: Server, **more: Any) -> Action:
         return decide(situation(published(-40), 3, 3, servers, **more))
 
     others, known = connected(0, 1), connected(0, 1, 2)[:2]
-    assert told(with_new(*others, server(2, ready=None))) == {2: (0, 1)}
+    assert peers_set(with_new(*others, server(2, ready=None))) == {2: (0, 1)}
     new = server(2, (0, 1), ready=JUST_NOW_S, outdated=True)
     assert isinstance(with_new(*others, replace(new, ready_since_s=None)), Wait)
     assert isinstance(with_new(*others, replace(new, confirms=False)), Wait)
-    assert told(with_new(*others, new)) == {0: (1, 2), 1: (0, 2)}
+    assert peers_set(with_new(*others, new)) == {0: (1, 2), 1: (0, 2)}
     assert isinstance(with_new(known[0], replace(known[1], confirms=False), new), Wait)
     assert with_new(*known, new) == Empty((new,))
     assert isinstance(with_new(*known, replace(new, outdated=False)), Wait)
 
 
-def test_a_new_one_is_noted_to_be_emptied_once_clients_may_have_two_lists() -> None:
-    for last, is_noted in ((published(-40), True), (CONNECTING, False)):
+def test_a_new_one_is_marked_to_be_emptied_once_clients_may_have_two_lists() -> None:
+    for last, is_marked in ((published(-40), True), (CONNECTING, False)):
         action = decide(situation(last, 3, 2, (*connected(0, 1), server(2, ready=None))))
-        assert isinstance(action, Tell)
-        assert [each.outdated for each in action.changes] == [is_noted]
+        assert isinstance(action, SetPeers)
+        assert [each.outdated for each in action.changes] == [is_marked]
 
 
-def test_one_that_runs_before_it_was_told_of_anything_hides_marks_first() -> None:
+def test_one_that_runs_before_its_pod_says_anything_hides_marks_first() -> None:
     others = connected(0, 1)
     new = server(2, ready=JUST_NOW_S)
-    assert told(decide(situation(published(-40), 3, 3, (*others, new)))) == {2: ()}
+    assert peers_set(decide(situation(published(-40), 3, 3, (*others, new)))) == {2: ()}
     new = server(2, (), ready=JUST_NOW_S)
-    assert told(decide(situation(published(-40), 3, 3, (*others, new)))) == {0: (1, 2), 1: (0, 2), 2: (0, 1)}
+    assert peers_set(decide(situation(published(-40), 3, 3, (*others, new)))) == {0: (1, 2), 1: (0, 2), 2: (0, 1)}
 
 
 def test_of_two_the_one_that_was_never_away_keeps_its_items() -> None:
     back = server(1, (0,), ready=JUST_NOW_S, outdated=True)
-    assert told(decide(situation(published(-40), 2, 2, (server(0, ()), back)))) == {0: (1,)}
+    assert peers_set(decide(situation(published(-40), 2, 2, (server(0, ()), back)))) == {0: (1,)}
     assert decide(situation(published(-40), 2, 2, (server(0, (1,)), back))) == Empty((back,))
 
 
@@ -351,13 +345,13 @@ def test_a_server_that_is_not_ready_or_gone_leaves_all_others_at_once(last: Hand
     away = replace(connected(0, 1, 2)[2], ready_since_s=None)
     others = connected(0, 1, 2)[:2]
     if last.step is HandoverStep.PUBLISHED:
-        noted = decide(situation(last, 3, 2, (*others, away)))
-        assert noted == Tell((Change(away, Peers(1, (address(0), address(1))), outdated=True),)), (
+        marked = decide(situation(last, 3, 2, (*others, away)))
+        assert marked == SetPeers((PeersChange(away, Peers(1, (address(0), address(1))), outdated=True),)), (
             "before others drop it"
         )
         away = replace(away, outdated=True)
-    assert told(decide(situation(last, 3, 2, (*others, away)))) == {0: (1,), 1: (0,)}
-    assert told(decide(situation(last, 3, 2, others))) == {0: (1,), 1: (0,)}
+    assert peers_set(decide(situation(last, 3, 2, (*others, away)))) == {0: (1,), 1: (0,)}
+    assert peers_set(decide(situation(last, 3, 2, others))) == {0: (1,), 1: (0,)}
 
 
 def test_where_no_server_is_ready_all_keep_their_peers_and_their_items() -> None:
@@ -368,15 +362,38 @@ def test_where_no_server_is_ready_all_keep_their_peers_and_their_items() -> None
     assert isinstance(decide(situation(published(-40), 3, 3, back)), Wait)
 
 
-@pytest.mark.parametrize("last", [COMPLETE, PREPARING, DISCONNECTING])
-def test_one_that_comes_back_later_is_emptied_all_the_same(last: Handover) -> None:
+@pytest.mark.parametrize(("last", "size"), [(COMPLETE, 3), (PREPARING, 4), (DISCONNECTING, 3)])
+def test_one_that_comes_back_later_is_emptied_all_the_same(last: Handover, size: int) -> None:
     back = server(2, (), ready=JUST_NOW_S, outdated=True)
-    assert decide(situation(last, 3, 3, (*hidden(2), back))) == Empty((back,))
+    assert decide(situation(last, size, 3, (*hidden(2), back))) == Empty((back,))
+
+
+@pytest.mark.parametrize(("name", "others"), [(HandoverStep.PREPARING, fresh(3)), (HandoverStep.HIDING, hidden(3))])
+def test_one_that_cannot_be_emptied_keeps_the_list_for_a_while(name: HandoverStep, others: Sequence[Server]) -> None:
+    back = server(3, (), outdated=True)
+    late = situation(step(name, 1 - READY_WITHIN_S), 4, 3, (*others, back))
+    assert decide(late) == Empty((back,))
+    expected = GiveUp(step(HandoverStep.COMPLETE, 0, FOR_S), GivenUp.NOT_PURGED, ("s-3",))
+    assert decide(replace(late, last=step(name, -READY_WITHIN_S))) == expected
+
+
+def test_one_that_is_yet_to_be_emptied_keeps_the_list_from_no_change() -> None:
+    back = server(2, (), outdated=True)
+    assert advanced(decide(situation(COMPLETE, 4, 3, (*hidden(2), back)))) is HandoverStep.PREPARING
+    late = situation(step(HandoverStep.DISCONNECTING, -CONFIRMED_WITHIN_S), 3, 3, (*hidden(2), back))
+    assert advanced(decide(late)) is HandoverStep.COMPLETE
+
+
+def test_without_the_right_to_change_pods_no_server_is_emptied_while_the_list_waits() -> None:
+    back = server(3, (), outdated=True)
+    found = decide(situation(HIDING, 4, 3, (*hidden(3), back), is_refused=True))
+    assert isinstance(found, GiveUp)
+    assert found.why is GivenUp.REFUSED
 
 
 def test_peers_are_taken_away_from_all_before_servers_go() -> None:
     found = situation(DISCONNECTING, 2, 2, connected(0, 1, 2))
-    assert told(decide(found)) == {0: (), 1: (), 2: ()}
+    assert peers_set(decide(found)) == {0: (), 1: (), 2: ()}
     found = replace(found, servers=(*hidden(2), server(2, (), confirms=False)))
     assert decide(found) == Wait(Awaited.CONFIRMATIONS, 0.5, ("s-2",))
     assert are_servers_kept(found, decide(found))
@@ -419,22 +436,22 @@ def test_what_does_not_come_in_time_has_the_list_change_without_a_hand_over(
 
 
 @pytest.mark.parametrize(
-    ("name", "servers", "untold"),
+    ("name", "servers", "unset"),
     [
         (HandoverStep.PREPARING, (*connected(0, 1), server(2), server(3)), ("s-0", "s-1")),
         (HandoverStep.HIDING, (*hidden(3), server(3)), ("s-3",)),
         (HandoverStep.CONNECTING, hidden(4), ("s-0", "s-1", "s-2", "s-3")),
     ],
 )
-def test_servers_that_cannot_be_told_are_tried_for_as_long_as_they_may_take_to_confirm(
-    name: HandoverStep, servers: Sequence[Server], untold: tuple[str, ...]
+def test_peers_that_cannot_be_set_are_tried_for_as_long_as_servers_may_take_to_confirm(
+    name: HandoverStep, servers: Sequence[Server], unset: tuple[str, ...]
 ) -> None:
-    assert [*told(decide(situation(step(name, 1 - CONFIRMED_WITHIN_S), 4, 3, servers)))] == [
-        int(each[2:]) for each in untold
+    assert [*peers_set(decide(situation(step(name, 1 - CONFIRMED_WITHIN_S), 4, 3, servers)))] == [
+        int(each[2:]) for each in unset
     ]
     found = decide(situation(step(name, -CONFIRMED_WITHIN_S), 4, 3, servers))
     assert isinstance(found, GiveUp)
-    assert (found.why, found.names) == (GivenUp.NOT_CONFIRMED, untold)
+    assert (found.why, found.names) == (GivenUp.NOT_CONFIRMED, unset)
 
 
 @pytest.mark.parametrize("last", [step(HandoverStep.PREPARING, -9999), step(HandoverStep.CONNECTING, -9999)])
@@ -449,7 +466,7 @@ def test_what_no_leader_did_has_its_time_from_the_next_one_on(last: Handover) ->
 
 def test_peers_that_cannot_be_taken_away_do_not_keep_the_list_from_its_next_change() -> None:
     assert advanced(decide(situation(COMPLETE, 4, 3, connected(0, 1, 2)))) is HandoverStep.PREPARING
-    assert isinstance(decide(situation(COMPLETE, 3, 3, connected(0, 1, 2))), Tell)
+    assert isinstance(decide(situation(COMPLETE, 3, 3, connected(0, 1, 2))), SetPeers)
 
 
 def test_servers_have_their_time_to_get_ready_once_they_are_waited_for() -> None:

@@ -9,22 +9,10 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from memcached_operator.api.status import HandoverStep, Status
-from memcached_operator.memcached.handover.decision import (
-    Advance,
-    Empty,
-    GiveUp,
-    Nothing,
-    Purge,
-    PurgeState,
-    Server,
-    Situation,
-    Tell,
-    Wait,
-    are_servers_kept,
-    decide,
-    is_list_held,
-)
+from memcached_operator.memcached.handover.actions import Advance, Empty, GiveUp, Nothing, Purge, SetPeers, Wait
 from memcached_operator.memcached.handover.peers import Peers
+from memcached_operator.memcached.handover.situation import PurgeState, Server, Situation
+from memcached_operator.memcached.handover.steps import are_servers_kept, decide, is_list_held
 from memcached_operator.memcached.plan import ListPolicy, listed_ordinals, plan
 from memcached_operator.memcached.rollout.outcome import soonest
 from memcached_operator.memcached.spec import Handover, Spec
@@ -39,10 +27,10 @@ class Pod:
     """A server and its pod.
 
     Attributes:
-        annotation: what the operator told it.
+        annotation: what the operator wrote there.
         read: what its memcached has read of that.
         hangs: it reads nothing, and does not answer.
-        outdated: what the operator has noted of that.
+        outdated: what the operator has written of that.
         is_stale: it may have values that others changed while it was away.
     """
 
@@ -118,7 +106,7 @@ class Cluster:
         action = decide(found)
         state, next_s = last, None if isinstance(action, Nothing) else 0.0
         match action:
-            case Tell(changes):
+            case SetPeers(changes):
                 for each in changes[: 1 if dies else None]:
                     pod = self.pods[each.server.ordinal]
                     pod.annotation = each.peers

@@ -1,6 +1,6 @@
-"""What the operator asks a server that hands over: how far it is, and to delete what may be older than elsewhere.
+"""Deletes items of a server that may be older than what other servers have: of former owners, or all.
 
-It is asked on the port of its peers, which has no routes: nothing that is asked there is asked of other servers.
+A server is queried on the port of its peers, which has no routes: nothing that is deleted there is deleted elsewhere.
 """
 
 from __future__ import annotations
@@ -19,45 +19,16 @@ from urllib.parse import unquote_to_bytes
 from memcached_operator.memcached.labels import PEERS_PORT
 from memcached_operator.memcached.server_stats.server_connection import Endpoint, ErrorKind, Failure, exchange
 from memcached_operator.memcached.server_stats.stats_cache import WHOLE
-from memcached_operator.memcached.server_stats.text_protocol import MAX_LINE, Stats, stats_of
+from memcached_operator.memcached.server_stats.text_protocol import MALFORMED, MAX_LINE, stats_of
 
 COARSE_S: Final = 2.0
 """By how much the time of an item's last use may be late: memcached counts whole seconds."""
-_COUNTERS: Final = tuple(b"user_handover_" + name for name in (b"generation", b"filled", b"failed"))
-_END: Final = b"END\r\n"
 _TRY_AGAIN_S: Final = 0.1
 _BLOCK_BYTES: Final = 1 << 16
 _ITEM: Final = re.compile(rb"key=(\S+) exp=\S+ la=(\d+) cas=(\d+) ")
 # While its crawler is busy with something else, or its hash table grows.
 _BUSY: Final = (b"BUSY currently processing crawler request", b"ERROR locked try again later")
 _PLAIN: Final = re.compile(rb"[\x21-\x7e\x80-\xff]+")
-_MALFORMED: Final = Failure(ErrorKind.MALFORMED, "the port does not speak memcached's text protocol")
-
-
-@dataclass(frozen=True, slots=True)
-class HandoverState:
-    """What a server has done since its start.
-
-    Attributes:
-        threads: those that answer clients.
-        generations: sum of the generations of the peers' file that each thread has read last.
-        filled: values that it has taken over from peers.
-        failed: commands that it answered with an error, as a peer did not answer.
-    """
-
-    threads: int
-    generations: int
-    filled: int
-    failed: int
-
-    def has_confirmed(self, generation: int) -> bool:
-        """Whether each thread has read the peers' file of that generation, the last that was written."""
-        return self.generations == generation * self.threads
-
-
-@dataclass(frozen=True, slots=True)
-class Unsupported:
-    """A server that answers and cannot hand over: its memcached is older than 1.6.45, or has no proxy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +42,6 @@ class Purged:
 
     items: int
     deleted: int
-
-
-async def state_of(address: str, timeout_s: float, *, port: int = PEERS_PORT) -> HandoverState | Unsupported | Failure:
-    """Ask a server how far it is.
-
-    Args:
-        address: IP address of its pod.
-        timeout_s: for the whole exchange.
-    """
-    said: tuple[HandoverState | Unsupported | Failure, bytes] = await exchange(
-        Endpoint(address, port=port), b"stats\r\nstats proxy\r\n", _state, timeout_s
-    )
-    return said[0]
 
 
 async def purge(
@@ -127,31 +85,25 @@ async def purge(
             return Failure(ErrorKind.CLOSED, "it closes the connection without an answer")
         return Failure(ErrorKind.UNREACHABLE, os.strerror(getattr(error, "errno", None) or 0).lower())
     except asyncio.LimitOverrunError:
-        return _MALFORMED
+        return MALFORMED
 
 
-def _state(received: bytes) -> HandoverState | Unsupported | Failure | None:
-    """What the answers to `stats` and `stats proxy` say; None while they are not whole."""
-    end = received.find(b"\r\n" + _END) + 2
-    if end < 2:
-        found = stats_of(received)
-        return found if isinstance(found, Failure) else None
-    stats, rest = stats_of(received[: end + len(_END)]), received[end + len(_END) :]
-    if stats is None or isinstance(stats, Failure):
-        return stats
-    proxy = stats_of(rest)
-    if isinstance(proxy, Failure):
-        return Unsupported() if proxy.kind is ErrorKind.REFUSED else proxy
-    return None if proxy is None else _of_counters(stats, proxy)
+async def empty(address: str, timeout_s: float, *, port: int = PEERS_PORT) -> Failure | None:
+    """Delete all items of a server; None once they are.
+
+    Args:
+        address: IP address of its pod.
+        timeout_s: for the whole exchange.
+    """
+    emptied, _ = await exchange(Endpoint(address, port=port), b"flush_all\r\n", _emptied, timeout_s)
+    return emptied if isinstance(emptied, Failure) else None
 
 
-def _of_counters(stats: Stats, proxy: Stats) -> HandoverState | Unsupported | Failure:
-    if _COUNTERS[0] not in proxy:
-        return Unsupported()
-    numbers = [stats.get(b"threads", b""), *(proxy.get(name, b"") for name in _COUNTERS)]
-    if not all(map(WHOLE.fullmatch, numbers)):
-        return _MALFORMED
-    return HandoverState(*map(int, numbers))
+def _emptied(received: bytes) -> bool | Failure | None:
+    line, whole, _ = received.partition(b"\r\n")
+    if not whole:
+        return None
+    return line == b"OK" or _refused(line)
 
 
 def _time(received: bytes) -> int | Failure | None:
@@ -159,7 +111,7 @@ def _time(received: bytes) -> int | Failure | None:
     stats = stats_of(received)
     if stats is None or isinstance(stats, Failure):
         return stats
-    return int(said) if WHOLE.fullmatch(said := stats.get(b"time", b"")) else _MALFORMED
+    return int(said) if WHOLE.fullmatch(said := stats.get(b"time", b"")) else MALFORMED
 
 
 class _Connection(NamedTuple):
@@ -200,7 +152,7 @@ async def _purge(dump: _Connection, deleting: _Connection, used_until_s: float) 
                 return Purged(items, deleted) if line == b"END\r" else _refused(line)
         deleted += await _delete(deleting, old)
         if not block or len(begun) > MAX_LINE:
-            return _MALFORMED
+            return MALFORMED
 
 
 async def _delete(connection: _Connection, old: Sequence[tuple[bytes, bytes]]) -> int:
@@ -225,4 +177,4 @@ def _refused(line: bytes) -> Failure:
     words = line.rstrip().decode(errors="replace")
     if line.startswith((b"ERROR", b"CLIENT_ERROR", b"SERVER_ERROR", b"NOTSTARTED")):
         return Failure(ErrorKind.REFUSED, f"it answers {words[:100]}")
-    return _MALFORMED
+    return MALFORMED

@@ -1,0 +1,113 @@
+"""The closed set of what a hand-over may do next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from memcached_operator.api.status import Handover
+from memcached_operator.memcached.handover.peers import Peers
+from memcached_operator.memcached.handover.situation import Server
+
+
+class GivenUp(Enum):
+    """Why the list changes without a hand-over."""
+
+    UNSUPPORTED = "cannot hand over: they need memcached 1.6.45 or newer, with its proxy, in an image that contains sh"
+    NOT_READY = "are not ready"
+    NOT_CONFIRMED = "did not confirm their peers"
+    NOT_PURGED = "did not delete what former owners have kept"
+    REFUSED = "could not be given peers, as the API server refused to change the annotations of their pods"
+
+
+class Awaited(Enum):
+    """What a hand-over waits for."""
+
+    FORMER_CLIENTS = "clients of the former list"
+    SERVERS = "servers to be ready"
+    PURGE = "the purge"
+    CONFIRMATIONS = "servers to confirm their peers"
+    CLIENTS = "clients to follow the list"
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No hand-over is under way; the list is as the plan says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Something else comes first.
+
+    Attributes:
+        requeue_s: seconds until the next decision.
+        names: of servers that are waited for.
+    """
+
+    why: Awaited
+    requeue_s: float
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PeersChange:
+    """What the pod of a server is to say.
+
+    Attributes:
+        outdated: from now on others change what the server has, without its knowledge.
+    """
+
+    server: Server
+    peers: Peers
+    outdated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetPeers:
+    """The pods of servers are to say other peers."""
+
+    changes: tuple[PeersChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """These servers are to delete all their items."""
+
+    servers: tuple[Server, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """These servers are to delete what nobody used since the former list had its last client."""
+
+    servers: tuple[Server, ...]
+    unused_since_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """The next step is to be written; None: there is no hand-over.
+
+    Attributes:
+        publishes: the list changes with it.
+    """
+
+    to: Handover | None
+    publishes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """The list changes without a hand-over.
+
+    Attributes:
+        names: of the servers that kept it from one.
+    """
+
+    to: Handover
+    why: GivenUp
+    names: tuple[str, ...]
+
+
+Action: TypeAlias = Nothing | Wait | SetPeers | Empty | Purge | Advance | GiveUp

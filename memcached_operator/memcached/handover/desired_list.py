@@ -1,0 +1,54 @@
+"""The list of servers that a hand-over leads to, also while the specification cannot be read."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from memcached_operator.api.names import HANDOVER_SECONDS
+from memcached_operator.api.status import Status
+from memcached_operator.memcached.plan import listed_ordinals
+from memcached_operator.memcached.spec import Spec
+
+
+class DesiredList(NamedTuple):
+    """The list of servers that is desired, and the one that is published.
+
+    Attributes:
+        size: how many servers are desired.
+        listed: ordinals of those that the status lists.
+        for_s: how long clients take to follow a list, None where no hand-over is desired.
+    """
+
+    size: int
+    listed: frozenset[int]
+    for_s: int | None
+
+
+def desired_list(spec: Spec, last: Status) -> DesiredList:
+    """What a specification asks for."""
+    for_s = spec.handover.forSeconds if spec.handover is not None else None
+    return DesiredList(spec.size, frozenset(listed_ordinals(last)), for_s)
+
+
+def unchanged_list(unreadable: bytes, last: Status) -> DesiredList:
+    """The list that there is, while the specification cannot be read: what is under way comes to its end.
+
+    Args:
+        unreadable: JSON of the specification; where `handover` cannot be read either, its defaults are taken.
+    """
+    size = 1 + max(listed_ordinals(last), default=-1)
+    try:
+        handover = msgspec.json.decode(unreadable, type=_Handover).handover
+    except msgspec.MsgspecError:
+        handover = _ForSeconds()
+    return DesiredList(size, frozenset(range(size)), handover.forSeconds if handover is not None else None)
+
+
+class _ForSeconds(msgspec.Struct):
+    forSeconds: int = HANDOVER_SECONDS
+
+
+class _Handover(msgspec.Struct):
+    handover: _ForSeconds | None = None

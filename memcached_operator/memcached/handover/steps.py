@@ -1,0 +1,245 @@
+"""Pure: which step is next while the list of servers changes, so that no client misses or reads an older value.
+
+Each step is confirmed by every server before the next:
+
+    Preparing      all servers are ready, and what former owners have kept is deleted
+    Hiding         every server hides marks from clients, and asks nobody
+    Connecting     every server has all others as peers, old and new; then the list is published
+    Published      clients follow the list, for `spec.handover.forSeconds`
+    Disconnecting  no server has peers; then servers that left the list are removed
+
+A second change while the list is published goes straight to the union of all. What is decided follows from the status,
+the pods and what the servers answer, so that a new leader goes on where the last one was. Where some server does not
+confirm a step in its time, the list changes as it does without a hand-over (`time_limits`).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from memcached_operator.api.status import Handover, HandoverStep
+from memcached_operator.memcached.handover.actions import (
+    Action,
+    Advance,
+    Awaited,
+    Empty,
+    GiveUp,
+    Nothing,
+    Purge,
+    SetPeers,
+    Wait,
+)
+from memcached_operator.memcached.handover.peer_changes import (
+    connected,
+    disconnected,
+    marked_as_left,
+    marked_as_unpurged,
+    outdated_members,
+    outdated_without_peers,
+    without_peers,
+)
+from memcached_operator.memcached.handover.situation import PurgeState, Situation
+from memcached_operator.memcached.handover.step_times import (
+    MARKS_LIVE_S,
+    bounded,
+    former_list_end_of,
+    published_s,
+    start_of,
+    status_at,
+)
+from memcached_operator.memcached.handover.time_limits import (
+    CONFIRMED_WITHIN_S,
+    QUERY_AGAIN_S,
+    given_up_at_once,
+    in_time,
+    wait_for,
+    wait_for_confirmations,
+)
+
+_UNDERWAY: Final = (
+    *(HandoverStep.HIDING, HandoverStep.CONNECTING),
+    *(HandoverStep.PUBLISHED, HandoverStep.DISCONNECTING),
+)
+
+
+def decide(situation: Situation) -> Action:
+    """The next thing to be done."""
+    last, for_s = situation.last, situation.for_s
+    if for_s is None or last is None:
+        return _without(situation)
+    if (readable := bounded(last, for_s, situation.now)) != last:
+        return Advance(readable)
+    match last.step:
+        case HandoverStep.COMPLETE:
+            return _complete(situation, last)
+        case HandoverStep.PREPARING:
+            return _preparing(situation, last)
+        case HandoverStep.HIDING:
+            return _hiding(situation, last)
+        case HandoverStep.CONNECTING:
+            return _connecting(situation, last)
+        case HandoverStep.PUBLISHED:
+            return _published(situation, last, for_s)
+        case HandoverStep.DISCONNECTING:
+            return _disconnecting(situation, last)
+
+
+def is_list_held(situation: Situation, action: Action) -> bool:
+    """Whether the published list stays as it is for now."""
+    match action:
+        case GiveUp() | Advance(publishes=True) | Advance(to=None) | Nothing():
+            return False
+        case _:
+            return situation.last is not None and situation.for_s is not None and situation.has_others
+
+
+def are_servers_kept(situation: Situation, action: Action) -> bool:
+    """Whether servers that left the list stay, however long they have drained."""
+    return is_underway(action.to if isinstance(action, Advance | GiveUp) else situation.last)
+
+
+def is_rollout_held(situation: Situation, action: Action) -> bool:
+    """Whether no server is replaced that has keys: from the purge on, as without that server it would have failed."""
+    match action:
+        case Purge() | Wait(why=Awaited.PURGE) | Advance(to=Handover(step=HandoverStep.HIDING)):
+            return True
+        case _:
+            return is_underway(situation.last)
+
+
+def is_underway(status: Handover | None) -> bool:
+    """Whether servers have others as peers, are about to, or had."""
+    return status is not None and status.step in _UNDERWAY
+
+
+def _without(situation: Situation) -> Action:
+    """No hand-over is desired, or the list never had all servers: while it fills for the first time it just grows."""
+    last = situation.last
+    if last is not None and last.step is HandoverStep.DISCONNECTING:
+        return _disconnecting(situation, last)
+    if last is not None and is_underway(last):
+        return _advance(HandoverStep.DISCONNECTING, situation, former_list_end_of(last))
+    if not situation.is_refused and (leftover := disconnected(situation)):
+        return SetPeers(leftover)
+    if situation.for_s is None:
+        return Advance(None) if last is not None else Nothing()
+    if not situation.has_others or situation.is_changing:
+        return Nothing()
+    return _advance(HandoverStep.COMPLETE, situation, situation.now)
+
+
+def _complete(situation: Situation, last: Handover) -> Action:
+    if situation.is_changing and situation.has_others:
+        return _advance(HandoverStep.PREPARING, situation, former_list_end_of(last))
+    if outdated := outdated_without_peers(situation):
+        return Empty(outdated)
+    if not situation.is_refused and (leftover := disconnected(situation)):
+        return SetPeers(leftover)
+    return Nothing() if situation.has_others else Advance(None)
+
+
+def _preparing(situation: Situation, last: Handover) -> Action:
+    former_end, now = former_list_end_of(last), situation.now
+    if not (situation.is_changing and situation.has_others):
+        return _advance(HandoverStep.COMPLETE, situation, _former_end(situation, last))
+    if (first := _first_of_all(situation)) is not None:
+        return first
+    if leftover := disconnected(situation):
+        return in_time(situation, SetPeers(leftover), [each.server for each in leftover])
+    begins = max(former_end, start_of(last)) + timedelta(seconds=MARKS_LIVE_S)
+    if now < begins:
+        return Wait(Awaited.FORMER_CLIENTS, (begins - now).total_seconds())
+    if situation.missing:
+        return wait_for(situation, Awaited.SERVERS, situation.missing)
+    return _purging(situation, former_end)
+
+
+def _purging(situation: Situation, former_end: datetime) -> Action:
+    match situation.purge:
+        case PurgeState.DUE:
+            return Purge(tuple(situation.ready), former_end.timestamp())
+        case PurgeState.RUNNING:
+            return Wait(Awaited.PURGE, QUERY_AGAIN_S)
+        case PurgeState.FAILED if failed := tuple(each for each in situation.ready if each.name in situation.unpurged):
+            return in_time(situation, Purge(failed, former_end.timestamp()), failed)
+        case PurgeState.DONE | PurgeState.FAILED:
+            if changes := marked_as_unpurged(situation):
+                return in_time(situation, SetPeers(changes), [each.server for each in changes])
+            return _advance(HandoverStep.HIDING, situation, former_end)
+
+
+def _hiding(situation: Situation, last: Handover) -> Action:
+    if not (situation.is_changing and situation.has_others):
+        return _advance(HandoverStep.DISCONNECTING, situation, _former_end(situation, last))
+    if (first := _first_of_all(situation)) is not None:
+        return first
+    shown = [each for each in situation.ready if each.peers is None or each.is_connected]
+    if shown:
+        return in_time(situation, SetPeers(without_peers(shown)), shown)
+    return wait_for_confirmations(situation) or _advance(HandoverStep.CONNECTING, situation, former_list_end_of(last))
+
+
+def _connecting(situation: Situation, last: Handover) -> Action:
+    if not (situation.is_changing and situation.has_others):
+        return _advance(HandoverStep.DISCONNECTING, situation, _former_end(situation, last))
+    if (first := _first_of_all(situation)) is not None:
+        return first
+    if changes := tuple(connected(situation)):
+        return in_time(situation, SetPeers(changes), [each.server for each in changes])
+    return wait_for_confirmations(situation) or _publish(situation, last)
+
+
+def _published(situation: Situation, last: Handover, for_s: int) -> Action:
+    now, left_s = situation.now, published_s(last, for_s, situation.now)
+    if not situation.has_others:
+        return _advance(HandoverStep.DISCONNECTING, situation, _former_end(situation, last))
+    if left_s <= 0.0:
+        return _advance(HandoverStep.DISCONNECTING, situation, now - timedelta(seconds=MARKS_LIVE_S))
+    if changes := tuple(marked_as_left(situation)) or tuple(connected(situation, is_published=True)):
+        return SetPeers(changes)
+    if outdated := outdated_members(situation):
+        return Empty(outdated)
+    unconfirmed = tuple(each.name for each in situation.ready if not each.confirms)
+    if unconfirmed:
+        return Wait(Awaited.CONFIRMATIONS, min(QUERY_AGAIN_S, left_s), unconfirmed)
+    if situation.is_changing and not situation.missing:
+        return _publish(situation, last)
+    return Wait(Awaited.SERVERS if situation.is_changing else Awaited.CLIENTS, left_s, situation.missing)
+
+
+def _disconnecting(situation: Situation, last: Handover) -> Action:
+    left_s = (start_of(last) - situation.now).total_seconds() + CONFIRMED_WITHIN_S
+    if left_s > 0.0 and (outdated := outdated_without_peers(situation)):
+        return Empty(outdated)
+    if left_s > 0.0 and (changes := disconnected(situation)):
+        return SetPeers(changes)
+    unconfirmed = tuple(each.name for each in situation.ready if each.peers is not None and not each.confirms)
+    if left_s > 0.0 and unconfirmed:
+        return Wait(Awaited.CONFIRMATIONS, min(QUERY_AGAIN_S, left_s), unconfirmed)
+    return _advance(HandoverStep.COMPLETE, situation, former_list_end_of(last))
+
+
+def _first_of_all(situation: Situation) -> Action | None:
+    """What comes before anything else of a step that prepares the list's change; None for nothing."""
+    if given_up := given_up_at_once(situation):
+        return given_up
+    if outdated := outdated_without_peers(situation):
+        return in_time(situation, Empty(outdated), outdated)
+    return None
+
+
+def _former_end(situation: Situation, last: Handover) -> datetime:
+    """From when on no client has the list before the present one; where no server is desired, the list ends now."""
+    if situation.size == 0 and situation.listed:
+        return situation.now + timedelta(seconds=situation.for_s or 0)
+    return former_list_end_of(last)
+
+
+def _publish(situation: Situation, last: Handover) -> Advance:
+    status = status_at(HandoverStep.PUBLISHED, situation.now, former_list_end_of(last))
+    return Advance(status, publishes=True)
+
+
+def _advance(step: HandoverStep, situation: Situation, former_list_end: datetime) -> Advance:
+    return Advance(status_at(step, situation.now, former_list_end))
