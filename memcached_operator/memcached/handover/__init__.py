@@ -1,1 +1,1 @@
-"""How servers fill themselves from each other while the list of servers changes."""
+"""Hand-over: servers fill themselves from each other while the list of servers changes."""

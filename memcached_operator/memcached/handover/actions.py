@@ -12,7 +12,7 @@ from memcached_operator.memcached.handover.situation import Server
 
 
 class GivenUp(Enum):
-    """Why the list changes without a hand-over."""
+    """Reason for which the list changes without a hand-over."""
 
     UNSUPPORTED = "cannot hand over: they need memcached 1.6.45 or newer, with its proxy, in an image that contains sh"
     NOT_READY = "are not ready"
@@ -22,7 +22,7 @@ class GivenUp(Enum):
 
 
 class Awaited(Enum):
-    """What a hand-over waits for."""
+    """Cause of a wait."""
 
     FORMER_CLIENTS = "clients of the former list"
     SERVERS = "servers to be ready"
@@ -38,7 +38,7 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Something else comes first.
+    """Nothing is done for now.
 
     Attributes:
         requeue_s: seconds until the next decision.
@@ -52,7 +52,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class PeersChange:
-    """What the pod of a server is to say.
+    """Annotations that the pod of a server is to have.
 
     Attributes:
         outdated: from now on others change what the server has, without its knowledge.
@@ -65,7 +65,7 @@ class PeersChange:
 
 @dataclass(frozen=True, slots=True)
 class SetPeers:
-    """The pods of servers are to say other peers."""
+    """Pods of servers are to have other annotations."""
 
     changes: tuple[PeersChange, ...]
 

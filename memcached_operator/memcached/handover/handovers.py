@@ -69,7 +69,7 @@ _REFUSALS: Final = (Conflict, NotFound, Forbidden, Invalid, ServerError, TooMany
 
 
 class PeersPort(NamedTuple):
-    """What servers are queried for and made to do, on the port of peers; each takes the address of a pod.
+    """Requests to servers, on the port of their peers; each takes the address of a pod.
 
     Attributes:
         state_of: how far a server is.
@@ -86,7 +86,7 @@ PEERS: Final = PeersPort(state_of, purge, empty)
 
 
 class Progress(NamedTuple):
-    """How far the hand-over of a Memcached is.
+    """Progress of a Memcached's hand-over.
 
     Attributes:
         policy: what it requires of the list.
@@ -106,7 +106,7 @@ class Progress(NamedTuple):
 
 @dataclass(slots=True)
 class _Known:
-    """What is known of a Memcached's hand-overs.
+    """State of a Memcached's hand-overs that is in memory alone.
 
     Attributes:
         purge: of the hand-over that is being prepared, or was last.
@@ -201,7 +201,7 @@ class Handovers:
         return Progress(policy, state, message, advised, outcome, holds_rollout)
 
     async def _servers(self, known: _Known, pods: Sequence[PodRecord], *, is_queried: bool) -> tuple[Server, ...]:
-        """What servers report; while the list is as desired each is queried once whether it can hand over."""
+        """Query servers; while the list is as desired, each once for whether it can hand over."""
         keys = {(pod.uid, pod.restarts) for pod in pods}
         known.unsupported = {key: value for key, value in known.unsupported.items() if key in keys}
 
@@ -324,13 +324,13 @@ class Handovers:
 
 
 def _is_changing(desired: DesiredList, last: Handover | None) -> bool:
-    """Whether servers are queried each time."""
+    """True if servers are queried with each reconcile."""
     is_idle = last is None or last.step is HandoverStep.COMPLETE
     return not is_idle or desired.listed != frozenset(range(desired.size))
 
 
 def _purge_state(known: _Known, last: Handover | None, servers: Sequence[Server]) -> tuple[PurgeState, frozenset[str]]:
-    """How far the purge is, and the names of ready servers where it is yet to be done."""
+    """Progress of the purge, and the names of ready servers where it is yet to be done."""
     if known.purge is None or last is None or not known.purge.is_of(last.startTime):
         return PurgeState.DUE, frozenset()
     return known.purge.state(servers)

@@ -11,17 +11,17 @@ from memcached_operator.memcached.handover.situation import Server, Situation
 
 
 def without_peers(servers: Sequence[Server]) -> tuple[PeersChange, ...]:
-    """What these servers take to have no peers, and to hide marks from clients all the same."""
+    """Changes after which these servers have no peers, and hide marks from clients all the same."""
     return tuple(_with_peers(each, ()) for each in servers)
 
 
 def disconnected(situation: Situation) -> tuple[PeersChange, ...]:
-    """What it takes that no server has peers."""
+    """Changes after which no server has peers."""
     return without_peers([each for each in situation.servers if each.is_connected])
 
 
 def connected(situation: Situation, *, is_published: bool = False) -> Iterator[PeersChange]:
-    """What it takes that each server has all others as peers.
+    """Changes after which each server has all others as peers.
 
     A server that is away keeps its peers, so that it asks them, and sends them tombs, from its first command on when it
     is back. For the same reason a new one has them before it runs. Where all are away, all keep what they have.

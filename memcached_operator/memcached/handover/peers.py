@@ -18,7 +18,7 @@ _PEER: Final = re.compile(r"(\S+) [0-9]+")
 
 
 class Peers(NamedTuple):
-    """What a server is told of the others.
+    """Peers of one server.
 
     Attributes:
         generation: grows with each change of it; 1 or more.
@@ -29,12 +29,12 @@ class Peers(NamedTuple):
     addresses: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """As the annotation has it."""
+        """The value of the annotation."""
         return "\n".join([str(self.generation), *(f"{address} {PEERS_PORT}" for address in self.addresses)])
 
 
 def peers_of(annotation: str) -> Peers | None:
-    """What an annotation says; None for one that is missing, or not of the operator's making."""
+    """Parse an annotation; None for one that is missing, or not of the operator's making."""
     generation, *lines = annotation.split("\n")
     found = [_PEER.fullmatch(line) for line in lines]
     if not _GENERATION.fullmatch(generation) or not all(found):
@@ -43,5 +43,5 @@ def peers_of(annotation: str) -> Peers | None:
 
 
 def peers_for(address: str, generation: int, addresses: Sequence[str]) -> Peers:
-    """What the server of that address is told, where all servers that hand over have these."""
+    """Peers of the server of that address, where all servers that hand over have these addresses."""
     return Peers(generation, tuple(sorted(each for each in addresses if each != address)))

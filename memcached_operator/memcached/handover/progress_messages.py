@@ -1,4 +1,4 @@
-"""What users are told of a hand-over: how far it is, its events, and why there was none."""
+"""Reports of a hand-over to users: its progress, its events, and the reason where there was none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STEPS: Final = {
 
 
 def progress_message(action: Action, state: Handover | None, situation: Situation) -> str:
-    """How far a hand-over is; it changes with its steps, and with the servers that are not ready."""
+    """Progress in a sentence, which changes with the steps and with the servers that are not ready; "" for none."""
     now = situation.now
     if state is None or situation.for_s is None or state.step is HandoverStep.COMPLETE:
         return ""
@@ -45,7 +45,7 @@ def progress_message(action: Action, state: Handover | None, situation: Situatio
 
 
 def advice(situation: Situation, state: Handover | None, given_up: GiveUp | None) -> tuple[Problem, ...]:
-    """Why the list changes without a hand-over, or did so lately."""
+    """Reason for which the list changes without a hand-over, or did so lately."""
     if situation.for_s is None:
         return ()
     if names := [each.name for each in situation.servers if each.unsupported]:

@@ -33,7 +33,7 @@ _PLAIN: Final = re.compile(rb"[\x21-\x7e\x80-\xff]+")
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """What a purge came to.
+    """Result of a purge.
 
     Attributes:
         items: how many there were.
@@ -107,7 +107,7 @@ def _emptied(received: bytes) -> bool | Failure | None:
 
 
 def _time(received: bytes) -> int | Failure | None:
-    """What a server's clock says, by the answer to `stats`; None while that is not whole."""
+    """Time of a server's clock, by the response to `stats`; None while that is not whole."""
     stats = stats_of(received)
     if stats is None or isinstance(stats, Failure):
         return stats

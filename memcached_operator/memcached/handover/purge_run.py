@@ -21,7 +21,7 @@ PurgeServer = Callable[[str, float, float], Awaitable[Purged | Failure]]
 
 
 class PurgeRun:
-    """What is done of the purge of the hand-over that began to be prepared at a time.
+    """The purge of the hand-over that began to be prepared at a time.
 
     Attributes:
         began_s: by the clock, when its last try began.
@@ -41,7 +41,7 @@ class PurgeRun:
         return self._of == start
 
     def state(self, servers: Sequence[Server]) -> tuple[PurgeState, frozenset[str]]:
-        """How far it is, and the names of ready servers that it failed at, or that were not ready when it began."""
+        """Progress, and the names of ready servers that it failed at, or that were not ready when it began."""
         if self._task is None:
             return PurgeState.DUE, frozenset()
         if not self._task.done():

@@ -1,4 +1,4 @@
-"""How far a server is that hands over, as it reports on the port of its peers.
+"""State of a server that hands over, as it reports on the port of its peers.
 
 That port has no routes: a command there is for this server alone.
 """
@@ -19,7 +19,7 @@ _END: Final = b"END\r\n"
 
 @dataclass(frozen=True, slots=True)
 class HandoverState:
-    """What a server has done since its start.
+    """Counters of a server since its start.
 
     Attributes:
         threads: those that answer clients.
@@ -34,7 +34,7 @@ class HandoverState:
     failed: int
 
     def has_confirmed(self, generation: int) -> bool:
-        """Whether each thread has read the peers' file of that generation, the last that was written."""
+        """True if each thread has read the peers' file of that generation, the last that was written."""
         return self.generations == generation * self.threads
 
 
@@ -44,7 +44,7 @@ class Unsupported:
 
 
 async def state_of(address: str, timeout_s: float, *, port: int = PEERS_PORT) -> HandoverState | Unsupported | Failure:
-    """Ask a server how far it is.
+    """Query a server.
 
     Args:
         address: IP address of its pod.
@@ -57,7 +57,7 @@ async def state_of(address: str, timeout_s: float, *, port: int = PEERS_PORT) ->
 
 
 def _state(received: bytes) -> HandoverState | Unsupported | Failure | None:
-    """What the answers to `stats` and `stats proxy` say; None while they are not whole."""
+    """Parse the responses to `stats` and `stats proxy`; None while they are not whole."""
     end = received.find(b"\r\n" + _END) + 2
     if end < 2:
         found = stats_of(received)

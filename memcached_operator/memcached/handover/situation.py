@@ -13,7 +13,7 @@ from memcached_operator.memcached.handover.step_times import EPOCH
 
 
 class PurgeState(Enum):
-    """How far the purge of this hand-over is."""
+    """Progress of this hand-over's purge."""
 
     DUE = "not begun"
     RUNNING = "under way"
@@ -51,7 +51,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a decision follows from.
+    """Input of a decision.
 
     Attributes:
         last: as the status has it.
@@ -81,7 +81,7 @@ class Situation:
 
     @property
     def has_others(self) -> bool:
-        """Whether there is a list before and after, with servers to hand over from and to."""
+        """True if there is a list before and after, with servers to hand over from and to."""
         return bool(self.listed) and self.size > 0
 
     @property

@@ -37,7 +37,7 @@ def start_of(status: Handover) -> datetime:
 
 
 def former_list_end_of(status: Handover) -> datetime:
-    """From when on no client has the list before the present one; long ago where there was none."""
+    """Time from which on no client has the list before the present one; long ago where there was none."""
     return _time(status.formerListEndTime)
 
 

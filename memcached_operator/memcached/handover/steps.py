@@ -64,7 +64,7 @@ _UNDERWAY: Final = (
 
 
 def decide(situation: Situation) -> Action:
-    """The next thing to be done."""
+    """Decide the next action."""
     last, for_s = situation.last, situation.for_s
     if for_s is None or last is None:
         return _without(situation)
@@ -86,7 +86,7 @@ def decide(situation: Situation) -> Action:
 
 
 def is_list_held(situation: Situation, action: Action) -> bool:
-    """Whether the published list stays as it is for now."""
+    """True while the published list must not change."""
     match action:
         case GiveUp() | Advance(publishes=True) | Advance(to=None) | Nothing():
             return False
@@ -95,12 +95,12 @@ def is_list_held(situation: Situation, action: Action) -> bool:
 
 
 def are_servers_kept(situation: Situation, action: Action) -> bool:
-    """Whether servers that left the list stay, however long they have drained."""
+    """True while servers that left the list must not be removed, however long they have drained."""
     return is_underway(action.to if isinstance(action, Advance | GiveUp) else situation.last)
 
 
 def is_rollout_held(situation: Situation, action: Action) -> bool:
-    """Whether no server is replaced that has keys: from the purge on, as without that server it would have failed."""
+    """True while no server with keys may be replaced: from the purge on, which fails without that server."""
     match action:
         case Purge() | Wait(why=Awaited.PURGE) | Advance(to=Handover(step=HandoverStep.HIDING)):
             return True
@@ -109,7 +109,7 @@ def is_rollout_held(situation: Situation, action: Action) -> bool:
 
 
 def is_underway(status: Handover | None) -> bool:
-    """Whether servers have others as peers, are about to, or had."""
+    """True if servers have others as peers, are about to, or had."""
     return status is not None and status.step in _UNDERWAY
 
 
@@ -221,7 +221,7 @@ def _disconnecting(situation: Situation, last: Handover) -> Action:
 
 
 def _first_of_all(situation: Situation) -> Action | None:
-    """What comes before anything else of a step that prepares the list's change; None for nothing."""
+    """Action that comes before all others of a step that prepares a change of the list; None for nothing."""
     if given_up := given_up_at_once(situation):
         return given_up
     if outdated := outdated_without_peers(situation):
@@ -230,7 +230,7 @@ def _first_of_all(situation: Situation) -> Action | None:
 
 
 def _former_end(situation: Situation, last: Handover) -> datetime:
-    """From when on no client has the list before the present one; where no server is desired, the list ends now."""
+    """End of the list before the present one; where no server is desired, the present one ends now."""
     if situation.size == 0 and situation.listed:
         return situation.now + timedelta(seconds=situation.for_s or 0)
     return former_list_end_of(last)

@@ -41,7 +41,7 @@ _LIMITS: Final[Mapping[Awaited, tuple[int, GivenUp]]] = {
 
 
 def wait_for_confirmations(situation: Situation) -> Action | None:
-    """What a step waits for whose servers all have their peers set, None for nothing."""
+    """Wait of a step whose servers all have their peers set, None for none."""
     if situation.missing:
         return wait_for(situation, Awaited.SERVERS, situation.missing)
     unconfirmed = tuple(each.name for each in situation.ready if not each.confirms)
@@ -79,7 +79,7 @@ def in_time(situation: Situation, action: SetPeers | Purge | Empty, servers: Seq
 
 
 def given_up_at_once(situation: Situation) -> GiveUp | None:
-    """Why waiting for servers is in vain, None where it is not."""
+    """The end of a step where waiting is in vain, None where it is not."""
     if names := tuple(each.name for each in situation.servers if each.unsupported):
         return _give_up(situation, GivenUp.UNSUPPORTED, names)
     if situation.is_refused:
