@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+import msgspec
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from memcached_operator.api.status import HandoverStep, Status
 from memcached_operator.memcached.handover.actions import Advance, Empty, GiveUp, Nothing, Purge, SetPeers, Wait
+from memcached_operator.memcached.handover.desired_list import desired_list, unchanged_list
 from memcached_operator.memcached.handover.peers import Peers
 from memcached_operator.memcached.handover.situation import PurgeState, Server, Situation
-from memcached_operator.memcached.handover.steps import are_servers_kept, decide, is_list_held
+from memcached_operator.memcached.handover.steps import are_servers_kept, decide, is_list_held, is_underway
 from memcached_operator.memcached.plan import ListPolicy, listed_ordinals, plan
 from memcached_operator.memcached.rollout.outcome import soonest
 from memcached_operator.memcached.spec import Handover, Spec
@@ -57,6 +59,7 @@ class Cluster:
 
     size: int = 2
     desired: bool = True
+    readable: bool = True
     now: datetime = START
     status: Status = field(default_factory=Status)
     replicas: int = 0
@@ -93,12 +96,20 @@ class Cluster:
             )
             for pod in self.pods.values()
         )
+        if self.readable:
+            desired = desired_list(self.spec, self.status)
+        elif is_underway(last):
+            desired = unchanged_list(
+                b'{"handover": {"forSeconds": %d}}' % FOR_S if self.desired else b"{}", self.status
+            )
+        else:
+            return None
         found = Situation(
             last,
-            self.size,
-            frozenset(listed_ordinals(self.status)),
+            desired.size,
+            desired.listed,
             servers,
-            FOR_S if self.desired else None,
+            desired.for_s,
             self.now,
             purge,
             unpurged,
@@ -134,6 +145,9 @@ class Cluster:
                     pod.is_stale |= to is not None and to.step is HandoverStep.PREPARING
             case Wait(requeue_s=requeue_s):
                 next_s = requeue_s
+        if not self.readable:
+            self.status = msgspec.structs.replace(self.status, handover=state)
+            return next_s
         policy = ListPolicy(is_list_held(found, action), are_servers_kept(found, action))
         owned = {"StatefulSet": workload_of("StatefulSet", self.replicas)} if self.replicas else {}
         pods = [named_pod(each.ordinal, ready=each.ready_since is not None) for each in self.pods.values()]
@@ -195,6 +209,7 @@ class Cluster:
 
     def quiet_down(self) -> None:
         """Leave it alone until it has come to rest: it must, and as is desired."""
+        self.readable = True
         for pod in self.pods.values():
             pod.hangs = False
         for _ in range(400):
@@ -289,6 +304,10 @@ class Handovers(RuleBasedStateMachine):
     @rule()
     def field_is_set_or_omitted(self) -> None:
         self.cluster.desired = not self.cluster.desired
+
+    @rule(readable=st.booleans())
+    def specification_is_broken_or_mended(self, readable: bool) -> None:
+        self.cluster.readable = readable
 
     @invariant()
     def nobody_asks_a_server_that_shows_marks(self) -> None:
