@@ -17,7 +17,7 @@ import msgspec
 
 from memcached_operator.api.names import FINALIZER, InvalidSpec
 from memcached_operator.api.status import Problem, Reason, Status, decode_status
-from memcached_operator.memcached.desired.codec import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
+from memcached_operator.memcached.desired.owned_record import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
 from memcached_operator.memcached.desired.server_list_configmap import PUBLICATION, publication, publication_name
 from memcached_operator.memcached.events import RecordEvent
 from memcached_operator.memcached.observed.caches import CONFIG_MAPS, MEMCACHEDS, WORKLOADS, Caches

@@ -17,9 +17,9 @@ from memcached_operator.api.status import (
     status_patch,
 )
 from memcached_operator.memcached.events import RecordEvent
+from memcached_operator.memcached.memory_scaling.retaining_condition import events
 from memcached_operator.memcached.observed.caches import MEMCACHEDS
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
-from memcached_operator.memcached.scaling.report import events
 from memcached_operator.memcached.server_stats.certificates import next_change_s
 from memcached_operator.memcached.server_stats.health import certificates
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache

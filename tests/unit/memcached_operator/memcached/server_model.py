@@ -132,7 +132,7 @@ class Cluster:
                 return set()
 
     def control(self) -> None:
-        """Let Kubernetes' controllers make and end pods until there are as many as are wanted."""
+        """Let Kubernetes' controllers make and end pods until there are as many as are desired."""
         for kind, number in list(self.pods):
             if kind == "StatefulSet" and number >= self.replicas.get(kind, number + 1):
                 self.end((kind, number))

@@ -26,7 +26,7 @@ from memcached_operator.memcached.handover.decision import (
 )
 from memcached_operator.memcached.handover.peers import Peers
 from memcached_operator.memcached.plan import ListPolicy, listed_ordinals, plan
-from memcached_operator.memcached.rollout.outcome import soonest
+from memcached_operator.memcached.rollout.reconcile_results import soonest
 from memcached_operator.memcached.spec import Handover, Spec
 from tests.unit.memcached_operator.memcached.server_model import KEY, START, named_pod, workload_of
 

@@ -68,10 +68,10 @@ def test_what_blocks_nothing_leaves_the_other_conditions_as_they_are() -> None:
 
 
 def test_of_several_problems_what_blocks_gives_the_reason_and_all_are_told() -> None:
-    beside = Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, "A budget.", blocking=False)
+    budget = Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, "A budget.", blocking=False)
     blocking = Problem(Reason.FORBIDDEN, "A Deployment.")
-    assert joined([beside, blocking]) == Problem(Reason.FORBIDDEN, "A Deployment. A budget.")
-    assert joined([beside]) == beside
+    assert joined([budget, blocking]) == Problem(Reason.FORBIDDEN, "A Deployment. A budget.")
+    assert joined([budget]) == budget
     assert joined([]) is None
 
 

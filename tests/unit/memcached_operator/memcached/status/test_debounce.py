@@ -53,7 +53,7 @@ async def test_what_comes_while_a_look_is_on_its_way_counts() -> None:
 
 
 class Many:
-    """A writer of as many Memcacheds as are wanted, whose servers are on their way."""
+    """A writer of as many Memcacheds as are desired, whose servers are on their way."""
 
     def __init__(self) -> None:
         self.world = world = World()

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from memcached_operator.api.status import Problem, Reason, sentence
-from memcached_operator.memcached.desired.codec import OwnedRecord
+from memcached_operator.memcached.desired.owned_record import OwnedRecord
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
+from memcached_operator.memcached.memory_scaling.scaling_decision import Blocked
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.refusal_reasons import refused
 from memcached_operator.memcached.rollout.next_step import DONE, Rollout
 from memcached_operator.memcached.rollout.workload_decision import Hold
-from memcached_operator.memcached.scaling.decision import Blocked
 from operator_runtime import EnsureResult, Forbidden, Invalid, NotOwned, Refused, ServerError, TooManyRequests
 
 R = TypeVar("R", bound=OwnedRecord)

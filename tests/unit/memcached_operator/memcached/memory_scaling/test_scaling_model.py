@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import pytest
 
-from memcached_operator.memcached.scaling.decision import AtMaximum, Kept, recommended_mib
-from tests.unit.memcached_operator.memcached.scaling.cache_model import ITEMS_OF_MIB, WINDOW_S, Cache, Load
+from memcached_operator.memcached.memory_scaling.scaling_decision import AtMaximum, Kept, recommended_mib
+from tests.unit.memcached_operator.memcached.memory_scaling.cache_model import ITEMS_OF_MIB, WINDOW_S, Cache, Load
 
 DAY_S = 86_400
 # 150 MiB on each of two servers.

@@ -9,12 +9,12 @@ import pytest
 
 from memcached_operator.api.reserved_pod_fields import keyed
 from memcached_operator.memcached.desired.object_types import as_json
-from memcached_operator.memcached.desired.passthrough import drift, way
+from memcached_operator.memcached.desired.passthrough_drift import drift, way
 from memcached_operator.memcached.desired.workload import CODEC
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
 from memcached_operator.memcached.observed.workloads import deployment_record
 from operator_runtime import Entry
-from tests.unit.memcached_operator.memcached.support import wanted_deployment
+from tests.unit.memcached_operator.memcached.support import desired_deployment
 
 DRIFT: dict[str, tuple[Any, Any, list[str]]] = {
     "the same": ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 2}]}, []),
@@ -35,7 +35,7 @@ DRIFT: dict[str, tuple[Any, Any, list[str]]] = {
 
 
 @pytest.mark.parametrize(("desired", "live", "expected"), DRIFT.values(), ids=DRIFT)
-def test_a_part_is_compared_in_what_is_wanted_of_it(desired: Any, live: Any, expected: list[str]) -> None:
+def test_a_part_is_compared_in_what_is_desired_of_it(desired: Any, live: Any, expected: list[str]) -> None:
     assert [each.path for each in drift(keyed(desired), keyed(live), ("part",))] == expected
 
 
@@ -43,12 +43,12 @@ def test_a_part_is_compared_in_what_is_wanted_of_it(desired: Any, live: Any, exp
     "path", [".", "[", "]", "spec", "spec.containers", "spec.containers[memcached].name.x", "x.y", "spec[x]"]
 )
 def test_whatever_somebody_writes_into_the_annotation_can_be_read(path: str) -> None:
-    body = as_json(wanted_deployment())
+    body = as_json(desired_deployment())
     body["metadata"] |= {"uid": "a", "resourceVersion": "1"}
     body["metadata"]["annotations"][APPLIED_OPTIONS_ANNOTATION] = f"{path}=0"
     record = deployment_record(json.dumps(body).encode())
     assert f"metadata.annotations[{APPLIED_OPTIONS_ANNOTATION}]" in [
-        each.path for each in CODEC.differ(wanted_deployment(), record)
+        each.path for each in CODEC.differ(desired_deployment(), record)
     ]
 
 

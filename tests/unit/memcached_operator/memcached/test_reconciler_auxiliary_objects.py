@@ -106,7 +106,7 @@ async def test_drift_is_put_right_by_one_write(full: World, kind: str, path: tup
 
 
 @pytest.mark.parametrize("kind", BESIDE)
-async def test_what_is_no_longer_wanted_is_deleted_once_and_comes_back(full: World, kind: str) -> None:
+async def test_what_is_no_longer_desired_is_deleted_once_and_comes_back(full: World, kind: str) -> None:
     less = full_spec() | NONE.get(kind, {})
     if kind == "NetworkPolicy":
         del less["networkPolicy"]

@@ -14,7 +14,7 @@ from memcached_operator.memcached.spec import Spec
 _MEMORY: Final = re.compile(MEMORY_PATTERN)
 
 
-def with_memory_in_force(spec: Spec, reported: str | None, live: str = "") -> Spec:
+def with_effective_memory(spec: Spec, reported: str | None, live: str = "") -> Spec:
     """A specification with the memory that is in force, by which all is made.
 
     Args:

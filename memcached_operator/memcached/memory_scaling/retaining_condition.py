@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from memcached_operator.api.status import RETAINING, Problem, Reason, Status, sentence
-from memcached_operator.memcached.scaling.decision import (
+from memcached_operator.memcached.memory_scaling.scaling_decision import (
     AtMaximum,
     Blocked,
     Decision,

@@ -12,11 +12,10 @@ from prometheus_client.metrics_core import GaugeMetricFamily
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.api.quantities import kibibytes, mebibytes
 from memcached_operator.api.status import decode_status
-from memcached_operator.memcached.observed.caches import Caches
-from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
-from memcached_operator.memcached.observed.pods import PodRecord
-from memcached_operator.memcached.rollout.snapshot import Snapshot
-from memcached_operator.memcached.scaling.decision import (
+from memcached_operator.memcached.memory_scaling.effective_memory import quantity, with_effective_memory
+from memcached_operator.memcached.memory_scaling.eviction_samples import History, extended
+from memcached_operator.memcached.memory_scaling.retaining_condition import Scaling
+from memcached_operator.memcached.memory_scaling.scaling_decision import (
     Blocked,
     Decision,
     ForeignLimit,
@@ -28,9 +27,10 @@ from memcached_operator.memcached.scaling.decision import (
     evicted_after_s,
     recommended_mib,
 )
-from memcached_operator.memcached.scaling.in_force import quantity, with_memory_in_force
-from memcached_operator.memcached.scaling.report import Scaling
-from memcached_operator.memcached.scaling.samples import History, extended
+from memcached_operator.memcached.observed.caches import Caches
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
 from memcached_operator.memcached.server_stats.stats_cache import Answer
 from memcached_operator.memcached.spec import Spec, read_spec
 from operator_runtime import KeyedStates, ObjectKey
@@ -99,7 +99,7 @@ class Scaler:
         pods = self._caches.own_pods_of(memcached)
         for gone in known.histories.keys() - {each.uid for each in pods if each.active}:
             del known.histories[gone]
-        return self._judged(known, with_memory_in_force(spec, _reported(memcached)), pods) != known.judged
+        return self._judged(known, with_effective_memory(spec, _reported(memcached)), pods) != known.judged
 
     def decide(self, snapshot: Snapshot, refused: Blocked | None, *, is_rolling: bool) -> Scaling | None:
         """What is decided of the memory, None without `spec.memoryScaling`.
@@ -147,7 +147,7 @@ class Scaler:
             if memcached is None or spec is None or spec.memoryScaling is None:
                 continue
             at = (key.namespace, key.name)
-            in_force = with_memory_in_force(spec, _reported(memcached))
+            in_force = with_effective_memory(spec, _reported(memcached))
             desired.add_metric(at, mebibytes(in_force.memory) * 2.0**20)
             most.add_metric(at, mebibytes(spec.memoryScaling.max) * 2.0**20)
             required.add_metric(at, spec.memoryScaling.retention_s)

@@ -10,8 +10,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from memcached_operator.memcached.scaling.decision import Decision, Grow, decide
-from memcached_operator.memcached.scaling.samples import History, extended
+from memcached_operator.memcached.memory_scaling.eviction_samples import History, extended
+from memcached_operator.memcached.memory_scaling.scaling_decision import Decision, Grow, decide
 from memcached_operator.memcached.server_stats.stats_cache import Answer
 
 POLL_S, WINDOW_S = 30, 600

@@ -8,13 +8,13 @@ import msgspec
 
 from memcached_operator.api.quantities import mebibytes
 from memcached_operator.api.status import Reason
+from memcached_operator.memcached.memory_scaling.effective_memory import quantity
+from memcached_operator.memcached.memory_scaling.retaining_condition import blocked
+from memcached_operator.memcached.memory_scaling.scaling_decision import Blocked
 from memcached_operator.memcached.observed.pod_resize import memory_of
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.refusal_reasons import refusal_reason
 from memcached_operator.memcached.rollout.resize_state import Resizing
-from memcached_operator.memcached.scaling.decision import Blocked
-from memcached_operator.memcached.scaling.in_force import quantity
-from memcached_operator.memcached.scaling.report import blocked
 from memcached_operator.memcached.spec import Spec
 
 

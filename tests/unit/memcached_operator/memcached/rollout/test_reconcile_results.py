@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memcached_operator.api.status import Problem, Reason
-from memcached_operator.memcached.desired.codec import OwnedRecord
-from memcached_operator.memcached.rollout.outcome import Outcome, attempt, finalizer_outcome
+from memcached_operator.memcached.desired.owned_record import OwnedRecord
+from memcached_operator.memcached.rollout.reconcile_results import Outcome, attempt, finalizer_outcome
 from operator_runtime import EnsureResult, Forbidden, Invalid, NotOwned, ServerError, TooManyRequests
 
 ETCD, BUSY = ServerError(500, "InternalError", "etcd is away"), TooManyRequests(429, "", "later")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from operator_runtime import Difference, PlainObject, Rules, plain
-from operator_runtime.owned.decisions import (
+from operator_runtime.owned.ensure_decision import (
     Create,
     Decider,
     Delete,

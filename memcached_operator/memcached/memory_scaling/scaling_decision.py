@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from memcached_operator.api.status import Problem
-from memcached_operator.memcached.scaling.samples import PARTS, History, Sample
+from memcached_operator.memcached.memory_scaling.eviction_samples import PARTS, History, Sample
 
 FETCHED_SHARE: Final = 0.1
 """Of the evicted items, so many at least had been fetched, or what evicts them is a batch that reads all once."""

@@ -1,4 +1,4 @@
-"""Pure: all that a Memcached wants beside its servers, one object of each kind at most."""
+"""Pure: the auxiliary objects of a Memcached, which are all besides its servers: one of each kind at most."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from memcached_operator.memcached.labels import Owner
 from memcached_operator.memcached.spec import Spec
 
 
-def beside(owner: Owner, spec: Spec, servers: Sequence[str], operator_namespace: str = "") -> list[Manifest]:
-    """What a Memcached wants once all its servers are there, in the order in which it is made.
+def auxiliary_objects(owner: Owner, spec: Spec, servers: Sequence[str], operator_namespace: str = "") -> list[Manifest]:
+    """All that a Memcached desires besides its servers, in the order in which it is created.
 
     Args:
         servers: `host:port` of each that is listed.

@@ -11,17 +11,17 @@ from tests.unit.memcached_operator.memcached.live import desired, full_spec, spe
 from tests.unit.memcached_operator.memcached.support import HERE
 
 FILES = {
-    "StatefulSet": "wanted/wanted_stateful_set.json",
-    "Service": "wanted/wanted_service.json",
-    "PodDisruptionBudget": "wanted/wanted_budget.json",
-    "NetworkPolicy": "wanted/wanted_network_policy.json",
-    "ConfigMap": "wanted/wanted_config_map.json",
+    "StatefulSet": "desired_objects/desired_stateful_set.json",
+    "Service": "desired_objects/desired_service.json",
+    "PodDisruptionBudget": "desired_objects/desired_budget.json",
+    "NetworkPolicy": "desired_objects/desired_network_policy.json",
+    "ConfigMap": "desired_objects/desired_config_map.json",
 }
 SERVERS = ("sessions-0.sessions.shop.svc:11211", "sessions-1.sessions.shop.svc:11211")
 
 
 @pytest.mark.parametrize(("kind", "file"), FILES.items())
-def test_the_wanted_object_is_the_one_that_a_person_can_read_beside_this_test(kind: str, file: str) -> None:
+def test_the_desired_object_is_the_one_that_a_person_can_read_beside_this_test(kind: str, file: str) -> None:
     made = desired(kind, servers=SERVERS, operator_namespace="operators")
     assert made.body() == json.loads((HERE / file).read_text())
 
