@@ -27,12 +27,12 @@ from memcached_operator.memcached.observed.caches import MEMCACHEDS, Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.plan import Plan, plan as plan_servers
 from memcached_operator.memcached.rollout.live_memory import SetLimit
 from memcached_operator.memcached.rollout.mount_failures import MountFailures
 from memcached_operator.memcached.rollout.observed_times import UNSEEN, ObservedPods, observed_pods
 from memcached_operator.memcached.rollout.reconcile_results import Outcome, finalizer_outcome, soonest
 from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
+from memcached_operator.memcached.server_list.plan import Plan, plan as plan_servers
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.spec import Spec, read_spec
 from memcached_operator.memcached.status.debounce import StatusDebounce

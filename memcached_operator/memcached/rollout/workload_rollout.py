@@ -17,7 +17,6 @@ from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pod_termination import overdue
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.plan import OTHER
 from memcached_operator.memcached.rollout.announcements import Announcements
 from memcached_operator.memcached.rollout.live_memory import LiveMemory
 from memcached_operator.memcached.rollout.next_step import Rollout
@@ -34,6 +33,7 @@ from memcached_operator.memcached.rollout.workload_decision import (
     decide,
     has_foreign_template,
 )
+from memcached_operator.memcached.server_list.workload_migration import OTHER
 from memcached_operator.memcached.spec import Spec, read_spec
 from operator_runtime import Keeper, ObjectKey
 

@@ -18,9 +18,10 @@ from memcached_operator.memcached.labels import selector_text
 from memcached_operator.memcached.memory_scaling.retaining_condition import retaining
 from memcached_operator.memcached.observed.pod_status import AUTHORITY_REMOVED
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.plan import Servers, drained_at
 from memcached_operator.memcached.refusal_reasons import pods_refused
 from memcached_operator.memcached.rollout.workload_decision import Hold
+from memcached_operator.memcached.server_list.draining import drained_at
+from memcached_operator.memcached.server_list.published_list import Servers
 from memcached_operator.memcached.server_stats.health import certificates, judge, versions
 from memcached_operator.memcached.status.observation import Observation
 from operator_runtime import Condition, rfc3339, set_conditions

@@ -17,11 +17,12 @@ from memcached_operator.memcached.memory_scaling.retaining_condition import Scal
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.plan import OTHER, Servers, as_ending, as_published
 from memcached_operator.memcached.rollout.next_step import DONE, Rollout
 from memcached_operator.memcached.rollout.reconcile_results import ObjectsResult
 from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
 from memcached_operator.memcached.rollout.workload_decision import Hold
+from memcached_operator.memcached.server_list.published_list import Servers, as_ending, as_published
+from memcached_operator.memcached.server_list.workload_migration import OTHER
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth
 from memcached_operator.memcached.spec import Spec
 

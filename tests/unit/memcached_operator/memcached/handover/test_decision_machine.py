@@ -25,8 +25,9 @@ from memcached_operator.memcached.handover.decision import (
     is_list_held,
 )
 from memcached_operator.memcached.handover.peers import Peers
-from memcached_operator.memcached.plan import ListPolicy, listed_ordinals, plan
 from memcached_operator.memcached.rollout.reconcile_results import soonest
+from memcached_operator.memcached.server_list.plan import plan
+from memcached_operator.memcached.server_list.published_list import ListPolicy, listed_ordinals
 from memcached_operator.memcached.spec import Handover, Spec
 from tests.unit.memcached_operator.memcached.server_model import KEY, START, named_pod, workload_of
 

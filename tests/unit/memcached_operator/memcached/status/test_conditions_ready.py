@@ -9,7 +9,7 @@ import pytest
 from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Drain, Problem, Reason, Status, joined
 from memcached_operator.memcached.observed.pods import PodRecord
-from memcached_operator.memcached.plan import Servers
+from memcached_operator.memcached.server_list.published_list import Servers
 from memcached_operator.memcached.status.conditions import status_of
 from memcached_operator.memcached.status.observation import Observation
 from operator_runtime import Condition

@@ -12,7 +12,8 @@ from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Drain, Status
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.plan import Plan, Servers, as_ending, as_published, plan
+from memcached_operator.memcached.server_list.plan import Plan, plan
+from memcached_operator.memcached.server_list.published_list import Servers, as_ending, as_published
 from memcached_operator.memcached.spec import Spec
 from operator_runtime import rfc3339
 from tests.unit.memcached_operator.memcached.server_model import (
