@@ -1,4 +1,4 @@
-"""Pure: what the servers of a Memcached said -> its condition Serving, and the versions that it tells of."""
+"""Pure: the condition Serving, and the versions in the status, by what the servers of a Memcached answered."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memcached_operator.memcached.server_stats.stats_cache import ServerHealth, 
 from operator_runtime import Condition
 
 # That servers are not queried says nothing of them, and is over as soon as they are.
-_NEWS: Final = (
+_REPORTED: Final = (
     Reason.ANSWERING,
     Reason.NOT_ANSWERING,
     Reason.CONNECTIONS_EXHAUSTED,
@@ -35,7 +35,7 @@ _NOT_YET = "Some ready servers have not answered yet."
 _ANSWERING = "All ready servers answer."
 
 
-def judge(
+def serving_condition(
     servers: Sequence[ServerHealth] | None,
     last: Condition | None,
     now_s: float = 0.0,
@@ -52,48 +52,64 @@ def judge(
         servers: those that are ready, in the order of their names; None where none is ever queried.
         rolling: servers are being replaced, so that they may well show different certificates.
     """
-    if servers is None:
-        return Condition(SERVING, "Unknown", Reason.NOT_ASKED, _OFF)
     if not servers:
-        return Condition(SERVING, "Unknown", Reason.NOT_ASKED, _NONE)
-    by_verdict = {verdict: [each for each in servers if each.verdict is verdict] for verdict in Verdict}
-    failing, exhausted = by_verdict[Verdict.FAILING], by_verdict[Verdict.EXHAUSTED]
-    messages = []
+        return Condition(SERVING, "Unknown", Reason.NOT_ASKED, _OFF if servers is None else _NONE)
+    return (
+        _not_serving(servers)
+        or _bad_certificate(servers, last, now_s, rolling=rolling)
+        or _unknown(servers, last, names)
+        or Condition(SERVING, "True", Reason.ANSWERING, _ANSWERING + _lacking(servers, names))
+    )
+
+
+def _not_serving(servers: Sequence[ServerHealth]) -> Condition | None:
+    """What keeps clients from some servers, or slows them down; None for nothing."""
+    failing, exhausted = _of(servers, Verdict.FAILING), _of(servers, Verdict.EXHAUSTED)
+    impaired = [each for each in servers if each.disk]
+    found = []
     if failing:
-        messages.append(f"{len(failing)} of {len(servers)} ready servers do not answer: {_named(failing)}.")
+        message = f"{len(failing)} of {len(servers)} ready servers do not answer: {_named(failing)}."
+        found.append((Reason.NOT_ANSWERING, message))
     if exhausted:
         names = first_of([each.pod for each in exhausted])
-        messages.append(
+        message = (
             f"{len(exhausted)} of {len(servers)} servers have reached spec.maxConnections and turn connections away: "
             f"{names}."
         )
-    if impaired := [each for each in servers if each.disk]:
+        found.append((Reason.CONNECTIONS_EXHAUSTED, message))
+    if impaired:
         words = first_of([f"{each.pod} ({each.disk})" for each in impaired])
-        messages.append(f"The disks of {len(impaired)} of {len(servers)} servers are slow or damaged: {words}.")
-    if messages:
-        reason = (
-            Reason.NOT_ANSWERING if failing else Reason.CONNECTIONS_EXHAUSTED if exhausted else Reason.DISK_IMPAIRED
-        )
-        return Condition(SERVING, "False", reason, " ".join(messages))
-    if worse := _bad_certificate(servers, last, now_s, rolling=rolling):
-        return worse
-    if out_of_reach := by_verdict[Verdict.OUT_OF_REACH]:
+        message = f"The disks of {len(impaired)} of {len(servers)} servers are slow or damaged: {words}."
+        found.append((Reason.DISK_IMPAIRED, message))
+    if not found:
+        return None
+    return Condition(SERVING, "False", found[0][0], " ".join(message for _, message in found))
+
+
+def _unknown(servers: Sequence[ServerHealth], last: Condition | None, names: Sequence[str]) -> Condition | None:
+    """Why it is not known whether all servers answer; None where it is."""
+    if out_of_reach := _of(servers, Verdict.OUT_OF_REACH):
         message = (
             f"No server can be connected to from the operator ({out_of_reach[0].why}): the operator runs outside the "
             "pods' network, or a NetworkPolicy blocks it."
         )
         return Condition(SERVING, "Unknown", Reason.UNREACHABLE, message)
-    if denied := by_verdict[Verdict.DENIED]:
+    if denied := _of(servers, Verdict.DENIED):
         message = f"{len(denied)} of {len(servers)} servers cannot be asked: {_named(denied)}."
         return Condition(SERVING, "Unknown", Reason.CREDENTIALS_MISSING, message + _lacking(servers, names))
-    if by_verdict[Verdict.UNKNOWN]:
-        if last is not None and last.reason in _NEWS:
-            return Condition(SERVING, last.status, last.reason, last.message)
-        return Condition(SERVING, "Unknown", Reason.NOT_ASKED, _NOT_YET)
-    return Condition(SERVING, "True", Reason.ANSWERING, _ANSWERING + _lacking(servers, names))
+    if not _of(servers, Verdict.UNKNOWN):
+        return None
+    if last is not None and last.reason in _REPORTED:
+        return Condition(SERVING, last.status, last.reason, last.message)
+    return Condition(SERVING, "Unknown", Reason.NOT_ASKED, _NOT_YET)
+
+
+def _of(servers: Sequence[ServerHealth], verdict: Verdict) -> list[ServerHealth]:
+    return [each for each in servers if each.verdict is verdict]
 
 
 def certificates(servers: Sequence[ServerHealth] | None) -> list[Shown]:
+    """Those that servers show."""
     return [each.shown for each in servers or () if each.shown is not None]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
-from memcached_operator.memcached.server_stats.health import judge, versions
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth, Verdict
+from memcached_operator.memcached.status.serving_condition import serving_condition, versions
 from operator_runtime import Condition
 from tests.unit.memcached_operator.memcached.status_support import look, pods
 
@@ -16,7 +16,7 @@ WAS_GOOD = Condition("Serving", "True", "Answering", "All answer.")
 WAS_BAD = Condition("Serving", "False", "NotAnswering", "One does not.")
 UNREACHABLE = Condition("Serving", "Unknown", "Unreachable", "It is so.")
 LACKING = Condition("Serving", "Unknown", "CredentialsMissing", "It is so.")
-OVER = (judge(None, None), judge([], None))
+OVER = (serving_condition(None, None), serving_condition([], None))
 STRANGERS = Condition("Serving", "True", "Somebodys", "Somebody wrote this.")
 
 
@@ -54,7 +54,7 @@ JUDGED = [
     *((servers(U, U), each, "Unknown", each.reason, "It is so.") for each in (UNREACHABLE, LACKING)),
     *(
         (servers(A, U), each, "Unknown", "NotAsked", "have not answered yet")
-        for each in (judge(None, None), judge([], None))
+        for each in (serving_condition(None, None), serving_condition([], None))
     ),
 ]
 
@@ -63,7 +63,7 @@ JUDGED = [
 def test_the_condition_follows_from_what_is_known_of_the_servers(
     health: list[ServerHealth] | None, last: Condition | None, status: str, reason: str, words: str
 ) -> None:
-    condition = judge(health, last)
+    condition = serving_condition(health, last)
     assert (condition.type, condition.status, condition.reason) == ("Serving", status, reason)
     assert words in condition.message
 
@@ -145,11 +145,11 @@ WITH_CERTIFICATES = [
 def test_the_condition_follows_from_the_certificates_that_servers_show(
     health: list[ServerHealth], last: Condition | None, status: str, reason: str, words: str
 ) -> None:
-    condition = judge(health, last, NOW_S, NAMES)
+    condition = serving_condition(health, last, NOW_S, NAMES)
     assert (condition.status, condition.reason) == (status, reason)
     assert words in condition.message
 
 
 def test_while_servers_are_replaced_none_is_late() -> None:
     health = having((OLD, 9e9), (NEWER, 9e9))
-    assert judge(health, WAS_STALE, NOW_S, NAMES, rolling=True).reason == "Answering"
+    assert serving_condition(health, WAS_STALE, NOW_S, NAMES, rolling=True).reason == "Answering"
