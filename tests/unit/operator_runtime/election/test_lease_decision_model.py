@@ -1,8 +1,9 @@
 """Two candidates, one Lease, and a world that does its worst: never do two of them write at the same time.
 
-The candidates are `leader.step` itself. What the world may do: run their clocks at rates that differ by up to 10 %,
-stop one of them for as long as it likes and let it go on, lose a request, its answer or an event of the watch, deliver
-a request long after its sender has given it up, show an old record late, end a process and start its successor.
+The candidates are `lease_decision.step` itself. What the world may do: run their clocks at rates that differ by up to
+10 %, stop one of them for as long as it likes and let it go on, lose a request, its answer or an event of the watch,
+deliver a request long after its sender has given it up, show an old record late, end a process and start its
+successor.
 
 Where a person edits the Lease as well, two may write for as long as the watch takes to show it. Then it is searched for
 one that writes although it was shown that the Lease is not its own.
@@ -24,7 +25,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from operator_runtime.election.leader import (
+from operator_runtime.election.lease_decision import step, wake_at
+from operator_runtime.election.lease_state import (
     Candidate,
     Event,
     Failed,
@@ -39,8 +41,6 @@ from operator_runtime.election.leader import (
     Tick,
     Write,
     Written,
-    step,
-    wake_at,
 )
 from operator_runtime.election.timing import Timing
 

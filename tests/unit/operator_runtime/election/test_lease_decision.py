@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from operator_runtime.election.leader import (
+from operator_runtime.election.lease_decision import step, wake_at
+from operator_runtime.election.lease_state import (
     Action,
     Candidate,
     Done,
@@ -27,8 +28,6 @@ from operator_runtime.election.leader import (
     Tick,
     Write,
     Written,
-    step,
-    wake_at,
 )
 from operator_runtime.election.timing import Timing
 
