@@ -16,7 +16,8 @@ from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.labels import Owner
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord, ReportedCondition, reported_conditions
-from memcached_operator.memcached.spec import NetworkPolicy, Spec, read_spec
+from memcached_operator.memcached.spec import NetworkPolicy, Spec
+from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime import field_name, field_names
 
 OTHER_FIELDS = "other"

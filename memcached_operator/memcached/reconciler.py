@@ -34,7 +34,8 @@ from memcached_operator.memcached.rollout.reconcile_results import Outcome, fina
 from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
 from memcached_operator.memcached.server_list.plan import Plan, plan as plan_servers
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
-from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.spec_validation import read_spec
 from memcached_operator.memcached.status.debounce import StatusDebounce
 from memcached_operator.memcached.status.observation import observed, unplanned
 from memcached_operator.memcached.status.restart_events import RestartEvents

@@ -34,7 +34,8 @@ from memcached_operator.memcached.rollout.workload_decision import (
     has_foreign_template,
 )
 from memcached_operator.memcached.server_list.workload_migration import OTHER
-from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime import Keeper, ObjectKey
 
 Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]

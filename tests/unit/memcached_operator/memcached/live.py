@@ -22,7 +22,8 @@ from memcached_operator.memcached.desired.service import SERVICE
 from memcached_operator.memcached.desired.workload import STATEFUL_SET, desired_workload
 from memcached_operator.memcached.observed.caches import BUDGETS, CONFIG_MAPS, NETWORK_POLICIES, SERVICES, STATEFUL_SETS
 from memcached_operator.memcached.observed.workloads import stateful_set_record
-from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime import Difference, Kind, Rules
 from operator_runtime.owned.patching import patch_of
 from tests.unit.memcached_operator.memcached.support import HERE, OWNER

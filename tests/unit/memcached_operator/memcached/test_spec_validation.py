@@ -9,8 +9,10 @@ import msgspec
 import pytest
 
 from memcached_operator.api.names import InvalidSpec
+from memcached_operator.api.server_memory import memory_mib
 from memcached_operator.api.v1alpha1 import validate_spec
-from memcached_operator.memcached.spec import Spec, memory_mib, memory_of_server_mib, read_spec
+from memcached_operator.memcached.spec import Spec, memory_of_server_mib
+from memcached_operator.memcached.spec_validation import read_spec
 
 NEEDED = memory_mib("64Mi", 1024, 4)
 NEEDED_BY_TLS = memory_mib("64Mi", 1024, 4, tls=True)
