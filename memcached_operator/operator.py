@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from memcached_operator.about import PROGRAM
 from memcached_operator.memcached.desired.budget import BudgetRecord
-from memcached_operator.memcached.desired.codec import OwnedRecord
+from memcached_operator.memcached.desired.owned_record import OwnedRecord
 from memcached_operator.memcached.desired.server_list_configmap import publisher
 from memcached_operator.memcached.labels import POD_SELECTOR
 from memcached_operator.memcached.metrics import condition_family, memcached_families

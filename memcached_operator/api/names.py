@@ -14,6 +14,9 @@ VERSION: Final = "v1alpha1"
 API_VERSION: Final = f"{GROUP}/{VERSION}"
 KIND: Final = "Memcached"
 PLURAL: Final = "memcacheds"
+SINGULAR: Final = "memcached"
+SHORT_NAMES: Final = ("mc",)
+CATEGORIES: Final = ("all",)
 CONTAINER: Final = "memcached"
 RELOADER: Final = "reloader"
 """Names of the containers that the operator makes."""
@@ -27,6 +30,11 @@ PEERS_PORT_NAME: Final = "peers"
 """On which servers that hand over answer each other and the operator, and its name in the container."""
 FINALIZER: Final = "finalizer.cache.example.com"
 """Keeps a deleted Memcached until its pods are gone, with --finalizer."""
+
+# The name is also the value of a label and fit to be a Service's: an RFC 1035 label, a letter first, at most 63
+# characters. 11 of these ("-" and 10) are left for what a Deployment adds to name its ReplicaSets.
+NAME_PATTERN: Final = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
+NAME_MAX_LENGTH: Final = 52
 
 SIZE_MAX: Final = 2**31 - 1
 # A repository of 255 characters, ":" and a tag of 128, "@" and a sha512 digest: the longest that registries take.

@@ -1,7 +1,7 @@
 """The rules over several fields that the API server itself holds a specification to, in CEL.
 
-They are those of `memcached.spec` that CEL can say cheaply; a unit test holds the two together. A field that the schema
-has a default for is always there.
+They are those of `spec_validation` that CEL can say cheaply; a unit test holds the two together. A field that the
+schema has a default for is always there.
 """
 
 from __future__ import annotations

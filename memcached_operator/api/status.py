@@ -142,7 +142,7 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
     """`status` of a Memcached.
 
     Attributes:
-        memory: in force, as a quantity; see `memcached.scaling`.
+        memory: in force, as a quantity; see `memcached.memory_scaling`.
         recommendedMemory: with which the retention would be kept, None where that is no less.
     """
 

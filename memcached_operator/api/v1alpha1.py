@@ -1,4 +1,4 @@
-"""`cache.example.com/v1alpha1`: the Memcached resource as a user writes and reads it.
+"""`cache.example.com/v1alpha1`: the specification of a Memcached, as a user writes it; `v1alpha1_status` has the rest.
 
 The models are the source of the CustomResourceDefinition's schema, and of what the operator accepts: a specification
 that the API server let through, say under an older schema, is checked here again before anything is done with it.
@@ -7,8 +7,7 @@ that the API server let through, say under an older schema, is checked here agai
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -36,7 +35,6 @@ from memcached_operator.api.names import (
     MEMORY_PATTERN,
     PAUSE_SECONDS,
     PAUSE_SECONDS_MAX,
-    PENDING,
     PERCENTAGE,
     QUANTITY,
     QUANTITY_MAX,
@@ -58,16 +56,7 @@ from memcached_operator.api.names import (
 from memcached_operator.api.schema_rules import RULES
 from memcached_operator.api.validation_errors import explained
 
-SINGULAR: Final = "memcached"
-SHORT_NAMES: Final = ("mc",)
-CATEGORIES: Final = ("all",)
-
-# The name is also the value of a label and fit to be a Service's: an RFC 1035 label, a letter first, at most 63
-# characters. 11 of these ("-" and 10) are left for what a Deployment adds to name its ReplicaSets.
-NAME_PATTERN: Final = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
-NAME_MAX_LENGTH: Final = 52
-
-_Count = Annotated[int, Field(ge=0, le=SIZE_MAX, json_schema_extra={"format": "int32"})]
+Count = Annotated[int, Field(ge=0, le=SIZE_MAX, json_schema_extra={"format": "int32"})]
 _Image = Annotated[str, Field(min_length=1, max_length=IMAGE_MAX_LENGTH, pattern=f"^{IMAGE_CHARACTERS}*$")]
 # A PodDisruptionBudget's own type. In the schema one field of two types, with the rules of both.
 _CountOrShare = Annotated[
@@ -78,7 +67,7 @@ _DrainSeconds = Annotated[int, Field(ge=0, le=DRAIN_SECONDS_MAX, json_schema_ext
 _HandoverSeconds = Annotated[
     int, Field(ge=HANDOVER_SECONDS_MIN, le=HANDOVER_SECONDS_MAX, json_schema_extra={"format": "int32"})
 ]
-_Memory = Annotated[str, Field(pattern=f"^({MEMORY_PATTERN})$")]
+Memory = Annotated[str, Field(pattern=f"^({MEMORY_PATTERN})$")]
 _Retention = Annotated[str, Field(pattern=f"^({RETENTION_PATTERN})$")]
 _ItemSize = Annotated[str, Field(pattern=f"^({MAX_ITEM_SIZE_PATTERN})$")]
 _Connections = Annotated[int, Field(ge=1, le=MAX_CONNECTIONS_MAX, json_schema_extra={"format": "int32"})]
@@ -97,27 +86,16 @@ _Passed = dict[str, Any]
 _StorageClassName = Annotated[str, Field(max_length=SECRET_NAME_MAX_LENGTH, pattern=f"^({SECRET_NAME})?$")]
 _SecretName = Annotated[str, Field(max_length=SECRET_NAME_MAX_LENGTH, pattern=f"^{SECRET_NAME}$")]
 # The default, said for those who read the schema.
-_ATOMIC: Final[dict[str, Any]] = {"x-kubernetes-list-type": "atomic"}
-# Without a condition, tools that judge an object by its status would take a new one for ready.
-_UNSEEN: Final[list[Any]] = [
-    {
-        "type": "Ready",
-        "status": "Unknown",
-        "reason": PENDING,
-        "message": "Waiting for the operator.",
-        "lastTransitionTime": "1970-01-01T00:00:00Z",
-    }
-]
-_Generation = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
+ATOMIC: Final[dict[str, Any]] = {"x-kubernetes-list-type": "atomic"}
 
 
-class _Model(BaseModel):
+class Model(BaseModel):
     # Strict: "3", 3.0 and true are not numbers, as they are not for the API server. Unknown fields are ignored: the
     # API server prunes them, and an older operator may meet an object of a newer schema.
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
 
-class MemcachedService(_Model):
+class MemcachedService(Model):
     """The Service by which clients find the servers. It has the name of the Memcached."""
 
     type: ServiceType | None = Field(
@@ -133,7 +111,7 @@ class MemcachedService(_Model):
     )
 
 
-class MemcachedDisruptionBudget(_Model):
+class MemcachedDisruptionBudget(Model):
     """How many servers an eviction may take away at a time: a PodDisruptionBudget with the name of the Memcached."""
 
     max_unavailable: _CountOrShare | None = Field(
@@ -143,14 +121,14 @@ class MemcachedDisruptionBudget(_Model):
     )
 
 
-class MemcachedPodMetadata(_Model):
+class MemcachedPodMetadata(Model):
     """Labels and annotations of the pods, besides those of the operator, which cannot be changed."""
 
     labels: dict[str, str] | None = Field(default=None, description="Labels of the pods.")
     annotations: dict[str, str] | None = Field(default=None, description="Annotations of the pods.")
 
 
-class MemcachedPodTemplate(_Model):
+class MemcachedPodTemplate(Model):
     """Additions to the pods that the operator creates, merged over them as by a strategic merge patch."""
 
     metadata: MemcachedPodMetadata | None = None
@@ -165,17 +143,17 @@ class MemcachedPodTemplate(_Model):
     )
 
 
-class MemcachedNetworkPolicy(_Model):
+class MemcachedNetworkPolicy(Model):
     """Which peers can connect to the servers: a NetworkPolicy with the name of the Memcached."""
 
     allow_from: list[_Passed] = Field(
         description="Peers that can connect to the servers, each a NetworkPolicyPeer: podSelector, namespaceSelector "
         "or ipBlock. The operator can always connect. If the list is empty, only the operator can.",
-        json_schema_extra=_ATOMIC,
+        json_schema_extra=ATOMIC,
     )
 
 
-class MemcachedResources(_Model):
+class MemcachedResources(Model):
     """Compute resources of each server.
 
     Resources that are not named here are derived: the request and the limit of memory from the settings of the server,
@@ -194,7 +172,7 @@ class MemcachedResources(_Model):
     )
 
 
-class MemcachedRollout(_Model):
+class MemcachedRollout(Model):
     """How servers are replaced when a change cannot be applied to a running server."""
 
     pause_seconds: _PauseSeconds | None = Field(
@@ -218,14 +196,14 @@ class MemcachedRollout(_Model):
     )
 
 
-class MemcachedMemoryScaling(_Model):
+class MemcachedMemoryScaling(Model):
     """Growth of the memory of running servers, while items that clients still ask for are evicted.
 
     Servers are resized without a restart, all of them alike, and never shrunk. The operator writes the memory to the
     status and never to the specification.
     """
 
-    max: _Memory = Field(
+    max: Memory = Field(
         description="Largest memory of each server for items, in whole Mi or Gi. Cannot be less than spec.memory."
     )
     retention: _Retention | None = Field(
@@ -236,7 +214,7 @@ class MemcachedMemoryScaling(_Model):
     )
 
 
-class MemcachedEphemeralVolume(_Model):
+class MemcachedEphemeralVolume(Model):
     """A generic ephemeral volume: a PersistentVolumeClaim for each pod, which is deleted with the pod."""
 
     storage_class_name: _StorageClassName | None = Field(
@@ -246,22 +224,22 @@ class MemcachedEphemeralVolume(_Model):
     access_modes: Annotated[list[AccessMode], Field(min_length=1, max_length=ACCESS_MODES_MAX)] | None = Field(
         default=None,
         description="Access modes of the claims. Defaults to ReadWriteOnce.",
-        json_schema_extra=_ATOMIC,
+        json_schema_extra=ATOMIC,
     )
 
 
-class MemcachedEmptyDir(_Model):
+class MemcachedEmptyDir(Model):
     """A folder on the disk of the node that has the pods' files, with the size as its limit."""
 
 
-class MemcachedExtstoreVolume(_Model):
+class MemcachedExtstoreVolume(Model):
     """Where the disk comes from. Exactly one of the fields must be set."""
 
     ephemeral: MemcachedEphemeralVolume | None = None
     empty_dir: MemcachedEmptyDir | None = None
 
 
-class MemcachedExtstore(_Model):
+class MemcachedExtstore(Model):
     """A disk for each server, to which memcached moves values that no longer fit into its memory (extstore).
 
     Keys, and some 70 bytes of each item, stay in memory. The disk is empty after each start of a server.
@@ -284,7 +262,7 @@ class MemcachedExtstore(_Model):
     )
 
 
-class MemcachedHandover(_Model):
+class MemcachedHandover(Model):
     """Servers fill themselves from each other while the list of servers changes, so that clients do not miss.
 
     Servers then run with memcached's proxy: memcached 1.6.45 or newer, in an image that contains sh.
@@ -297,7 +275,7 @@ class MemcachedHandover(_Model):
     )
 
 
-class MemcachedTls(_Model):
+class MemcachedTls(Model):
     """Encryption of connections to the servers. Servers accept only TLS, version 1.2 or newer."""
 
     secret_name: _SecretName = Field(
@@ -318,7 +296,7 @@ class MemcachedTls(_Model):
     )
 
 
-class MemcachedAuth(_Model):
+class MemcachedAuth(Model):
     """Authentication of clients by passwords, for the text protocol. Without TLS, passwords are sent unencrypted."""
 
     secret_name: _SecretName = Field(
@@ -326,18 +304,18 @@ class MemcachedAuth(_Model):
     )
 
 
-class MemcachedSpec(_Model):
+class MemcachedSpec(Model):
     """Desired state of the Memcached."""
 
     model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": RULES})
 
-    size: _Count = Field(default=1, description="Number of memcached servers to run. Can be 0.")
+    size: Count = Field(default=1, description="Number of memcached servers to run. Can be 0.")
     image: _Image | None = Field(
         default=None,
         description="Container image of the servers, such as docker.io/library/memcached:1.6.45-alpine. If omitted, "
         "the default image of the operator is used, which can change when the operator is upgraded.",
     )
-    memory: _Memory | None = Field(
+    memory: Memory | None = Field(
         default=None,
         description="Memory of each server for items, in whole Mi or Gi, at least 8Mi (memcached -m). "
         f"With memoryScaling, the memory at the start, and the least. Defaults to {MEMORY}.",
@@ -360,7 +338,7 @@ class MemcachedSpec(_Model):
         default=None,
         description='Additional arguments of memcached, one word each, such as ["-o", "idle_timeout=60"]. Arguments '
         "that other fields or the operator set are not allowed.",
-        json_schema_extra=_ATOMIC,
+        json_schema_extra=ATOMIC,
     )
     extstore: MemcachedExtstore | None = None
     resources: MemcachedResources | None = None
@@ -402,132 +380,6 @@ class MemcachedSpec(_Model):
         default=DRAIN_SECONDS,
         description="Seconds that a server continues to run after it left the list of servers, so that clients have "
         "time to follow the list.",
-    )
-
-
-class MemcachedCondition(_Model):
-    """One aspect of the current state."""
-
-    type: Annotated[
-        str,
-        Field(
-            max_length=316,
-            pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
-            r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
-        ),
-    ] = Field(
-        description="Type of the condition. The operator sets Ready, Available, Progressing, Degraded, Serving, "
-        "Retaining and Discouraged; other controllers may add their own."
-    )
-    status: Literal["True", "False", "Unknown"] = Field(description="Status of the condition: True, False or Unknown.")
-    reason: Annotated[
-        str, Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
-    ] = Field(description="Machine-readable reason for the last transition or update, in one CamelCase word.")
-    message: Annotated[str, Field(max_length=32768)] = Field(
-        description="Human-readable message with details. Can be empty."
-    )
-    last_transition_time: datetime = Field(description="Last time the condition changed from one status to another.")
-    observed_generation: _Generation | None = Field(
-        default=None, description="The metadata.generation for which the condition was set."
-    )
-
-
-class MemcachedDrain(_Model):
-    """Servers that left the list and still run."""
-
-    workload: Workload = Field(description="Kind of the workload that runs these servers: Deployment or StatefulSet.")
-    first_ordinal: _Count = Field(description="Lowest ordinal of these servers. All higher ordinals drain as well.")
-    start_time: datetime = Field(description="When these servers left the list.")
-
-
-class MemcachedHandoverStatus(_Model):
-    """How far the last change of the list with a hand-over is."""
-
-    step: Literal["Preparing", "Hiding", "Connecting", "Published", "Disconnecting", "Complete"] = Field(
-        description="Preparing: all servers get ready, and items of former owners are deleted. Hiding and Connecting: "
-        "all servers get all others as peers. Published: clients follow the list. Disconnecting: servers have no peers "
-        "any more. Complete: nothing is under way."
-    )
-    start_time: datetime = Field(description="Since when it is at this step.")
-    former_list_end_time: datetime | None = Field(
-        default=None, description="From when on no client has the list before the present one."
-    )
-
-
-class MemcachedStatus(_Model):
-    """Most recently observed state of the Memcached. Written by the operator."""
-
-    # The default of `conditions` does not apply where there is no status to hold it.
-    model_config = ConfigDict(json_schema_extra={"default": {"conditions": _UNSEEN}})
-
-    nodes: list[str] | None = Field(
-        default=None,
-        description="Names of the memcached pods that are neither terminating nor finished, sorted.",
-        json_schema_extra=_ATOMIC,
-    )
-    replicas: _Count | None = Field(default=None, description="Number of memcached pods.")
-    ready_replicas: _Count | None = Field(default=None, description="Number of memcached pods that are ready.")
-    selector: str | None = Field(
-        default=None,
-        description="Label selector of the memcached pods, in the format of kubectl get pods --selector. Used by the "
-        "scale subresource.",
-    )
-    image: str | None = Field(
-        default=None,
-        description="Container image that the servers run. During a rollout of another image, the previous one.",
-    )
-    version: str | None = Field(
-        default=None, description="Version of memcached that the servers report. Absent if no server was asked."
-    )
-    workload: Workload | None = Field(
-        default=None,
-        description="Kind of the workload that runs the servers of the list: Deployment or StatefulSet. During a move "
-        "from one to the other, the previous one.",
-    )
-    service: str | None = Field(
-        default=None, description="Name of the Service that the operator created. Absent if there is none."
-    )
-    server_list: list[str] | None = Field(
-        default=None,
-        description="Servers for clients to use, each as host:port. For a StatefulSet, the stable DNS names of the "
-        "servers, ordered by ordinal. For a Deployment, the addresses of its ready pods, sorted.",
-        json_schema_extra=_ATOMIC,
-    )
-    memory: _Memory | None = Field(
-        default=None,
-        description="Memory of each server for items that is in force: spec.memory, or what it has grown to by "
-        "spec.memoryScaling.",
-    )
-    recommended_memory: _Memory | None = Field(
-        default=None,
-        description="Smallest memory of each server, by an estimate, with which spec.memoryScaling.retention would be "
-        "kept. Absent while it is not known, or not less than the memory in force.",
-    )
-    draining: list[MemcachedDrain] | None = Field(
-        default=None,
-        description="Servers that left the list and still run, until spec.drainSeconds have passed.",
-        json_schema_extra=_ATOMIC,
-    )
-    handover: MemcachedHandoverStatus | None = Field(
-        default=None, description="The hand-over between servers, if spec.handover is set and the list is complete."
-    )
-    pending_writes: list[str] | None = Field(
-        default=None,
-        description="Kinds of objects that the operator has yet to write for this generation, because the API server "
-        "failed or refused. Absent if there are none.",
-        json_schema_extra=_ATOMIC,
-    )
-    observed_generation: _Generation | None = Field(
-        default=None, description="The metadata.generation that the operator observed last."
-    )
-    conditions: list[MemcachedCondition] | None = Field(
-        default=None,
-        description="Latest observations of the state. Ready: everything that the specification asks for exists and is "
-        "ready. Available: enough servers are ready. Progressing: a change is being rolled out. Degraded: something "
-        "requires manual intervention. Serving: the servers answer requests. Retaining: items "
-        "stay for spec.memoryScaling.retention; present only with that field. Discouraged: the specification asks for "
-        "what is not recommended; present only while it is True.",
-        json_schema_extra={"default": _UNSEEN, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
     )
 
 

@@ -1,1 +1,1 @@
-"""What one Memcached means: the objects that it wants, its status, and the reconcile that brings both about."""
+"""What one Memcached means: its desired objects, its status, and the reconcile that brings both about."""

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
-from memcached_operator.memcached.desired.codec import OwnedRecord
+from memcached_operator.memcached.desired.owned_record import OwnedRecord
 from memcached_operator.memcached.desired.server_list_configmap import publication_name
 from memcached_operator.memcached.events import RecordEvent
 from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION, RESTORED_ANNOTATION

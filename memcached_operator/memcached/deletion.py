@@ -17,7 +17,7 @@ import msgspec
 
 from memcached_operator.api.names import FINALIZER, InvalidSpec
 from memcached_operator.api.status import Problem, Reason, Status, decode_status
-from memcached_operator.memcached.desired.codec import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
+from memcached_operator.memcached.desired.owned_record import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
 from memcached_operator.memcached.desired.server_list_configmap import PUBLICATION, publication, publication_name
 from memcached_operator.memcached.events import RecordEvent
 from memcached_operator.memcached.observed.caches import CONFIG_MAPS, MEMCACHEDS, WORKLOADS, Caches
@@ -26,7 +26,8 @@ from memcached_operator.memcached.observed.pod_termination import why_not_ended
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.refusal_reasons import refusal_reason
-from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.spec_validation import read_spec
 from memcached_operator.memcached.status.debounce import CONFLICT_PAUSE_S
 from memcached_operator.memcached.status.observation import unplanned
 from memcached_operator.memcached.status.status_writer import SLOW_RETRY_S, StatusWriter

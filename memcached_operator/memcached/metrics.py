@@ -10,13 +10,14 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.api.status import OCCASIONAL_CONDITIONS, OUR_CONDITIONS, Reason
-from memcached_operator.memcached.desired.auxiliary import beside
+from memcached_operator.memcached.desired.auxiliary_objects import auxiliary_objects
 from memcached_operator.memcached.desired.object_types import Manifest, without_names
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.labels import Owner
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord, ReportedCondition, reported_conditions
-from memcached_operator.memcached.spec import NetworkPolicy, Spec, read_spec
+from memcached_operator.memcached.spec import NetworkPolicy, Spec
+from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime import field_name, field_names
 
 OTHER_FIELDS = "other"
@@ -54,13 +55,13 @@ class RepairCounts:
 
 
 def _examples() -> Mapping[str, Manifest]:
-    """An object of each kind, without what names it, as a Memcached wants it."""
+    """An object of each kind, without what names it, as a Memcached desires it."""
     owner = Owner("name", "namespace", "uid")
     spec = Spec(size=2, networkPolicy=NetworkPolicy(allowFrom=()), publish="ConfigMap")
     manifests = (
         desired_workload("Deployment", owner, 1, "image"),
         desired_workload("StatefulSet", owner, 1, "image"),
-        *beside(owner, spec, ()),
+        *auxiliary_objects(owner, spec, ()),
     )
     return {each.kind or "": without_names(each) for each in manifests}
 

@@ -14,9 +14,10 @@ from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.memcached.adoption import Adoption
 from memcached_operator.memcached.desired.budget import BUDGET, budget, in_the_way, others_budget
-from memcached_operator.memcached.desired.codec import Codec, OwnedRecord
+from memcached_operator.memcached.desired.drift import Codec
 from memcached_operator.memcached.desired.network_policy import NETWORK_POLICY, network_policy
 from memcached_operator.memcached.desired.object_types import Manifest
+from memcached_operator.memcached.desired.owned_record import OwnedRecord
 from memcached_operator.memcached.desired.server_list_configmap import (
     PUBLICATION,
     is_untouched,
@@ -43,10 +44,10 @@ from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.rollout.announcements import Announcements
 from memcached_operator.memcached.rollout.live_memory import LiveMemory, SetLimit
 from memcached_operator.memcached.rollout.messages import in_words
-from memcached_operator.memcached.rollout.outcome import Attempt, ObjectsResult, Outcome, attempt
+from memcached_operator.memcached.rollout.reconcile_results import Attempt, ObjectsResult, Outcome, attempt
+from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
 from memcached_operator.memcached.rollout.rollout_lock import RolloutLock, rollout_underway
 from memcached_operator.memcached.rollout.server_rollout import ServerRollout
-from memcached_operator.memcached.rollout.snapshot import Snapshot
 from memcached_operator.memcached.rollout.workload_rollout import Keepers, WorkloadRollout
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.spec import Spec
@@ -80,7 +81,7 @@ class Config:
     def workload(
         self, kind: Workload, memcached: MemcachedRecord, replicas: int, spec: Spec, paused: bool, restart: str
     ) -> WorkloadManifest:
-        """The workload of that kind that a Memcached wants."""
+        """The desired workload of that kind."""
         image = spec.image or self.image
         return desired_workload(
             kind, memcached.owner, replicas, image, self.user_id, spec, paused=paused, restart=restart

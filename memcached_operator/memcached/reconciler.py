@@ -21,22 +21,23 @@ from memcached_operator.memcached.events import recorded_by
 from memcached_operator.memcached.handover.desired_list import desired_list, unchanged_list
 from memcached_operator.memcached.handover.handovers import PEERS, Handovers, PeersPort, Progress
 from memcached_operator.memcached.handover.steps import is_underway
+from memcached_operator.memcached.memory_scaling.effective_memory import with_effective_memory
+from memcached_operator.memcached.memory_scaling.memory_scaler import Scaler
 from memcached_operator.memcached.metrics import contested_family
 from memcached_operator.memcached.objects import Config, Objects
 from memcached_operator.memcached.observed.caches import MEMCACHEDS, Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.plan import Plan, plan as plan_servers
 from memcached_operator.memcached.rollout.live_memory import SetLimit
 from memcached_operator.memcached.rollout.mount_failures import MountFailures
 from memcached_operator.memcached.rollout.observed_times import UNSEEN, ObservedPods, observed_pods
-from memcached_operator.memcached.rollout.outcome import Outcome, finalizer_outcome, soonest
-from memcached_operator.memcached.rollout.snapshot import Snapshot
-from memcached_operator.memcached.scaling.in_force import with_memory_in_force
-from memcached_operator.memcached.scaling.scaler import Scaler
+from memcached_operator.memcached.rollout.reconcile_results import Outcome, finalizer_outcome, soonest
+from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
+from memcached_operator.memcached.server_list.plan import Plan, plan as plan_servers
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
-from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.spec_validation import read_spec
 from memcached_operator.memcached.status.debounce import StatusDebounce
 from memcached_operator.memcached.status.observation import observed, unplanned
 from memcached_operator.memcached.status.restart_events import RestartEvents
@@ -115,7 +116,7 @@ class MemcachedReconciler:
         last, now = decode_status(memcached.status), self._utc_now()
         ours, seen = self._caches.workloads_of(memcached), await self._look_at_pods(memcached, now)
         try:
-            spec = with_memory_in_force(read_spec(memcached.spec), last.memory, _made_with(ours))  # read the spec
+            spec = with_effective_memory(read_spec(memcached.spec), last.memory, _made_with(ours))  # read the spec
         except InvalidSpec as error:
             self._objects.release(key)
             return await self._report_unreadable(memcached, last, ours, seen.active, now, error)

@@ -12,14 +12,14 @@ from typing import Any, Final
 import yaml
 
 from memcached_operator.api.crd import memcached_crd
-from memcached_operator.api.names import API_VERSION, KIND, InvalidSpec
-from memcached_operator.api.v1alpha1 import NAME_MAX_LENGTH, NAME_PATTERN
-from memcached_operator.memcached.desired.auxiliary import beside
+from memcached_operator.api.names import API_VERSION, KIND, NAME_MAX_LENGTH, NAME_PATTERN, InvalidSpec
+from memcached_operator.memcached.desired.auxiliary_objects import auxiliary_objects
 from memcached_operator.memcached.desired.warm_restart import restart_of
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.labels import RESTART_ANNOTATION, Owner, server
-from memcached_operator.memcached.scaling.in_force import with_memory_in_force
-from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.memory_scaling.effective_memory import with_effective_memory
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 from operator_runtime.process.logs import escape
 
@@ -120,13 +120,13 @@ def render(content: Mapping[str, Any], options: RenderOptions, uid: str = "", me
     """
     name, metadata = _name(_metadata(content)), _metadata(content)
     spec = read_spec(_json(_without_nulls(content["spec"])) if "spec" in content else b"")
-    spec = with_memory_in_force(spec, memory or memory_of(content))
+    spec = with_effective_memory(spec, memory or memory_of(content))
     uid = uid or uid_of(content)
     owner = Owner(name, _namespace(metadata) or options.namespace, uid or UNKNOWN_UID)
     workload = desired_workload(
         spec.workload, owner, spec.size, spec.image or options.image, options.user_id, spec, restart=_restart(metadata)
     )
-    manifests = [workload, *beside(owner, spec, _servers(owner, spec))]
+    manifests = [workload, *auxiliary_objects(owner, spec, _servers(owner, spec))]
     return Rendered(
         f"{owner.namespace}/{name}",
         spec,

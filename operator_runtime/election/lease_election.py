@@ -1,4 +1,4 @@
-"""Takes part in an election by a Lease: moves the bytes and the time that `leader` decides about.
+"""Takes part in an election by a Lease: moves the bytes and the time that `lease_decision` decides about.
 
 It runs on a thread and an event loop of its own, with connections of its own, so that a busy operator cannot lose its
 Lease and a full pool of connections cannot either. What crosses the border between the two threads: the time until
@@ -27,7 +27,9 @@ from operator_runtime.cache.store import ObjectKey, Store
 from operator_runtime.client.errors import UNDECODABLE, ApiError, Conflict, Forbidden, KubeError, NotFound, WriteRefused
 from operator_runtime.client.resources import LEASES, Resource
 from operator_runtime.diagnostics.watchdog import stack_of
-from operator_runtime.election.leader import (
+from operator_runtime.election.lease_decision import step, wake_at
+from operator_runtime.election.lease_lock import LeaseRecord, lease_body, lease_record
+from operator_runtime.election.lease_state import (
     Action,
     Candidate,
     Done,
@@ -46,10 +48,7 @@ from operator_runtime.election.leader import (
     Tick,
     Write,
     Written,
-    step,
-    wake_at,
 )
-from operator_runtime.election.lease_lock import LeaseRecord, lease_body, lease_record
 from operator_runtime.election.timing import Timing
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from operator_runtime.client.resources import LEASES
-from operator_runtime.election.leader import Lease, Write
+from operator_runtime.election.lease_state import Lease, Write
 from operator_runtime.election.timing import LONGEST_LEASE_S
 
 # The API has 32 bits for them. It refuses one more, and no replica would lead until a person corrects the Lease.

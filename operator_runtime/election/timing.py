@@ -1,6 +1,6 @@
 """How long the parts of an election by a Lease last, and what keeps them apart.
 
-Apart from the rules (leader.py), as settings are checked in every operator, and few of a laptop's elect.
+Apart from the rules (lease_decision.py), as settings are checked in every operator, and few of a laptop's elect.
 """
 
 from __future__ import annotations

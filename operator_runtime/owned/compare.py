@@ -14,6 +14,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
+from operator_runtime.owned.difference_text import difference_text
+
 # By which field an entry is known of the lists that Kubernetes merges, "" for plain values.
 _KEYS = {
     **dict.fromkeys(("containers", "initContainers", "ephemeralContainers", "env", "volumes"), "name"),
@@ -89,7 +91,7 @@ class Difference(NamedTuple):
         return path
 
     def __str__(self) -> str:
-        return f"{self.path}: {_shown(self.live)} → {_shown(self.desired)}"
+        return difference_text(self.path, self.live, self.desired)
 
 
 def differences(desired: object, live: object, steps: Steps = ()) -> Iterator[Difference]:
@@ -307,8 +309,3 @@ def _inner(path: str, key: str) -> str:
     """Where an entry of a dict stands: a field of a body, or one of what people name themselves, such as a label."""
     named_by_people = path.rpartition(".")[2] in _NAMED_BY_PEOPLE or not _PLAIN_NAME.fullmatch(key)
     return f"{path}[{key}]" if path and named_by_people else f"{path}.{key}" if path else key
-
-
-def _shown(value: object) -> str:
-    """A value for a log line or an event: as JSON, "absent" for None."""
-    return "absent" if value is None else msgspec.json.encode(value).decode()

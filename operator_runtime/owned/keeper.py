@@ -5,7 +5,7 @@
     kept = await self._config_maps.ensure(greeting, config_map_of(greeting))
 
 Nothing is sent where the cache shows the desired object. A foreign object stays as it is. Before an object is made
-anew, adopted again or deleted, the API server is queried whether its owner still exists. `decisions` decides, by
+anew, adopted again or deleted, the API server is queried whether its owner still exists. `ensure_decision` decides, by
 values; this module acts.
 """
 
@@ -34,7 +34,7 @@ from operator_runtime.controller.controller import StaleCache
 from operator_runtime.objects.kinds import Kind, plain
 from operator_runtime.owned.compare import Difference
 from operator_runtime.owned.contention import DesiredDigest, Verb
-from operator_runtime.owned.decisions import (
+from operator_runtime.owned.ensure_decision import (
     Decider,
     Delete,
     Foreign,

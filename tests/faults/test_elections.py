@@ -49,5 +49,5 @@ def test_a_leader_that_reaches_everything_but_its_lease_stops_writing_before_ano
     before, after = (replicas.writes(name, mark) for name in ("first", "second"))
     assert before != [], "nothing but the missing renewal kept it from writing"
     # What passed the gate last is on its way for a moment, proxy and server included: the margin of the lengths of the
-    # lease (election/leader.py) is there for it, and it must have arrived before another may begin.
+    # lease (election/lease_decision.py) is there for it, and it must have arrived before another may begin.
     assert max(map(received_at, before)) < led < min(map(received_at, after))

@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Final, Literal
 
 import msgspec
 
-from memcached_operator.memcached.desired.codec import Codec, OwnedRecord
+from memcached_operator.memcached.desired.drift import Codec
 from memcached_operator.memcached.desired.object_types import Manifest, metadata
+from memcached_operator.memcached.desired.owned_record import OwnedRecord
 from memcached_operator.memcached.labels import Owner, labels, selector_labels
 from memcached_operator.memcached.spec import DisruptionBudget, Spec
 from operator_runtime import Fields
@@ -91,7 +92,7 @@ def budget_record(raw: msgspec.Raw | bytes) -> BudgetRecord:
 
 
 def budget(owner: Owner, spec: Spec) -> BudgetManifest | None:
-    """The PodDisruptionBudget that a Memcached wants, if it wants one."""
+    """The PodDisruptionBudget that a Memcached desires, if it desires one."""
     desired = spec.disruptionBudget or (DisruptionBudget() if spec.size > 1 else None)
     if desired is None or desired.maxUnavailable == _NO_LIMIT:
         return None

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from memcached_operator.memcached.desired.applied_options import as_kept
-from memcached_operator.memcached.desired.codec import Codec
+from memcached_operator.memcached.desired.drift import Codec
 from memcached_operator.memcached.desired.object_types import Manifest, metadata
 from memcached_operator.memcached.labels import PEERS_PORT, PORT, Owner, selector_labels
 from memcached_operator.memcached.spec import Spec
@@ -41,7 +41,7 @@ NETWORK_POLICY: Final = Codec(PolicyManifest, _ours)
 
 
 def network_policy(owner: Owner, spec: Spec, operator_namespace: str) -> PolicyManifest | None:
-    """The NetworkPolicy that a Memcached wants, if it wants one.
+    """The NetworkPolicy that a Memcached desires, if it desires one.
 
     Args:
         operator_namespace: where the operator's own pods are, "" where it runs in no pod.

@@ -1,6 +1,6 @@
 """The parts that all objects of a Memcached have in common, as far as this operator speaks of them, as types.
 
-One set of structs serves both ways: an object that a Memcached wants is built from them, and a live object is decoded
+One set of structs serves both ways: a desired object of a Memcached is built from them, and a live object is decoded
 into them, which leaves out every field that is not ours to compare. A field that is None is not ours.
 """
 

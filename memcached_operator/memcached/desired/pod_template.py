@@ -11,6 +11,7 @@ import msgspec
 
 from memcached_operator.api.quantities import canonical, kibibytes, mebibytes
 from memcached_operator.api.reserved_pod_fields import keyed
+from memcached_operator.api.server_memory import memory_file_mib
 from memcached_operator.memcached import labels, spec as specification
 from memcached_operator.memcached.desired import extstore as disk
 from memcached_operator.memcached.desired.applied_options import Part
@@ -39,7 +40,7 @@ from memcached_operator.memcached.desired.workload_types import (
     Sleep,
     TcpSocket,
 )
-from memcached_operator.memcached.spec import Auth, Extstore, Handover, Spec, Tls, memory_file_mib
+from memcached_operator.memcached.spec import Auth, Extstore, Handover, Spec, Tls
 
 # The user and group that the official image makes for itself, on Debian and on Alpine. By number, as runAsNonRoot
 # cannot judge a name.

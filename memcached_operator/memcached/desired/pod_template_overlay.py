@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from memcached_operator.api.reserved_pod_fields import MERGE_KEYS, keyed, steps
 from memcached_operator.memcached.desired.applied_options import NAMED_BY_PEOPLE, Part, as_kept
-from memcached_operator.memcached.desired.passthrough import unkeyed
+from memcached_operator.memcached.desired.passthrough_drift import unkeyed
 
 # What a probe or a hook does: one of these, so that another one of the user's is in place of ours.
 _HANDLERS: Final = ("exec", "grpc", "httpGet", "sleep", "tcpSocket")

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from memcached_operator.memcached.desired.applied_options import applied_options, applied_options_text
-from memcached_operator.memcached.desired.codec import Codec
+from memcached_operator.memcached.desired.drift import Codec
 from memcached_operator.memcached.desired.object_types import Manifest, metadata
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, Owner
 from memcached_operator.memcached.spec import Spec
@@ -48,7 +48,7 @@ def publisher(name: str) -> str:
 
 
 def publication(owner: Owner, spec: Spec, servers: Sequence[str]) -> PublicationManifest | None:
-    """The ConfigMap that a Memcached wants, if it wants one.
+    """The ConfigMap that a Memcached desires, if it desires one.
 
     Args:
         servers: `host:port` of each, in their order.

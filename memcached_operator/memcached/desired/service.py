@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 import msgspec
 
 from memcached_operator.memcached.desired.applied_options import applied_options_text
-from memcached_operator.memcached.desired.codec import Codec
+from memcached_operator.memcached.desired.drift import Codec
 from memcached_operator.memcached.desired.object_types import Manifest, metadata
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, PORT, PORT_NAME, Owner, selector_labels
 from memcached_operator.memcached.spec import Spec
@@ -60,7 +60,7 @@ SERVICE: Final = Codec(ServiceManifest, _ours, fixed=("spec.clusterIP",), replac
 
 
 def service(owner: Owner, spec: Spec, *, named: bool) -> ServiceManifest | None:
-    """The Service that a Memcached wants, if it wants one.
+    """The Service that a Memcached desires, if it desires one.
 
     Args:
         named: clients know its servers by names that the Service gives them.

@@ -7,7 +7,7 @@ from typing import Final
 
 from memcached_operator.memcached.desired.extstore import extstore_of
 from memcached_operator.memcached.desired.handover import handover_of
-from memcached_operator.memcached.desired.passthrough import is_within, of_parts, passed_through
+from memcached_operator.memcached.desired.passthrough_drift import is_within, of_parts, passed_through
 from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.secrets import secrets_of
 from memcached_operator.memcached.desired.workload_types import (

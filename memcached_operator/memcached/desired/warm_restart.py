@@ -1,9 +1,9 @@
 """Pure: what has a server keep its items when its container starts again: a memory file, and who writes it out.
 
 The file is in memory, and charged to the pod, where it has the place of what memcached would have had for items without
-it (`spec.memory_file_mib`). `warm_restart.sh` starts memcached, and has it write out on SIGTERM what the next one
-must know. So it does not matter what ends the container: another image, a restart that was requested, a hook of the
-user's own.
+it (`server_memory.memory_file_mib`). `warm_restart.sh` starts memcached, and has it write out on SIGTERM what the next
+one must know. So it does not matter what ends the container: another image, a restart that was requested, a hook of
+the user's own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pure: a Memcached -> the Deployment or the StatefulSet that it wants."""
+"""Pure: a Memcached -> the Deployment or the StatefulSet that it desires."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.desired.applied_options import applied_options_text
-from memcached_operator.memcached.desired.codec import Codec
+from memcached_operator.memcached.desired.drift import Codec
 from memcached_operator.memcached.desired.object_types import metadata
 from memcached_operator.memcached.desired.pod_template import DEFAULTS, USER_ID, template
 from memcached_operator.memcached.desired.workload_types import (

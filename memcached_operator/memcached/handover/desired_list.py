@@ -8,7 +8,7 @@ import msgspec
 
 from memcached_operator.api.names import HANDOVER_SECONDS
 from memcached_operator.api.status import Status
-from memcached_operator.memcached.plan import listed_ordinals
+from memcached_operator.memcached.server_list.published_list import listed_ordinals
 from memcached_operator.memcached.spec import Spec
 
 

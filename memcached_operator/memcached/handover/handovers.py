@@ -40,10 +40,10 @@ from memcached_operator.memcached.labels import OUTDATED_ITEMS_ANNOTATION, PEERS
 from memcached_operator.memcached.observed.caches import PODS
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import NO_ORDINAL, PodRecord
-from memcached_operator.memcached.plan import FREE, ListPolicy
 from memcached_operator.memcached.refusal_reasons import refusal_reason
 from memcached_operator.memcached.rollout.container_restarts import AT_ONCE
-from memcached_operator.memcached.rollout.outcome import Outcome
+from memcached_operator.memcached.rollout.reconcile_results import Outcome
+from memcached_operator.memcached.server_list.published_list import FREE, ListPolicy
 from memcached_operator.memcached.server_stats.server_connection import Failure
 from operator_runtime import (
     Client,

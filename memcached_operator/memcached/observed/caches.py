@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from memcached_operator.api.names import API_VERSION, KIND, PLURAL, Workload
 from memcached_operator.memcached.desired.budget import BudgetRecord, budget_record
-from memcached_operator.memcached.desired.codec import OwnedRecord, is_owned
 from memcached_operator.memcached.desired.network_policy import NETWORK_POLICY
+from memcached_operator.memcached.desired.owned_record import OwnedRecord, is_owned
 from memcached_operator.memcached.desired.server_list_configmap import PUBLICATION
 from memcached_operator.memcached.desired.service import SERVICE
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord, memcached_record

@@ -10,7 +10,8 @@ import msgspec
 from memcached_operator.api.names import RELOADER, Workload
 from memcached_operator.api.reserved_pod_fields import find, keyed
 from memcached_operator.memcached.desired.applied_options import applied_options, digests
-from memcached_operator.memcached.desired.codec import (
+from memcached_operator.memcached.desired.object_types import Manifest, ObjectMeta, SeenCondition, as_json
+from memcached_operator.memcached.desired.owned_record import (
     OwnedRecord,
     common_fields,
     may_be_owned,
@@ -19,8 +20,7 @@ from memcached_operator.memcached.desired.codec import (
     owned_metadata,
     uids_in,
 )
-from memcached_operator.memcached.desired.object_types import Manifest, ObjectMeta, SeenCondition, as_json
-from memcached_operator.memcached.desired.passthrough import unkeyed
+from memcached_operator.memcached.desired.passthrough_drift import unkeyed
 from memcached_operator.memcached.desired.pod_template_overlay import merged
 from memcached_operator.memcached.desired.workload_types import PodSpec, PodTemplate, WorkloadManifest, WorkloadSpec
 from memcached_operator.memcached.labels import (

@@ -10,7 +10,7 @@ from memcached_operator.memcached.events import RecordEvent
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.rollout.live_memory import LiveMemory
 from memcached_operator.memcached.rollout.messages import announced
-from memcached_operator.memcached.rollout.snapshot import Snapshot
+from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
 from memcached_operator.memcached.rollout.workload_decision import Provenance, WorkloadChange
 from operator_runtime import KeyedStates, ObjectKey
 

@@ -18,7 +18,7 @@ from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.refusal_reasons import is_permission_missing, refusal_reason
 from memcached_operator.memcached.rollout import in_place
-from memcached_operator.memcached.rollout.outcome import Outcome
+from memcached_operator.memcached.rollout.reconcile_results import Outcome
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from operator_runtime import Client, Conflict, Forbidden, Invalid, KeyedStates, NotFound, ServerError
 

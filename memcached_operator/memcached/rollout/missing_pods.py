@@ -20,7 +20,7 @@ from memcached_operator.memcached.observed.pod_termination import overdue
 from memcached_operator.memcached.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.refusal_reasons import pods_refused
-from memcached_operator.memcached.rollout.outcome import soonest
+from memcached_operator.memcached.rollout.reconcile_results import soonest
 from memcached_operator.memcached.rollout.rollout_state import missing_servers
 from memcached_operator.memcached.spec import Spec
 from operator_runtime import Client, Forbidden, Invalid, KeyedStates, KubeError, NotFound, ObjectKey, PlainObject, plain

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.api.status import Reason
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord, reported_conditions
-from memcached_operator.memcached.spec import read_spec
+from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime import ObjectKey
 
 logger = logging.getLogger(__name__)

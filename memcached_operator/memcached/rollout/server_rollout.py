@@ -18,10 +18,10 @@ from memcached_operator.memcached.refusal_reasons import refusal_reason
 from memcached_operator.memcached.rollout.container_restarts import ContainerRestarts
 from memcached_operator.memcached.rollout.missing_pods import MissingPods
 from memcached_operator.memcached.rollout.next_step import Evict, MarkUpdated, RestartInPlace, Rollout, Stuck, rollout
-from memcached_operator.memcached.rollout.outcome import Outcome, soonest
+from memcached_operator.memcached.rollout.reconcile_results import Outcome, soonest
+from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
 from memcached_operator.memcached.rollout.resize_state import Resizing
 from memcached_operator.memcached.rollout.rollout_state import RolloutState
-from memcached_operator.memcached.rollout.snapshot import Snapshot
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from operator_runtime import Client, Conflict, Forbidden, KeyedStates, ServerError, TooManyRequests
 

@@ -57,7 +57,7 @@ class WorkloadChange:
         restart: what each server is to start again for.
         is_pending: the specification is yet to be written to it.
         planned: what is desired follows from what the plan has come to.
-        is_step: it is in memory alone that nobody specified; see `scaling`.
+        is_step: it is in memory alone that nobody specified; see `memory_scaling`.
     """
 
     desired: WorkloadManifest

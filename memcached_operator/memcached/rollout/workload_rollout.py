@@ -10,20 +10,21 @@ from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
+from memcached_operator.memcached.memory_scaling.memory_steps import refusal, without_replacing, without_step
+from memcached_operator.memcached.memory_scaling.scaling_decision import Blocked
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pod_termination import overdue
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.plan import OTHER
 from memcached_operator.memcached.rollout.announcements import Announcements
 from memcached_operator.memcached.rollout.live_memory import LiveMemory
 from memcached_operator.memcached.rollout.next_step import Rollout
-from memcached_operator.memcached.rollout.outcome import Outcome, WorkloadResult, attempt
+from memcached_operator.memcached.rollout.reconcile_results import Outcome, WorkloadResult, attempt
+from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
 from memcached_operator.memcached.rollout.resize_state import NOTHING, Resizing
 from memcached_operator.memcached.rollout.rollout_lock import RolloutLock
 from memcached_operator.memcached.rollout.server_rollout import ServerRollout
-from memcached_operator.memcached.rollout.snapshot import Snapshot
 from memcached_operator.memcached.rollout.workload_decision import (
     Decision,
     Hold,
@@ -32,9 +33,9 @@ from memcached_operator.memcached.rollout.workload_decision import (
     decide,
     has_foreign_template,
 )
-from memcached_operator.memcached.scaling.decision import Blocked
-from memcached_operator.memcached.scaling.steps import refusal, without_replacing, without_step
-from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.server_list.workload_migration import OTHER
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime import Keeper, ObjectKey
 
 Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]

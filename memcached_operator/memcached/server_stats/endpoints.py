@@ -32,7 +32,8 @@ from memcached_operator.memcached.server_stats.server_connection import (
     client_context,
     without_certificate,
 )
-from memcached_operator.memcached.spec import Auth, Tls, read_spec
+from memcached_operator.memcached.spec import Auth, Tls
+from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime import (
     Client,
     Forbidden,

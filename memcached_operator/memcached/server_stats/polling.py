@@ -166,10 +166,10 @@ class Poller:
         certificate = read_certificate(said.certificate) if said.certificate else None
         key = pod.memcached_key
         due = resolved.due or None
-        is_news = self._stats_cache.hear(pod, answer, certificate, self._now(), due=due)
+        is_change = self._stats_cache.hear(pod, answer, certificate, self._now(), due=due)
         if isinstance(answer, Answer):
-            is_news = self._taken(pod, answer) or is_news
-        if is_news and key is not None:
+            is_change = self._taken(pod, answer) or is_change
+        if is_change and key is not None:
             self._changed.send(key)
 
     def _taken(self, pod: PodRecord, answer: Answer) -> bool:

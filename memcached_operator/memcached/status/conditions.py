@@ -15,14 +15,15 @@ import msgspec
 
 from memcached_operator.api.status import DISCOURAGED, RETAINING, SERVING, Drain, Problem, Reason, Status, first_of
 from memcached_operator.memcached.labels import selector_text
+from memcached_operator.memcached.memory_scaling.retaining_condition import retaining
 from memcached_operator.memcached.observed.pod_status import AUTHORITY_REMOVED
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.plan import Servers, drained_at
 from memcached_operator.memcached.refusal_reasons import pods_refused
 from memcached_operator.memcached.rollout.workload_decision import Hold
-from memcached_operator.memcached.scaling.report import retaining
-from memcached_operator.memcached.server_stats.health import certificates, judge, versions
+from memcached_operator.memcached.server_list.draining import drained_at
+from memcached_operator.memcached.server_list.published_list import Servers
 from memcached_operator.memcached.status.observation import Observation
+from memcached_operator.memcached.status.serving_condition import certificates, serving_condition, versions
 from operator_runtime import Condition, rfc3339, set_conditions
 
 # Of a rollout, whose reason stays until its end. Any client may have written another.
@@ -83,7 +84,7 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
 def _serving(observed: Observation, last: Status, now: str) -> Condition:
     now_s = datetime.fromisoformat(now).timestamp() if certificates(observed.health) else 0.0
     rolling = observed.rollout.is_underway
-    return judge(observed.health, last.condition(SERVING), now_s, observed.names, rolling=rolling)
+    return serving_condition(observed.health, last.condition(SERVING), now_s, observed.names, rolling=rolling)
 
 
 def _retaining(observed: Observation, last: Status, serving: Condition) -> Iterator[Condition]:

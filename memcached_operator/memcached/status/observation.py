@@ -13,15 +13,16 @@ from memcached_operator.api.quantities import canonical
 from memcached_operator.api.status import Handover, Problem, Reason, Status, first_of, joined
 from memcached_operator.memcached.desired.service import is_load_balanced
 from memcached_operator.memcached.handover.handovers import Progress
+from memcached_operator.memcached.memory_scaling.retaining_condition import Scaling
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.plan import OTHER, Servers, as_ending, as_published
 from memcached_operator.memcached.rollout.next_step import DONE, Rollout
-from memcached_operator.memcached.rollout.outcome import ObjectsResult
-from memcached_operator.memcached.rollout.snapshot import Snapshot
+from memcached_operator.memcached.rollout.reconcile_results import ObjectsResult
+from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
 from memcached_operator.memcached.rollout.workload_decision import Hold
-from memcached_operator.memcached.scaling.report import Scaling
+from memcached_operator.memcached.server_list.published_list import Servers, as_ending, as_published
+from memcached_operator.memcached.server_list.workload_migration import OTHER
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth
 from memcached_operator.memcached.spec import Spec
 

@@ -17,15 +17,15 @@ from memcached_operator.api.status import (
     status_patch,
 )
 from memcached_operator.memcached.events import RecordEvent
+from memcached_operator.memcached.memory_scaling.retaining_condition import events
 from memcached_operator.memcached.observed.caches import MEMCACHEDS
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
-from memcached_operator.memcached.scaling.report import events
 from memcached_operator.memcached.server_stats.certificates import next_change_s
-from memcached_operator.memcached.server_stats.health import certificates
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.status.conditions import status_of
 from memcached_operator.memcached.status.debounce import CONFLICT_PAUSE_S, StatusDebounce
 from memcached_operator.memcached.status.observation import Observation, client_names
+from memcached_operator.memcached.status.serving_condition import certificates
 from operator_runtime import Client, Condition, Conflict, NotFound, ObjectKey, Owners, Result, StaleCache, rfc3339
 
 logger = logging.getLogger(__name__)

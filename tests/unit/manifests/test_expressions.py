@@ -14,9 +14,9 @@ import pytest
 from prometheus_client import generate_latest
 
 from memcached_operator.api.status import OCCASIONAL_CONDITIONS, OUR_CONDITIONS, Reason
+from memcached_operator.memcached.memory_scaling.memory_scaler import Scaler
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.pods import pod_record
-from memcached_operator.memcached.scaling.scaler import Scaler
 from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
 from memcached_operator.memcached.server_stats.metric_families import server_families
 from memcached_operator.memcached.server_stats.stats_cache import EXTSTORE, FIGURES, Answer, Server

@@ -8,9 +8,17 @@ from pathlib import Path
 
 from memcached_operator.api.api_reference import CONDITIONS, REASONS, api_reference
 from memcached_operator.api.status import Problem, Reason
+from memcached_operator.memcached.memory_scaling.retaining_condition import Scaling
+from memcached_operator.memcached.memory_scaling.scaling_decision import (
+    AtMaximum,
+    Blocked,
+    Decision,
+    Grow,
+    Kept,
+    Observing,
+    Waiting,
+)
 from memcached_operator.memcached.rollout.next_step import Rollout
-from memcached_operator.memcached.scaling.decision import AtMaximum, Blocked, Decision, Grow, Kept, Observing, Waiting
-from memcached_operator.memcached.scaling.report import Scaling
 from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth, Verdict
 from memcached_operator.memcached.spec import MemoryScaling

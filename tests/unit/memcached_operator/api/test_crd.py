@@ -12,7 +12,8 @@ from kube_simulator.schema import custom, structural
 from memcached_operator.api import names, v1alpha1 as api
 from memcached_operator.api.crd import memcached_crd, memcached_crd_yaml
 from memcached_operator.api.status import Drain, Status
-from memcached_operator.memcached.spec import NetworkPolicy, read_spec
+from memcached_operator.memcached.spec import NetworkPolicy
+from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime.crd.crd_reference import fields
 from tests.unit.memcached_operator.memcached.world import UNSEEN
 

@@ -11,7 +11,7 @@ from kube_simulator.schema import custom, structural
 from kube_simulator.schema.rules import rule_problems
 from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.names import InvalidSpec
-from memcached_operator.memcached.spec import read_spec
+from memcached_operator.memcached.spec_validation import read_spec
 
 [RESOURCE] = custom.resources_of(custom.defaulted(memcached_crd()))
 COUNTS = st.sampled_from([0, 1, "0%", "1%", "100%"])

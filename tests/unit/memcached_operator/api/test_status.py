@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from memcached_operator.api.status import Drain, Problem, Reason, Status, decode_status, status_patch
-from memcached_operator.api.v1alpha1 import MemcachedStatus
+from memcached_operator.api.v1alpha1_status import MemcachedStatus
 from memcached_operator.memcached.observed.memcacheds import is_overdue, memcached_record
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.plan import Servers
+from memcached_operator.memcached.server_list.published_list import Servers
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth, Verdict
 from memcached_operator.memcached.status.conditions import status_of
 from memcached_operator.memcached.status.debounce import is_complete

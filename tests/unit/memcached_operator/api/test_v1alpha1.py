@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from memcached_operator.api import v1alpha1 as api
-from memcached_operator.api.names import InvalidSpec
+from memcached_operator.api.names import NAME_MAX_LENGTH, NAME_PATTERN, InvalidSpec
 from memcached_operator.api.status import HandoverStep
-from memcached_operator.api.v1alpha1 import MemcachedSpec, MemcachedStatus, validate_spec
+from memcached_operator.api.v1alpha1 import MemcachedSpec, validate_spec
+from memcached_operator.api.v1alpha1_status import MemcachedStatus
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_every_field_is_read_and_written_by_its_name_in_the_api() -> None:
 
 def test_names_fit_for_a_service_and_a_label_match_the_pattern() -> None:
     fit, others = ["a", "example-memcached", "a1", "x" * 52], ["", "1a", "-a", "a-", "a.b", "A", "a_b"]
-    assert [name for name in (*fit, *others) if re.search(api.NAME_PATTERN, name)] == fit
-    assert api.NAME_MAX_LENGTH == 52
+    assert [name for name in (*fit, *others) if re.search(NAME_PATTERN, name)] == fit
+    assert NAME_MAX_LENGTH == 52
 
 
 STATUS = b"""{

@@ -1,4 +1,4 @@
-"""A Memcached that asks for everything, and each object of it, as wanted and as a real API server returned it.
+"""A Memcached that asks for everything, and each object of it, as desired and as a real API server returned it.
 
 The files were read from a kube-apiserver v1.36.3 whose controllers had acted on them, after an operator had applied
 what `full_spec.json` asks for: all defaults and managedFields are there.
@@ -12,17 +12,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memcached_operator.memcached.desired.auxiliary import beside
+from memcached_operator.memcached.desired.auxiliary_objects import auxiliary_objects
 from memcached_operator.memcached.desired.budget import BUDGET, budget_record
-from memcached_operator.memcached.desired.codec import OwnedRecord
 from memcached_operator.memcached.desired.network_policy import NETWORK_POLICY
 from memcached_operator.memcached.desired.object_types import Manifest
+from memcached_operator.memcached.desired.owned_record import OwnedRecord
 from memcached_operator.memcached.desired.server_list_configmap import PUBLICATION
 from memcached_operator.memcached.desired.service import SERVICE
 from memcached_operator.memcached.desired.workload import STATEFUL_SET, desired_workload
 from memcached_operator.memcached.observed.caches import BUDGETS, CONFIG_MAPS, NETWORK_POLICIES, SERVICES, STATEFUL_SETS
 from memcached_operator.memcached.observed.workloads import stateful_set_record
-from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime import Difference, Kind, Rules
 from operator_runtime.owned.patching import patch_of
 from tests.unit.memcached_operator.memcached.support import HERE, OWNER
@@ -42,13 +43,15 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "StatefulSet": Case("wanted/live_stateful_set.json", stateful_set_record, STATEFUL_SET.rules, STATEFUL_SETS),
-    "Service": Case("wanted/live_service.json", SERVICE.record, SERVICE.rules, SERVICES),
-    "PodDisruptionBudget": Case("wanted/live_budget.json", budget_record, BUDGET.rules, BUDGETS),
-    "NetworkPolicy": Case(
-        "wanted/live_network_policy.json", NETWORK_POLICY.record, NETWORK_POLICY.rules, NETWORK_POLICIES
+    "StatefulSet": Case(
+        "desired_objects/live_stateful_set.json", stateful_set_record, STATEFUL_SET.rules, STATEFUL_SETS
     ),
-    "ConfigMap": Case("wanted/live_config_map.json", PUBLICATION.record, PUBLICATION.rules, CONFIG_MAPS),
+    "Service": Case("desired_objects/live_service.json", SERVICE.record, SERVICE.rules, SERVICES),
+    "PodDisruptionBudget": Case("desired_objects/live_budget.json", budget_record, BUDGET.rules, BUDGETS),
+    "NetworkPolicy": Case(
+        "desired_objects/live_network_policy.json", NETWORK_POLICY.record, NETWORK_POLICY.rules, NETWORK_POLICIES
+    ),
+    "ConfigMap": Case("desired_objects/live_config_map.json", PUBLICATION.record, PUBLICATION.rules, CONFIG_MAPS),
 }
 
 
@@ -63,11 +66,11 @@ def spec_of(body: Json | None = None) -> Spec:
 
 
 def desired(kind: str, spec: Spec | None = None, servers: Sequence[str] = (), operator_namespace: str = "") -> Manifest:
-    """The object of that kind; it is wanted."""
+    """The object of that kind; it is desired."""
     spec = spec or spec_of()
     if kind in ("Deployment", "StatefulSet"):
         return desired_workload(spec.workload, OWNER, spec.size, spec.image or IMAGE, spec=spec)
-    return next(each for each in beside(OWNER, spec, servers, operator_namespace) if each.kind == kind)
+    return next(each for each in auxiliary_objects(OWNER, spec, servers, operator_namespace) if each.kind == kind)
 
 
 def live(kind: str, edit: Edit = lambda _: None, file: str = "") -> OwnedRecord:
@@ -78,7 +81,7 @@ def live(kind: str, edit: Edit = lambda _: None, file: str = "") -> OwnedRecord:
 
 
 def found(kind: str, edit: Edit = lambda _: None, spec: Spec | None = None, file: str = "") -> list[Difference]:
-    """How the live object, edited, differs from the wanted one."""
+    """How the live object, edited, differs from the desired one."""
     return list(CASES[kind].rules.differences(desired(kind, spec), live(kind, edit, file)))
 
 

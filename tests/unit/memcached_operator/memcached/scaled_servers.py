@@ -42,7 +42,7 @@ class Servers:
         self, evicts: tuple[int, int], *, idle_s: int = 720, age_s: int = 0, seconds: int = WINDOW_S + POLL_S
     ) -> bool:
         """Answer for so long; whether something else is to be told since."""
-        is_news = False
+        is_change = False
         assert self.world.stats_cache is not None
         for _ in range(seconds // POLL_S):
             self.uptime += POLL_S
@@ -53,8 +53,8 @@ class Servers:
             for each in self.world.caches.pods.values():
                 said = self.answer(limits.get(each.address, 64), idle_s, age_s)
                 self.world.stats_cache.hear(each, said)
-                is_news |= self.world.reconciler.scaler.hear(each, said)
-        return is_news
+                is_change |= self.world.reconciler.scaler.hear(each, said)
+        return is_change
 
 
 async def running_scaled(**changes: Any) -> World:

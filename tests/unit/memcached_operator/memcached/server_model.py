@@ -12,7 +12,7 @@ from memcached_operator.memcached.labels import server
 from memcached_operator.memcached.observed.pod_status import NO_PROBLEM
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.plan import Plan, plan as plan_servers
+from memcached_operator.memcached.server_list.plan import Plan, plan as plan_servers
 from memcached_operator.memcached.spec import Spec
 from operator_runtime import ObjectKey
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, UID, pod_of
@@ -132,7 +132,7 @@ class Cluster:
                 return set()
 
     def control(self) -> None:
-        """Let Kubernetes' controllers make and end pods until there are as many as are wanted."""
+        """Let Kubernetes' controllers make and end pods until there are as many as are desired."""
         for kind, number in list(self.pods):
             if kind == "StatefulSet" and number >= self.replicas.get(kind, number + 1):
                 self.end((kind, number))

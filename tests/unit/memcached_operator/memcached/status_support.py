@@ -8,12 +8,12 @@ import msgspec
 
 from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Problem, Status, decode_status
+from memcached_operator.memcached.memory_scaling.retaining_condition import Scaling
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.plan import Servers
 from memcached_operator.memcached.rollout.next_step import DONE, Rollout
 from memcached_operator.memcached.rollout.workload_decision import Hold
-from memcached_operator.memcached.scaling.report import Scaling
+from memcached_operator.memcached.server_list.published_list import Servers
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth
 from memcached_operator.memcached.status.conditions import status_of
 from memcached_operator.memcached.status.observation import Observation

@@ -82,7 +82,7 @@ def container_of(deployment: dict[str, Any]) -> dict[str, Any]:
     return next(each for each in containers if each["name"] == "memcached")
 
 
-def wanted_deployment(size: int = SIZE, image: str = IMAGE) -> WorkloadManifest:
+def desired_deployment(size: int = SIZE, image: str = IMAGE) -> WorkloadManifest:
     """What the Memcached of these tests wants."""
     return desired_workload("Deployment", OWNER, size, image)
 

@@ -16,8 +16,8 @@ from tests.unit.memcached_operator.memcached.support import (
     container_of,
     decode_workload,
     deployment_of,
+    desired_deployment,
     live_deployment,
-    wanted_deployment,
 )
 
 Json = dict[str, Any]
@@ -28,12 +28,12 @@ CONTAINER = "spec.template.spec.containers[memcached]"
 def found(edit: Edit, size: int = 2, image: str = "memcached:1.6.45-alpine") -> list[Difference]:
     live = live_deployment()
     edit(live)
-    desired = decode_workload(comparable(wanted_deployment(size, image)))
+    desired = decode_workload(comparable(desired_deployment(size, image)))
     return list(differences(desired, decode_workload(deployment_of(live).owned)))
 
 
 def test_a_deployment_as_the_api_server_returns_it_compares_equal_byte_for_byte() -> None:
-    assert deployment_of().owned == comparable(wanted_deployment())
+    assert deployment_of().owned == comparable(desired_deployment())
 
 
 def changed(part: Callable[[Json], Json], **fields: object) -> Edit:
@@ -126,7 +126,7 @@ def test_every_difference_is_found_at_once_in_the_order_of_the_fields() -> None:
     ]
 
 
-def test_a_field_that_the_wanted_object_leaves_open_is_not_compared() -> None:
+def test_a_field_that_the_desired_object_leaves_open_is_not_compared() -> None:
     live = PodSpec(automountServiceAccountToken=True, containers=(Container("memcached", image="a"),))
     assert list(differences(PodSpec(containers=(Container("memcached"),)), live)) == []
 

@@ -98,8 +98,8 @@ async def test_a_deployment_that_servers_move_from_keeps_its_template(world: Wor
     for _ in range(3):
         world.show()
         await world.reconcile(after_s=DELAY_S)
-    server, beside = world.deployment["spec"]["template"]["spec"]["containers"]
-    assert (server["image"], beside) == (IMAGE, sidecar)
+    server, added = world.deployment["spec"]["template"]["spec"]["containers"]
+    assert (server["image"], added) == (IMAGE, sidecar)
     assert "exporter" in world.deployment["metadata"]["annotations"][APPLIED_OPTIONS_ANNOTATION]
     assert template_of(stateful_set(world))["spec"]["containers"][0]["image"] == "memcached:2"
 

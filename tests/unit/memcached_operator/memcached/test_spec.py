@@ -14,14 +14,8 @@ from hypothesis import given, strategies as st
 
 from memcached_operator.api.names import IMAGE_MAX_LENGTH, InvalidSpec
 from memcached_operator.api.v1alpha1 import validate_spec
-from memcached_operator.memcached.spec import (
-    DisruptionBudget,
-    Resources,
-    Rollout,
-    Spec,
-    read_spec,
-    refuse_contradictions,
-)
+from memcached_operator.memcached.spec import DisruptionBudget, Resources, Rollout, Spec
+from memcached_operator.memcached.spec_validation import read_spec, refuse_contradictions
 
 VALUES = st.one_of(
     st.none(),
@@ -196,7 +190,7 @@ def test_what_is_left_out_or_null_has_its_default() -> None:
 
 def test_a_good_specification_loads_no_pydantic_and_a_bad_one_does() -> None:
     program = (
-        "import sys; from memcached_operator.memcached.spec import read_spec\n"
+        "import sys; from memcached_operator.memcached.spec_validation import read_spec\n"
         f"read_spec({FULL!r}); print('pydantic' in sys.modules)\n"
         'try: read_spec(b\'{"size": "3"}\')\n'
         "except ValueError as error: print('pydantic' in sys.modules, error)\n"

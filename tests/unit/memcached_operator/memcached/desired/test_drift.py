@@ -20,7 +20,7 @@ from tests.unit.memcached_operator.memcached.live import (
 from tests.unit.memcached_operator.memcached.support import OTHER_UID, UID
 
 OTHER_OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": OTHER_UID}
-ADDRESSED = "wanted/live_service_with_address.json"
+ADDRESSED = "desired_objects/live_service_with_address.json"
 TAKEN = "cache.example.com/applied-options"
 
 

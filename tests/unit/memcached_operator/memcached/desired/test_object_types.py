@@ -5,11 +5,11 @@ import json
 import msgspec
 
 from memcached_operator.memcached.desired.object_types import OwnerRef, comparable, controller_of, encode
-from tests.unit.memcached_operator.memcached.support import wanted_deployment
+from tests.unit.memcached_operator.memcached.support import desired_deployment
 
 
 def test_what_is_compared_has_neither_kind_nor_name_nor_preconditions() -> None:
-    desired = wanted_deployment()
+    desired = desired_deployment()
     guarded = msgspec.structs.replace(
         desired, metadata=msgspec.structs.replace(desired.metadata, uid="u", generation=3)
     )

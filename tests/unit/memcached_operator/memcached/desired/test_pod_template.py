@@ -9,7 +9,7 @@ import pytest
 
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.desired.workload import desired_workload
-from memcached_operator.memcached.spec import read_spec
+from memcached_operator.memcached.spec_validation import read_spec
 from tests.unit.memcached_operator.memcached.support import HERE, IMAGE, OWNER
 
 SPECS = {
@@ -29,7 +29,7 @@ def test_without_options_the_template_is_that_of_the_first_release_byte_for_byte
     made = desired_workload(kind, OWNER, read.size, IMAGE, spec=read)
     # The order of fields is the API server's own.
     template = json.dumps(msgspec.to_builtins(made.spec.template), indent=2, sort_keys=True)
-    assert template.encode() + b"\n" == (HERE / "wanted" / "template_of_first_release.json").read_bytes()
+    assert template.encode() + b"\n" == (HERE / "desired_objects" / "template_of_first_release.json").read_bytes()
     assert set(made.metadata.annotations or {}) == {"cache.example.com/memcached-uid"}
 
 

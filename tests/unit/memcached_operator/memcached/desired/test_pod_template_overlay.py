@@ -8,7 +8,7 @@ import pytest
 
 from memcached_operator.api.reserved_pod_fields import find, keyed
 from memcached_operator.memcached.desired import pod_template_overlay as merging
-from memcached_operator.memcached.desired.passthrough import unkeyed
+from memcached_operator.memcached.desired.passthrough_drift import unkeyed
 from memcached_operator.memcached.desired.pod_template_overlay import merged, of_options
 
 Json = dict[str, Any]

@@ -272,7 +272,7 @@ def test_what_is_wrong_with_a_secret_is_told_with_its_reason_and_its_key(
         (ONE | {"ca.crt": b"junk"}, "key ca.crt of the Secret cache-tls: Error loading the CA certificate: "),
     ],
 )
-def test_the_authority_of_clients_is_wanted_where_they_show_certificates(pod: Pod, files: Files, problem: str) -> None:
+def test_the_authority_of_clients_is_desired_where_they_show_certificates(pod: Pod, files: Files, problem: str) -> None:
     pod.write("tls", files)
     assert problem in pod.ends(Tls("cache-tls", clientAuth="Require"), None)
     pod.start(TLS, None)

@@ -10,7 +10,8 @@ from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.template_differences import differing
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
-from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.spec_validation import read_spec
 from tests.unit.memcached_operator.memcached.support import IMAGE, OWNER
 
 

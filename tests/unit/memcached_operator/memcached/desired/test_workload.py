@@ -5,12 +5,12 @@ import json
 from memcached_operator.memcached.desired.object_types import encode
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.labels import POD_SELECTOR, selector_labels, selector_text
-from tests.unit.memcached_operator.memcached.support import HERE, NAME, OWNER, wanted_deployment
+from tests.unit.memcached_operator.memcached.support import HERE, NAME, OWNER, desired_deployment
 
 
-def test_the_wanted_deployment_is_the_one_that_a_person_can_read_beside_this_test() -> None:
-    desired = json.loads(encode(wanted_deployment()))
-    assert desired == json.loads((HERE / "wanted_deployment.json").read_text())
+def test_the_desired_deployment_is_the_one_that_a_person_can_read_beside_this_test() -> None:
+    desired = json.loads(encode(desired_deployment()))
+    assert desired == json.loads((HERE / "desired_deployment.json").read_text())
 
 
 def test_a_user_id_is_named_as_it_is_set_or_not_at_all() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.desired.codec import is_owned
 from memcached_operator.memcached.desired.object_types import encode
+from memcached_operator.memcached.desired.owned_record import is_owned
 from memcached_operator.memcached.desired.workload import CODEC
 from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION
 from operator_runtime import Difference, NotOwned
@@ -19,7 +19,7 @@ from tests.unit.memcached_operator.memcached.support import (
     OTHER_UID,
     UID,
     deployment_of,
-    wanted_deployment,
+    desired_deployment,
 )
 from tests.unit.memcached_operator.memcached.world import World
 
@@ -28,12 +28,12 @@ CONTROLLING = {"controller": True, "blockOwnerDeletion": True}
 
 def found(live: dict[str, Any], size: int = 2, image: str = IMAGE) -> list[Difference]:
     """What differs."""
-    return list(CODEC.differ(wanted_deployment(size, image), deployment_of(live)))
+    return list(CODEC.differ(desired_deployment(size, image), deployment_of(live)))
 
 
 def owned_by(owner: dict[str, Any] | None, *, annotation: str | None = None) -> dict[str, Any]:
     """A Deployment whose specification and labels are just what we want, but whose owner is somebody else."""
-    live: dict[str, Any] = json.loads(encode(wanted_deployment()))
+    live: dict[str, Any] = json.loads(encode(desired_deployment()))
     live["metadata"] |= {"uid": DEPLOYMENT_UID, "resourceVersion": "5", "generation": 1}
     live["metadata"]["ownerReferences"] = [] if owner is None else [CONTROLLING | owner]
     live["metadata"]["annotations"] = {} if annotation is None else {OWNER_UID_ANNOTATION: annotation}
@@ -82,7 +82,7 @@ async def test_a_strangers_deployment_is_left_alone_and_its_owner_said(world: Wo
     world.api.put(live)
     world.show()
     with pytest.raises(NotOwned) as refused:
-        await world.keep(wanted_deployment())
+        await world.keep(desired_deployment())
     message = str(refused.value)
     assert message.startswith(
         f"A Deployment named {NAME} exists and {whose}: it is not changed. Rename this Memcached or"
@@ -97,7 +97,7 @@ async def test_what_a_deleted_memcached_of_the_same_name_left_to_the_garbage_col
 ) -> None:
     world.api.put(owned_by(memcached(OTHER_UID), annotation=annotation))
     world.show()
-    kept = await world.keep(wanted_deployment())
+    kept = await world.keep(desired_deployment())
     assert kept.obj is None
     assert "deleted Memcached of the same name" in kept.waiting
     assert world.api.calls == []

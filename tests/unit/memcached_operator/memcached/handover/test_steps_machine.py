@@ -15,8 +15,9 @@ from memcached_operator.memcached.handover.desired_list import desired_list, unc
 from memcached_operator.memcached.handover.peers import Peers
 from memcached_operator.memcached.handover.situation import PurgeState, Server, Situation
 from memcached_operator.memcached.handover.steps import are_servers_kept, decide, is_list_held, is_underway
-from memcached_operator.memcached.plan import ListPolicy, listed_ordinals, plan
-from memcached_operator.memcached.rollout.outcome import soonest
+from memcached_operator.memcached.rollout.reconcile_results import soonest
+from memcached_operator.memcached.server_list.plan import plan
+from memcached_operator.memcached.server_list.published_list import ListPolicy, listed_ordinals
 from memcached_operator.memcached.spec import Handover, Spec
 from tests.unit.memcached_operator.memcached.server_model import KEY, START, named_pod, workload_of
 

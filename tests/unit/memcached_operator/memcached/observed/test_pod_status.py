@@ -35,7 +35,7 @@ def status(
     memcached: Json | None = None,
     *,
     inits: Json | None = None,
-    beside: Json | None = None,
+    sidecars: Json | None = None,
     sandbox: str = "",
     **own: Any,
 ) -> PodStatus:
@@ -49,7 +49,7 @@ def status(
     """
     conditions = [{"type": "PodScheduled", "status": "True"}]
     conditions += [{"type": "PodReadyToStartContainers", "status": sandbox}] if sandbox else []
-    containers = [{"name": name, "state": state} for name, state in (beside or {}).items()]
+    containers = [{"name": name, "state": state} for name, state in (sidecars or {}).items()]
     if memcached is not None:
         containers.insert(0, {"name": "memcached", "state": memcached, **own})
     told = {
@@ -76,7 +76,7 @@ def status(
             True,
         ),
         (status(INITIALIZED, inits={"a": DONE, "b": PULLS}), "ImagePullBackOff of the container b", True),
-        (status(CREATED, beside={"exporter": PULLS}), "ImagePullBackOff of the container exporter", True),
+        (status(CREATED, sidecars={"exporter": PULLS}), "ImagePullBackOff of the container exporter", True),
         # What its node says of a Secret or a ConfigMap that a variable names.
         (
             status(waits("CreateContainerConfigError", NO_SECRET)),
@@ -89,7 +89,7 @@ def status(
             True,
         ),
         # It runs beside one that does not.
-        (status(RUNS, beside={"exporter": PULLS}), "ImagePullBackOff of the container exporter", False),
+        (status(RUNS, sidecars={"exporter": PULLS}), "ImagePullBackOff of the container exporter", False),
         # It is on its way for the first time, and has no keys.
         (status(), "", True),
         (status(CREATED), "", True),

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from memcached_operator.api.names import InvalidSpec, Workload
-from memcached_operator.memcached.desired.auxiliary import beside
+from memcached_operator.memcached.desired.auxiliary_objects import auxiliary_objects
 from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.rollout.changes import Basis, Change, Cost, changes
 from memcached_operator.memcached.rollout.live_requirements import Means
-from memcached_operator.memcached.spec import Spec, read_spec
+from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.spec_validation import read_spec
 from tests.unit.memcached_operator.memcached.support import IMAGE, OWNER
 
 DEPLOYMENT, STATEFUL_SET = {"size": 6}, {"size": 6, "workload": "StatefulSet"}
@@ -276,7 +277,7 @@ def specs(draw: st.DrawFn) -> Spec:
 
 def desired(of: Spec) -> tuple[object, ...]:
     workload = desired_workload(of.workload, OWNER, of.size, of.image or IMAGE, spec=of)
-    return (workload, *beside(OWNER, of, ()))
+    return (workload, *auxiliary_objects(OWNER, of, ()))
 
 
 CLOSED = {"tls": {"secretName": "a", "clientAuth": "Require"}}
@@ -316,7 +317,7 @@ def test_memory_costs_a_rollout_where_what_it_takes_to_change_it_live_is_missing
 
 
 @given(specs(), specs())
-def test_what_is_said_is_what_the_wanted_objects_say(old: Spec, new: Spec) -> None:
+def test_what_is_said_is_what_the_desired_objects_say(old: Spec, new: Spec) -> None:
     told = {change.cost for change in changes(old, new, BASIS)}
     (rolls, memory), (rolled, tells) = (
         fingerprint(desired_workload(each.workload, OWNER, 1, each.image or IMAGE, spec=each).spec.template)

@@ -83,7 +83,7 @@ EVICTS_2 = (Evict, f"{NAME}-2")
         ([warm(0), warm(1), warm(2, "b", for_s=PAUSE_S)], CHANGES_1),
         # One is away for another reason.
         ([warm(0, ready=False, for_s=1), warm(1), warm(2)], NOTHING),
-        # It was on its way to what is not wanted any more: first there, unless it does not come there.
+        # It was on its way to what is not desired any more: first there, unless it does not come there.
         ([warm(0), warm(1), warm(2, to="other")], NOTHING),
         ([warm(0), warm(1), warm(2, to="other", restarted=True)], CHANGES_2),
         ([warm(0), warm(1), warm(2, to="other", ready=False, problem="ImagePullBackOff")], CHANGES_2),

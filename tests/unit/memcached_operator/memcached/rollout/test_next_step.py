@@ -178,8 +178,8 @@ def test_servers_of_a_node_that_is_out_of_reach_may_have_their_keys_and_go_one_a
 
 
 def test_a_server_beside_which_another_container_fails_has_its_keys() -> None:
-    beside = msgspec.structs.replace(server(2, ready=False, for_s=5, problem="CrashLoopBackOff"), down=False)
-    assert evicted(ask(server(0), server(1), beside)) is None
+    other = msgspec.structs.replace(server(2, ready=False, for_s=5, problem="CrashLoopBackOff"), down=False)
+    assert evicted(ask(server(0), server(1), other)) is None
 
 
 def test_a_paused_rollout_counts_and_does_nothing() -> None:

@@ -39,7 +39,7 @@ def test_it_is_available_while_at_most_a_quarter_of_its_servers_is_missing(size:
     assert said(look(size, pods(ready, size - ready)), "Available") == (status, reason, message)
 
 
-def test_more_ready_servers_than_wanted_are_counted_in_ready_replicas_alone() -> None:
+def test_more_ready_servers_than_desired_are_counted_in_ready_replicas_alone() -> None:
     status = look(3, pods(5))
     assert said(status, "Available")[2] == "3 of 3 servers are ready."
     assert status.readyReplicas == 5

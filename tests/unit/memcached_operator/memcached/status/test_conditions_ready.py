@@ -9,7 +9,7 @@ import pytest
 from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Drain, Problem, Reason, Status, joined
 from memcached_operator.memcached.observed.pods import PodRecord
-from memcached_operator.memcached.plan import Servers
+from memcached_operator.memcached.server_list.published_list import Servers
 from memcached_operator.memcached.status.conditions import status_of
 from memcached_operator.memcached.status.observation import Observation
 from operator_runtime import Condition
@@ -68,10 +68,10 @@ def test_what_blocks_nothing_leaves_the_other_conditions_as_they_are() -> None:
 
 
 def test_of_several_problems_what_blocks_gives_the_reason_and_all_are_told() -> None:
-    beside = Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, "A budget.", blocking=False)
+    budget = Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, "A budget.", blocking=False)
     blocking = Problem(Reason.FORBIDDEN, "A Deployment.")
-    assert joined([beside, blocking]) == Problem(Reason.FORBIDDEN, "A Deployment. A budget.")
-    assert joined([beside]) == beside
+    assert joined([budget, blocking]) == Problem(Reason.FORBIDDEN, "A Deployment. A budget.")
+    assert joined([budget]) == budget
     assert joined([]) is None
 
 

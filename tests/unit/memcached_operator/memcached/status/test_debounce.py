@@ -11,7 +11,7 @@ import pytest
 from memcached_operator.api.status import Status
 from memcached_operator.memcached.events import recorded_by
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
-from memcached_operator.memcached.plan import Servers
+from memcached_operator.memcached.server_list.published_list import Servers
 from memcached_operator.memcached.status.debounce import StatusDebounce
 from memcached_operator.memcached.status.observation import Observation
 from memcached_operator.memcached.status.status_writer import StatusWriter
@@ -53,7 +53,7 @@ async def test_what_comes_while_a_look_is_on_its_way_counts() -> None:
 
 
 class Many:
-    """A writer of as many Memcacheds as are wanted, whose servers are on their way."""
+    """A writer of as many Memcacheds as are desired, whose servers are on their way."""
 
     def __init__(self) -> None:
         self.world = world = World()

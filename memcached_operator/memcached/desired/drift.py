@@ -1,0 +1,110 @@
+"""Pure: how a live object drifts from the desired one, field by field, one way for all kinds.
+
+`passthrough_drift` compares the parts that are passed through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
+
+import msgspec
+
+from memcached_operator.memcached.desired.applied_options import applied_options
+from memcached_operator.memcached.desired.object_types import Manifest, ObjectMeta, comparable
+from memcached_operator.memcached.desired.owned_record import (
+    OwnedRecord,
+    common_fields,
+    is_owned,
+    may_be_owned,
+    normalized_of,
+    owned_metadata,
+)
+from memcached_operator.memcached.desired.passthrough_drift import is_within, of_parts, passed_through, with_parts
+from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, OWNER_UID_ANNOTATION
+from operator_runtime import Difference, ObjectKey, differences
+
+if TYPE_CHECKING:
+    from operator_runtime import Rules
+
+M = TypeVar("M", bound=Manifest)
+
+HANDOVER: Final = f"annotate it with {OWNER_UID_ANNOTATION}=UID, this Memcached's metadata.uid"
+
+
+class _Object(msgspec.Struct):
+    metadata: ObjectMeta
+
+
+_decode_object = msgspec.json.Decoder(_Object).decode
+
+
+class Codec(Generic[M]):
+    """How the objects of one kind are compared, from records and to differences."""
+
+    def __init__(
+        self,
+        type_: type[M],
+        ours: Callable[[M], M] = lambda live: live,
+        excess: Callable[[M, M], Iterable[Difference]] = lambda _desired, _live: (),
+        *,
+        fixed: tuple[str, ...] = (),
+        replace: Literal["Background", "Orphan"] | None = None,
+    ) -> None:
+        """
+        Args:
+            type_: what is ours of such an object.
+            ours: brings a live object's specification to the form in which the desired one is built.
+            excess: what a live object has that must not be there, beside what the types say of it.
+            fixed, replace: see `Rules`.
+        """
+        self._decode = msgspec.json.Decoder(type_).decode
+        self._ours = ours
+        self._excess = excess
+        self._fixed = fixed
+        self._replace: Literal["Background", "Orphan"] | None = replace
+
+    def record(self, raw: msgspec.Raw | bytes) -> OwnedRecord:
+        meta = _decode_object(raw).metadata
+        common = common_fields(meta)
+        if not may_be_owned(meta):
+            return OwnedRecord(**common)
+        live = self._ours(self._decode(raw))
+        manifest = msgspec.structs.replace(live, metadata=owned_metadata(meta))
+        return OwnedRecord(**common, normalized=normalized_of(manifest, common["name"], common["made_for_uid"]))
+
+    def decoded(self, live: OwnedRecord) -> M:
+        """What is ours of a live object."""
+        return self._decode(live.owned)
+
+    def differ(self, desired: M, live: OwnedRecord) -> Sequence[Difference]:
+        """The fields of an object of ours that are not as desired."""
+        compared = comparable(desired)
+        if live.owned == compared:
+            return ()
+        decoded = self.decoded(live)
+        found = [*differences(self._decode(compared), decoded), *self._excess(desired, decoded)]
+        if not (before := applied_options(decoded)) and not applied_options(desired):
+            return found  # as most
+        passed = [("passed",), *passed_through(desired, decoded)]
+        found = [each for each in found if not is_within(each.steps, passed)]
+        found = with_parts(desired, found, passed)
+        ways = [each.steps for each in found]
+        found += [each for each in of_parts(desired, decoded) if not is_within(each.steps, ways)]
+        if before and not applied_options(desired):
+            found.append(Difference(("metadata", "annotations", APPLIED_OPTIONS_ANNOTATION), None, before))
+        return found
+
+    @property
+    def rules(self) -> Rules[M, Any]:
+        from operator_runtime import Rules  # loads the client, which commands that only print do without
+
+        return Rules(
+            differences=self.differ,
+            key=lambda desired: ObjectKey(desired.metadata.namespace or "", desired.metadata.name or ""),
+            body=lambda desired: desired.body(),
+            is_owned=is_owned,
+            handover=HANDOVER,
+            fixed=self._fixed,
+            replace=self._replace,
+        )

@@ -1,0 +1,132 @@
+"""Pure: how the objects of a Memcached are kept in memory, one way for all kinds.
+
+A record has what is ours of an object as one normalized text, in which the Memcached's name and uid are left out. Most
+objects of a kind differ in these alone, so that one such text serves thousands of records.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from memcached_operator.api.names import API_VERSION, KIND
+from memcached_operator.memcached.desired.applied_options import digests
+from memcached_operator.memcached.desired.object_types import Manifest, ObjectMeta, OwnerRef, comparable, controller_of
+from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, OWNER_UID_ANNOTATION
+from operator_runtime import OwnerReference, shared
+
+_NO_OWNER: Final = OwnerRef()
+_OURS: Final = (OWNER_UID_ANNOTATION, APPLIED_OPTIONS_ANNOTATION)
+# By which the garbage collector knows what an object's deletion is to do with its dependents.
+ORPHAN_FINALIZER, FOREGROUND_FINALIZER = "orphan", "foregroundDeletion"
+# JSON has no control characters, so these stand in its text for nothing else, and no text put back has any in it.
+_NAME, _UID = b"\x00", b"\x01"
+
+
+class OwnedRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """An object that a Memcached may own: ours in full, a stranger's by name only.
+
+    Attributes:
+        owner: the controlling owner as "Kind name", "" without one.
+        made_for_uid: uid of the Memcached that it was made for, as its annotation says; survives a lost ownerReference.
+        normalized: what is ours of it, with the name and the uid of the Memcached taken out; b"" for a stranger's.
+        held_by: finalizers that keep it while it is being deleted, the garbage collector's own excepted, as text.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    owner: str
+    owner_uid: str
+    made_for_uid: str
+    deleting: bool
+    normalized: bytes = b""
+    held_by: str = ""
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        kind, _, name = self.owner.partition(" ")
+        return (
+            OwnerReference(API_VERSION if self.normalized else "", kind, name, self.owner_uid) if self.owner else None
+        )
+
+    @property
+    def owned(self) -> bytes:
+        """JSON of what is compared (`objects.comparable`), b"" for a stranger's."""
+        return self.normalized.replace(_NAME, _quoted(self.name)).replace(_UID, _quoted(self.made_for_uid))
+
+
+def common_fields(meta: ObjectMeta) -> dict[str, Any]:
+    """The fields that every record has, but for its form."""
+    owner = controller_of(meta.ownerReferences) or _NO_OWNER
+    made_for_uid = (meta.annotations or {}).get(OWNER_UID_ANNOTATION, "")
+    deleting = meta.deletionTimestamp is not None
+    return {
+        "namespace": shared(meta.namespace or ""),
+        "name": meta.name or "",
+        "uid": meta.uid or "",
+        "resource_version": meta.resourceVersion or "",
+        "owner": f"{owner.kind} {owner.name}" if owner.uid else "",
+        "owner_uid": owner.uid,
+        # The same text as one object: most records hold it twice.
+        "made_for_uid": owner.uid if made_for_uid == owner.uid else made_for_uid,
+        "deleting": deleting,
+        "held_by": _held_by(meta) if deleting else "",
+    }
+
+
+def may_be_owned(meta: ObjectMeta) -> bool:
+    """Whether some Memcached controls the object, or it was made for one."""
+    owner = controller_of(meta.ownerReferences)
+    ours = owner is not None and owner.kind == KIND and owner.apiVersion == API_VERSION
+    return ours or bool((meta.annotations or {}).get(OWNER_UID_ANNOTATION))
+
+
+def normalized_of(manifest: Manifest, name: str, made_for_uid: str) -> bytes:
+    """The normalized text of an object of which `manifest` has all that may be ours."""
+    owned = nameless(comparable(manifest), name)
+    return _interned(owned.replace(_quoted(made_for_uid), _UID) if made_for_uid else owned)
+
+
+def uids_in(normalized: bytes) -> int:
+    """In how many places the Memcached's uid was left out of a normalized text."""
+    return normalized.count(_UID)
+
+
+def nameless(text: bytes, name: str) -> bytes:
+    """JSON with the Memcached's name taken out."""
+    return text.replace(_quoted(name), _NAME)
+
+
+def owned_metadata(meta: ObjectMeta) -> ObjectMeta:
+    """What may be ours of a live object's metadata."""
+    annotations = meta.annotations or {}
+    passed = digests(annotations.get(APPLIED_OPTIONS_ANNOTATION, ""))
+    annotations = {
+        name: text
+        for name, text in annotations.items()
+        if (name in _OURS and text) or f"metadata.annotations[{name}]" in passed
+    }
+    return ObjectMeta(labels=meta.labels, annotations=annotations or None, ownerReferences=meta.ownerReferences)
+
+
+def is_owned(live: OwnedRecord, uid: str) -> bool:
+    """Whether the Memcached of that uid controls the object, or did until its ownerReference was removed."""
+    return bool(live.normalized) and (live.owner_uid if live.owner else live.made_for_uid) == uid
+
+
+def _held_by(meta: ObjectMeta) -> str:
+    return ", ".join(each for each in meta.finalizers or () if each not in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER))
+
+
+def _quoted(text: str) -> bytes:
+    return msgspec.json.encode(text)
+
+
+@lru_cache(maxsize=1024)  # bounds the number of distinct texts; evicting one costs a duplicate copy
+def _interned(normalized: bytes) -> bytes:
+    """The object that stands for all equal ones."""
+    return normalized

@@ -1,0 +1,34 @@
+"""Pure: how much memory the servers of a Memcached are to have: what is specified, or what it has grown to."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+
+from memcached_operator.api.names import MEMORY_PATTERN
+from memcached_operator.api.quantities import canonical, mebibytes
+from memcached_operator.memcached.spec import Spec
+
+_MEMORY: Final = re.compile(MEMORY_PATTERN)
+
+
+def with_effective_memory(spec: Spec, reported: str | None, live: str = "") -> Spec:
+    """A specification with the memory that is in force, by which all is made.
+
+    Args:
+        reported: `status.memory` as it was last written, by whichever client; None where it was not.
+        live: what servers are made with, as `labels.MEMORY_ANNOTATION` has it, for a status that lost it.
+    """
+    scaling = spec.memoryScaling
+    known = next(filter(_MEMORY.fullmatch, (reported or "", live.partition(",")[0])), None)
+    if scaling is None or known is None:
+        return spec
+    mib = min(mebibytes(known), mebibytes(scaling.max))
+    return msgspec.structs.replace(spec, memory=quantity(mib)) if mib > mebibytes(spec.memory) else spec
+
+
+def quantity(mib: int) -> str:
+    """So many MiB as the status has them."""
+    return canonical(f"{mib}Mi")

@@ -1,0 +1,149 @@
+"""Pure: what is reported of the memory that follows what is evicted: the condition Retaining, and events.
+
+A condition says what was last decided until as much is known again: servers are observed for a while after each step,
+and by each new leader.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from memcached_operator.api.status import RETAINING, Problem, Reason, Status, sentence
+from memcached_operator.memcached.memory_scaling.scaling_decision import (
+    AtMaximum,
+    Blocked,
+    Decision,
+    ForeignLimit,
+    Grow,
+    Kept,
+    Observing,
+    Waiting,
+)
+from memcached_operator.memcached.spec import MemoryScaling
+from operator_runtime import Condition
+
+# In which servers say nothing of what they evict, whatever else is known of them.
+_UNKNOWN: Final = (Reason.UNREACHABLE, Reason.CREDENTIALS_MISSING)
+_DECIDED: Final = (
+    *(Reason.RETENTION_KEPT, Reason.MEMORY_UNUSED, Reason.GROWING, Reason.MAXIMUM_REACHED),
+    *(Reason.RESIZE_IMPOSSIBLE, Reason.QUOTA_EXCEEDED),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """What was decided of a Memcached's memory.
+
+    Attributes:
+        memory: of each server, to be in force now, as a quantity.
+        recommended: with which the retention would be kept, None where that is no less.
+    """
+
+    spec: MemoryScaling
+    decision: Decision
+    memory: str
+    recommended: str | None = None
+
+
+class ScalingEvent(NamedTuple):
+    """An event about the memory."""
+
+    type: Literal["Normal", "Warning"]
+    reason: str
+    note: str
+
+
+def retaining(scaling: Scaling, serving: Condition, last: Status, generation: int, *, is_asked: bool) -> Condition:
+    """The condition Retaining.
+
+    Args:
+        serving: the condition Serving as it is now.
+        last: the status as it was last written.
+        generation: of the specification.
+        is_asked: there are servers to be asked, and they are.
+    """
+    if not is_asked or (serving.status == "Unknown" and serving.reason in _UNKNOWN):
+        message = f"What servers evict is not known, so their memory does not grow. {serving.message}"
+        return Condition(RETAINING, "Unknown", serving.reason, message)
+    retention = scaling.spec.retention
+    match scaling.decision:
+        case Kept(is_unused=True):
+            return Condition(RETAINING, "True", Reason.MEMORY_UNUSED, f"{_unused(scaling)}.")
+        case Kept():
+            message = f"What clients ask for is evicted no earlier than {retention} after the last request for it."
+            return Condition(RETAINING, "True", Reason.RETENTION_KEPT, message)
+        case Grow():
+            return Condition(RETAINING, "False", Reason.GROWING, f"{_step(scaling.decision, retention)}.")
+        case Waiting(ready=ready, servers=servers, is_rolling=is_rolling):
+            until = "no server is to be replaced" if is_rolling else f"all servers are ready; {ready} of {servers} are"
+            message = f"Items idle for less than {retention} are evicted. The memory grows once {until}."
+            return Condition(RETAINING, "False", Reason.WAITING, message)
+        case AtMaximum():
+            message = (
+                f"Items idle for less than {retention} are evicted, and the memory is at spec.memoryScaling.max, "
+                f"{scaling.spec.max}. Raise it, or lower spec.memoryScaling.retention."
+            )
+            return Condition(RETAINING, "False", Reason.MAXIMUM_REACHED, message)
+        case Blocked(problem=problem):
+            return Condition(RETAINING, "False", problem.reason, problem.message)
+        case ForeignLimit(server=server, limit_mib=limit_mib, mib=mib):
+            message = (
+                f"{server} uses {limit_mib} MiB for items instead of {mib} MiB, as after another client's "
+                f"cache_memlimit. Nothing is decided until it has what the others have: send it cache_memlimit {mib}, "
+                "or delete its pod."
+            )
+            return Condition(RETAINING, "Unknown", Reason.OBSERVING, message)
+        case Observing():
+            before, applies = last.condition(RETAINING), (last.memory, last.observedGeneration)
+            # Its numbers are those of the memory and of the specification then.
+            if before is not None and before.reason in _DECIDED and applies == (scaling.memory, generation):
+                return before
+            message = "It is not known yet what servers evict; they are observed before anything is decided."
+            return Condition(RETAINING, "Unknown", Reason.OBSERVING, message)
+
+
+def events(scaling: Scaling, last: Status) -> list[ScalingEvent]:
+    """What is worth an event, and a log line, once the status was written.
+
+    Args:
+        last: the status before.
+    """
+    found, before = [], last.condition(RETAINING)
+    match scaling.decision:
+        case Grow() if scaling.memory != last.memory:
+            found.append(ScalingEvent("Normal", "MemoryGrows", _step(scaling.decision, scaling.spec.retention)))
+        case Blocked(problem=problem) if before is None or before.message != problem.message:
+            found.append(ScalingEvent("Warning", problem.reason, problem.message))
+        case AtMaximum() if before is None or before.reason != Reason.MAXIMUM_REACHED:
+            note = f"Items idle for less than {scaling.spec.retention} are evicted at the maximum of {scaling.spec.max}"
+            found.append(ScalingEvent("Warning", Reason.MAXIMUM_REACHED, note))
+        case Kept(is_unused=True) if before is None or before.reason != Reason.MEMORY_UNUSED:
+            found.append(ScalingEvent("Normal", Reason.MEMORY_UNUSED, _unused(scaling)))
+    return found
+
+
+def blocked(why: str, reason: Reason, kept_mib: int) -> Blocked:
+    """That a server could not be given more memory, so that all keep what they have."""
+    message = f"All servers keep {kept_mib} MiB. {sentence(why)}"
+    return Blocked(Problem(reason, message, blocking=False), kept_mib)
+
+
+def _unused(scaling: Scaling) -> str:
+    return (
+        f"For a day, {scaling.recommended} of {scaling.memory} would have kept what clients ask for within "
+        f"{scaling.spec.retention}. Servers do not shrink by themselves, as that evicts: to shrink them, lower "
+        "spec.memory and spec.memoryScaling.max"
+    )
+
+
+def _step(step: Grow, retention: str) -> str:
+    idle = spoken(step.idle_s)
+    return f"Items idle for {idle} were evicted, retention is {retention}: {step.from_mib} → {step.to_mib} MiB"
+
+
+def spoken(seconds: float) -> str:
+    """A time in the largest unit that needs no fraction to be about right, as 45s, 12m or 3h."""
+    if seconds < 120:
+        return f"{seconds:.0f}s"
+    return f"{seconds / 60:.0f}m" if seconds < 7200 else f"{seconds / 3600:.0f}h"

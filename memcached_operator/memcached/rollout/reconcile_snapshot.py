@@ -1,0 +1,58 @@
+"""What a reconcile acts on: one Memcached, and what was found and planned of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from memcached_operator.api.status import Status
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.server_list.plan import Plan
+from memcached_operator.memcached.spec import Spec
+from operator_runtime import ObjectKey
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One Memcached at the moment of a reconcile.
+
+    Attributes:
+        last: the status as it was last written.
+        all_pods: all of its workloads', also those that are ending.
+        now: the time, with its zone.
+        handing_over: no server is replaced that has keys; see `handover.steps`.
+    """
+
+    memcached: MemcachedRecord
+    spec: Spec
+    plan: Plan
+    last: Status
+    all_pods: Sequence[PodRecord]
+    now: datetime
+    handing_over: bool = False
+
+    @property
+    def key(self) -> ObjectKey:
+        return self.memcached.key
+
+    @property
+    def pending_writes(self) -> frozenset[str]:
+        """Kinds that are yet to be written for this generation, as that failed or was refused before.
+
+        The status has them, as it is of this generation from then on: what is yet to be done for it is no other
+        client's change.
+        """
+        pending = self.last.pendingWrites if self.last.observedGeneration == self.memcached.generation else None
+        return frozenset(pending or ())
+
+    @property
+    def pods(self) -> Sequence[PodRecord]:
+        """The active ones."""
+        return [pod for pod in self.all_pods if pod.active]
+
+    @property
+    def inactive(self) -> Sequence[PodRecord]:
+        """The others."""
+        return [pod for pod in self.all_pods if not pod.active]

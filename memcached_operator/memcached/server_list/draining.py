@@ -1,0 +1,134 @@
+"""Pure: the draining of servers that left the list, and when they may be removed.
+
+When the size of a StatefulSet shrinks, servers leave the list first. They are removed `spec.drainSeconds` after that
+was written into the status, from the top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import msgspec
+
+from memcached_operator.api.names import Workload
+from memcached_operator.api.status import Drain, Status
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.observed.workloads import WorkloadRecord
+from memcached_operator.memcached.server_list.published_list import (
+    ListPolicy,
+    drains_of_stateful_set,
+    listed_ordinals,
+)
+from operator_runtime import rfc3339
+
+
+class StatefulSetServers(NamedTuple):
+    """The servers that a StatefulSet keeps.
+
+    Attributes:
+        replicas: how many pods it is to have now.
+        has_drained: some are removed now that have drained.
+        draining: those that left the list, are leaving it, and are kept.
+    """
+
+    replicas: int
+    has_drained: bool
+    draining: tuple[Drain, ...]
+
+
+def stateful_set_servers(
+    size: int,
+    last: Status,
+    owned: Mapping[Workload, WorkloadRecord],
+    pods: Sequence[PodRecord],
+    drained: Sequence[Drain],
+    now: datetime,
+    policy: ListPolicy,
+    *,
+    is_listed: bool,
+) -> StatefulSetServers:
+    """The servers that a StatefulSet keeps: from the top, without those that have drained or were never listed.
+
+    Args:
+        size: as specified.
+        last: the status as it was last written.
+        drained: its servers that have drained and may be removed.
+        is_listed: clients are given the servers of this StatefulSet.
+    """
+    live = _live_replicas(owned, pods)
+    replicas = _replicas(size, live, last, drained)
+    if policy.keeps_all:
+        replicas = max(replicas, live)
+    has_drained = replicas < live and any(each.workload == "StatefulSet" for each in drained)
+    list_size = 1 + max(listed_ordinals(last), default=-1) if policy.held else size
+    leaving = _leaving(list_size, last, now) if is_listed else []
+    return StatefulSetServers(replicas, has_drained, tuple(each for each in leaving if each.firstOrdinal < replicas))
+
+
+def drained_at(drain: Drain, drain_s: int) -> datetime | None:
+    """When these servers have drained; None where another client wrote since when they do, and not as a time."""
+    try:
+        since = datetime.fromisoformat(drain.startTime)
+        return since.astimezone(UTC) + timedelta(seconds=drain_s) if since.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def left_s(drain: Drain, drain_s: int, now: datetime) -> float:
+    """Seconds until these servers have drained."""
+    at = drained_at(drain, drain_s)
+    return max(0.0, (at - now).total_seconds()) if at is not None else 0.0
+
+
+def start_time(now: datetime) -> str:
+    """The time in whole seconds, which is not before `now`."""
+    return rfc3339(now + timedelta(microseconds=999_999))
+
+
+def without_future_times(last: Status, now: datetime) -> Status:
+    """The status without times that are yet to come, as of a leader whose clock was ahead: else servers would drain for
+    as long as it was."""
+    if not last.draining:
+        return last
+    latest = start_time(now)
+    draining = tuple(_until(latest, each) for each in last.draining)
+    return last if draining == last.draining else msgspec.structs.replace(last, draining=draining)
+
+
+def _until(latest: str, drain: Drain) -> Drain:
+    try:
+        ahead = datetime.fromisoformat(drain.startTime) > datetime.fromisoformat(latest)
+    except (ValueError, TypeError):  # written by another client
+        return drain
+    return msgspec.structs.replace(drain, startTime=latest) if ahead else drain
+
+
+def _leaving(size: int, last: Status, now: datetime) -> list[Drain]:
+    """What leaves the list of a StatefulSet, and has left it: from which ordinal on, since when."""
+    since: dict[int, str] = {}
+    for each in drains_of_stateful_set(last):
+        first = max(each.firstOrdinal, size)  # what is below has been taken back
+        since[first] = min(since.get(first, each.startTime), each.startTime)
+    if any(ordinal >= size for ordinal in listed_ordinals(last)):
+        since.setdefault(size, start_time(now))
+    return [Drain("StatefulSet", first, since[first]) for first in sorted(since)]
+
+
+def _live_replicas(owned: Mapping[Workload, WorkloadRecord], pods: Iterable[PodRecord]) -> int:
+    """How many pods a StatefulSet has, or had before it was deleted and left its pods behind."""
+    if (live := owned.get("StatefulSet")) is not None:
+        return live.replicas
+    return 1 + max((pod.ordinal for pod in pods), default=-1)
+
+
+def _replicas(size: int, live: int, last: Status, drained: Sequence[Drain]) -> int:
+    """How many pods a StatefulSet is to have. The status as it was written decides: what is yet to leave the list
+    stays."""
+    written = drains_of_stateful_set(last)
+    drained_from = min((each.firstOrdinal for each in written if each in drained), default=live)
+    kept = [size, *(ordinal + 1 for ordinal in listed_ordinals(last))]
+    if any(each.firstOrdinal < drained_from for each in written if each not in drained):
+        kept.append(drained_from)
+    return min(max(kept), max(live, size))

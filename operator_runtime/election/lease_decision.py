@@ -1,0 +1,234 @@
+"""Pure: who leads by a Lease, and when a leader has lost it, as a step function that does no I/O.
+
+`step(candidate, state, event, now)` gives the next state and the next actions: send a request, begin to lead, end.
+`wake_at` says when to come back if nothing happens until then. Threads, HTTP and clocks are `lease_election`'s.
+
+What makes it safe, and what it rests on:
+
+- No two clocks are ever compared. A candidate only asks its own clock, which never goes back, how long ago something
+  happened here. The times in the Lease are for people.
+- The leader counts from before: its right to write lasts `renew_deadline_s` from the moment *before* it sent the last
+  renewal that was taken. A candidate counts from after: the holder keeps its right until `lease_s` (the holder's own
+  number) has passed since the moment *after* this candidate first got to see the record as it is now. The first ends
+  before the second as long as clocks run at rates that differ by less than the two lengths do; `Timing` holds them
+  so far apart that a difference of 10 % leaves time for what was sent last to arrive.
+- Every write of the Lease carries the uid and the version of the record that it replaces, so that one of several
+  candidates gets it, and what arrives late changes nothing. A candidate that meets a conflict has lost, and looks.
+- All that holds as long as only candidates write the Lease. A person may empty it, or name another holder, and then
+  the next candidate need not wait. So a leader that sees its Lease in other hands, or gone, writes nothing from that
+  moment on until a look has told it whether this was so: what the watch shows may also be late, and long over.
+
+There is no fencing beyond these margins: what the leader sent last and the network delivers later than the margin is
+not refused by the API server. The preconditions on the operator's own writes (uid, version) are for that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+
+from operator_runtime.election.lease_state import (
+    Action,
+    Candidate,
+    Done,
+    Event,
+    Failed,
+    Lead,
+    Lease,
+    Look,
+    Looked,
+    Lost,
+    Phase,
+    Refused,
+    Release,
+    Seen,
+    State,
+    Tick,
+    Write,
+    Written,
+)
+
+# A released Lease says so: 0 is refused by the API server (422), and client-go writes 1 too.
+RELEASED_LEASE_S = 1
+
+
+Step = tuple[State, tuple[Action, ...]]
+
+
+def step(me: Candidate, state: State, event: Event, now: float) -> Step:
+    """What follows from an event at the time `now`."""
+    if state.phase is Phase.ENDED:
+        return state, ()
+    match event:
+        case Seen(lease):
+            return _decide(me, _seen(me, state, lease, now), now)
+        case Looked(lease):
+            return _looked(me, state, lease, now)
+        case Written(lease):
+            return _written(me, state, lease, now)
+        case Refused():
+            return _decide(me, _refused(me, state, now), now)
+        case Failed():
+            return _decide(me, _failed(me, state, event, now), now)
+        case Release():
+            return _releasing(me, state, now)
+        case Tick():
+            return _decide(me, state, now)
+
+
+def wake_at(state: State) -> float:
+    """When a `Tick` is due, on the candidate's clock; inf where only an event can bring news."""
+    match state.phase:
+        case Phase.LEADING:
+            return state.write_until if state.request is not None else min(state.next_at, state.write_until)
+        case Phase.STANDBY | Phase.RELEASING if state.request is None:
+            must_wait = state.phase is Phase.STANDBY and not state.stale
+            return max(state.next_at, state.held_until) if must_wait else state.next_at
+        case _:
+            return inf
+
+
+def _same(state: State, lease: Lease | None) -> bool:
+    if state.lease is None or lease is None:
+        return not state.stale and state.lease is lease
+    return (state.lease.uid, state.lease.resource_version) == (lease.uid, lease.resource_version)
+
+
+def _observed(me: Candidate, state: State, lease: Lease | None, now: float) -> State:
+    """Take in the record as it was found. Only one that has changed since the last look begins a new wait."""
+    if _same(state, lease):
+        return replace(state, stale=False)
+    if lease is not None:
+        held_until = -inf if lease.holder in ("", me.identity) else now + lease.duration_s
+    elif state.lease is not None and state.held_until > -inf:
+        # It was deleted. Its holder need not know that yet.
+        held_until = now + state.lease.duration_s
+    else:
+        held_until = state.held_until
+    return replace(state, lease=lease, held_until=held_until, stale=False)
+
+
+def _seen(me: Candidate, state: State, lease: Lease | None, now: float) -> State:
+    """The watch has shown the record."""
+    ours = lease is not None and lease.holder == me.identity
+    # That a write of ours was taken is no news; what else is seen while it is under way may be newer than it.
+    overtaken = isinstance(state.request, Look) or (state.request is not None and not ours)
+    if state.phase is Phase.STANDBY and not _same(state, lease):
+        # A change is a reason to act at once: one try for each, so that it cannot become a rush.
+        return replace(_observed(me, state, lease, now), overtaken=overtaken, next_at=now)
+    if state.phase is Phase.STANDBY and isinstance(state.request, Write) and not ours:
+        # What was there before, or what came after: another client may have deleted what this write makes.
+        return replace(state, overtaken=True)
+    if state.phase is Phase.LEADING and not ours:
+        return replace(state, disputed=True, stale=True, overtaken=overtaken, next_at=now)
+    return state
+
+
+def _looked(me: Candidate, state: State, lease: Lease | None, now: float) -> Step:
+    """The record was read."""
+    if state.overtaken and (state.disputed or not _same(state, lease)):
+        # Which of the two is the newer one cannot be told: a watch may be behind, and so may an answer be.
+        return _decide(me, replace(state, request=None, trouble="", stale=True, next_at=now), now)
+    # One that is gone is made again, and the replica that makes it first leads.
+    disputed = state.phase is Phase.LEADING and lease is None
+    state = replace(state, request=None, trouble="", in_doubt=False, disputed=disputed)
+    state = _observed(me, state, lease, now)
+    if state.phase is Phase.LEADING and lease is not None and lease.holder != me.identity:
+        return _lost(state, f"the Lease is held by {lease.holder}" if lease.holder else "the Lease was released")
+    return _decide(me, state, now)
+
+
+def _refused(me: Candidate, state: State, now: float) -> State:
+    """A write met a conflict.
+
+    A leader must know at once whose the Lease is now; a candidate that was second has time. Where the watch has shown a
+    newer record meanwhile, that one is not out of date.
+    """
+    pause_s = me.timing.retry_s if state.phase is Phase.STANDBY else 0.0
+    next_at = max(now, state.sent_at + pause_s)
+    known = isinstance(state.request, Write) and state.lease != state.request.over
+    return replace(state, request=None, trouble="", stale=not known, next_at=next_at)
+
+
+def _failed(me: Candidate, state: State, failed: Failed, now: float) -> State:
+    """A request came to nothing, as far as is known.
+
+    A write may have been taken all the same. A leader just sends the next one: that it was taken costs it a conflict
+    and a look, and there is no time to lose. All others look first.
+    """
+    unknown, leads = isinstance(state.request, Write), state.phase is Phase.LEADING
+    next_at = max(now if leads else now + failed.retry_after_s, state.sent_at + me.timing.retry_s)
+    return replace(
+        state,
+        request=None,
+        trouble=failed.why,
+        stale=state.stale or (unknown and not leads),
+        next_at=next_at,
+        in_doubt=state.in_doubt or unknown,
+    )
+
+
+def _releasing(me: Candidate, state: State, now: float) -> Step:
+    """This process lets go of the Lease."""
+    idle = state.phase is Phase.STANDBY and not isinstance(state.request, Write)
+    if idle and not state.in_doubt:
+        return replace(state, phase=Phase.ENDED), (Done(),)
+    if state.phase is not Phase.RELEASING:
+        state = replace(state, phase=Phase.RELEASING, write_until=-inf, next_at=now)
+    return _decide(me, state, now)
+
+
+def _written(me: Candidate, state: State, lease: Lease, now: float) -> Step:
+    """A write of ours was taken, and made this record."""
+    doubtful = state.overtaken
+    state = replace(state, request=None, trouble="", lease=lease, stale=doubtful, in_doubt=doubtful)
+    state = replace(state, disputed=doubtful and state.phase is Phase.LEADING)
+    if lease.holder != me.identity:  # released, or an admission plugin has a mind of its own
+        if state.phase is Phase.LEADING:
+            return _lost(state, "the Lease was stored with another holder")
+        return _decide(me, _observed(me, replace(state, lease=None), lease, now), now)
+    next_at = now if state.stale else max(now, state.sent_at + me.timing.retry_s)
+    state = replace(state, held_until=-inf, next_at=next_at)
+    if state.phase is Phase.RELEASING:
+        return _decide(me, replace(state, next_at=now), now)
+    write_until = state.sent_at + me.timing.renew_deadline_s
+    if state.phase is Phase.LEADING:
+        return _decide(me, replace(state, write_until=write_until), now)
+    # The Lease may be another replica's again; or the answer took so long that the right is gone already: so try anew.
+    if state.stale or now >= write_until:
+        return _decide(me, replace(state, next_at=now), now)
+    return replace(state, phase=Phase.LEADING, write_until=write_until), (Lead(),)
+
+
+def _decide(me: Candidate, state: State, now: float) -> Step:
+    """What is to be done in this state, now that time has come so far."""
+    if state.phase is Phase.LEADING and now >= state.write_until:
+        trouble = f": {state.trouble}" if state.trouble else ""
+        return _lost(state, f"it could not be renewed within {me.timing.renew_deadline_s:g} s{trouble}")
+    if state.request is not None or now < state.next_at:
+        return state, ()
+    if state.stale:
+        return _send(state, Look(), now)
+    lease, timing = state.lease, me.timing
+    ours = lease is not None and lease.holder == me.identity
+    if state.phase is Phase.RELEASING:
+        if lease is None or not ours:
+            return replace(state, phase=Phase.ENDED), (Done(),)
+        return _send(state, Write(lease, "", RELEASED_LEASE_S, lease.acquire_time, lease.transitions), now)
+    if now < state.held_until:
+        return state, ()
+    if lease is None:
+        write = Write(None, me.identity, timing.lease_s, None, 0)
+    elif ours:
+        write = Write(lease, me.identity, timing.lease_s, lease.acquire_time, lease.transitions)
+    else:
+        write = Write(lease, me.identity, timing.lease_s, None, lease.transitions + 1)
+    return _send(state, write, now)
+
+
+def _send(state: State, request: Look | Write, now: float) -> Step:
+    return replace(state, request=request, sent_at=now, overtaken=False), (request,)
+
+
+def _lost(state: State, why: str) -> Step:
+    return replace(state, phase=Phase.ENDED, write_until=-inf), (Lost(why),)

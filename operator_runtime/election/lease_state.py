@@ -1,0 +1,185 @@
+"""The values of leader election by a Lease: what a candidate knows, what happens to it, and what it does.
+
+`lease_decision.step` goes from one to the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from math import inf
+
+from operator_runtime.election.timing import Timing
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Who takes part: a name that no other process has or had, and the lengths of the protocol."""
+
+    identity: str
+    timing: Timing
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The record as a candidate saw it. `holder` is "" for a free one; `acquire_time` is handed on unread."""
+
+    uid: str
+    resource_version: str
+    holder: str
+    duration_s: float
+    acquire_time: str | None
+    transitions: int
+
+
+# What happens.
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The watch shows the record as it is now; None: it is gone."""
+
+    lease: Lease | None
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """The answer to `Look`; None: there is no such Lease."""
+
+    lease: Lease | None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The answer to `Write`: taken, and stored like this."""
+
+    lease: Lease
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The answer to `Write` is a conflict: another replica was first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A request came to nothing, or what came of it is not known; `why` in words.
+
+    Attributes:
+        retry_after_s: what the API server asks for; a candidate waits for as long, a leader has no time to.
+    """
+
+    why: str
+    retry_after_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """The time that `wake_at` named has come. One that comes early or late does no harm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """This process will not write again: let go of the Lease, so that another may begin at once."""
+
+
+Event = Seen | Looked | Written | Refused | Failed | Tick | Release
+
+
+# What is to be done.
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Read the Lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Write the Lease in place of `over`; create it where that is None.
+
+    Attributes:
+        holder: "" releases it.
+        duration_s: `leaseDurationSeconds`.
+        acquire_time: kept by who renews or releases; None stands for now.
+        transitions: how often the holder has changed.
+    """
+
+    over: Lease | None
+    holder: str
+    duration_s: int
+    acquire_time: str | None
+    transitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """Begin to work: writes may go out until `State.write_until`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """End this process at once; `why` in words."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Nothing is held any more, and nothing is under way."""
+
+
+Action = Look | Write | Lead | Lost | Done
+
+
+class Phase(StrEnum):
+    """Where a candidate stands."""
+
+    STANDBY = "standby"
+    LEADING = "leading"
+    RELEASING = "releasing"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What one candidate knows. All times are on its own clock.
+
+    Invariants:
+        `write_until` is in the future only in phase LEADING.
+        At most one request is under way, and `request` is it; `sent_at` is the moment before it went out.
+        `held_until` is -inf where the record is free, ours, or never was there.
+
+    Attributes:
+        lease: the record as last seen, None where there was none.
+        held_until: until then another replica may be writing.
+        write_until: until then this candidate may write, and is to renew, unless `disputed`.
+        stale: `lease` is known to be out of date, or nothing was seen yet: look before anything else.
+        next_at: no request before that.
+        overtaken: the watch has shown a record while a request was under way.
+        disputed: while leading: the Lease was seen in other hands or gone, and nothing newer shows that it is ours.
+        in_doubt: a write failed, and may have been taken all the same.
+        trouble: why the last request failed, "" if it did not.
+    """
+
+    phase: Phase = Phase.STANDBY
+    lease: Lease | None = None
+    held_until: float = -inf
+    write_until: float = -inf
+    stale: bool = True
+    request: Look | Write | None = None
+    sent_at: float = -inf
+    next_at: float = -inf
+    overtaken: bool = False
+    disputed: bool = False
+    in_doubt: bool = False
+    trouble: str = ""
+
+    @property
+    def right_ends_at(self) -> float:
+        """Until then writes may go out as things stand; -inf where none may."""
+        return -inf if self.disputed else self.write_until
+
+    def may_write(self, now: float) -> bool:
+        """Whether a write may go out at this moment."""
+        return now < self.right_ends_at

@@ -1,0 +1,285 @@
+"""The rules of the election as tables: what follows from what, and when."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+from typing import NamedTuple
+
+import pytest
+
+from operator_runtime.election.lease_decision import step, wake_at
+from operator_runtime.election.lease_state import (
+    Action,
+    Candidate,
+    Done,
+    Event,
+    Failed,
+    Lead,
+    Lease,
+    Look,
+    Looked,
+    Lost,
+    Phase,
+    Refused,
+    Release,
+    Seen,
+    State,
+    Tick,
+    Write,
+    Written,
+)
+from operator_runtime.election.timing import Timing
+
+ME = Candidate("me", Timing(lease_s=15, renew_deadline_s=10.0, retry_s=2.0))
+THEIRS = Lease("uid", "7", "them", 20.0, "then", 3)
+THEIRS_AGAIN = replace(THEIRS, resource_version="8")
+FREE = replace(THEIRS, holder="", resource_version="8")
+FREE_AGAIN = replace(FREE, resource_version="11")
+
+
+def mine(version: str) -> Lease:
+    return Lease("uid", version, "me", 15.0, "since", 4)
+
+
+LOOK, DONE, MAKE = Look(), Done(), Write(None, "me", 15, None, 0)
+THEY_HOLD, RELEASED = Lost("the Lease is held by them"), Lost("the Lease was released")
+LATE = "it could not be renewed within 10 s"
+
+
+def take(over: Lease) -> Write:
+    return Write(over, "me", 15, None, 4)
+
+
+def renew(version: str) -> Write:
+    return Write(mine(version), "me", 15, "since", 4)
+
+
+def let_go(version: str) -> Write:
+    return Write(mine(version), "", 1, "since", 4)
+
+
+def after(*told: tuple[float, Event]) -> State:
+    """What a candidate knows that was told that, each with its time."""
+    state = State()
+    for now, event in told:
+        state, _ = step(ME, state, event, now)
+    return state
+
+
+LOOKING = after((0.0, Tick()))
+_STANDBY = ((0.0, Tick()), (0.0, Looked(THEIRS)))
+STANDBY = after(*_STANDBY)
+# It has asked for the right when that of the other had ended.
+TAKING = after(*_STANDBY, (20.0, Tick()))
+_LEADER = ((0.0, Tick()), (0.0, Looked(FREE)), (0.0, Written(mine("9"))))
+LEADER = after(*_LEADER)
+RENEWING = after(*_LEADER, (2.0, Tick()))
+
+
+class At(NamedTuple):
+    """An event with its time, what it asks for, until when writes may go out and when a tick is due, where named."""
+
+    now: float
+    event: Event
+    actions: tuple[Action, ...]
+    until: float | None
+    wake: float | None
+
+
+def at(now: float, event: Event, *actions: Action, until: float | None = None, wake: float | None = None) -> At:
+    return At(now, event, actions, until, wake)
+
+
+Story = tuple[State, tuple[At, ...]]
+Stories = dict[str, Story]
+
+
+def told(state: State, *story: At) -> Story:
+    return state, story
+
+
+STANDING: Stories = {
+    "it looks first": told(State(), at(5.0, Tick(), LOOK)),
+    "one that is not there is made": told(LOOKING, at(1.0, Looked(None), MAKE)),
+    "one that is free is taken and the change counted": told(LOOKING, at(1.0, Looked(FREE), take(FREE))),
+    "one that bears its own name, as an answer was lost, is renewed with its time and count": told(
+        LOOKING, at(1.0, Looked(mine("9")), renew("9"))
+    ),
+    "one that is held is left alone until the holder's own length after it was seen": told(
+        STANDBY, at(19.9, Tick(), wake=20.0), at(20.0, Tick(), take(THEIRS))
+    ),
+    "the wait begins anew with each change": told(STANDBY, at(10.0, Seen(THEIRS_AGAIN), wake=30.0)),
+    "but not when the same record is seen again": told(STANDBY, at(10.0, Seen(THEIRS), wake=20.0)),
+    "a release is acted on at once": told(STANDBY, at(0.5, Seen(FREE), take(FREE))),
+    "one that is deleted may still be believed in by its holder": told(
+        STANDBY, at(10.0, Seen(None)), at(29.9, Tick()), at(30.0, Tick(), MAKE)
+    ),
+    "one that was made and seen to be gone before the answer came is no right": told(
+        LOOKING,
+        at(1.0, Looked(None), MAKE),
+        at(1.1, Seen(None)),
+        at(1.2, Written(mine("9")), LOOK, until=-inf),
+        at(1.3, Looked(None), MAKE),
+    ),
+    "a conflict is lost and looked at after a while": told(
+        TAKING, at(20.1, Refused(), wake=22.0), at(22.0, Tick(), LOOK)
+    ),
+    "after a conflict what the watch showed meanwhile is believed": told(
+        TAKING, at(20.1, Seen(replace(THEIRS_AGAIN, holder="third"))), at(20.2, Refused(), wake=40.1)
+    ),
+    "an answer that the watch has overtaken is asked for again, as the release may be the newer": told(
+        LOOKING, at(0.1, Seen(FREE)), at(0.2, Looked(THEIRS), LOOK), at(0.3, Looked(FREE), take(FREE))
+    ),
+    "an answer that says what the watch said is good": told(
+        LOOKING, at(0.1, Seen(FREE)), at(0.2, Looked(FREE), take(FREE))
+    ),
+    "it waits for as long as the server asks": told(LOOKING, at(0.5, Failed("429", 30.0), wake=30.5)),
+    "a write whose fate is not known is looked into before the next": told(TAKING, at(25.0, Failed("reset"), LOOK)),
+    "tries that fail at once are a while apart": told(
+        LOOKING, at(0.1, Failed("refused")), at(1.9, Tick()), at(2.0, Tick(), LOOK)
+    ),
+    "an answer that took longer than the right lasts is no right": told(
+        LOOKING, at(0.0, Looked(FREE), take(FREE)), at(10.0, Written(mine("9")), renew("9"), until=-inf)
+    ),
+    "while a request is under way there is no second": told(LOOKING, at(3.0, Tick()), at(3.0, Seen(FREE), wake=inf)),
+}
+
+LEADING: Stories = {
+    "the right to write counts from before the request": told(
+        LOOKING, at(100.0, Looked(FREE), take(FREE)), at(104.0, Written(mine("9")), Lead(), until=110.0)
+    ),
+    "it is renewed each while with its time and count": told(
+        LEADER,
+        at(1.9, Tick(), wake=2.0),
+        at(2.0, Tick(), renew("9")),
+        at(2.5, Written(mine("10")), until=12.0),
+        at(4.0, Tick(), renew("10")),
+    ),
+    "a renewal that fails is tried again until the right ends": told(
+        RENEWING,
+        at(7.0, Failed("no answer within 5 s"), renew("9"), wake=10.0),
+        at(10.0, Tick(), Lost(f"{LATE}: no answer within 5 s"), until=-inf),
+    ),
+    "there is no time to wait for as long as the server asks": told(RENEWING, at(2.1, Failed("429", 30.0), wake=4.0)),
+    "one that slept past its right has lost": told(RENEWING, at(50.0, Tick(), Lost(LATE))),
+    "also where the watch comes first": told(RENEWING, at(50.0, Seen(THEIRS), Lost(LATE))),
+    "also where a failure comes first": told(RENEWING, at(50.0, Failed("reset"), Lost(f"{LATE}: reset"))),
+    "a conflict is looked into at once, and what is still ours renewed": told(
+        RENEWING,
+        at(2.1, Refused(), LOOK),
+        at(2.2, Looked(mine("11")), renew("11")),
+        at(2.3, Written(mine("12")), until=12.2),
+    ),
+    "one that is held by another is lost": told(RENEWING, at(2.1, Refused(), LOOK), at(2.2, Looked(THEIRS), THEY_HOLD)),
+    "one that was released is lost": told(RENEWING, at(2.1, Refused(), LOOK), at(2.2, Looked(FREE), RELEASED)),
+    "one that is gone is made again, and another may be making it": told(
+        RENEWING,
+        at(2.1, Refused(), LOOK),
+        at(2.2, Looked(None), MAKE, until=-inf),
+        at(2.3, Written(mine("12")), until=12.2),
+    ),
+    "one that is stored with another holder is lost": told(
+        RENEWING, at(2.1, Written(THEIRS), Lost("the Lease was stored with another holder"))
+    ),
+    "one that is seen in other hands is looked into, not written for, and lost": told(
+        LEADER, at(1.0, Seen(THEIRS), LOOK, until=-inf, wake=10.0), at(1.1, Looked(THEIRS), THEY_HOLD)
+    ),
+    "and so is one that is seen to be free": told(
+        LEADER, at(1.0, Seen(FREE), LOOK, until=-inf, wake=10.0), at(1.1, Looked(FREE), RELEASED)
+    ),
+    "one that was seen to be deleted is made again before anything is written": told(
+        LEADER,
+        at(1.0, Seen(None), LOOK, until=-inf, wake=10.0),
+        at(1.1, Looked(None), MAKE, until=-inf),
+        at(1.2, Written(mine("12")), until=11.1),
+    ),
+    "what the watch shows late costs a look": told(
+        LEADER, at(1.0, Seen(THEIRS), LOOK), at(1.1, Looked(mine("9")), renew("9"), until=10.0)
+    ),
+    "a look that fails is tried again until the right ends": told(
+        LEADER,
+        at(1.0, Seen(THEIRS), LOOK),
+        at(6.0, Failed("reset"), LOOK, until=-inf),
+        at(10.0, Tick(), Lost(f"{LATE}: reset")),
+    ),
+    "a renewal that was under way, and may have been taken before an edit, does not settle what was seen": told(
+        RENEWING,
+        at(2.1, Seen(FREE), until=-inf),
+        at(2.2, Written(mine("10")), LOOK, until=-inf),
+        at(2.3, Looked(mine("10")), renew("10"), until=12.0),
+    ),
+    "neither does a look that was under way": told(
+        LEADER, at(1.0, Seen(THEIRS), LOOK), at(1.1, Seen(FREE)), at(1.2, Looked(mine("9")), LOOK, until=-inf)
+    ),
+    "its own renewals are no news": told(
+        RENEWING, at(2.1, Seen(mine("10")), until=10.0), at(2.2, Written(mine("10")), until=12.0)
+    ),
+    "one that is seen in other hands while it is taken is looked into first": told(
+        TAKING,
+        at(20.1, Seen(FREE_AGAIN)),
+        at(20.2, Written(mine("10")), LOOK, until=-inf),
+        at(20.3, Looked(mine("10")), renew("10")),
+        at(20.4, Written(mine("12")), Lead()),
+    ),
+}
+
+_ASKED = at(1.0, Release(), let_go("9"), until=-inf)
+RELEASING: Stories = {
+    "the right ends before the lease is let go": told(
+        LEADER, _ASKED, at(1.1, Written(replace(mine("10"), holder="")), DONE)
+    ),
+    "a renewal that is under way is waited for": told(
+        RENEWING, at(2.1, Release(), until=-inf), at(2.2, Written(mine("10")), let_go("10"))
+    ),
+    "a conflict is tried again after a look": told(
+        LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Looked(mine("11")), let_go("11"))
+    ),
+    "what is another's is not let go": told(LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Looked(THEIRS), DONE)),
+    "what is free is not let go": told(LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Looked(FREE), DONE)),
+    "what is gone is not let go": told(LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Looked(None), DONE)),
+    "a failure is tried again after a look": told(
+        LEADER, _ASKED, at(1.1, Failed("reset"), wake=3.0), at(3.0, Tick(), LOOK)
+    ),
+    "one that stands by has nothing to let go": told(STANDBY, at(1.0, Release(), DONE)),
+    "nor has one that never looked": told(State(), at(1.0, Release(), DONE)),
+    "one that was just taking it waits for the answer and lets go": told(
+        TAKING, at(20.1, Release()), at(20.2, Written(mine("9")), let_go("9"), until=-inf)
+    ),
+    "one that may have taken it looks": told(TAKING, at(20.1, Failed("reset")), at(20.2, Release(), LOOK)),
+    "one that has taken it and looks whether it still has it lets go": told(
+        TAKING,
+        at(20.1, Seen(FREE_AGAIN)),
+        at(20.2, Written(mine("10")), LOOK),
+        at(20.3, Release()),
+        at(20.4, Looked(mine("10")), let_go("10")),
+    ),
+    "after the end nothing follows": told(
+        STANDBY,
+        *(
+            [at(1.0, Release(), DONE)]
+            + [
+                at(2.0, event, until=-inf, wake=inf)
+                for event in (Tick(), Seen(FREE), Looked(None), Written(mine("9")), Refused(), Failed("x"), Release())
+            ]
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "story", [*STANDING.values(), *LEADING.values(), *RELEASING.values()], ids=[*STANDING, *LEADING, *RELEASING]
+)
+def test_what_follows(story: Story) -> None:
+    state, told = story
+    for each in told:
+        state, actions = step(ME, state, each.event, each.now)
+        assert actions == each.actions, each
+        assert each.until in (None, state.right_ends_at), each
+        assert each.wake in (None, wake_at(state)), each
+        assert state.phase is Phase.ENDED or not any(isinstance(action, Lost | Done) for action in actions)
+
+
+def test_the_right_is_over_at_the_moment_at_which_it_ends() -> None:
+    assert LEADER.may_write(9.9)
+    assert not LEADER.may_write(10.0)

@@ -1,0 +1,146 @@
+"""What is to be done about an owned object, as tables. No cache, no API server."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from operator_runtime import Difference, PlainObject, Rules, plain
+from operator_runtime.owned.ensure_decision import (
+    Create,
+    Decider,
+    Delete,
+    Foreign,
+    LastWrite,
+    Leave,
+    Replace,
+    Unchangeable,
+    Update,
+    Wait,
+    creation,
+)
+
+SHOPS = plain("example.com/v1", "Shop", "shops")
+DEPLOYMENTS = plain("apps/v1", "Deployment", "deployments")
+COLOR = Difference(("spec", "color"), "red", "blue")
+SELECTOR = Difference(("spec", "selector"), "a", "b")
+OWNER_GONE = Difference(("metadata", "ownerReferences"), ["shop"], None)
+FOLLOWS = Difference(("metadata", "annotations"), "x", "y")
+CANNOT = (
+    f"Kubernetes does not allow changes to the Deployment: {SELECTOR}. Delete the Deployment: it is then recreated."
+)
+REPLACED = f"The Deployment is being replaced, as Kubernetes does not allow this change: {SELECTOR}."
+
+
+def owner(**metadata: str) -> PlainObject:
+    return decoded(SHOPS, {"namespace": "ns", "name": "shop", "uid": "u1", **metadata})
+
+
+def decoded(kind: Any, metadata: dict[str, Any]) -> PlainObject:
+    obj: PlainObject = kind.decode(json.dumps({"metadata": {"resourceVersion": "1", **metadata}}).encode())
+    return obj
+
+
+def deployment(*, uid: str = "u1", kind: str = "Shop", name: str = "shop", owned: bool = True, **metadata: Any) -> Any:
+    by = {"apiVersion": "example.com/v1", "kind": kind, "name": name, "uid": uid, "controller": True}
+    own = {"ownerReferences": [by]} if owned else {}
+    return decoded(DEPLOYMENTS, {"namespace": "ns", "name": "shop", "uid": "d1", **own, **metadata})
+
+
+def decider(*found: Difference, **rules: Any) -> Decider[Any, Any]:
+    all_rules: Rules[Any, Any] = Rules(
+        differences=lambda desired, live: found, key=lambda desired: desired, body=lambda desired: {}, **rules
+    )
+    return Decider(DEPLOYMENTS.resource, SHOPS.resource, all_rules)
+
+
+@pytest.mark.parametrize(
+    ("last", "seen", "created"),
+    [
+        (None, False, Create(drift=False, replaces=False, owner_in_doubt=False, fields=())),
+        (None, True, Create(drift=True, replaces=False, owner_in_doubt=True, fields=())),
+        (LastWrite("u1"), False, Create(drift=True, replaces=False, owner_in_doubt=True, fields=())),
+        # It may never have been there.
+        (LastWrite("u1", answered=False), False, Create(False, False, owner_in_doubt=True, fields=())),
+        (LastWrite("u1", deleted_uid="d1", fields=(SELECTOR,)), True, Create(False, True, True, fields=(SELECTOR,))),
+    ],
+)
+def test_an_object_that_is_missing_was_deleted_by_another_client_unless_nobody_has_seen_it_or_we_did(
+    last: LastWrite | None, seen: bool, created: Create
+) -> None:
+    assert creation(last, seen=seen) == created
+
+
+@pytest.mark.parametrize(
+    ("found", "rules", "decided"),
+    [
+        ((), {}, Leave()),
+        ((COLOR,), {}, Update((COLOR,), (COLOR,), disowned=False)),
+        ((COLOR, FOLLOWS), {"unsaid": (FOLLOWS.path,)}, Update((COLOR, FOLLOWS), (COLOR,), disowned=False)),
+        ((FOLLOWS,), {"unsaid": (FOLLOWS.path,)}, Update((FOLLOWS,), (FOLLOWS,), disowned=False)),
+        ((OWNER_GONE,), {}, Update((OWNER_GONE,), (OWNER_GONE,), disowned=True)),
+        ((COLOR, SELECTOR), {}, Unchangeable(CANNOT)),
+        ((COLOR, SELECTOR), {"replace": "Orphan"}, Replace([SELECTOR], "Orphan", REPLACED)),
+        ((COLOR,), {"replace": "Orphan", "fixed": ("spec.color",)}, "replaced"),
+    ],
+)
+def test_what_differs_decides(found: tuple[Difference, ...], rules: dict[str, Any], decided: object) -> None:
+    decision = decider(*found, **rules).decide(owner(), {}, deployment())
+    if decided == "replaced":
+        assert isinstance(decision, Replace)
+        assert decision.fields == [COLOR]
+    else:
+        assert decision == decided
+
+
+STRANGER = "A Deployment named shop exists and {}: it is not changed. Rename this Shop or delete that Deployment{}."
+
+
+@pytest.mark.parametrize(
+    ("live", "rules", "decided"),
+    [
+        (deployment(deletionTimestamp="now"), {}, Wait("The Deployment is being deleted, and is recreated then.")),
+        (deployment(uid="u2", kind="Stall", name="x"), {}, Foreign(STRANGER.format("belongs to Stall x", ""))),
+        (deployment(owned=False), {}, Foreign(STRANGER.format("has no owner", ""))),
+        (
+            deployment(owned=False),
+            {"handover": "label it"},
+            Foreign(STRANGER.format("has no owner", "; to hand it over, label it")),
+        ),
+        (
+            deployment(uid="u0"),
+            {},
+            Wait("The Deployment of a deleted Shop of the same name is still there; waiting for it to go."),
+        ),
+        (
+            deployment(owned=False, namespace="other"),
+            {},
+            Foreign(STRANGER.format("has no owner", "").replace("exists", "exists in namespace other")),
+        ),
+    ],
+)
+def test_what_is_not_the_owners_or_is_going_is_left_whatever_differs(
+    live: Any, rules: dict[str, Any], decided: object
+) -> None:
+    assert decider(COLOR, SELECTOR, **rules).decide(owner(), {}, live) == decided
+
+
+def test_only_an_object_of_the_owners_that_is_not_going_is_deleted() -> None:
+    ours, removal = deployment(), decider().decide_removal
+    assert removal(owner(), ours) == Delete(ours)
+    assert removal(owner(), None) == removal(owner(), deployment(owned=False)) == Leave()
+    assert removal(owner(), deployment(deletionTimestamp="now")) == Wait("The Deployment is being deleted.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "found", "reverted"),
+    [(deployment(), (COLOR,), True), (deployment(), (), False), (deployment(owned=False), (COLOR,), False)],
+)
+def test_an_update_whose_answer_differs_as_before_was_reverted(
+    answer: Any, found: tuple[Difference, ...], reverted: bool
+) -> None:
+    why = decider(*found).reverted(owner(), {}, answer, Update((COLOR,), (COLOR,), disowned=False))
+    assert bool(why) is reverted
+    assert not reverted or str(COLOR) in why
