@@ -245,11 +245,11 @@ bench-table *args:
 bench-watch *args:
     @python -m benchmarks.watching "$@"
 
-# Measure what it costs the operator to ask its servers how they do (--servers N, --help)
+# Measure what it costs the operator to query its servers (--servers N, --help)
 [group('test')]
 [no-exit-message]
-bench-asking *args:
-    @python -m benchmarks.asking "$@"
+bench-queries *args:
+    @python -m benchmarks.queries "$@"
 
 # Measure what servers take for a request while they fill themselves from each other (--requests N, --help)
 [group('test')]

@@ -188,7 +188,7 @@ SERVER_CREDENTIALS: Final = (
         "",
         "secrets",
         ("get",),
-        "servers that require a password or a client certificate are not asked for their statistics, and are "
+        "servers that require a password or a client certificate are not queried for their statistics, and are "
         "replaced to change their memory. A Role that names the Secrets grants it for these only, which this check "
         "does not see",
     ),

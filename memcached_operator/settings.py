@@ -114,7 +114,7 @@ class Settings(RuntimeSettings, frozen=True):
             ),
             why=(
                 "An operator that cannot read Secrets cannot leak them. Without it such servers run as well; they "
-                "are not asked for their statistics."
+                "are not queried for their statistics."
             ),
             metavar="true|false",
         ),

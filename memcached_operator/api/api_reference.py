@@ -176,9 +176,9 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         "Servers still present an older certificate ten minutes after another presented a newer one; the message "
         "names them.",
     ),
-    Reason.NOT_ASKED: ReasonDoc(
+    Reason.NOT_QUERIED: ReasonDoc(
         _UNKNOWN,
-        "Servers are not asked, none is ready, or some have not answered yet; the message says which.",
+        "Servers are not queried, none is ready, or some have not answered yet; the message says which.",
     ),
     Reason.UNREACHABLE: ReasonDoc(_UNKNOWN, "The operator cannot connect to any server; the message says why."),
     Reason.CREDENTIALS_MISSING: ReasonDoc(

@@ -53,7 +53,7 @@ class Reason(StrEnum):
     DISK_IMPAIRED = "DiskImpaired"
     CERTIFICATE_EXPIRED = "CertificateExpired"
     CERTIFICATE_STALE = "CertificateStale"
-    NOT_ASKED = "NotAsked"
+    NOT_QUERIED = "NotQueried"
     UNREACHABLE = "Unreachable"
     CREDENTIALS_MISSING = "CredentialsMissing"
     LOAD_BALANCED_SERVERS = "LoadBalancedServers"

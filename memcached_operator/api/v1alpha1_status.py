@@ -98,7 +98,7 @@ class MemcachedStatus(Model):
         description="Container image that the servers run. During a rollout of another image, the previous one.",
     )
     version: str | None = Field(
-        default=None, description="Version of memcached that the servers report. Absent if no server was asked."
+        default=None, description="Version of memcached that the servers report. Absent if no server was queried."
     )
     workload: Workload | None = Field(
         default=None,

@@ -38,7 +38,7 @@ STATUSES = Packing(
         ("Progressing", "True", "Deploying", "2 servers are desired, 2 exist, 0 are ready."),
         _AS_EXPECTED,
         ("Ready", "False", "Deploying", "2 servers are desired, 2 exist, 0 are ready."),
-        ("Serving", "Unknown", "NotAsked", "Servers are not asked, because --server-stats-interval-s is 0."),
+        ("Serving", "Unknown", "NotQueried", "Servers are not queried, because --server-stats-interval-s is 0."),
     ),
     _typical(
         ("Available", "True", "MinimumReplicasAvailable", "2 of 2 servers are ready."),

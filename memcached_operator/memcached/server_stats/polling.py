@@ -140,7 +140,7 @@ class Poller:
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as running:
-            polling = running.create_task(self._poll(), name="asking servers")
+            polling = running.create_task(self._poll(), name="server queries")
             await self._stopping.wait()
             polling.cancel()
 

@@ -29,7 +29,7 @@ _REPORTED: Final = (
     Reason.CREDENTIALS_MISSING,
 )
 _VERSIONS: Final = 8
-_OFF = "Servers are not asked, because --server-stats-interval-s is 0."
+_OFF = "Servers are not queried, because --server-stats-interval-s is 0."
 _NONE = "No server is ready."
 _NOT_YET = "Some ready servers have not answered yet."
 _ANSWERING = "All ready servers answer."
@@ -53,7 +53,7 @@ def serving_condition(
         rolling: servers are being replaced, so that they may well show different certificates.
     """
     if not servers:
-        return Condition(SERVING, "Unknown", Reason.NOT_ASKED, _OFF if servers is None else _NONE)
+        return Condition(SERVING, "Unknown", Reason.NOT_QUERIED, _OFF if servers is None else _NONE)
     return (
         _not_serving(servers)
         or _bad_certificate(servers, last, now_s, rolling=rolling)
@@ -95,13 +95,13 @@ def _unknown(servers: Sequence[ServerHealth], last: Condition | None, names: Seq
         )
         return Condition(SERVING, "Unknown", Reason.UNREACHABLE, message)
     if denied := _of(servers, Verdict.DENIED):
-        message = f"{len(denied)} of {len(servers)} servers cannot be asked: {_named(denied)}."
+        message = f"{len(denied)} of {len(servers)} servers cannot be queried: {_named(denied)}."
         return Condition(SERVING, "Unknown", Reason.CREDENTIALS_MISSING, message + _lacking(servers, names))
     if not _of(servers, Verdict.UNKNOWN):
         return None
     if last is not None and last.reason in _REPORTED:
         return Condition(SERVING, last.status, last.reason, last.message)
-    return Condition(SERVING, "Unknown", Reason.NOT_ASKED, _NOT_YET)
+    return Condition(SERVING, "Unknown", Reason.NOT_QUERIED, _NOT_YET)
 
 
 def _of(servers: Sequence[ServerHealth], verdict: Verdict) -> list[ServerHealth]:

@@ -269,7 +269,7 @@ async def test_servers_that_are_not_asked_or_out_of_reach_are_told_of() -> None:
     unasked.memcached(**SPEC)
     await unasked.look()
     await unasked.reconcile(after_s=DELAY_S)
-    assert unasked.condition("Retaining") == ("Unknown", "NotAsked")
+    assert unasked.condition("Retaining") == ("Unknown", "NotQueried")
     assert unasked.message("Retaining").endswith("because --server-stats-interval-s is 0.")
     world = await running_scaled()
     assert world.stats_cache is not None
@@ -291,7 +291,7 @@ async def test_nothing_is_told_of_servers_that_are_gone() -> None:
     for ordinal in range(2):
         del world.api.objects["Pod", *KEY[:1], f"{KEY.name}-{ordinal}"]
     await sent(world)
-    assert world.condition("Retaining") == ("Unknown", "NotAsked")
+    assert world.condition("Retaining") == ("Unknown", "NotQueried")
 
 
 async def test_a_maximum_that_is_another_is_not_told_until_as_much_is_known_of_it() -> None:

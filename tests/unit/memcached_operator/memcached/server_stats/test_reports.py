@@ -48,7 +48,7 @@ async def written(world: World) -> list[str]:
 
 
 async def test_good_answers_take_one_write_and_their_repetition_none(running: World) -> None:
-    assert running.condition("Serving") == ("Unknown", "NotAsked")
+    assert running.condition("Serving") == ("Unknown", "NotQueried")
     hear(running, answer(), 0)
     assert await written(running) == [], "the other has yet to be asked"
     hear(running, answer(), 1)

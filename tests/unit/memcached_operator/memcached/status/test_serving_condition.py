@@ -27,8 +27,8 @@ def servers(*verdicts: Verdict, why: str = "no answer") -> list[ServerHealth]:
 SLOW = ServerHealth("c-1", A, version="1.6.45", disk="more than 50 requests wait for its disk")
 
 JUDGED = [
-    (None, None, "Unknown", "NotAsked", "--server-stats-interval-s"),
-    ([], WAS_GOOD, "Unknown", "NotAsked", "No server is ready"),
+    (None, None, "Unknown", "NotQueried", "--server-stats-interval-s"),
+    ([], WAS_GOOD, "Unknown", "NotQueried", "No server is ready"),
     (servers(A, A, A), WAS_BAD, "True", "Answering", "All ready servers answer."),
     (servers(A, F), WAS_GOOD, "False", "NotAnswering", "1 of 2 ready servers do not answer: c-1 (no answer)."),
     (servers(F, F, F, F, F), None, "False", "NotAnswering", "c-2 (no answer) and 2 more."),
@@ -46,14 +46,14 @@ JUDGED = [
     (servers(O, O, U), WAS_GOOD, "Unknown", "Unreachable", "(no answer): the operator runs outside the pods' network"),
     (servers(O, F), None, "False", "NotAnswering", "c-1"),
     # As long as not all is known, nothing new is said.
-    (servers(A, U), None, "Unknown", "NotAsked", "have not answered yet"),
+    (servers(A, U), None, "Unknown", "NotQueried", "have not answered yet"),
     (servers(A, U), WAS_GOOD, "True", "Answering", "All answer."),
     (servers(A, U), WAS_BAD, "False", "NotAnswering", "One does not."),
-    (servers(A, U), STRANGERS, "Unknown", "NotAsked", "have not answered yet"),
+    (servers(A, U), STRANGERS, "Unknown", "NotQueried", "have not answered yet"),
     # Nor is taken back what keeps the operator from asking, and what no server tells of is over.
     *((servers(U, U), each, "Unknown", each.reason, "It is so.") for each in (UNREACHABLE, LACKING)),
     *(
-        (servers(A, U), each, "Unknown", "NotAsked", "have not answered yet")
+        (servers(A, U), each, "Unknown", "NotQueried", "have not answered yet")
         for each in (serving_condition(None, None), serving_condition([], None))
     ),
 ]

@@ -94,7 +94,7 @@ def test_without_the_setting_servers_that_want_credentials_run_and_it_is_said_wh
         found = condition(kubectl, "shop", "Serving")
         why = "(it asks for a client certificate, and --server-credentials is off)"
         assert (found["status"], found["reason"]) == ("Unknown", "CredentialsMissing")
-        assert found["message"] == f"2 of 2 servers cannot be asked: {pods[0]} {why}, {pods[1]} {why}."
+        assert found["message"] == f"2 of 2 servers cannot be queried: {pods[0]} {why}, {pods[1]} {why}."
         expires_s = good.certificate.not_valid_after_utc.timestamp()
         url = f"{url_of(operator, 'metrics')}/servers"
         until("the certificates are not seen", lambda: series(url) == dict.fromkeys(pods, expires_s))
@@ -125,7 +125,7 @@ def test_a_password_without_tls_is_taken_too_and_a_wrong_one_is_told(
     kubectl.apply(secret("wrong", {"password-file": b"ann:wrong\n"}))
     with RealServer("-Y", f"{folder}/password-file") as server:
         (pod,) = run_at(kubectl, server.address, auth={"secretName": "wrong"})
-        said = f"1 of 1 servers cannot be asked: {pod} (it refuses the login of ann)."
+        said = f"1 of 1 servers cannot be queried: {pod} (it refuses the login of ann)."
         until("it is not said", lambda: condition(kubectl, "shop", "Serving")["message"] == said)
         kubectl("delete", "mc/shop")
         until("it is there", lambda: not pods_of(kubectl, "shop"))
