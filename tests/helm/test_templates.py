@@ -546,7 +546,7 @@ def test_secrets_are_granted_where_the_operator_watches_and_by_name_where_names_
 FREE = {
     *("kubeconfig", "context", "service_account_dir", "request_timeout_s", "finalizer"),
     *("reconcile_timeout_s", "shutdown_timeout_s", "watch_silence_limit_s", "status_interval_ms"),
-    "server_stats_interval_s",
+    *("server_stats_interval_s", "memory_scaling_window_s"),
     *("leader_elect_lease_duration_s", "leader_elect_renew_deadline_s", "leader_elect_retry_period_s"),
 }
 
