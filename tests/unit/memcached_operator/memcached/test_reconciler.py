@@ -160,6 +160,18 @@ async def test_another_image_is_a_patch_of_what_differs_in_the_deployment_that_w
     ]
 
 
+async def test_the_event_of_other_memory_names_the_argument_and_not_the_whole_command(running: World) -> None:
+    running.memcached(size=2, memory="128Mi")
+    running.show()
+    await running.reconcile()
+    container = "spec.template.spec.containers[memcached]"
+    assert running.recorder.events[-1].note == (
+        f'Updated Deployment sessions: {container}.command[2]: "64" → "128"; '
+        f'{container}.resources.limits.memory: "146Mi" → "220Mi"; '
+        f'{container}.resources.requests.memory: "146Mi" → "220Mi"'
+    )
+
+
 async def test_a_selector_that_cannot_be_changed_is_not_even_tried(running: World) -> None:
     running.deployment["spec"]["selector"]["matchLabels"]["memcached_cr"] = "other"
     running.api.put(running.deployment)
