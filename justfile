@@ -248,8 +248,8 @@ bench-watch *args:
 # Measure what it costs the operator to query its servers (--servers N, --help)
 [group('test')]
 [no-exit-message]
-bench-queries *args:
-    @python -m benchmarks.queries "$@"
+bench-stats *args:
+    @python -m benchmarks.server_stats "$@"
 
 # Measure what servers take for a request while they fill themselves from each other (--requests N, --help)
 [group('test')]

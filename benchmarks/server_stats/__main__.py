@@ -1,4 +1,4 @@
-"""``./dev bench-queries``: what it costs the operator to query its servers, and to show what they report.
+"""``./dev bench-stats``: what it costs the operator to query its servers, and to show what they report.
 
 The servers are of another process. The part that is measured is the operator's own: its poller on caches that hold as
 many pods, and its scrapes.
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from benchmarks.queries.fake_servers import addresses
+from benchmarks.server_stats.fake_servers import addresses
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pod_status import NO_PROBLEM
@@ -58,7 +58,7 @@ class Figures:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; returns the exit code: 1 if a server did not answer."""
     parser = argparse.ArgumentParser(
-        prog="./dev bench-queries", description=__doc__.partition("\n")[0] if __doc__ else ""
+        prog="./dev bench-stats", description=__doc__.partition("\n")[0] if __doc__ else ""
     )
     parser.add_argument("--servers", type=int, default=1_000, metavar="N", help="how many there are (1000)")
     parser.add_argument("--interval", type=float, default=30.0, metavar="S", help="how often each is queried (30)")
@@ -140,7 +140,7 @@ def _caches(servers: int) -> tuple[Caches, list[PodRecord]]:
 @contextmanager
 def _servers(count: int) -> Iterator[None]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.queries.fake_servers", str(count)],
+        [sys.executable, "-m", "benchmarks.server_stats.fake_servers", str(count)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )

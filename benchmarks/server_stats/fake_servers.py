@@ -1,4 +1,4 @@
-"""``python -m benchmarks.queries.fake_servers COUNT``: so many servers on loopback addresses, in this process.
+"""``python -m benchmarks.server_stats.fake_servers COUNT``: so many servers on loopback addresses, in this process.
 
 Each answers `stats` and `stats items` as a memcached 1.6 does. Says `ready` on a line when all listen, and ends with
 its standard input.
