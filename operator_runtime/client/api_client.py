@@ -438,7 +438,7 @@ def _uid_in(body: object) -> str:
 
 
 def _expected_under(body: object) -> ExpectedObject | None:
-    """What a body of a subresource is answered with: a `Status`, or what was sent."""
+    """Return the object that answers a body of a subresource: a `Status`, or what was sent."""
     if not isinstance(body, Mapping) or not body.get("kind"):
         return None
     group, _, version = str(body.get("apiVersion", "")).rpartition("/")
@@ -452,13 +452,13 @@ def _written_by(field_manager: str, strict: bool) -> Mapping[str, str]:
 
 
 def _has_precondition(body: object) -> bool:
-    """Whether a patch names the very object or the version that it is for."""
+    """Report whether a patch names the very object or the version that it is for."""
     metadata = _metadata_in(body)
     return bool(metadata.get("uid") or metadata.get("resourceVersion"))
 
 
 def _failure(response: Answer, answer: bytes) -> KubeError | None:
-    """What an answer says went wrong; None when it is the JSON object that every success is."""
+    """Return the error that an answer reports; None when it is the JSON object that every success is."""
     if response.status >= 400:
         return classify_response(response.status, answer, parse_retry_after(response.headers.get("Retry-After")))
     if response.status >= 300:

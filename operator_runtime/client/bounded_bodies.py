@@ -1,4 +1,5 @@
-"""How much of an answer is read, and for how long: a server that sends without end costs a connection, not the memory.
+"""Bounds on how much of an answer is read, and for how long.
+A server that sends without end costs a connection, not the memory.
 
 A proxy or a broken server answers as well as an API server, at the speed of the network: 3 GiB in six seconds were
 seen. So each answer has a bound in bytes, by what it can be at most, and its caller one in time.

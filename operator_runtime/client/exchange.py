@@ -37,7 +37,7 @@ _BREAKS = frozenset("\r\n\0")
 
 
 class Origin:
-    """Where all requests of a client go, as each of them says it: the beginning of its target, and the Host."""
+    """Destination of all requests of a client, as each names it: the beginning of its target, and the Host."""
 
     __slots__ = ("host", "prefix", "proxy", "tls_server_name", "url")
 
@@ -62,7 +62,7 @@ class Origin:
         self.host = header_lines(lines)
 
     def template(self) -> aiohttp.ClientRequest:
-        """What a connector is shown to be told where to connect to."""
+        """Return the request that shows a connector where to connect to."""
         return request_template(self.url, self.proxy, self.tls_server_name)
 
 

@@ -152,12 +152,12 @@ class ExpectedList(NamedTuple):
 
 
 def _may_be_named_otherwise(resource: Resource) -> bool:
-    """Whether a CustomResourceDefinition may say what its lists are called."""
+    """Report whether a CustomResourceDefinition may choose the name of this kind's lists."""
     return "." in resource.group and not resource.group.endswith(".k8s.io")
 
 
 def _is_of(resource: Resource, body: bytes) -> bool:
-    """Whether it is a list, and the items of it say that they are of that kind, as those of such kinds do."""
+    """Report whether a body is a list whose items name that kind, as those of such kinds do."""
     try:
         items = decode_nested(_decode_items, body).items
     except UNDECODABLE:
@@ -201,7 +201,7 @@ _decode_review = msgspec.json.Decoder(_Review).decode
 
 
 def _says(answer: object, question: object) -> bool:
-    """Whether all words of a question are repeated; what is empty may be left out."""
+    """Report whether an answer repeats all words of a question; what is empty may be left out."""
     if isinstance(question, Mapping):
         return isinstance(answer, Mapping) and all(
             _says(answer.get(key, {} if isinstance(value, Mapping) else None), value)
@@ -212,7 +212,7 @@ def _says(answer: object, question: object) -> bool:
 
 
 class Expected(Protocol):
-    """What an answer is held against."""
+    """Expectation that an answer is checked against."""
 
     def check(self, body: bytes) -> None:
         """Hold an answer against this.

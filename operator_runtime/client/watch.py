@@ -60,7 +60,7 @@ STREAMING_TRIES = 2
 
 
 class Record(Protocol):
-    """What the machinery needs to know of a cached object; kinds add what their reconciler reads."""
+    """Fields that the machinery reads of a cached object; kinds add what their reconciler reads."""
 
     @property
     def namespace(self) -> str: ...
@@ -77,7 +77,7 @@ R_contra = TypeVar("R_contra", bound=Record, contravariant=True)
 
 
 class WatchSink(Protocol[R_contra]):
-    """Where a `Watch` delivers. All methods are synchronous and quick."""
+    """Receiver of what a `Watch` delivers. All methods are synchronous and quick."""
 
     def begin(self) -> None:
         """A complete snapshot follows, until `complete`; an unfinished earlier one is void."""
@@ -96,7 +96,7 @@ class WatchSink(Protocol[R_contra]):
 
 
 class Mode(StrEnum):
-    """What the next request is."""
+    """Mode of the next request."""
 
     STREAMING_LIST = "streaming list"
     PAGES = "paged list"
@@ -123,7 +123,7 @@ class Request:
 
 @dataclass(slots=True)
 class _Listing:
-    """How this server is asked for a snapshot, by what its answers have shown.
+    """Manner of requesting a snapshot from this server, by what its answers have shown.
 
     Attributes:
         page_size: objects in a page.

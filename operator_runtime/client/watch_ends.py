@@ -1,4 +1,4 @@
-"""What an ended request of a list and watch means: its cause, what mends it, and how long to wait before the next.
+"""End of a request of a list and watch: its cause, the recovery, and the pause before the next request.
 
 All of it is values: where the watch is (`State`), what ended the request (`Cause`) and what follows (`Recovery`).
 `judge` finds the latter two and changes nothing; `client.watch` applies them.
@@ -89,7 +89,7 @@ State = Empty | Streaming | Paging | Listed | Watching
 
 
 class Cause(StrEnum):
-    """Why a request ended, as metrics and logs name it."""
+    """Cause of a request's end, as metrics and logs name it."""
 
     CLOSED = "closed"
     SHORT = "short"
@@ -108,7 +108,7 @@ class Cause(StrEnum):
 
 
 class Recovery(Enum):
-    """What follows from an end.
+    """Recovery from the end of a request.
 
     Attributes:
         NONE: the next request asks for the same, or for what comes next.
@@ -129,7 +129,7 @@ class Recovery(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """What follows an ended request: wait `seconds`; `failures` in a row so far (0: all is well)."""
+    """Pause after an ended request: wait `seconds`; `failures` in a row so far (0: all is well)."""
 
     seconds: float
     cause: Cause
@@ -185,7 +185,7 @@ def judge(
 
 
 def _in_doubt(state: State, failures: int) -> Recovery:
-    """What follows a failure that may be due to what was asked for.
+    """Return the recovery from a failure that may be due to the request itself.
 
     A server whose etcd cannot serve streaming lists says 500 or nothing; another chokes on a version.
     """
@@ -217,7 +217,7 @@ def _said_nothing_of_the_request(error: KubeError) -> Cause:
 
 
 class Patience:
-    """How long to wait before the next request, by what failed in a row."""
+    """Delay before the next request, by the failures in a row."""
 
     def __init__(self, uniform: Callable[[float, float], float]) -> None:
         self._uniform = uniform

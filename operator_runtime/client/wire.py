@@ -53,7 +53,7 @@ class Wire(ResponseHandler):
         self._rests = True
 
     def spoke_unasked(self) -> str:
-        """What came before the first request, as of a server that speaks no HTTP; "" for nothing."""
+        """Return what the server sent before the first request, as of one that speaks no HTTP; "" for nothing."""
         return "" if self.requests or not unparsed(self) else repr(unparsed(self)[:_QUOTED_BYTES])
 
     def set_response_params(self, **params: Any) -> None:
@@ -91,7 +91,7 @@ class Wire(ResponseHandler):
 
 
 def reason_of(error: OSError) -> str:
-    """Why a connection failed, in words; never empty."""
+    """Explain why a connection failed, in words; never empty."""
     if isinstance(error, ssl.SSLError):
         said = error.strerror or str(error) or "no TLS"
         for sign, words in _OF_TLS.items():

@@ -24,7 +24,7 @@ _ALTERNATIVES: Final = {
     "defaultBackend": ("resource", "service"),
 }
 _OF_BUDGETS: Final = ("maxUnavailable", "minAvailable")
-# Fields that one value of `type` alone has beside it; of a strategy it is the default.
+# Fields that one value of `type` alone allows next to it; of a strategy it is the default.
 _OF_A_TYPE: Final = {
     **dict.fromkeys(("strategy", "updateStrategy"), ("RollingUpdate", "rollingUpdate")),
     **dict.fromkeys(("appArmorProfile", "seccompProfile"), ("Localhost", "localhostProfile")),

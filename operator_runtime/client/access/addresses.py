@@ -17,7 +17,7 @@ _PASSWORD_BEHIND_HOST = re.compile(r":[^@]*@")
 
 
 def is_host(name: str) -> bool:
-    """Whether there can be a host of this name or address: asyncio and aiohttp raise what is no error of the network
+    """Report whether a host can have this name or address: asyncio and aiohttp raise an error other than the network's
     for a label that is empty or longer than 63 bytes, and for a NUL.
     """
     try:

@@ -1,4 +1,4 @@
-"""Which API server to speak to, and as whom: the one place that decides among kubeconfigs and the pod's own account."""
+"""Choice of API server and identity: the one place that decides among kubeconfigs and the pod's own account."""
 
 from __future__ import annotations
 

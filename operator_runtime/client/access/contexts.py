@@ -189,7 +189,7 @@ def _identity(
     wall_clock: Callable[[], float],
     terminal: bool,
 ) -> CachedIdentity | StaticIdentity:
-    """Who we are besides a client certificate, in kubectl's order: token file, token, password, plugin."""
+    """Choose the identity besides a client certificate, in kubectl's order: token file, token, password, plugin."""
     value = user.value
     if value.impersonate:
         raise NoClusterAccess(f"{user.origin}: impersonation (as) is not supported; name a user without it")

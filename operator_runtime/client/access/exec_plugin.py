@@ -199,7 +199,7 @@ class ExecPlugin:
 
 
 class _Output:
-    """What a plugin has written so far, read as it comes by the event loop that it is made on.
+    """Output that a plugin has written so far, read as it comes by the event loop that it is made on.
 
     Invariant: the descriptor is watched until its end, until `full` or `close`, whichever comes first.
     """
