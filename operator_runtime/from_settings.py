@@ -1,4 +1,4 @@
-"""What the parts of an operator get of its settings."""
+"""Configuration of an operator's parts, from its settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def watched_namespaces(configured: tuple[str, ...] | None, own: str | None) -> t
 
 
 def cluster_access(settings: RuntimeSettings) -> ClusterAccess:
-    """Which API server, and as whom.
+    """Choose the API server and the identity.
 
     Raises:
         NoClusterAccess: that cannot be told; the message has the remedy.
@@ -60,7 +60,7 @@ def user_agent_of(settings: RuntimeSettings, program: Program) -> str:
 
 
 def monitoring_config(settings: RuntimeSettings, program: Program) -> MonitoringConfig:
-    """Where probes and metrics are served, and to whom."""
+    """Configure where probes and metrics are served, and to whom."""
     return MonitoringConfig(
         probes=settings.health_probe_bind_address,
         metrics=settings.metrics_bind_address,

@@ -272,8 +272,8 @@ class Operator:
         return builder.watches(kind, itself, when=when, labels=labels, fields=fields, crd_hint=crd_hint)
 
     def metrics_at(self, path: str) -> Metrics:
-        """What another path of the metrics server shows: figures of what the operator looks after rather than its own,
-        or so many that they are scraped less often. Secure metrics are shown to those who may `get` that URL.
+        """Return the metrics of another path of the metrics server: figures of the managed objects rather than the
+        operator's own, or so many that they are scraped less often. Secure ones are for those who may `get` that URL.
 
         Args:
             path: where, from "/" on, such as "/metrics/shops". The same path gives the same metrics.

@@ -23,7 +23,7 @@ PATIENCE_S = 5.0
 
 
 class _Expectation(NamedTuple):
-    """What a cache has yet to show.
+    """Change that a cache has yet to show.
 
     Attributes:
         shown_by: whether a record of the object shows it.
@@ -39,12 +39,12 @@ class _Expectation(NamedTuple):
 
     @property
     def place(self) -> tuple[str, ObjectKey]:
-        """Where an event looks for it."""
+        """Key under which an event finds it."""
         return self.kind, self.object
 
 
 class OwnWrites:
-    """For each key of a controller what its writes were answered with and its caches have yet to show.
+    """Answers to the writes for each key of a controller that its caches have yet to show.
 
     Invariants:
         An expectation is gone as soon as a store of its kind has held that version of the object or a later one, a
@@ -138,16 +138,17 @@ class OwnWrites:
             self._await(key, kind, at, held.uid, lambda record: record.resource_version != version)
 
     def pending(self, key: ObjectKey) -> bool:
-        """Whether something is still awaited for `key`."""
+        """Report whether something is still awaited for `key`."""
         return key in self._pending
 
     def wakes(self, key: ObjectKey) -> bool:
-        """Whether what is awaited for `key` is worth a look when it comes: its turn was put off for it, or it is more
-        than what one of its writes was answered with."""
+        """Report whether what is awaited for `key` enqueues it when it comes: its turn was put off for that, or it is
+        more than the answer to one of its writes.
+        """
         return key in self._put_off or any(not each.version for each in self._pending.get(key, ()))
 
     def is_answer(self, key: ObjectKey, kind: str, record: Record) -> bool:
-        """Whether `record` is just what a write for `key` was answered with, and was not shown before."""
+        """Report whether `record` is just the answer to a write for `key`, and was not shown before."""
         at = ObjectKey(record.namespace, record.name)
         return any(
             (each.place, each.version) == ((kind, at), record.resource_version) for each in self._pending.get(key, ())
@@ -165,7 +166,7 @@ class OwnWrites:
         return max(0.0, latest - self._clock())
 
     def overdue(self, key: ObjectKey) -> bool:
-        """Whether patience is over; if so the expectations are forgotten and the caller looks at the live objects."""
+        """Report whether patience is over; if so, expectations are forgotten and the caller reads live objects."""
         if key not in self._pending or self.wait_s(key) > 0.0:
             return False
         self.forget(key)
@@ -190,7 +191,7 @@ class OwnWrites:
             self._await(key, kind, at, uid, _end_of(uid, ends))
 
     def _may_arrive(self, key: ObjectKey, kind: str, at: ObjectKey, uid: str) -> bool:
-        """Whether an object that no store holds may yet be shown as it was before a write to it."""
+        """Report whether an object that no store holds may yet be shown as it was before a write to it."""
         if any((each.place, each.uid) == ((kind, at), uid) for each in self._pending.get(key, ())):
             return True
         return any(

@@ -61,7 +61,7 @@ class ByteStream(Protocol):
 
 
 class WatchClient(Protocol):
-    """What a reflector needs of `client.api_client.ApiClient`."""
+    """Methods of `client.api_client.ApiClient` that a reflector calls."""
 
     async def request(
         self,
@@ -81,7 +81,7 @@ class WatchClient(Protocol):
 
 @dataclass(slots=True)
 class StreamStatistics:
-    """What a stream has been through; read by probes and metrics.
+    """History of a stream; read by probes and metrics.
 
     Attributes:
         restarts: ended requests by cause.
@@ -203,7 +203,7 @@ class Reflector(Generic[R]):
 
     @property
     def cached_objects(self) -> int:
-        """How many records the store holds of this scope."""
+        """Count the records that the store holds of this scope."""
         return len(self.store) if self.namespace is None else len(self.store.keys(self.namespace))
 
     @property

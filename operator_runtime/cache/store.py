@@ -41,7 +41,7 @@ _Index = dict[ObjectKey, tuple[ObjectKey, ...] | set[ObjectKey]]
 
 
 def version_reached(seen: str, desired: str) -> bool:
-    """Whether a resourceVersion `seen` is `desired` or later.
+    """Report whether a resourceVersion `seen` is `desired` or later.
 
     Kubernetes promises since 1.35 that versions of one kind compare as decimal numbers: the shorter is the smaller,
     then digit by digit. It was so with etcd before. What is no such number is compared for equality.
@@ -50,7 +50,7 @@ def version_reached(seen: str, desired: str) -> bool:
 
 
 def version_newer(seen: str, other: str) -> bool:
-    """Whether a resourceVersion is later than another, which is never so of what is no number."""
+    """Report whether a resourceVersion is later than another, which is never so of what is no number."""
     return _is_number(seen) and _is_number(other) and (len(seen), seen) > (len(other), other)
 
 
@@ -177,7 +177,7 @@ class Store(Generic[R]):
         self._put_since[namespace] = set()
 
     def awaits_snapshot(self, namespace: str) -> bool:
-        """Whether a snapshot that has objects of that namespace is on its way."""
+        """Report whether a snapshot that has objects of that namespace is on its way."""
         return None in self._put_since or namespace in self._put_since
 
     def replace(

@@ -1,4 +1,4 @@
-"""What a controller reconciles for: the kind it is for, those it owns and watches, and channels from outside."""
+"""Sources of a controller's keys: the kind it is for, those it owns and watches, and channels from outside."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ class ControllerBuilder:
         return self
 
     def _look_at_all(self) -> None:
-        """What was done without a cache is to be done with it, also for those of whom it has nothing."""
+        """Enqueue all keys: what was done without a cache is done with it, also for those of whom it has nothing."""
         for key in self._initial_keys():
             self.controller.enqueue(key, priority=LOW_PRIORITY)
 
@@ -277,7 +277,7 @@ def own_writes_delay_s(own_writes: OwnWrites) -> Callable[[ObjectKey], float]:
 
 
 def _in_words(what: str, of: object) -> str:
-    """What an author's function was called with; an event of a channel may hold what no log should."""
+    """Name an author's function and what it was called with; an event of a channel may hold what no log should."""
     key = f"{getattr(of, 'namespace', '')}/{getattr(of, 'name', '')}".strip("/")
     return f"{what} {key}" if key else what
 

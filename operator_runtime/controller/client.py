@@ -112,7 +112,7 @@ class Client:
             return await _pages(self._api, kind, namespace, selector, 0)
 
     async def serves(self, kind: Kind[Any], subresource: str) -> bool:
-        """Whether the API server has a subresource of a kind, such as `resize` of pods, which Kubernetes 1.33 brought.
+        """Report whether the API server has a subresource of a kind, such as `resize` of pods (since Kubernetes 1.33).
 
         Raises:
             ValueError: its answer cannot be read.
@@ -383,7 +383,7 @@ class Client:
             own.expect_change(reconciled, kind.resource.qualified_name, obj)
 
     async def writers(self, kind: Kind[Any], key: ObjectKey) -> Writers:
-        """Who wrote what of an object, live.
+        """Read who wrote which field of an object, live.
 
         Raises:
             NotFound: there is none.
@@ -391,7 +391,7 @@ class Client:
         return Writers(await self._api.get(kind.resource, checked_key(kind.resource, key), key.name))
 
     def _waiting(self) -> tuple[OwnWrites, ObjectKey] | None:
-        """Who awaits what is written now, and for which key; None outside a reconcile."""
+        """Return who awaits what is written now, and for which key; None outside a reconcile."""
         context = current_reconcile.get()
         if context is None or not isinstance(context.key, ObjectKey):
             return None

@@ -29,13 +29,13 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a reconcile that went well asks for.
+    """Request of a reconcile that went well.
 
     Attributes:
-        requeue_after_s: look again after so many seconds at the latest; None when only a change is a reason.
-        priority: the priority of that look; None keeps the one that this reconcile had.
-        requeue: look again after the backoff of failures, which grows for as long as this is asked for in a row; for
-            what is not finished and nothing will tell of. `requeue_after_s` goes before it.
+        requeue_after_s: reconcile again after so many seconds at the latest; None when only a change is a reason.
+        priority: the priority of that reconcile; None keeps the one that this reconcile had.
+        requeue: reconcile again after the backoff of failures, which grows for as long as this is requested in a row;
+            for what is not finished and nothing will report. `requeue_after_s` goes before it.
     """
 
     requeue_after_s: float | None = None
@@ -69,7 +69,7 @@ class StaleCache(KubeError):
 
 
 class Outcome(StrEnum):
-    """How a reconcile ended; `BUG` by an exception that no correct program meets."""
+    """Outcome of a reconcile; `BUG` for an exception that no correct program meets."""
 
     SUCCESS = "success"
     REQUEUE = "requeue"
@@ -92,7 +92,7 @@ _PROCESS_ID = secrets.token_hex(3)
 
 
 class ReconcileContext(NamedTuple):
-    """Which reconcile the current task works for."""
+    """Reconcile that the current task works for."""
 
     controller: str
     key: object
@@ -100,7 +100,7 @@ class ReconcileContext(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Short and unique among all reconciles of this controller; made when a log line asks for it."""
+        """Short and unique among all reconciles of this controller; made when a log line needs it."""
         return f"{_PROCESS_ID}-{self.sequence}"
 
 
@@ -197,7 +197,7 @@ class Controller(Generic[K]):
 
     @property
     def begun(self) -> bool:
-        """Whether anything is enqueued yet."""
+        """Report whether anything is enqueued yet."""
         return self._begun
 
     def enqueue(self, key: K, *, priority: int = 0) -> None:

@@ -71,7 +71,7 @@ class Informers:
         return (each.store for each in self._stores.values() if each.kind is kind)
 
     def refusal_of(self, store: Store[Any]) -> Callable[[str], KubeError | None]:
-        """Why a cache has nothing of a namespace, whose first list was refused; None for where it was not."""
+        """Return the error of a namespace's first list, so that a cache has none of it; None where it was allowed."""
         (reflectors,) = (each.reflectors for each in self._stores.values() if each.store is store)
         if len(reflectors) == 1 and reflectors[0].namespace is None:
             return lambda _namespace: reflectors[0].refusal

@@ -83,12 +83,12 @@ class Manager:
 
     @property
     def settled(self) -> bool:
-        """Whether it has begun, and no runnable waits for a cache any more."""
+        """Report whether it has begun, and no runnable waits for a cache any more."""
         return self._running and all(each.settled.is_set() for each in self._reflectors)
 
     @property
     def running(self) -> bool:
-        """Whether it has begun: nothing can be added any more, and what is served is."""
+        """Report whether it has begun: nothing can be added any more, and what is served is."""
         return self._running
 
     def add_reflector(self, reflector: Reflector[Any]) -> None:

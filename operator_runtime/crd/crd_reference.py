@@ -35,11 +35,11 @@ class FieldOfKind:
 
     @property
     def default(self) -> str:
-        """As JSON in Markdown; empty without one."""
+        """Default as JSON in Markdown; empty without one."""
         return f"`{json.dumps(self.schema['default'])}`" if "default" in self.schema else ""
 
     def rules(self) -> Iterator[str]:
-        """What a value must satisfy, each in a few words of Markdown."""
+        """Yield the rules for a value, each in a few words of Markdown."""
         schema = self.schema
         if self.required:
             yield "required"

@@ -92,7 +92,7 @@ class PrinterColumn:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Where the scale subresource (`kubectl scale`, the HorizontalPodAutoscaler) finds its fields."""
+    """Paths at which the scale subresource (`kubectl scale`, the HorizontalPodAutoscaler) finds its fields."""
 
     spec_replicas_path: str
     status_replicas_path: str
@@ -258,7 +258,7 @@ def _subresources(resource: CustomResource) -> _Schema:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in a model the walk is: the path for people, the model's definitions, and those that it is inside of."""
+    """Position of the walk in a model: the path for people, the model's definitions, and those that it is inside of."""
 
     path: str
     definitions: Mapping[str, _Schema]
@@ -327,7 +327,7 @@ def _resolved(schema: _Schema, place: _Place, *, optional: bool) -> tuple[_Schem
 
 
 def _merged(inner: _Schema, outer: _Schema) -> _Schema:
-    """What a field says (`outer`) on top of what its type says (`inner`); the rules of both hold."""
+    """Merge the schema of a field (`outer`) into that of its type (`inner`); the rules of both hold."""
     rules = [*inner.get("x-kubernetes-validations", ()), *outer.get("x-kubernetes-validations", ())]
     return {**inner, **outer, **({"x-kubernetes-validations": rules} if rules else {})}
 

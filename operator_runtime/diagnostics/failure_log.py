@@ -1,4 +1,4 @@
-"""What is said in the log of keys whose reconciles fail: when it begins, when it changes, and when it is over."""
+"""Log of keys whose reconciles fail: a line when it begins, when it changes, and when it is over."""
 
 from __future__ import annotations
 

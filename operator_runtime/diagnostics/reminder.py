@@ -1,4 +1,4 @@
-"""How often something that goes on is said: at once, and again after a growing pause."""
+"""Pace of the reports on something that goes on: at once, and again after a growing pause."""
 
 from __future__ import annotations
 

@@ -31,13 +31,13 @@ _SHOWN_LINES = 3
 
 
 def stack_of(thread_id: int | None) -> traceback.StackSummary:
-    """Where a thread is now, outermost first; empty when it has ended."""
+    """Return the stack of a thread now, outermost first; empty when it has ended."""
     frame = sys._current_frames().get(thread_id or 0)
     return traceback.StackSummary() if frame is None else traceback.extract_stack(frame)
 
 
 class Places(NamedTuple):
-    """Which files are never blamed; folders, each with all below it.
+    """Folders whose files are never blamed, each with all below it.
 
     Attributes:
         runtime: this runtime.
@@ -105,7 +105,7 @@ class StallDetector:
         self.look_at = now + after_s
 
     def look(self, now: float, due_at: float) -> Stall | None:
-        """What is reported now; `look_at` says when to come back."""
+        """Return what is reported now; `look_at` has the time of the next call."""
         if now - self.look_at > self._after_s / 2:
             # We come late, too: the whole process had no processor or was stopped. The loop gets its time from now on.
             self._grace_until = now + self._after_s

@@ -1,4 +1,4 @@
-"""Which election an operator stands for: of the settings and the place where it runs, one that can be held."""
+"""Choice of an election: of the settings and the place where the operator runs, one that can be held."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ElectionError(KubeError):
 
 @dataclass(frozen=True, slots=True)
 class ElectionConfig:
-    """How leaders are elected.
+    """Configuration of leader election.
 
     Attributes:
         mode: by a Lease that is renewed, or by a ConfigMap that its owner frees.

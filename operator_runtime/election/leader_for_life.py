@@ -78,7 +78,7 @@ _decode = msgspec.json.Decoder(Observed).decode
 
 
 class Verdict(StrEnum):
-    """What to do about a leader."""
+    """Verdict on a leader."""
 
     WAIT = "wait"
     DELETE = "delete"
@@ -86,12 +86,12 @@ class Verdict(StrEnum):
 
 
 def verdict(pod: Observed, node: Observed | None, *, node_known: bool = True) -> Verdict:
-    """What to do about the leader's pod, given its node.
+    """Decide about the leader's pod, given its node.
 
     Args:
         pod: the leader's.
         node: the pod's, None where there is none of that name.
-        node_known: False where the node could not be looked at.
+        node_known: False where the node could not be read.
     """
     if pod.status.phase in ENDED:
         return Verdict.DELETE
@@ -103,7 +103,7 @@ def verdict(pod: Observed, node: Observed | None, *, node_known: bool = True) ->
 
 
 class LifeApi(Protocol):
-    """What this election needs of an `ApiClient`."""
+    """Methods of `ApiClient` that this election calls."""
 
     async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes: ...
     async def create(self, resource: Resource, namespace: str | None, body: object, *, field_manager: str) -> bytes: ...
@@ -163,7 +163,7 @@ class LifeElection:
             raise WriteRefused(f"not sent: this process does not hold {self}")
 
     def complaint(self) -> str | None:
-        """What is wrong with the election, for a probe: nothing can be."""
+        """Return the election's complaint for a probe: nothing can be wrong."""
         return None
 
     async def elected(self) -> None:

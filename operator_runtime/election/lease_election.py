@@ -82,7 +82,7 @@ def _exit_at_once(code: int) -> NoReturn:
 
 
 class LeaseApi(WatchClient, Protocol):
-    """What an election needs of an `ApiClient`."""
+    """Methods of `ApiClient` that an election calls."""
 
     async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes: ...
     async def create(self, resource: Resource, namespace: str | None, body: object, *, field_manager: str) -> bytes: ...
@@ -215,11 +215,11 @@ class LeaseElection:
 
     @property
     def leading(self) -> bool:
-        """Whether writes may go out now."""
+        """Report whether writes may go out now."""
         return self._clock() < self._write_until
 
     def complaint(self) -> str | None:
-        """What is wrong with the election, for a probe: a renewal so late that its thread must hang."""
+        """Return the election's complaint for a probe: a renewal so late that its thread must hang."""
         renewed_at = self._renewed_at
         overdue_s = 0.0 if renewed_at is None else self._clock() - renewed_at - self.timing.lease_s
         return f"{self} should have been renewed or given up {overdue_s:.0f} s ago" if overdue_s > 0.0 else None

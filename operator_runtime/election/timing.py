@@ -1,4 +1,4 @@
-"""How long the parts of an election by a Lease last, and what keeps them apart.
+"""Durations of an election by a Lease, and what keeps them apart.
 
 Apart from the rules (leader.py), as settings are checked in every operator, and few of a laptop's elect.
 """
@@ -38,7 +38,7 @@ class Timing:
     def problems(
         self, lease: str = "lease_s", renew_deadline: str = "renew_deadline_s", retry: str = "retry_s"
     ) -> tuple[str, ...]:
-        """What does not fit together, a sentence each; the arguments are the names to use in them."""
+        """List what does not fit together, a sentence each; the arguments are the names to use in them."""
         problems = []
         if self.lease_s < MARGIN * self.renew_deadline_s:
             problems.append(

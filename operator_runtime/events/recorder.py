@@ -69,7 +69,7 @@ _LONGEST_RETRY_S = 10.0
 
 
 class EventsApi(Protocol):
-    """What the recorder needs of an `ApiClient`."""
+    """Methods of `ApiClient` that the recorder calls."""
 
     async def create(self, resource: Resource, namespace: str, body: object, *, field_manager: str) -> bytes: ...
 
@@ -357,7 +357,7 @@ class EventRecorder:
 
 
 def _namespace_is_going(error: KubeError) -> bool:
-    """Whether the write failed because its namespace is being deleted or is gone: that event will not be read."""
+    """Report whether a write failed because its namespace is being deleted or gone: that event will not be read."""
     if isinstance(error, NotFound):
         return True
     return isinstance(error, Forbidden) and any(cause.reason == "NamespaceTerminating" for cause in error.causes)

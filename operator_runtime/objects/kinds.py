@@ -182,7 +182,7 @@ def plain(api_version: str, kind: str, plural: str, *, namespaced: bool = True) 
 
 
 def resource_of(api_version: str, kind: str, plural: str, *, namespaced: bool = True) -> Resource:
-    """Where a kind lives, from the names that its manifests and `kubectl api-resources` show.
+    """Return the location of a kind, from the names that its manifests and `kubectl api-resources` show.
 
     Raises:
         ValueError: a name that the API server cannot know.

@@ -98,7 +98,7 @@ def add_option(group: argparse._ActionsContainer, option: Option, *, hidden: boo
 
 
 def asks_for_help(arguments: Sequence[str]) -> bool:
-    """Whether help is to be shown, whatever else the arguments say."""
+    """Report whether help is to be shown, whatever else the arguments are."""
     return "-h" in arguments or "--help" in arguments
 
 

@@ -24,7 +24,7 @@ RUNTIME_PACKAGE = "operator_runtime"
 
 
 class Reconcile(Protocol):
-    """What a line says of the reconcile that it was written in. `key` prints as namespace/name."""
+    """Reconcile that a log line was written in. `key` prints as namespace/name."""
 
     @property
     def controller(self) -> str: ...

@@ -1,4 +1,4 @@
-"""What strangers can make a server hold: a number of connections, and of bytes that are on their way.
+"""Bounds on what unknown clients can make a server hold: connections, and bytes that are on their way.
 
 Any client that reaches a port may connect, send slowly and take nothing. So connections are counted from before a TLS
 handshake on, and one more ends the one that has waited longest for its peer.

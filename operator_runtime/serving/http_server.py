@@ -44,7 +44,7 @@ class ServingError(Exception):
 
 
 class ListenAddress(NamedTuple):
-    """Where to listen; `host` None means on all addresses of the machine, port 0 one that is free."""
+    """Address to listen on; `host` None means all addresses of the machine, port 0 one that is free."""
 
     host: str | None
     port: int
@@ -189,7 +189,7 @@ def _address_of(writer: asyncio.StreamWriter) -> str:
 
 
 def _url_of(address: ListenAddress, listening: Sequence[socket.socket], *, secure: bool) -> str:
-    """Where one finds what these sockets listen for."""
+    """Return the URL at which these sockets are reached."""
     host = address.host
     shown = f"[{host}]" if host and ":" in host else host or "localhost"
     return f"{'https' if secure else 'http'}://{shown}:{listening[0].getsockname()[1]}"

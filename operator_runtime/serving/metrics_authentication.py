@@ -1,4 +1,4 @@
-"""Who may scrape: asks the API server whose a token is (TokenReview) and what they may (SubjectAccessReview).
+"""Access to metrics: the API server reports whose a token is (TokenReview), and what they may (SubjectAccessReview).
 
 As kube-rbac-proxy and controller-runtime do it, with their times: an account is remembered for a minute, that it may
 for five minutes, that it may not for half a minute.
@@ -41,13 +41,13 @@ _BEARER = "bearer "
 
 
 class ReviewClient(Protocol):
-    """What is needed of `client.api_client.ApiClient`."""
+    """Methods of `client.api_client.ApiClient` that a review calls."""
 
     async def request(self, method: str, path: str, *, body: bytes, expected: Expected | None) -> bytes: ...
 
 
 class Account(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who a token belongs to, as TokenReview says it and SubjectAccessReview takes it."""
+    """Account that a token belongs to, in the form of TokenReview and of SubjectAccessReview."""
 
     username: str = ""
     uid: str = ""
@@ -87,7 +87,7 @@ class Remembered(Generic[V]):
         return found[1]
 
     def __contains__(self, key: bytes) -> bool:
-        """Whether there was an answer, however old."""
+        """Report whether there was an answer, however old."""
         return key in self._answers
 
     def forget(self, key: bytes) -> None:
@@ -140,7 +140,9 @@ class MetricsAuthentication:
         self._said = False
 
     async def refusal(self, request: HttpRequest) -> HttpResponse | None:
-        """What to answer instead; None to those who may see the metrics.
+        """Return the response that refuses a request; None for those who may see the metrics.
+        401 to a client that the API server does not know, 403 to one that may not, 429 to unknown clients while too
+        many are reviewed, 503 while the API server cannot be reached.
 
         401 to a client that the API server does not know, 403 to one that may not, 429 to strangers while too many are
         asked about, 503 while the API server cannot be asked.

@@ -1,4 +1,4 @@
-"""What an operator shows of itself: the servers for probes and scrapes, and what they ask its parts."""
+"""Servers for probes and scrapes, and what they read from the operator's parts."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ REVIEW_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class MonitoringConfig:
-    """What is served where.
+    """Addresses of what is served, and their protection.
 
     Attributes:
         probes: address of the probes, "0" for none.
         metrics: address of the metrics, "0" for none.
         secure: metrics by TLS and only to accounts that may see them.
-        cert_dir: folder with tls.crt and tls.key, None to sign a certificate of our own.
-        user_agent: names us to the API server when it is asked who may see metrics.
+        cert_dir: folder with tls.crt and tls.key, None to sign a certificate here.
+        user_agent: names us to the API server in reviews of who may see metrics.
     """
 
     probes: str

@@ -146,7 +146,7 @@ class Probe:
         return text_response(200, "ok") if reason is None else text_response(500, f"internal server error: {reason}\n")
 
     def _asked(self, check: Check) -> str | None:
-        """What is wrong; a check that raises has found something wrong, too."""
+        """Run a check and return its complaint, None for none; a check that raises has found something wrong, too."""
         try:
             reason = check.ask()
         except Exception as error:

@@ -1,4 +1,4 @@
-"""What metrics are served with: files of a certificate, followed as they change, or one of our own."""
+"""Certificate that metrics are served with: files, followed as they change, or one that is signed here."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class CertificateFiles:
         self.context.sni_callback = self._choose
 
     def families(self) -> Iterator[Metric]:
-        """How often the files were read, under controller-runtime's names, and whether they are served now."""
+        """Yield how often the files were read, under controller-runtime's names, and whether they are served now."""
         total, errors = "Times that the files of the certificate were read.", "Times that they could not be used."
         yield counter("certwatcher_read_certificate_total", total, (), [((), self._reads)])
         yield counter("certwatcher_read_certificate_errors_total", errors, (), [((), self._errors)])

@@ -28,7 +28,7 @@ from operator_runtime.settings.values import (
 
 
 class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What every operator can be set to: `--help` says what each means, `docs/settings.md` why. Immutable.
+    """Settings of every operator: `--help` has the meaning of each, `docs/settings.md` the reason. Immutable.
 
     Values are checked where they come from outside, by `schema_of`; which operator it is gives some of the defaults.
     Values that must fit together are checked in `__post_init__`, which raises ValueError with a line for each problem;

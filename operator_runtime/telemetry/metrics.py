@@ -1,4 +1,4 @@
-"""What is counted and shown: prometheus-client's own counters, gauges and histograms in a registry of the operator's.
+"""Metrics: prometheus-client's own counters, gauges and histograms in a registry of the operator's.
 
 What something else holds anyway is read at the scrape, by a source. Names and labels are controller-runtime's where it
 has the metric: its dashboards work. Every label's values come from a set that the code bounds, those of
@@ -131,7 +131,7 @@ _ERRORS = {
 
 
 class ControllerMetrics:
-    """What controller-runtime shows of controllers and their queues, for all of an operator."""
+    """Metrics of controllers and their queues, as controller-runtime has them, for all of an operator."""
 
     def __init__(self, metrics: Metrics) -> None:
         prefix, controller, queue = "controller_runtime_", ("controller",), ("name", "controller")

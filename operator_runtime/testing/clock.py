@@ -53,7 +53,7 @@ class FakeClock:
 
     @property
     def sleeping(self) -> int:
-        """How many sleep at present."""
+        """Number of sleepers at present."""
         return sum(not woken.done() for _, _, woken in self._sleepers)
 
     def advance(self, seconds: float) -> None:
@@ -70,7 +70,7 @@ class FakeClock:
         self.advance_to(self._now + seconds)
 
     def advance_to(self, time_s: float) -> None:
-        """As `advance`, by the clock's own time.
+        """Advance to a time of the clock's own.
 
         Raises:
             ValueError: that is past.

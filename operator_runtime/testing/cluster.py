@@ -112,7 +112,7 @@ class SimulatedCluster:
     # What a user does.
 
     def install(self, *manifests: Manifest) -> list[Json]:
-        """As `apply`, for a test or fixture that is no coroutine, before an operator runs. Blocks for milliseconds."""
+        """Apply manifests in a test or fixture that is no coroutine, before an operator runs. Blocks briefly."""
         return self.run(self._apply(manifests))
 
     async def apply(self, *manifests: Manifest) -> list[Json]:
@@ -281,7 +281,7 @@ class SimulatedCluster:
         agent: str = "",
         times: int | None = None,
     ) -> Iterator[Rule]:
-        """As `add_fault`, until the end of the block; requests that it stalls are answered then."""
+        """Add a fault until the end of the block, as `add_fault` does; requests that it stalls are answered then."""
         rule = self.add_fault(fault, verb=verb, resource=resource, namespace=namespace, agent=agent, times=times)
         try:
             yield rule
@@ -347,11 +347,11 @@ class SimulatedCluster:
     # For what has no method here.
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """What a coroutine gives that runs on the simulator's loop. Blocks."""
+        """Run a coroutine on the simulator's loop, and return its result. Blocks."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(_CALL_DEADLINE_S)
 
     def call(self, function: Callable[[], T]) -> T:
-        """What a function gives that is called on the simulator's loop, as all that reads its store must be."""
+        """Call a function on the simulator's loop, as all that reads its store must be, and return its result."""
 
         async def called() -> T:
             return function()

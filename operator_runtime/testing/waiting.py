@@ -108,7 +108,7 @@ async def async_eventually(
     deadline_s: float = DEADLINE_S,
     ignoring: Errors = (),
 ) -> T:
-    """As `eventually`, and the event loop runs meanwhile; a look that hangs ends at the deadline.
+    """Wait as `eventually` does, and let the event loop run meanwhile; a call that hangs ends at the deadline.
 
     Raises:
         AssertionError: the deadline has passed; the message has `what` and the last answer, or the last error.
@@ -119,7 +119,7 @@ async def async_eventually(
 async def async_until(
     complaint: str, look: Callable[[], bool] | Callable[[], Awaitable[bool]], *, deadline_s: float = DEADLINE_S
 ) -> None:
-    """As `until`, and the event loop runs meanwhile.
+    """Wait as `until` does, and let the event loop run meanwhile.
 
     Raises:
         AssertionError: the deadline has passed; the message has the complaint.
@@ -137,7 +137,7 @@ def _is_none(wrong: object) -> bool:
 
 
 class _Lateness:
-    """When a wait has taken too long, and how that is said. `what` is None where what is seen says what is wrong."""
+    """Deadline of a wait, and the message when it has passed. `what` is None where the observation explains itself."""
 
     def __init__(self, what: str | None, deadline_s: float) -> None:
         self._what = what

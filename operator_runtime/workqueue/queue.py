@@ -219,7 +219,7 @@ class WorkQueue(Generic[K]):
 
     @property
     def stopped(self) -> bool:
-        """Whether `stop` was called."""
+        """Report whether `stop` was called."""
         return self._stopped
 
     @property
@@ -228,7 +228,7 @@ class WorkQueue(Generic[K]):
         return len(self._processing)
 
     def next_deadline(self) -> float | None:
-        """When the next waiting key becomes due, on the queue's clock; None when none waits."""
+        """Return when the next waiting key becomes due, on the queue's clock; None when none waits."""
         timers = self._timers
         while timers:
             if self._is_live(timers[0]):
