@@ -1,4 +1,4 @@
-"""Why servers do not start whose volumes are not mounted, or not there: a pod's status says that, and events say why.
+"""Failed mounts that keep servers from starting: a pod's status has that fact, and events have the reason.
 
 The events are read seldom, of one server of a Memcached, and only where it has waited for longer than a mount takes.
 """
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Read(NamedTuple):
-    """Of one Memcached.
+    """Last read of the events of one Memcached.
 
     Attributes:
         uid: of the pod whose events were read.
@@ -70,7 +70,7 @@ class MountFailures:
         return _explained(seen, pod, read.why, left_s)
 
     async def _read(self, pod: PodRecord, before: _Read) -> _Read:
-        """What the events of a pod say by now; what was known where it is not the turn of this Memcached."""
+        """Read the events of a pod; keep what was known where it is not the turn of this Memcached."""
         now_s = self._clock()
         if now_s < self._free_s:
             return before._replace(at_s=now_s)

@@ -22,7 +22,7 @@ from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S, Ro
 
 
 class WaitReason(Enum):
-    """What a rollout waits for."""
+    """Reason that a rollout waits."""
 
     CONTROLLER = "the Deployment's controller replaces pods"
     UNPAUSED = "spec.rollout.paused is true"
@@ -103,7 +103,7 @@ class Rollout(NamedTuple):
 
     @property
     def is_underway(self) -> bool:
-        """Whether servers are yet to be replaced, or a new one is yet to get ready."""
+        """Report whether servers are yet to be replaced, or a new one is yet to get ready."""
         return bool(self.stale) or not isinstance(self.step, Done)
 
     @property
@@ -116,7 +116,7 @@ DONE: Final = Rollout()
 
 
 def rollout(state: RolloutState | None) -> Rollout:
-    """What follows from what there is; None while there is no workload."""
+    """Choose the next step from the observed state; None while there is no workload."""
     if state is None or state.workload.deleting:
         return DONE
     return Rollout(_next_step(state), len(state.stale), len(state.restartable))
@@ -238,7 +238,7 @@ def _until_deadline_s(state: RolloutState, pod: PodRecord) -> float:
 
 
 def _keeps_from_going_on(state: RolloutState, pod: PodRecord) -> bool:
-    """Whether a server that was replaced or restarted will not get ready by itself."""
+    """Report whether a server that was replaced or restarted will not get ready by itself."""
     if pod in state.due or pod in state.restarting or state.may_yet_start(pod):
         return False
     return bool(pod.problem) or pod.ready or state.is_past_deadline(pod)

@@ -51,7 +51,7 @@ class ObservedPods(NamedTuple):
 
 
 def observed_pods(pods: Sequence[PodRecord], seen: Seen, now_s: float, clock_s: float) -> ObservedPods:
-    """What is to be believed of pods.
+    """Correct the times that pods report, and delay problems that may pass.
 
     Args:
         seen: what was remembered.

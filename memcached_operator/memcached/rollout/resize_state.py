@@ -59,7 +59,7 @@ ResizeState: TypeAlias = Pending | Done | Impossible | Refused
 
 
 def classify(error: KubeError, pod: str, *, is_read: bool, is_change: bool) -> ResizeState:
-    """What an error means for the resize of a pod.
+    """Classify an error of a pod's resize.
 
     Args:
         pod: its name.
@@ -90,7 +90,7 @@ def _of_refusal(error: Forbidden, *, is_read: bool, is_change: bool) -> ResizeSt
 
 @dataclass(slots=True)
 class ServerResize:
-    """What was done about one server.
+    """Progress of one server's resize.
 
     Attributes:
         desired: what was desired then.
@@ -113,7 +113,7 @@ class ServerResize:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is to be tried."""
+        """Report whether nothing more is to be tried."""
         return isinstance(self.state, Done | Impossible)
 
     def take(self, state: ResizeState, now_s: float) -> None:
@@ -130,7 +130,7 @@ class ServerResize:
 
     @property
     def is_enough(self) -> bool:
-        """Whether what is left to be done matters to nobody."""
+        """Report whether what is left to be done matters to nobody."""
         return self.keeps_room and self.limit_set
 
     @property
@@ -142,7 +142,7 @@ class ServerResize:
 
 
 class Resizing(NamedTuple):
-    """How far the servers of one Memcached are on their way to other memory.
+    """Progress of the servers of one Memcached to other memory.
 
     Attributes:
         pending: names of servers that do not have it yet, and what each waits for, "" where that is not known.
@@ -163,7 +163,7 @@ NOTHING: Final = Resizing()
 
 
 def resizing_of(servers: Mapping[tuple[str, str], ServerResize], mib: int) -> Resizing:
-    """How far these servers are.
+    """Sum up the progress of these servers.
 
     Args:
         servers: by the names and uids of their pods.

@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 class RolloutLock:
-    """Who may begin a rollout that no user requested, for example of another default image.
+    """Lock that one Memcached takes for a rollout that no user requested, for example of another default image.
 
     A default that does not start stops so at one server of one Memcached, and no more than one cache is cold at a time.
 
@@ -38,7 +38,7 @@ class RolloutLock:
         self.holder: ObjectKey | None = None
 
     def may_begin(self, key: ObjectKey, *, paused: bool) -> bool:
-        """Whether servers may be replaced now for a change that is the operator's own, as of its default image."""
+        """Report whether servers may be replaced now for a change of the operator's own, as of its default image."""
         if paused:
             self.leave(key)
             return False
@@ -52,11 +52,11 @@ class RolloutLock:
         return True
 
     def take(self, key: ObjectKey) -> bool:
-        """Whether it is the turn of this one, which waits for it from now on if it is not."""
+        """Report whether it is the turn of this one, which waits for it from now on if it is not."""
         if not self._is_restored:
             self._is_restored, self.holder = True, self._underway()
             if self.holder is not None:
-                self._wake(self.holder)  # it may be done by now, and would not say so by itself
+                self._wake(self.holder)  # it may be done by now, and would not report that by itself
         if self.holder in (None, key):
             self.holder = key
             self._waiting.pop(key, None)
@@ -65,11 +65,11 @@ class RolloutLock:
         return False
 
     def has_begun(self, key: ObjectKey) -> bool:
-        """Whether its rollout was begun in its turn, and is not over."""
+        """Report whether its rollout was begun in its turn, and is not over."""
         return key == self.holder or key in self._suspended
 
     def may_continue(self, key: ObjectKey) -> bool:
-        """Whether a rollout goes on: at once, but where it has left its turn to others in the midst."""
+        """Report whether a rollout goes on: at once, but where it has left its turn to others in the midst."""
         return key not in self._suspended or self.take(key)
 
     def suspend(self, key: ObjectKey) -> None:
