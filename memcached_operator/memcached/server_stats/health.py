@@ -100,7 +100,7 @@ def certificates(servers: Sequence[ServerHealth] | None) -> list[Shown]:
 def _bad_certificate(
     servers: Sequence[ServerHealth], last: Condition | None, now_s: float, *, rolling: bool
 ) -> Condition | None:
-    """What is wrong with the certificates that the servers show, None for nothing."""
+    """Return the problem of the certificates that the servers show, None for nothing."""
     shown = certificates(servers)
     if not shown:
         return None

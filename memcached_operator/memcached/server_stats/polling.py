@@ -32,7 +32,7 @@ Ask = Callable[[Endpoint, float], Awaitable[Response]]
 
 
 class Rounds:
-    """Which servers are due: each once an interval, spread evenly over it, and new ones before the others.
+    """Schedule of the servers that are due: each once an interval, spread evenly over it, and new ones first.
 
     Invariants:
         `_round` gives the pods that are still to come in this round, `_ended` when there are no more; `_seen` has the
@@ -66,7 +66,7 @@ class Rounds:
         return found
 
     def _begun(self, now_s: float) -> bool:
-        """Whether a round is on its way; a new one begins when it is time."""
+        """Report whether a round is underway; a new one begins when it is time."""
         if self._ended and now_s >= self._began_s + self._interval_s:
             self._ended, self._began_s, self._due = False, now_s, 1.0
             self._seen, self._round = set(), self._all()
@@ -173,7 +173,8 @@ class Poller:
             self._changed.send(key)
 
     def _taken(self, pod: PodRecord, answer: Answer) -> bool:
-        """Whether something else is to be told since an answer.
+        """Report whether an answer changes what is to be reported.
+        A server can send anything: what its answer leads to must not end a process that takes care of all others.
 
         A server can say what it likes: what its answer leads to must not end a process that takes care of all others.
         """
