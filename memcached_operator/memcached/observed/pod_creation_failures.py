@@ -75,7 +75,8 @@ def about(uid: str) -> str:
 
 
 def why_not_mounted(events: Iterable[Creation]) -> PodProblem:
-    """Why a pod's volumes are not mounted, as its node said last, as far as that is what it said.
+    """Explain why a pod's volumes are not mounted, as far as its node's last report is about that.
+    Reports of others, such as the scheduler, have the times of other clocks.
 
     What others say of it, such as the scheduler, has the times of other clocks.
     """
@@ -87,7 +88,8 @@ def why_not_mounted(events: Iterable[Creation]) -> PodProblem:
 
 
 def why_not_made(events: Iterable[Creation], stateful_set: str, ordinals: Iterable[int]) -> str:
-    """Why the first of these servers of which the events say so is not made, "" where they say so of none.
+    """Explain why the first of these servers with such an event is not created, "" where none has one.
+    An event outlives its cause: one of a server that was created since has no meaning.
 
     An event outlives what it tells of: one of a server that was made since says nothing.
     """

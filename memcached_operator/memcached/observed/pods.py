@@ -1,4 +1,4 @@
-"""What the cache holds of a pod."""
+"""Record of a pod in the cache."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OURS: Final = (CONTAINER, RELOADER)
 
 
 class Termination(msgspec.Struct, frozen=True, gc=False):
-    """Of a pod that is being deleted.
+    """Termination of a pod that is being deleted.
 
     Attributes:
         since_s: since when, in seconds since 1970.
@@ -115,7 +115,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def workload(self) -> Workload:
-        """Of which kind of workload it is."""
+        """Kind of workload that it belongs to."""
         return "Deployment" if self.ordinal == NO_ORDINAL else "StatefulSet"
 
     @property

@@ -1,4 +1,4 @@
-"""What the caches hold of a Deployment and of a StatefulSet."""
+"""Records of a Deployment and of a StatefulSet in the caches."""
 
 from __future__ import annotations
 
@@ -128,8 +128,9 @@ def _record(kind: Workload, object_: _Object, rollout_of: Callable[[_Object], di
 
 
 def _owned_part(meta: ObjectMeta, raw: msgspec.Raw, name: str, made_for_uid: str) -> dict[str, Any]:
-    """What is ours of a workload. It is worked out once for all that differ in their Memcached's name and uid alone:
-    each event of a Deployment brings its whole specification, and hardly any another one."""
+    """Return the owned part of a workload. It is worked out once for all that differ in their Memcached's name and uid
+    alone: each event of a Deployment brings its whole specification, and hardly any another one.
+    """
     owned = owned_metadata(meta)
     alike = normalized_of(Manifest(metadata=owned), name, made_for_uid), nameless(bytes(raw), name)
     if (found := _known.get(alike)) is not None:
@@ -185,7 +186,7 @@ def _rollout_of_stateful_set(object_: _Object) -> dict[str, Any]:
 
 
 def _left_out(spec: WorkloadSpec) -> dict[str, Any]:
-    """What the API server leaves out of a Deployment where it is as good as nothing."""
+    """Fill in what the API server leaves out of a Deployment where it is as good as nothing."""
     return {"paused": bool(spec.paused), "minReadySeconds": spec.minReadySeconds or 0}
 
 
