@@ -36,7 +36,7 @@ _ZEROES: Final = (
 
 
 def as_kept(passed: Any, of: str = "") -> Any:
-    """What is passed through as the API server keeps it; else it would look as if another client changed it.
+    """Return applied options as the API server stores them; else another client would seem to have changed them.
 
     Args:
         of: the field that holds it.

@@ -40,7 +40,7 @@ _decode_object = msgspec.json.Decoder(_Object).decode
 
 
 class Codec(Generic[M]):
-    """How the objects of one kind are compared, from records and to differences."""
+    """Comparison of one kind's objects, from records to differences."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Codec(Generic[M]):
         return OwnedRecord(**common, normalized=normalized_of(manifest, common["name"], common["made_for_uid"]))
 
     def decoded(self, live: OwnedRecord) -> M:
-        """What is ours of a live object."""
+        """Decode the owned part of a live object."""
         return self._decode(live.owned)
 
     def differ(self, desired: M, live: OwnedRecord) -> Sequence[Difference]:

@@ -52,7 +52,7 @@ def with_handover(pod: PodSpec) -> PodSpec:
 
 
 def handover_of(pod: PodSpec) -> dict[str, Any] | None:
-    """What a pod of ours was made with of `spec.handover`; None without it. For how long is no matter of the pod."""
+    """Return `spec.handover` of an owned pod; None without it. Its duration is not a matter of the pod."""
     return {} if any(each.name == HANDOVER for each in pod.volumes or ()) else None
 
 

@@ -56,7 +56,7 @@ class Manifest(Fields, frozen=True, omit_defaults=True):
     metadata: ObjectMeta = ObjectMeta()
 
     def body(self) -> dict[str, Any]:
-        """As a manifest has it."""
+        """Convert to the dict that a manifest has."""
         return as_json(self)
 
 
@@ -85,7 +85,7 @@ def encode(manifest: Manifest) -> bytes:
 
 
 def without_names(manifest: M) -> M:
-    """What is compared with a live object: all but kind and name, which cannot differ."""
+    """Return what is compared with a live object: all but kind and name, which cannot differ."""
     meta = manifest.metadata
     bare = ObjectMeta(labels=meta.labels, annotations=meta.annotations, ownerReferences=meta.ownerReferences)
     return msgspec.structs.replace(manifest, apiVersion=None, kind=None, metadata=bare)

@@ -79,7 +79,7 @@ def common_fields(meta: ObjectMeta) -> dict[str, Any]:
 
 
 def may_be_owned(meta: ObjectMeta) -> bool:
-    """Whether some Memcached controls the object, or it was made for one."""
+    """Report whether some Memcached controls the object, or it was created for one."""
     owner = controller_of(meta.ownerReferences)
     ours = owner is not None and owner.kind == KIND and owner.apiVersion == API_VERSION
     return ours or bool((meta.annotations or {}).get(OWNER_UID_ANNOTATION))
@@ -102,7 +102,7 @@ def nameless(text: bytes, name: str) -> bytes:
 
 
 def owned_metadata(meta: ObjectMeta) -> ObjectMeta:
-    """What may be ours of a live object's metadata."""
+    """Return what may be owned of a live object's metadata."""
     annotations = meta.annotations or {}
     passed = digests(annotations.get(APPLIED_OPTIONS_ANNOTATION, ""))
     annotations = {
@@ -114,7 +114,7 @@ def owned_metadata(meta: ObjectMeta) -> ObjectMeta:
 
 
 def is_owned(live: OwnedRecord, uid: str) -> bool:
-    """Whether the Memcached of that uid controls the object, or did until its ownerReference was removed."""
+    """Report whether the Memcached of that uid controls the object, or did until its ownerReference was removed."""
     return bool(live.normalized) and (live.owner_uid if live.owner else live.made_for_uid) == uid
 
 

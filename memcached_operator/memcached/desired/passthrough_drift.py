@@ -61,7 +61,7 @@ def passed_through(*manifests: Manifest) -> list[Steps]:
 
 
 def is_within(at: Steps, others: Iterable[Steps]) -> bool:
-    """Whether one of the others leads to what these steps lead to, or to something around it."""
+    """Report whether one of the others leads to what these steps lead to, or to something around it."""
     return any(at[: len(each)] == each for each in others)
 
 
@@ -93,7 +93,7 @@ def drift(desired: object, live: object, at: Steps) -> Iterator[Difference]:
 
 
 def unkeyed(value: Any, of: str = "") -> Any:
-    """As JSON has it, what is `keyed`."""
+    """Convert what is `keyed` to JSON's form."""
     if isinstance(value, Mapping):
         if of in MERGE_KEYS:
             return [unkeyed(each) for each in value.values()]

@@ -56,7 +56,7 @@ DEFAULTS: Final = Spec()
 
 
 class _Settings(NamedTuple):
-    """What a container is made with.
+    """Settings that a container is made with.
 
     Attributes:
         requests: quantities by resource, sorted.
@@ -87,12 +87,12 @@ class _Settings(NamedTuple):
 
 
 class _Common(NamedTuple):
-    """What templates of the same settings have in common.
+    """Parts that templates of the same settings share.
 
     Attributes:
         template_hash: digest of all but the memory.
         restart_hash: digest of all but the image, "" where a server that starts again has lost its items.
-        annotations: what the template says of itself.
+        annotations: of the template.
         options: paths of what `spec.tls`, `spec.auth`, `spec.extstore`, `spec.warmRestart`, `spec.handover` and
             `spec.resources` bring in.
     """
@@ -149,13 +149,13 @@ def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, 
 
 
 def _of_all(given: Mapping[str, Any], made: PodTemplate) -> Mapping[str, Any]:
-    """What is given of all containers of a template that the operator makes, `keyed`."""
+    """Return the given options of all containers of a template that the operator makes, `keyed`."""
     sidecars = made.spec is not None and made.spec.initContainers
     return with_agreeing_sidecar(keyed(given)) if sidecars else keyed(given)
 
 
 class Fingerprint(NamedTuple):
-    """What a template says of itself, "" where it does not.
+    """Hashes in a template's annotations, "" where there are none.
 
     Attributes:
         template_hash: of all in it that only a new pod takes on.
@@ -167,13 +167,13 @@ class Fingerprint(NamedTuple):
 
 
 def fingerprint(made: PodTemplate | None) -> Fingerprint:
-    """What a template says of itself."""
+    """Read the fingerprint of a template."""
     annotations = (made.metadata.annotations if made and made.metadata else None) or {}
     return Fingerprint(annotations.get(labels.TEMPLATE_ANNOTATION, ""), annotations.get(labels.MEMORY_ANNOTATION, ""))
 
 
 def command(memory_mib: int, connections: int, threads: int, item_size: str) -> tuple[str, ...]:
-    """How memcached is started.
+    """Build the command that starts memcached.
 
     What the specification leaves out has memcached's own defaults, in words, so that another release of it changes
     nothing; "modern" ones, and errors in its log. Options and values are words of their own: "-m=64" makes memcached
@@ -218,7 +218,7 @@ def _item_size(size: str) -> str:
 
 
 def _common(image: str, user_id: int | None, spec: Spec) -> _Common:
-    """What a specification that names no resources makes of a template, passing nothing through."""
+    """Make the template of a specification that names no resources, passing nothing through."""
     settings = (spec.memory, spec.maxConnections, spec.threads, spec.maxItemSize, spec.extraArgs)
     options = (spec.tls, spec.auth, spec.extstore, spec.warmRestart, spec.handover is not None)
     return _cached(image, user_id, settings, options, _sleep_s(spec))
@@ -275,7 +275,7 @@ def _of(settings: _Settings) -> _Common:
 
 @cache
 def _plain() -> Any:
-    """What the templates of all Memcacheds have, `keyed`."""
+    """Return the parts that the templates of all Memcacheds share, `keyed`."""
     says = dict.fromkeys((labels.TEMPLATE_ANNOTATION, labels.MEMORY_ANNOTATION), "")
     return keyed(as_json(PodTemplate(ObjectMeta(annotations=says), _pod_spec(_settings("", USER_ID, DEFAULTS)))))
 

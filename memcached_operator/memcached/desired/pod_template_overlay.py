@@ -19,7 +19,8 @@ _HANDLERS: Final = ("exec", "grpc", "httpGet", "sleep", "tcpSocket")
 
 
 def parts(given: Mapping[str, Any], ours: Mapping[str, Any], path: str = "", of: str = "") -> Iterator[Part]:
-    """What is given besides ours, as the API server keeps it; null is as good as nothing, as it is in all of the API.
+    """Yield what is given besides the operator's part, as the API server stores it; null counts as nothing, as in all
+    of the API.
 
     Args:
         given: a template, or a part of one, that is `keyed`.

@@ -45,11 +45,11 @@ COMMENT: Final = re.compile(r"^\s*#.*\n|^\n|\s# .*$", re.MULTILINE)
 
 
 class Transport(msgspec.Struct, frozen=True):
-    """How a server is to be spoken to.
+    """Transport to a server.
 
     Attributes:
         client_certificate: it refuses connections without one.
-        passwords: it asks for a password.
+        passwords: it requires a password.
         peers_port: it takes all commands on the port of its peers alone, as memcached's proxy knows those of clients.
     """
 
@@ -59,7 +59,7 @@ class Transport(msgspec.Struct, frozen=True):
     peers_port: bool = False
 
     def __str__(self) -> str:
-        """As the pods' annotation has it, "" for plain text without a password, on the port of clients."""
+        """Format as the pods' annotation has it, "" for plain text without a password, on the port of clients."""
         return ",".join(field for field in self.__struct_fields__ if getattr(self, field))
 
 
@@ -69,7 +69,7 @@ NO_CREDENTIALS: Final = "--server-credentials is off"
 
 
 def transport(tls: Tls | None, auth: Auth | None, *, peers_port: bool = False) -> Transport:
-    """How servers of that specification are spoken to."""
+    """Return the transport to servers of that specification."""
     required = tls is not None and tls.clientAuth == "Require"
     return Transport(
         tls=tls is not None, client_certificate=required, passwords=auth is not None, peers_port=peers_port
@@ -78,13 +78,13 @@ def transport(tls: Tls | None, auth: Auth | None, *, peers_port: bool = False) -
 
 @lru_cache(maxsize=8)
 def transport_of(annotation: str) -> Transport:
-    """How a server is spoken to whose pod has that annotation."""
+    """Parse the annotation of a pod into the transport to its server."""
     words = annotation.split(",")
     return Transport(**{field: field in words for field in Transport.__struct_fields__})
 
 
 def options(tls: Tls | None, auth: Auth | None) -> tuple[str, ...]:
-    """Of memcached: TLS 1.2 and newer alone, and where the passwords are."""
+    """Return memcached's options: TLS 1.2 and newer alone, and where the passwords are."""
     words: list[str] = []
     if tls is not None:
         folder = f"{MOUNTED}/{TLS}"
@@ -132,7 +132,7 @@ def _reloader(memcached: Container, mounts: tuple[Mount, ...], tls: Tls | None, 
 
 
 def _resources(server: Resources) -> Resources:
-    """What the sidecar takes: bounded in what its server is bounded in, so that what admits the one admits the other.
+    """Return the sidecar's resources: bounded in what its server's are, so that what admits the one admits the other.
 
     A pod of the class Guaranteed stays one.
     """
@@ -172,7 +172,7 @@ def script() -> str:
 
 
 def secrets_of(pod: PodSpec) -> dict[str, dict[str, str]]:
-    """What a pod of ours was made with of `spec.tls` and `spec.auth`, by these names; only what there is."""
+    """Return `spec.tls` and `spec.auth` of an owned pod, by these names; only those that it has."""
     sources = {each.name: each.secret.secretName for each in pod.volumes or () if each.secret is not None}
     found: dict[str, dict[str, str]] = {}
     if TLS in sources:

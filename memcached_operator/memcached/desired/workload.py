@@ -52,7 +52,7 @@ def desired_workload(
     paused: bool = False,
     restart: str = "",
 ) -> WorkloadManifest:
-    """What runs the servers of a Memcached.
+    """Build the workload that runs the servers of a Memcached.
 
     Args:
         kind: a StatefulSet's servers keep their names; it is governed by the Service of the Memcached's name.
@@ -106,7 +106,7 @@ def _names_of_any(kind: str | None) -> Any:
 
 
 def _excess(desired: WorkloadManifest, live: WorkloadManifest) -> Iterator[Difference]:
-    """What any workload of the kind has, and this one is to be without: user ids, a pause before servers end."""
+    """Yield fields that others of its kind have and this workload is to be without: user ids, a pause at the end."""
     names = _names_of_any(desired.kind)
     if desired.spec.template == live.spec.template and desired.passed == live.passed:
         desired, live = _without_pods(desired), _without_pods(live)  # as where the size alone has changed
