@@ -50,7 +50,7 @@ class RestartEvents:
 
 
 def _reported(pod: PodRecord, known: Mapping[str, int]) -> int:
-    """How many restarts of a server have been reported, or need not be."""
+    """Count a server's restarts that have been reported, or need not be."""
     return pod.restarts if pod.ready or pod.in_place else known.get(pod.uid, 0)
 
 

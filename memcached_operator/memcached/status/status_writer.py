@@ -1,4 +1,4 @@
-"""When the status of a Memcached is written, and what is said of it in events and in the log."""
+"""Writer of a Memcached's status, which also records its events and log lines."""
 
 from __future__ import annotations
 
