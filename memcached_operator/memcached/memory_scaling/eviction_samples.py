@@ -24,7 +24,7 @@ PARTS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What a server evicted between two answers.
+    """Evictions of a server between two answers.
 
     Attributes:
         seconds: between them, by the server's own clock.
@@ -46,7 +46,7 @@ class Sample:
 
 
 def sample(before: Answer, now: Answer, retention_s: float) -> Sample | None:
-    """What two answers of a server in a row say; None where it was started or given another limit between them."""
+    """Compare two answers of a server in a row; None where it was started or given another limit between them."""
     seconds, limit = now.number("uptime") - before.number("uptime"), now.number("limit_maxbytes")
     if not (seconds > 0 and limit == before.number("limit_maxbytes")):
         return None
@@ -64,7 +64,7 @@ def sample(before: Answer, now: Answer, retention_s: float) -> Sample | None:
 
 
 def _evicted(before: SizeClass | None, now: SizeClass) -> tuple[float, float]:
-    """How many items a class evicted, and how many of them had been fetched; none where its counts were reset."""
+    """Count a class's evicted items, and those of them that had been fetched; none where its counts were reset."""
     if before is None:
         return 0.0, 0.0  # memcached leaves out a class while it is empty, and has the counts of its lifetime after that
     evicted, unfetched = now.evicted - before.evicted, now.evicted_unfetched - before.evicted_unfetched
@@ -100,11 +100,11 @@ class History(NamedTuple):
 
     @property
     def limit_mib(self) -> int | None:
-        """Of its memory for items, None before the second answer."""
+        """Limit of its memory for items, None before the second answer."""
         return self.samples[-1].limit_mib if self.samples else None
 
     def covers(self, window_s: float) -> bool:
-        """Whether it goes back so far."""
+        """Report whether it goes back so far."""
         return len(self.samples) >= PARTS and sum(each.seconds for each in self.samples) >= window_s
 
 

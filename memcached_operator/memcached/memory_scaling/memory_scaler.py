@@ -47,7 +47,7 @@ _Judged: TypeAlias = tuple[Decision, str | None]
 
 @dataclass(slots=True)
 class _Known:
-    """What is known of a Memcached's memory; a successor observes its servers anew.
+    """State of a Memcached's memory; a successor observes its servers anew.
 
     Attributes:
         histories: of its servers, by uid of the pod.
@@ -102,7 +102,7 @@ class Scaler:
         return self._judged(known, with_effective_memory(spec, _reported(memcached)), pods) != known.judged
 
     def decide(self, snapshot: Snapshot, refused: Blocked | None, *, is_rolling: bool) -> Scaling | None:
-        """What is decided of the memory, None without `spec.memoryScaling`.
+        """Decide about the memory, None without `spec.memoryScaling`.
 
         Args:
             refused: that not all servers could be given the memory in force; None where they could.

@@ -34,7 +34,7 @@ def without_step(spec: Spec, specified: str, live: str) -> Spec:
 
 
 def refusal(resizing: Resizing, servers: Sequence[PodRecord], kept: str, desired: str) -> Blocked | None:
-    """Why the servers cannot all be given the memory, None where they can, as far as is known.
+    """Explain why the servers cannot all be given the memory, None where they can, as far as is known.
 
     Args:
         kept, desired: what all of them have and what they are to have, as `labels.MEMORY_ANNOTATION` has it.

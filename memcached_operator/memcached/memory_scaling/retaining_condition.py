@@ -33,7 +33,7 @@ _DECIDED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """What was decided of a Memcached's memory.
+    """Result of a decision about a Memcached's memory.
 
     Attributes:
         memory: of each server, to be in force now, as a quantity.
@@ -104,7 +104,7 @@ def retaining(scaling: Scaling, serving: Condition, last: Status, generation: in
 
 
 def events(scaling: Scaling, last: Status) -> list[ScalingEvent]:
-    """What is worth an event, and a log line, once the status was written.
+    """List the events, which are also log lines, to record once the status was written.
 
     Args:
         last: the status before.
@@ -124,7 +124,7 @@ def events(scaling: Scaling, last: Status) -> list[ScalingEvent]:
 
 
 def blocked(why: str, reason: Reason, kept_mib: int) -> Blocked:
-    """That a server could not be given more memory, so that all keep what they have."""
+    """Build the decision for servers that could not all be given more memory, so that all keep what they have."""
     message = f"All servers keep {kept_mib} MiB. {sentence(why)}"
     return Blocked(Problem(reason, message, blocking=False), kept_mib)
 
