@@ -73,7 +73,7 @@ class Adoption:
                 self._tell(memcached, "Normal", "HandedOver", "HandOver", note)
 
     def remedy(self, memcached: MemcachedRecord) -> str:
-        """How to hand over at once what was made for former Memcacheds of that name, or why that was refused.
+        """Explain how to hand over objects created for former Memcacheds of that name, or why that was refused.
 
         "" where nothing was made for another one.
         """

@@ -85,7 +85,7 @@ Step = Release | Delete | Wait
 
 
 def next_step(memcached: MemcachedRecord, workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord]) -> Step:
-    """What the deletion of a Memcached that carries our finalizer asks for.
+    """Choose the next step of the deletion of a Memcached that carries our finalizer.
 
     Args:
         workloads: of its name, whosever they are.
@@ -95,7 +95,7 @@ def next_step(memcached: MemcachedRecord, workloads: Sequence[WorkloadRecord], p
         return Release("it was deleted with --cascade=orphan, so its servers stay")
     owned = [each for each in workloads if each.owner_uid == memcached.uid]
     if workloads and not owned:
-        # Among them one that was ours and was orphaned: the garbage collector takes its own finalizer off the
+        # Among them one that was owned and was orphaned: the garbage collector takes its own finalizer off the
         # Memcached as soon as it has done so.
         named = " and ".join(f"the {each.kind} {each.name}" for each in workloads)
         return Release(f"{named} is not controlled by it, and is left alone")
@@ -141,10 +141,10 @@ def _named(pods: Sequence[PodRecord]) -> str:
 
 @dataclass(slots=True)
 class _Progress:
-    """How far the end of a Memcached has come.
+    """Progress of the deletion of a Memcached.
 
     Attributes:
-        deleted: a workload's deletion was requested, so that one that is missing need not be looked for.
+        deleted: a workload's deletion was requested, so that one that is missing need not be read.
     """
 
     step: Step | None = None
@@ -323,7 +323,7 @@ class Deletion:
         return True
 
     def _judge_wait(self, memcached: MemcachedRecord, wait: Wait) -> tuple[Problem | None, float]:
-        """Whether a wait has become a problem, and when to look again, in seconds."""
+        """Report whether a wait has become a problem, and in how many seconds to reconcile again."""
         progress, now = self._progress.of(memcached.key), self._clock()
         if progress.waits_for != wait.why:
             if not progress.waits_for:
@@ -364,7 +364,7 @@ def _at_latest(result: Result, after_s: float) -> Result:
 
 
 def _holders(memcached: MemcachedRecord) -> str:
-    """What keeps a Memcached without our finalizer, in a sentence; "" where it is no matter of the status.
+    """Describe what keeps a Memcached without our finalizer, in a sentence; "" where it is no matter of the status.
 
     Its servers have no owner as soon as the garbage collector has orphaned them.
     """
@@ -387,6 +387,6 @@ def _kinds_of(memcached: MemcachedRecord) -> set[str]:
 
 
 def _was_told(memcached: MemcachedRecord, problem: Problem) -> bool:
-    """Whether the status says so already, as of before a restart."""
+    """Report whether the status has this problem already, as of before a restart."""
     degraded = decode_status(memcached.status).condition("Degraded")
     return degraded is not None and (degraded.reason, degraded.message) == (problem.reason, problem.message)

@@ -50,7 +50,7 @@ POD_SELECTOR: Final = "app=memcached,memcached_cr"
 
 
 class Owner(NamedTuple):
-    """Of a Memcached, what the objects that it owns say of it."""
+    """Owner of objects: the part of a Memcached that they name."""
 
     name: str
     namespace: str

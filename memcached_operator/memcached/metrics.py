@@ -1,4 +1,4 @@
-"""What is shown of Memcacheds: their conditions, what was put right, and on request how many servers each has."""
+"""Metrics of Memcacheds: their conditions, repairs, and on request how many servers each has."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _examples() -> Mapping[str, Manifest]:
 
 
 def contested_family(contested: int) -> Metric:
-    """How many Memcacheds are contested."""
+    """Count the contested Memcacheds."""
     return GaugeMetricFamily(
         "memcached_operator_contested_memcacheds",
         "Memcacheds of which another client keeps changing a field; the log names the field and the client.",
@@ -75,7 +75,7 @@ def contested_family(contested: int) -> Metric:
 
 
 def condition_family(memcacheds: Iterable[MemcachedRecord]) -> Metric:
-    """How many Memcacheds have each condition of ours in which status and for which reason.
+    """Count the Memcacheds by condition of ours, status and reason.
 
     For each condition the numbers add up to that of all Memcacheds: one that has no such condition yet counts as
     Unknown for the reason `NO_REASON`. `OCCASIONAL_CONDITIONS` count only where they stand. Foreign conditions do not

@@ -58,7 +58,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What is to be known of the settings.
+    """Configuration of a Memcached's reconcile, from the settings.
 
     Attributes:
         image: of a Memcached that names none.
@@ -66,7 +66,7 @@ class Config:
         operator_namespace: where the operator's own pods are, "" where it runs in no pod.
         status_delay_s: how long a status that is still changing may be held back.
         finalizer: put the finalizer on each Memcached.
-        credentials: the Secrets that servers ask for may be read.
+        credentials: the Secrets that servers require may be read.
         memory_scaling_window_s: for how long servers are observed before their memory grows.
     """
 

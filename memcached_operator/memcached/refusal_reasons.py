@@ -53,12 +53,12 @@ _OF_SIDECAR: Final = f"spec.podTemplate.spec.initContainers[{RELOADER}].resource
 
 
 def is_permission_missing(error: Forbidden) -> bool:
-    """Whether RBAC refused to patch a resource, and no policy or quota did, which others may satisfy."""
+    """Report whether RBAC refused to patch a resource, and no policy or quota did, which others may satisfy."""
     return _NO_PERMISSION in (error.message or str(error))
 
 
 def refusal_reason(message: str) -> Reason:
-    """Which reason a refusal falls under, by the API server's words."""
+    """Classify a refusal by the API server's words."""
     return next((reason for reason, words in _REASONS if words.search(message)), Reason.FORBIDDEN)
 
 
@@ -79,11 +79,11 @@ def refused(kind: str, error: Forbidden | Invalid | Refused) -> tuple[Reason, st
 
 
 def pods_refused(message: str, *, sidecar: bool) -> Problem:
-    """What keeps a workload's controller from making pods, with the fields that mend it where its words tell them.
+    """Describe why a workload's controller creates no pods, with the fields that mend it where they are known.
 
     Args:
         message: in the API server's words.
-        sidecar: the pods have the operator's own beside memcached.
+        sidecar: the pods have the operator's own next to memcached.
     """
     fields = list(dict.fromkeys(_fields_in(message, sidecar=sidecar)))
     remedy = f" Set {', '.join(fields)}." if fields else ""
