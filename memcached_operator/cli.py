@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What a word on the command line does. One without help is not listed."""
+    """Command that a word on the command line runs. One without help is not listed."""
 
     help: str
     parser: Callable[[], Parser]

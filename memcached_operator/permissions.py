@@ -28,7 +28,7 @@ class Permission:
 
     @property
     def qualified_name(self) -> str:
-        """As kubectl takes and prints it: `memcacheds.cache.example.com/status`."""
+        """Name that kubectl takes and prints: `memcacheds.cache.example.com/status`."""
         plural, slash, subresource = self.resource.partition("/")
         return (f"{plural}.{self.group}" if self.group else plural) + slash + subresource
 
@@ -43,7 +43,7 @@ _UNOWNED: Final = "no object gets its owner back if OwnerReferencesPermissionEnf
 def _beside(
     group: str, resource: str, without: str, *, undeleted: str, unread: str = _UNTOLD
 ) -> tuple[Permission, ...]:
-    """What is done with a kind that a Memcached can do without: all else goes on.
+    """List the permissions for a kind of auxiliary objects, without which all else goes on.
 
     Args:
         without: what is missed where none is made and put right.

@@ -29,7 +29,7 @@ class Bearing(NamedTuple):
 
 
 class ReasonDoc(NamedTuple):
-    """What the page says of a reason."""
+    """Documentation of a reason."""
 
     bearings: tuple[Bearing, ...]
     meaning: str

@@ -187,14 +187,14 @@ _REFUSED_OPTIONS: Final = {
 
 @dataclass(slots=True)
 class Arguments:
-    """What extra arguments come to.
+    """Meaning of extra arguments.
 
     Attributes:
         complaints: of each wrong one the field, what it must be, and what it is; empty where all are right.
-        chunk_kib: size of the largest chunk of an item, as the options say.
+        chunk_kib: size of the largest chunk of an item, by the options.
         chunk_given: whether an option gives that number.
         hashpower: the power of two of entries with which the hash table begins; 0 for memcached's own.
-        protocol: what -B says, "" without it.
+        protocol: the value of -B, "" without it.
         against_handover: those with which servers cannot hand over: without CAS, or without a dump of their keys.
         evicts: a full server evicts items instead of refusing new ones.
     """
@@ -214,7 +214,7 @@ class Arguments:
     _sizes: str = ""
 
     def item_step_kib(self, item_size_kib: int) -> int:
-        """What the size of the largest item must be a multiple of, for an item of that size."""
+        """Return what the size of the largest item must be a multiple of, for an item of that size."""
         return self.chunk_kib if self.chunk_given or item_size_kib <= _PAGE_KIB else CHUNK_KIB
 
     @property
@@ -224,7 +224,7 @@ class Arguments:
 
     @property
     def size_classes(self) -> int:
-        """How many sizes of chunks there are at most."""
+        """Largest number of sizes of chunks."""
         if self._sizes:
             return self._sizes.count("-") + 2
         return _MOST_CLASSES if self._factor < _FACTOR else SIZE_CLASSES
@@ -366,7 +366,7 @@ _Complaint = tuple[str, str | None]
 
 
 def _judged(flag: str, letter: str, value: str | None, threads: int, found: Arguments) -> Iterator[_Complaint]:
-    """What is wrong with a flag and its value."""
+    """Yield what is wrong with a flag and its value."""
     known = _FLAGS.get(letter)
     if not flag:
         yield "must be a flag or its value; memcached ignores other words", None
@@ -400,7 +400,7 @@ def _unknown(flag: str) -> str:
 
 
 def _judged_options(text: str, threads: int, found: Arguments) -> Iterator[_Complaint]:
-    """What is wrong with the value of -o."""
+    """Yield what is wrong with the value of -o."""
     for option in text.split(","):
         name, equals, value = option.partition("=")
         refused = next((why for prefix, why in _REFUSED_OPTIONS.items() if name.startswith(prefix)), None)

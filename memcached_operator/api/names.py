@@ -1,4 +1,4 @@
-"""How the resource is called, and what its fields can hold.
+"""Names of the resource, and the contents of its fields.
 
 Apart from the models, so that a process which needs only this loads no pydantic.
 """

@@ -48,12 +48,12 @@ def _rule(field: str, message: str, *holds: str, reason: str = "FieldValueInvali
 
 
 def _omitted(field: str) -> str:
-    """That a field of `rollout`, which may be null, is left out."""
+    """Write the CEL rule that a field of `rollout`, which may be null, is left out."""
     return f"!has(self.rollout) || self.rollout == null || !has(self.rollout.{field})"
 
 
 def _given(field: str) -> str:
-    """That a field of `extstore.volume`, which may be null, is there."""
+    """Write the CEL rule that a field of `extstore.volume`, which may be null, is set."""
     return f"(has(self.extstore.volume.{field}) && self.extstore.volume.{field} != null)"
 
 

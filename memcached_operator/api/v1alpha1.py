@@ -134,7 +134,7 @@ class MemcachedService(_Model):
 
 
 class MemcachedDisruptionBudget(_Model):
-    """How many servers an eviction may take away at a time: a PodDisruptionBudget with the name of the Memcached."""
+    """Limit on servers that are unavailable after an eviction: a PodDisruptionBudget with the name of the Memcached."""
 
     max_unavailable: _CountOrShare | None = Field(
         default=1,
@@ -166,7 +166,7 @@ class MemcachedPodTemplate(_Model):
 
 
 class MemcachedNetworkPolicy(_Model):
-    """Which peers can connect to the servers: a NetworkPolicy with the name of the Memcached."""
+    """Peers that can connect to the servers: a NetworkPolicy with the name of the Memcached."""
 
     allow_from: list[_Passed] = Field(
         description="Peers that can connect to the servers, each a NetworkPolicyPeer: podSelector, namespaceSelector "
@@ -195,7 +195,7 @@ class MemcachedResources(_Model):
 
 
 class MemcachedRollout(_Model):
-    """How servers are replaced when a change cannot be applied to a running server."""
+    """Replacement of servers when a change cannot be applied to a running server."""
 
     pause_seconds: _PauseSeconds | None = Field(
         default=None,
@@ -255,7 +255,7 @@ class MemcachedEmptyDir(_Model):
 
 
 class MemcachedExtstoreVolume(_Model):
-    """Where the disk comes from. Exactly one of the fields must be set."""
+    """Source of the disk. Exactly one of the fields must be set."""
 
     ephemeral: MemcachedEphemeralVolume | None = None
     empty_dir: MemcachedEmptyDir | None = None
@@ -441,7 +441,7 @@ class MemcachedDrain(_Model):
 
 
 class MemcachedHandoverStatus(_Model):
-    """How far the last change of the list with a hand-over is."""
+    """Progress of the last change of the list with a hand-over."""
 
     step: Literal["Preparing", "Hiding", "Connecting", "Published", "Disconnecting", "Complete"] = Field(
         description="Preparing: all servers get ready, and items of former owners are deleted. Hiding and Connecting: "

@@ -57,10 +57,10 @@ DEFINITIONS: Final = Resource(
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """What the command line asks for.
+    """Options of the command line.
 
     Attributes:
-        account: the ServiceAccount that the operator has or will have; None: it is the user who asks.
+        account: the ServiceAccount that the operator has or will have; None: the user who runs the command.
     """
 
     settings: Settings
@@ -216,7 +216,7 @@ class _Checks:
         return found
 
     def _scope(self, watched: tuple[str, ...]) -> tuple[Scope, tuple[Finding, ...]]:
-        """What the operator would do, and what there is to say of its election."""
+        """Return the operator's scope, and the findings about its election."""
         settings = self._settings
         scope = Scope(
             watched,
@@ -266,7 +266,7 @@ class _Checks:
 
 
 async def _granting(mine: Reviews, scope: Scope, home: str, *, rbac_only: bool) -> Finding:
-    """Whether the user who asks may give the operator its permissions."""
+    """Check that the user who runs the command may give the operator its permissions."""
     lacking: list[RequiredPermission] = []
     if await lacking_of(mine, installing.escalation_permissions(scope, home, rbac_only=rbac_only)):
         lacking = await lacking_of(mine, installing.granted_by_install(scope, home, rbac_only=rbac_only))

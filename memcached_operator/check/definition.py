@@ -1,4 +1,4 @@
-"""Whether the CustomResourceDefinition of Memcached that a cluster has is this release's; what differs, in words."""
+"""Comparison of a cluster's CustomResourceDefinition of Memcached with this release's; the differences, in words."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def differing(found: tuple[str, ...], watched: tuple[str, ...]) -> Finding:
 
 
 def differences(live: Json, ours: Json) -> Iterator[str]:
-    """What differs between two definitions' `spec`, a sentence each."""
+    """Yield the differences between two definitions' `spec`, a sentence each."""
     special = {"names", "versions"}
     for key in sorted((live.keys() | ours.keys()) - special):
         yield from _compared(key, live.get(key, _DEFAULTS.get(key)), ours.get(key, _DEFAULTS.get(key)))
@@ -85,7 +85,7 @@ def differences(live: Json, ours: Json) -> Iterator[str]:
 
 
 def schema_differences(live: Json, ours: Json, path: str = "") -> Iterator[str]:
-    """What differs between two schemas, named by the field that it concerns; `path` is where they stand."""
+    """Yield the differences between two schemas, named by the field that they concern; `path` is where both stand."""
     if _EITHER.items() <= live.items():
         live = {keyword: value for keyword, value in live.items() if keyword != "anyOf"}
     place = path or "a Memcached"

@@ -20,7 +20,7 @@ _AT_ONCE = 8
 
 
 class ReviewApi(Protocol):
-    """What is needed of `client.api_client.ApiClient`."""
+    """Methods of `client.api_client.ApiClient` that a review calls."""
 
     async def request(self, method: str, path: str, *, body: bytes | None = None) -> bytes: ...
 
@@ -44,7 +44,7 @@ def account_name(account: ObjectKey) -> str:
 
 
 async def own_name(api: ReviewApi) -> str:
-    """Who the API server takes us for; "" where it does not say (it can since 1.28).
+    """Read the name that the API server knows us by; "" where it does not report it (it can since 1.28).
 
     Raises:
         KubeError: it gave no answer, or it does not know us at all.
@@ -71,7 +71,7 @@ class Reviews:
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def granted(self, required: RequiredPermission) -> frozenset[str]:
-        """Which verbs of a permission are granted."""
+        """Return the verbs of a permission that are granted."""
         return frozenset([verb for verb in required.permission.verbs if await self._allowed(required, verb)])
 
     async def _allowed(self, required: RequiredPermission, verb: str) -> bool:
@@ -111,7 +111,7 @@ class Reviews:
 
 
 async def lacking_of(reviews: Reviews, desired: Iterable[RequiredPermission]) -> list[RequiredPermission]:
-    """What of these permissions is not granted, each with the verbs that are missing."""
+    """List those of these permissions that are not granted, each with the verbs that are missing."""
     required = list(desired)
     lacking = []
     for each, granted in zip(required, await asyncio.gather(*map(reviews.granted, required)), strict=True):

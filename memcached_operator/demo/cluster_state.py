@@ -1,4 +1,4 @@
-"""What can be seen in the demo's namespace at one moment, and the observer that sees it."""
+"""State of the demo's namespace at one moment, and the observer that reads it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ClusterState:
         return next((each for each in found if each["type"] == type_), {})
 
     def runs(self, memcached: str, size: int) -> bool:
-        """That many servers are there, ready, and listed in the status, and nothing is under way any more."""
+        """Report whether that many servers are ready and listed in the status, and nothing is underway any more."""
         workload = self.deployments.get(memcached) or self.stateful_sets.get(memcached, {})
         pods = self.pods_of(memcached)
         names = sorted(each["metadata"]["name"] for each in pods)
@@ -108,7 +108,7 @@ class Observer:
         self._look_every_s = _REST_S
 
     async def until(self, holds: Callable[[ClusterState], bool], deadline_s: float) -> bool:
-        """Whether that came true in time."""
+        """Wait for a state, and report whether it came in time."""
         try:
             async with asyncio.timeout(deadline_s), self._changed:
                 await self._changed.wait_for(lambda: holds(self.state))
@@ -156,7 +156,7 @@ def ready(pod: Json) -> bool:
 
 
 def event_time(event: Json) -> str:
-    """When an event was last seen, RFC 3339."""
+    """Return when an event was last seen, RFC 3339."""
     return str((event.get("series") or {}).get("lastObservedTime") or event.get("eventTime") or "")
 
 
@@ -179,7 +179,7 @@ class Write:
 
     @property
     def text(self) -> str:
-        """As a line."""
+        """Format as a line."""
         return f"{self.verb} {self.what} {self.code}"
 
 

@@ -1,4 +1,4 @@
-"""Where the demo runs: an API server with pods that become ready, and the operator as a process of its own."""
+"""Clusters for the demo: an API server with pods that become ready, and the operator as a process of its own."""
 
 from __future__ import annotations
 

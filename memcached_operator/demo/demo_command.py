@@ -23,7 +23,7 @@ _PICTURE_AFTER = len(STEPS) - 1
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """What the command line asks for."""
+    """Options of the command line."""
 
     once: bool = False
     """End after the last step, also in a terminal."""

@@ -18,7 +18,7 @@ _SYNC_DEADLINE_S = 60.0
 
 
 class Display:
-    """Where the demo is shown: a terminal or a file."""
+    """Display of the demo: a terminal or a file."""
 
     stays = False
     """Whether `closes` waits for a signal, so that there must be something to play with until then."""
@@ -49,7 +49,7 @@ class Display:
 
 
 def steps_for(display: Display) -> Sequence[Step]:
-    """What is shown on it."""
+    """Choose the steps for a display."""
     return (*STEPS, TO_PLAY_WITH) if display.stays else STEPS
 
 
@@ -100,7 +100,7 @@ async def run_steps(context: StepContext, display: Display, process: OperatorPro
 
 
 async def _run_step(step: Step, context: StepContext, process: OperatorProcess | None) -> str:
-    """What the step saw.
+    """Run a step and return what it saw.
 
     Raises:
         StepFailedError: it did not come true, or the operator ended before it did.

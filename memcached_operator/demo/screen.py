@@ -1,4 +1,4 @@
-"""What the live view looks like: panels side by side where there is room, one below the other in a small terminal.
+"""Layout of the live view: panels side by side where there is room, one below the other in a small terminal.
 
 What people copy or read word for word is never cut: the kubeconfig, names, reasons, addresses. Where there is too
 little room, fewer lines are shown: those that are newest, or under way.

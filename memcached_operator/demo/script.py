@@ -1,4 +1,4 @@
-"""What happens in the demo: what a team does with its caches, and what others do to them, step by step."""
+"""Script of the demo: what a team does with its caches, and what others do to them, step by step."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class StepContext:
-    """What the steps act with and look at."""
+    """Context of the steps: what they act with and read."""
 
     client: ApiClient
     observer: Observer
@@ -55,7 +55,7 @@ class StepContext:
 
     @property
     def state(self) -> ClusterState:
-        """What was seen last."""
+        """State at the last observation."""
         return self.observer.state
 
     async def until(self, holds: Callable[[ClusterState], bool], otherwise: Callable[[ClusterState], str]) -> None:

@@ -114,7 +114,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _key(key: object, node: yaml.Node) -> str:
-    """As kubectl writes it in JSON, whose keys are texts: a number and a truth value in their words."""
+    """Convert a key to text as kubectl does for JSON: a number and a truth value in their words."""
     if isinstance(key, int):
         return str(key).lower()
     if not isinstance(key, str):
