@@ -55,7 +55,7 @@ def election_config(settings: RuntimeSettings, program: Program) -> ElectionConf
 
 
 def user_agent_of(settings: RuntimeSettings, program: Program) -> str:
-    """By which name the API server sees us."""
+    """Return the name by which the API server sees us."""
     return f"{settings.operator_name}/{program.version}"
 
 

@@ -284,7 +284,7 @@ class Reflector(Generic[R]):
             self._causes.clear()
 
     async def _report(self, error: KubeError | None, pause: Pause) -> None:
-        """Say once per cause what keeps the watch from working, and what to do about it."""
+        """Report once per cause what keeps the watch from working, and the remedy."""
         if pause.failures:
             self._causes[pause.cause] += 1
         if isinstance(error, StreamStalled) and self._causes[Cause.SILENT] == 1:

@@ -1,4 +1,4 @@
-"""Pure: which objects a cache can hold at all, by the scope and the selectors of its watches."""
+"""Pure: selection of the objects that a cache can hold at all, by the scope and the selectors of its watches."""
 
 from __future__ import annotations
 

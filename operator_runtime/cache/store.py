@@ -213,7 +213,7 @@ class Store(Generic[R]):
             self.relisting = False
 
     def _later(self, keys: Iterable[ObjectKey], version: str) -> set[ObjectKey]:
-        """Those of which a version later than this one is held."""
+        """Return the keys of which a version later than this one is held."""
         held = ((key, self._records.get(key)) for key in keys)
         return {key for key, record in held if record is not None and version_newer(record.resource_version, version)}
 

@@ -365,7 +365,7 @@ class ApiClient:
         resource_version: str | None = None,
         propagation: Propagation | None = None,
     ) -> bytes:
-        """Ask for an object's deletion; finalizers may hold it up. The object as it is then, or a `Status`.
+        """Delete an object; finalizers may hold it up. Return the object as it is then, or a `Status`.
 
         Args:
             uid: of that object and no successor of its name, else a Conflict.

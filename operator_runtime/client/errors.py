@@ -70,7 +70,7 @@ class AuthenticationUnavailable(KubeError):
 
 
 class WriteRefused(KubeError):
-    """This process may not write now: it does not lead, or its right to has run out. Nothing was sent."""
+    """Refusal to send a write of this process now: it does not lead, or its right to write has run out."""
 
 
 class ApiError(KubeError):

@@ -1,6 +1,6 @@
-"""Pure: whether an answer is to what was asked.
+"""Pure: check that a response belongs to the request.
 
-HTTP/1.1 tells which answer belongs to which request by their order alone. Where a server or a proxy loses count, an
+HTTP/1.1 relates an answer to its request by their order alone. Where a server or a proxy loses count, an
 object comes well formed in place of another one, and would be believed, or kept in a cache.
 """
 

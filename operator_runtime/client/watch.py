@@ -314,7 +314,7 @@ class Watch(Generic[R]):
         return {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(timeout_s), **self._selector, **more}
 
     def _deliver(self, raw: msgspec.Raw, *, gone: bool) -> str:
-        """Tell the sink of one object; its version, which for a `gone` one is that of its leaving."""
+        """Deliver one object to the sink, and return its version, which for a `gone` one is that of its leaving."""
         try:
             record = self._decode(raw)
         except UNDECODABLE as error:

@@ -35,7 +35,7 @@ class InitialKeys:
         self._all: list[Callable[[], Iterable[ObjectKey]]] = []
 
     def add(self, keys: Callable[[], Iterable[ObjectKey]], *, first: bool = False) -> None:
-        """Look at these, too, or at these `first`."""
+        """Add further keys, or keys that come `first`."""
         (self._first if first else self._all).append(keys)
 
     def __call__(self) -> Iterable[ObjectKey]:
@@ -172,7 +172,7 @@ class ControllerBuilder:
         return self
 
     def begins_with(self, store: Store[R], overdue: Callable[[R], bool]) -> ControllerBuilder:
-        """Look first at those that a user waits for, when the controller begins: after them it looks at everything.
+        """Reconcile first those that a user waits for, when the controller begins, and then everything.
 
         A new process finds thousands for which there is nothing to do, and a few that were changed while no operator
         ran. Where `overdue` fails, an object keeps its turn.

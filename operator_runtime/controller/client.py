@@ -263,7 +263,7 @@ class Client:
         resource_version: str | None = None,
         propagation: Propagation | None = None,
     ) -> None:
-        """Ask for an object's deletion; one that is gone already is as good. Finalizers may hold it up.
+        """Delete an object; one that is gone already is as good. Finalizers may hold it up.
 
         Give the object, or its uid: a deletion by the key alone is of whatever has that name when it arrives, also
         where an earlier try that was not answered has taken the object already.
@@ -301,8 +301,7 @@ class Client:
             own.expect_gone(reconciled, kind.resource.qualified_name, uid, object_key=key)
 
     async def evict(self, kind: Kind[R], pod: R) -> None:
-        """Ask for the end of that very pod, as a drain of its node does, so that disruption budgets hold; one that is
-        gone is as good.
+        """Evict that very pod, as a drain of its node does, so that disruption budgets hold. One that is gone is fine.
 
         Raises:
             TooManyRequests: a disruption budget forbids it for now.

@@ -201,7 +201,9 @@ class Controller(Generic[K]):
         return self._begun
 
     def enqueue(self, key: K, *, priority: int = 0) -> None:
-        """Ask for a reconcile, as the handlers of caches do. It counts for nothing before `begin`.
+        """Enqueue a key, as the handlers of caches do. It counts for nothing before `begin`.
+        A standby would heap up keys for as long as it stands by, of objects that are long gone, and reconcile each of
+        them hours late. It reconciles everything that is there when its turn comes.
 
         A standby would heap up keys for as long as it stands by, of objects that are long gone, and look at each of
         them hours late. It looks at everything that is there when its turn comes.
@@ -210,7 +212,7 @@ class Controller(Generic[K]):
             self.queue.add(key, priority=priority)
 
     def begin(self) -> None:
-        """Ask for a reconcile of everything; `run` does so first."""
+        """Enqueue everything; `run` does so first."""
         self._begun = True
         for key in self._initial_keys():
             self.queue.add(key, priority=LOW_PRIORITY)

@@ -73,12 +73,12 @@ class Manager:
 
     @property
     def reflectors(self) -> Sequence[Reflector[Any]]:
-        """Those that were added, for probes and metrics."""
+        """Reflectors that were added, for probes and metrics."""
         return tuple(self._reflectors)
 
     @property
     def awaited(self) -> Sequence[Reflector[Any]]:
-        """Those that readiness asks about: the runnables do nothing before their first lists."""
+        """Reflectors that readiness depends on: the runnables do nothing before their first lists."""
         return [each for each in self._reflectors if not each.optional]
 
     @property

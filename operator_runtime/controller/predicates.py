@@ -43,7 +43,7 @@ def annotations_changed(before: ApiObject | None, after: ApiObject | None) -> bo
 
 
 def any_of(*predicates: Predicate[T]) -> Predicate[T]:
-    """At least one of them holds."""
+    """Hold where at least one of them does."""
     return lambda before, after: any(each(before, after) for each in predicates)
 
 
@@ -53,7 +53,7 @@ def all_of(*predicates: Predicate[T]) -> Predicate[T]:
 
 
 def none_of(*predicates: Predicate[T]) -> Predicate[T]:
-    """Not one of them holds."""
+    """Hold where none of them does."""
     return lambda before, after: not any(each(before, after) for each in predicates)
 
 

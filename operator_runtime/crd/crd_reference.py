@@ -29,7 +29,7 @@ class FieldOfKind:
 
     @property
     def type(self) -> str:
-        """In words, such as "list of strings", "map of strings" or "integer (int32)"."""
+        """Type in words, such as "list of strings", "map of strings" or "integer (int32)"."""
         format_ = self.schema.get("format")
         return f"{_type(self.schema)} ({format_})" if format_ else _type(self.schema)
 

@@ -8,7 +8,8 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 60.0, 3600.0
 
 
 class Reminder:
-    """Pure: when to say again one thing that goes wrong, each time that it does. Make a new one when it is over.
+    """Pure: pace of the reports on one thing that goes wrong, each time that it does. Make a new one when it is over.
+    A thing that did not happen for the longest pause is reported as at first.
 
     What was not heard of for the longest pause is said as at first.
 
@@ -31,7 +32,7 @@ class Reminder:
         self._kept_quiet = self.unreported = 0
 
     def due(self, now: float) -> bool:
-        """It happens: whether to say it now. If so, the next pause begins."""
+        """Record that it happens, and report whether to log it now. If so, the next pause begins."""
         if now - self._last > self._longest_s:
             self._pause_s = self._first_s
         self._last = now

@@ -51,7 +51,7 @@ class Places(NamedTuple):
 
     @classmethod
     def here(cls) -> Places:
-        """Those of this process."""
+        """Return the folders of this process."""
         import sysconfig  # seldom needed
 
         paths, runtime = sysconfig.get_paths(), Path(__file__).parents[1]
@@ -91,7 +91,7 @@ class Stall(NamedTuple):
 
 
 class StallDetector:
-    """Pure: which stalls are logged, and when to look again.
+    """Pure: choice of the stalls that are logged, and of the times to check.
 
     Invariants:
         `_counted` is what the loop was to do when the last stall that was counted began: each is counted once.
@@ -182,7 +182,7 @@ class EventLoopWatchdog:
         self._arm()
 
     def _watch(self, thread_id: int) -> None:
-        """On the thread of its own."""
+        """Watch the loop, on a thread of its own."""
         detector = StallDetector(self._after_s, self._clock())
         while not self._ended.wait(max(0.0, detector.look_at - self._clock())):
             due_at = self._due_at

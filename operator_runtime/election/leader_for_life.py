@@ -35,7 +35,7 @@ ENDED = ("Failed", "Succeeded")
 
 
 class _NotYetError(KubeError):
-    """This process cannot take part now. The message says what is missing, and the remedy."""
+    """Reason that this process cannot take part now. The message says what is missing, and the remedy."""
 
 
 class _Owner(msgspec.Struct):

@@ -375,7 +375,7 @@ class LeaseElection:
         self._events.put_nowait(Seen(None if after is None else after.lease(self.timing.lease_s)))
 
     def _tell(self, before: State, event: Event) -> None:
-        """Say who leads when that changes, and what keeps the Lease from being renewed or taken."""
+        """Log who leads when that changes, and what keeps the Lease from being renewed or taken."""
         state = self._state
         if isinstance(event, Failed):
             if state.phase is Phase.LEADING:

@@ -135,7 +135,7 @@ class _Described(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> ObjectKey:
-        """Under which a store holds it."""
+        """Key under which a store holds it."""
         return ObjectKey(self.metadata.namespace, self.metadata.name)
 
 

@@ -1,4 +1,4 @@
-"""Pure: who wrote a field, by an object's `metadata.managedFields`.
+"""Pure: writers of a field, by an object's `metadata.managedFields`.
 
 The caches hold no managedFields, as they are half of an object's bytes. This is for the seldom case that another
 client must be named; the object is then read once.

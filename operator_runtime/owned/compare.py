@@ -1,4 +1,4 @@
-"""Pure: how a live object differs from the desired one, field by field.
+"""Pure: differences of a live object from the desired one, field by field.
 
 Only fields of the desired object are compared. Labels, annotations, containers and owner references that others added
 stay as they are; a field that the desired object leaves out is not owned. One that was desired before would look the
@@ -231,7 +231,7 @@ def field_name(path: str) -> str:
 
 
 def key_of(steps: Steps, entries: Sequence[object]) -> str | None:
-    """By which field the entries of a list are known, "" for values; None for a list that is compared as a whole."""
+    """Return the field by which the entries of a list are known, "" for values; None for a list compared as a whole."""
     if entries and isinstance(entries[0], Fields):
         return entries[0].entry_key or None
     if (key := _key(steps)) is None:

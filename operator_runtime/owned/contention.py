@@ -1,4 +1,4 @@
-"""Pure: which objects another client writes against us in a loop, and how rarely their owner is reconciled then.
+"""Pure: detection of objects that another client writes against us in a loop, and rare reconciles of their owner.
 
 Drift is put right at once. Of a loop, that would make a write for each write of the other client, for ever. So an
 object that needs its `REPAIRS`th repair within `WINDOW_S` is contested, until no other client has changed it for
@@ -59,7 +59,7 @@ class Undone(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Repairs:
-    """Those of one object.
+    """Repairs of one object.
 
     Attributes:
         digest: what it was last put right to, and for which generation of the owner.

@@ -1,4 +1,4 @@
-"""Pure: which fields of Kubernetes' own kinds may not stay as they are where another one is written.
+"""Pure: fields of Kubernetes' own kinds that may not stay as they are where another one is written.
 
 Of some fields one alone may be there, such as the handlers of a probe: the API server refuses a second one, whichever
 client wrote the first. Others the API server fills in by the value of a field, and keeps when that changes: what is

@@ -69,7 +69,7 @@ class Unchangeable:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """There is no object.
+    """Creation of an object that does not exist.
 
     Attributes:
         drift: another client has deleted it.

@@ -237,5 +237,5 @@ def delayed(owners_of: OwnersOf, delay_s: Callable[[ObjectKey], float]) -> Calla
 
 
 def _object(kind: Kind[Any], at: ObjectKey) -> Hashable:
-    """By what an object is known among those of one owner."""
+    """Return the key by which an object is known among those of one owner."""
     return kind.resource.kind, at

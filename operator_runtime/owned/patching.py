@@ -1,4 +1,4 @@
-"""Pure: what differs -> the one patch that puts it right, and nothing else.
+"""Pure: conversion of differences to the one patch that repairs them, and nothing else.
 
 What is to go is set to null by its name, whichever client wrote it: managedFields, which may be cleared, do not count.
 Kubernetes' own kinds take a strategic merge patch, which merges lists by their entries' keys. All others take a JSON

@@ -26,7 +26,7 @@ class _Refusal(NamedTuple):
 
 
 class _Refusals(dict[tuple[str, ObjectKey], _Refusal]):
-    """By kind and key of the object."""
+    """Refusals by kind and key of the object."""
 
 
 class Refusals:

@@ -140,7 +140,7 @@ def settings_from(schema: Schema[S], flags: Flags) -> S:
 
 
 def printed(text: str) -> int:
-    """To standard output. Its reader may leave early (`crd | head`), which is no fault."""
+    """Print to standard output. Its reader may leave early (`crd | head`), which is no fault."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

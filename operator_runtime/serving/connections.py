@@ -80,11 +80,11 @@ class Connections:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def waits(self, task: Conversation) -> None:
-        """It waits for its peer to shake hands, or to ask."""
+        """Record that a conversation waits for its peer's handshake or request."""
         self.sends(task, b"")
 
     def answers(self, task: Conversation) -> None:
-        """It is being answered: its peer waits and not we."""
+        """Record that a request is being answered: its peer waits and not we."""
         self._waiting.pop(task, None)
 
     def sends(self, task: Conversation, held: bytes) -> None:

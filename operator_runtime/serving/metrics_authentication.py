@@ -91,7 +91,7 @@ class Remembered(Generic[V]):
         return key in self._answers
 
     def forget(self, key: bytes) -> None:
-        """There was never an answer."""
+        """Forget an answer, as if there had never been one."""
         self._answers.pop(key, None)
 
     def put(self, key: bytes, answer: V, seconds: float) -> V:
@@ -164,7 +164,7 @@ class MetricsAuthentication:
         return None if allowed else text_response(403, "Forbidden\n")
 
     async def _account(self, token: str, address: str) -> Account | None:
-        """Whose token it is; None for an invalid one."""
+        """Return the account of a token; None for an invalid one."""
         # Tokens are secrets: they are not kept.
         key = hashlib.sha256(token.encode("latin-1")).digest()
         if (known := self._accounts.get(key)) is not None:

@@ -319,7 +319,7 @@ class SimulatedCluster:
 
     @contextmanager
     def hanging_apiserver(self) -> Iterator[None]:
-        """Until the end of the block the simulator's thread does nothing, as a process after SIGSTOP.
+        """Stop the simulator's thread until the end of the block, as SIGSTOP stops a process.
 
         Nothing else of this class can be called meanwhile.
         """

@@ -42,7 +42,7 @@ def eventually(
     deadline_s: float = DEADLINE_S,
     ignoring: Errors = (),
 ) -> T:
-    """Ask until the answer is desired; that answer. Blocks the thread, and asks at least once.
+    """Query until the answer is as desired, and return it. Blocks the thread, and queries at least once.
 
     Args:
         ask: looks at the present state.
