@@ -22,7 +22,7 @@ CONDITIONS: Final[Mapping[str, str]] = {
 
 
 class Bearing(NamedTuple):
-    """In which condition, at which status, a reason stands."""
+    """Condition and status in which a reason stands."""
 
     type: str
     status: str

@@ -1,4 +1,4 @@
-"""Pure: how memcached divides the disk of a server (extstore).
+"""Pure: layout of a server's disk as memcached divides it (extstore).
 
 Source of the rules: storage.c and extstore.c of memcached 1.6.45, in brackets below; a unit test tries each refusal on
 the program.

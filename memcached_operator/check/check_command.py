@@ -173,7 +173,7 @@ class _Checks:
         return definition.judge_definition(live, memcached_crd(), watched)
 
     async def _published_definition(self, watched: tuple[str, ...]) -> Finding:
-        """By what every authenticated client may read."""
+        """Check the definition by what every authenticated client may read."""
         path = f"/apis/{GROUP}/{VERSION}"
         try:
             await self._client.request("GET", path)

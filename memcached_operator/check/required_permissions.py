@@ -58,7 +58,7 @@ class RequiredPermission:
 
     @property
     def where(self) -> str:
-        """In words, to follow the permission."""
+        """Place in words, to follow the permission."""
         if self.permission.resource in _CLUSTER_SCOPED:
             return ""
         return f" in {self.namespace}" if self.namespace else " in all namespaces"

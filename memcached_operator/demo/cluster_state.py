@@ -91,7 +91,7 @@ class Observer:
         self.state = ClusterState()
 
     async def run(self) -> None:
-        """Look until cancelled; what cannot be read at the moment is looked at again."""
+        """Observe until cancelled; what cannot be read at the moment is read again later."""
         while True:
             try:
                 state = await self._look()
@@ -104,7 +104,7 @@ class Observer:
             await asyncio.sleep(self._look_every_s)
 
     def rest(self) -> None:
-        """Look only now and then from now on: each look is some lines in the audit log."""
+        """Observe only now and then from now on: each observation is some lines in the audit log."""
         self._look_every_s = _REST_S
 
     async def until(self, holds: Callable[[ClusterState], bool], deadline_s: float) -> bool:
@@ -192,7 +192,7 @@ class AuditTail:
         self._rest = b""
 
     def writes(self) -> list[Write]:
-        """Those of the operator that came since the last time; a line that is half written comes the next time."""
+        """Return the operator's writes since the last call; a line that is half written comes the next time."""
         if not self._path.exists():
             return []
         with self._path.open("rb") as file:

@@ -30,10 +30,10 @@ class Display:
         """A step, counted from 0, is being run."""
 
     def came_true(self, number: int, took_s: float, seen: str) -> None:
-        """It came true; `seen` may say how."""
+        """Show that the step came true; `seen` may describe it."""
 
     def failed(self, number: int, why: str) -> None:
-        """It did not, and the rest is not run."""
+        """Show that the step did not, and the rest is not run."""
 
     def heard(self, line: LogLine) -> None:
         """The operator logged a line."""

@@ -164,7 +164,7 @@ def _memcacheds(state: ClusterState) -> Table:
 
 
 def _memcacheds_in_short(state: ClusterState) -> Table:
-    """With the one condition that says most."""
+    """Build the table of Memcacheds with the one condition that matters most."""
     table = _table("MEMCACHED", "SIZE", "READY", "CONDITION")
     for name, found in state.memcacheds.items():
         degraded, progressing, all_ready = (
@@ -215,7 +215,7 @@ def _style(condition: Json) -> str:
 
 
 def _pods(state: ClusterState) -> Table:
-    """Those that end last, as there may be no room for all."""
+    """Build the table of pods, those that end last, as there may be no room for all."""
     table = _table("POD", "STATE", "ADDRESS")
     for found in sorted(state.pods.values(), key=terminating):
         status = found.get("status", {})

@@ -277,7 +277,7 @@ class Deletion:
         self._record_event(memcached, "Normal", "Deleted", "Delete", note)
 
     async def _report(self, memcached: MemcachedRecord, problem: Problem | None = None) -> Result:
-        """Say in the status what is waited for, and that it takes too long."""
+        """Report in the status what is waited for, and that it takes too long."""
         step = self._progress.of(memcached.key).step
         terminating, retry_s = "Being deleted; see the condition Degraded.", SLOW_RETRY_S
         if isinstance(step, Wait) and problem is None:
@@ -287,7 +287,7 @@ class Deletion:
         return _at_latest(result, retry_s)
 
     async def _tell(self, memcached: MemcachedRecord, problem: Problem | None, terminating: str) -> Result:
-        """Say in the status what is left, and what its deletion waits for."""
+        """Report in the status what is left, and what its deletion waits for."""
         last = decode_status(memcached.status)
         try:
             spec = read_spec(memcached.spec)
@@ -358,7 +358,7 @@ class Deletion:
 
 
 def _at_latest(result: Result, after_s: float) -> Result:
-    """Look again as soon as the result says, and within these seconds."""
+    """Requeue at the time of the result, and within these seconds."""
     soonest_s = result.requeue_after_s
     return Result(requeue_after_s=after_s if soonest_s is None else min(after_s, soonest_s))
 

@@ -1,4 +1,4 @@
-"""By which names, labels and annotations what belongs to a Memcached is known."""
+"""Names, labels and annotations by which the parts of a Memcached are known."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ class Objects:
         return self._counts.families()
 
     def _report_change(self, kind: str, memcached: MemcachedRecord, change: Change[Any]) -> None:
-        """Say in the log and in an event what was done, and count what another client had changed."""
+        """Report in the log and in an event what was done, and count what another client had changed."""
         paths = [each.path for each in change.fields]
         text = in_words(memcached, kind, change)
         if not change.desired_changed and not change.deleted:

@@ -51,7 +51,7 @@ class Sources:
 
 
 def say(sentence: str) -> None:
-    """To standard error, in one line."""
+    """Print to standard error, in one line."""
     print(f"{_PROGRAM}: {escape(sentence)}", file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""Pure: how a live object drifts from the desired one, field by field, one way for all kinds.
+"""Pure: drift of a live object from the desired one, field by field, in one way for all kinds.
 
 `passthrough_drift` compares the parts that are passed through.
 """

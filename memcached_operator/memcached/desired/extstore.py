@@ -1,4 +1,4 @@
-"""Pure: what a disk makes of a pod (extstore): memcached's options, and the volume that has its file.
+"""Pure: parts of a pod with a disk (extstore): memcached's options, and the volume that has its file.
 
 memcached empties the file at each start, so that nothing is lost with the volume, and a claim that goes with its pod is
 all that is needed.

@@ -1,4 +1,4 @@
-"""Pure: what has a server fill itself from others: memcached's proxy with a script, and the file that names them.
+"""Pure: parts of a pod that fills itself from others: memcached's proxy with a script, and the file that names them.
 
 `handover.lua` is the protocol, `handover_commands.lua` the commands of clients. `handover.sh` puts them where memcached
 reads them, and starts it. That is no volume: `kubectl drain` keeps a pod with an `emptyDir`, an autoscaler its node.

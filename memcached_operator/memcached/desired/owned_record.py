@@ -1,4 +1,6 @@
-"""Pure: how the objects of a Memcached are kept in memory, one way for all kinds.
+"""Pure: form in which a Memcached's objects are kept in memory, one for all kinds.
+A record has the owned part of an object as one normalized text, in which the Memcached's name and uid are left out.
+Most objects of a kind differ in these alone, so that one such text serves thousands of records.
 
 A record has what is ours of an object as one normalized text, in which the Memcached's name and uid are left out. Most
 objects of a kind differ in these alone, so that one such text serves thousands of records.
@@ -92,7 +94,7 @@ def normalized_of(manifest: Manifest, name: str, made_for_uid: str) -> bytes:
 
 
 def uids_in(normalized: bytes) -> int:
-    """In how many places the Memcached's uid was left out of a normalized text."""
+    """Count the places where the Memcached's uid was left out of a normalized text."""
     return normalized.count(_UID)
 
 

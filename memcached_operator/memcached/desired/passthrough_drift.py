@@ -1,4 +1,4 @@
-"""Pure: how the parts that are passed through differ between a desired object and a live one.
+"""Pure: differences of the parts that are passed through, between a desired object and a live one.
 
 Such a part is compared as the user wrote it: what the API server fills in around or within it is no difference.
 """
@@ -18,7 +18,7 @@ _EXTENSIBLE: Final = ("tolerations",)
 
 
 def of_parts(desired: Manifest, live: Manifest, *, whole: bool = True) -> Iterator[Difference]:
-    """In what the parts of either differ.
+    """Yield the differences of the parts of either.
 
     Args:
         whole: a part that was changed in the specification differs as a whole, so that nothing of it is left behind.
@@ -73,7 +73,7 @@ def way(path: str) -> Steps:
 
 
 def drift(desired: object, live: object, at: Steps) -> Iterator[Difference]:
-    """In what a part is not as desired; what a live one has besides in its objects and merged lists is no difference.
+    """Yield where a part is not as desired; more in the live one's objects and merged lists is no difference.
 
     Args:
         desired, live: both `keyed`.

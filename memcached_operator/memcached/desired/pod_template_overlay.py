@@ -1,4 +1,4 @@
-"""Pure: what a user's `spec.podTemplate` makes of the template that the operator makes: a strategic merge, in parts.
+"""Pure: strategic merge of a user's `spec.podTemplate` with the template that the operator makes, in parts.
 
 A part is what the user adds or sets at the first place where the operator has nothing to merge it with: a sidecar, one
 of memcached's variables, an annotation, `dnsPolicy`. By these parts a template is merged, held, compared and named;

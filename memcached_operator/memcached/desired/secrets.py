@@ -1,4 +1,4 @@
-"""Pure: what TLS and passwords make of a pod: the Secrets in it, memcached's options, and who renews them.
+"""Pure: parts of a pod with TLS and passwords: its Secrets, memcached's options, and who renews them.
 
 A Secret that is renewed reaches the files by the kubelet; `reloader.sh`, in a native sidecar, has memcached take them
 up. It has no volume of its own: `kubectl drain` keeps a pod with an `emptyDir`, and an autoscaler its node.

@@ -1,4 +1,4 @@
-"""Pure: how the pods of two workloads differ, by the fields of the specification that they are made of."""
+"""Pure: differences of the pods of two workloads, by the fields of the specification that they are made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pure: what has a server keep its items when its container starts again: a memory file, and who writes it out.
+"""Pure: parts of a pod whose server keeps its items when its container starts again: a memory file, and who writes it.
 
 The file is in memory, and charged to the pod, where it has the place of what memcached would have had for items without
 it (`spec.memory_file_mib`). `warm_restart.sh` starts memcached, and has it write out on SIGTERM what the next one

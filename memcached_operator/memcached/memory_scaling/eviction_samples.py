@@ -1,4 +1,4 @@
-"""Pure: what a server evicted between two of its answers, and how much memory it would need.
+"""Pure: evictions of a server between two of its answers, and how much memory it would need.
 
 An item that no client ever fetched is nobody's loss: a batch that stores everything once pushes out its own items. What
 counts are evicted items that a client had fetched, and for how long they had been idle. memcached has the idle time of

@@ -194,7 +194,7 @@ class Scaler:
         return None
 
     def _withdraw(self, known: _Known, kept_mib: int) -> None:
-        """Not all servers could take a step: it is tried again later, and each time after longer."""
+        """Withdraw a step that not all servers could take: it is tried again later, and each time after longer."""
         if known.judged is not None and isinstance(known.judged[0], Blocked):
             return  # it is yet to be written
         known.histories.clear()
@@ -215,7 +215,7 @@ class Scaler:
 
 
 def _serving(spec: Spec, pods: Sequence[PodRecord]) -> list[PodRecord]:
-    """Those of a StatefulSet's servers that are ready, and to stay."""
+    """Return the servers of a StatefulSet that are ready, and to stay."""
     return [pod for pod in pods if pod.active and pod.ready and 0 <= pod.ordinal < spec.size]
 
 

@@ -1,4 +1,4 @@
-"""Pure: how far servers are on their way to memory that nobody specified: none is replaced for its sake."""
+"""Pure: progress of servers to memory that nobody specified: none is replaced for its sake."""
 
 from __future__ import annotations
 

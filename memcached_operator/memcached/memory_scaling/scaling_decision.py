@@ -1,4 +1,4 @@
-"""Pure: whether the memory of a Memcached's servers is to grow, from what each of them evicted in the last while.
+"""Pure: decision to grow the memory of a Memcached's servers, from what each of them evicted in the last while.
 
 What is to grow it must hold in each part of the window: a batch that begins or ends pushes out what a server held,
 once. And the items that clients had fetched must be a part of what is evicted: a batch that does not end pushes out its
@@ -88,7 +88,7 @@ class AtMaximum:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """Not all servers could be given more memory while they run.
+    """Growth that not all servers could be given while they run.
 
     Attributes:
         kept_mib: what all of them have, and keep.

@@ -1,4 +1,4 @@
-"""Pure: why the claim of a server's disk is not bound: its pod says that it is not, and the claim's events say why."""
+"""Pure: reason that the claim of a server's disk is not bound: its pod shows that it is not, the claim's events why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pure: what events say that no status does: why a StatefulSet cannot make pods, and a node cannot mount volumes."""
+"""Pure: failures in events that no status has: a StatefulSet cannot create pods, or a node cannot mount volumes."""
 
 from __future__ import annotations
 

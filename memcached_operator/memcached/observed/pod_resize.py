@@ -1,4 +1,4 @@
-"""Pure: how a running pod gets other memory: which step is next."""
+"""Pure: steps by which a running pod gets other memory."""
 
 from __future__ import annotations
 

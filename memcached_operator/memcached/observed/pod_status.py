@@ -1,4 +1,6 @@
-"""Pure: why a pod is not ready, and whether its memcached ever ran, as far as its status tells.
+"""Pure: reason that a pod is not ready, and whether its memcached ever ran, as far as its status shows.
+That a volume cannot be mounted, as where its Secret is missing, is reported by events alone, which are not watched: the
+status of such a pod has what it waits for, and not why; see `rollout.mount_failures`.
 
 That a volume cannot be mounted, as where its Secret is missing, is reported by events alone, which are not watched: of
 such a pod its status says what it waits for, and not why; see `rollout.mount_failures`.
@@ -49,7 +51,7 @@ class PodProblem(msgspec.Struct, frozen=True, gc=False):
         return self.reason in ("Unschedulable", _CREATING, _INITIALIZING)
 
     def cut(self, chars: int) -> PodProblem:
-        """With no more characters than that in all."""
+        """Cut to no more characters than that in all."""
         message = self.message[: max(chars - len(str(self)) + len(self.message), 0)]
         return _one_of_many(self.reason[:chars], message.rstrip(": "), self.container)
 

@@ -1,4 +1,5 @@
-"""Has servers come to another image in their pods, one step at a time; which step is next says `in_place`.
+"""Restarts by which servers come to another image in their pods, one step at a time; `in_place` chooses the step.
+It takes one more permission, to patch pods. Without it servers are replaced, and a condition reports why.
 
 It takes one more permission, to patch pods. Without it servers are replaced, and a condition says why.
 """

@@ -1,4 +1,4 @@
-"""Pure: what is done about a change of a specification, what that costs, and about how long it takes, in words."""
+"""Pure: messages on a change of a specification: what is done, what that costs, and about how long it takes."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def limit_setter(endpoints: EndpointResolver) -> SetLimit:
 
 
 class _Servers(dict[str, ServerResize]):
-    """By uid of the pod."""
+    """Resizes of servers by uid of the pod."""
 
 
 class LiveMemory:
@@ -220,7 +220,7 @@ class LiveMemory:
         *,
         replaces: bool,
     ) -> None:
-        """Say which of these servers have their memory since now, and which are replaced for it."""
+        """Report which of these servers have their memory since now, and which are replaced for it."""
         done = [each for each in pods if servers[each.uid].is_change and isinstance(servers[each.uid].state, Done)]
         if done:
             names = ", ".join(each.name for each in done)

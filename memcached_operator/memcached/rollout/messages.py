@@ -1,4 +1,4 @@
-"""Pure: what is said of a write, in the log and in an event."""
+"""Pure: messages on a write, in the log and in an event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Pure: how the servers of a Memcached come to a new template, and at which pace.
+"""Pure: order and pace in which the servers of a Memcached come to a new template.
+A server that is replaced has lost its keys. So one is replaced after the other, from the highest ordinal, and the next
+only when all have been ready for `spec.rollout.pauseSeconds`. Of a StatefulSet the operator does this, by evictions, so
+that disruption budgets hold; a Deployment's own controller does the like where the template changed. Where a Secret
+did, which shows in no template, the operator does it for both. What is decided here follows from the caches, and from
+what the servers show, so that a new leader goes on at the same pace.
 
 A server that is replaced has lost its keys. So one is replaced after the other, from the highest ordinal, and the next
 only when all have been ready for `spec.rollout.pauseSeconds`. Of a StatefulSet the operator does this, by evictions, so
@@ -140,7 +145,7 @@ def controlled_by_deployment(state: RolloutState) -> Step | None:
 
 
 def nothing_underway(state: RolloutState) -> Step | None:
-    """Without a server of another template there is no rollout; that a server fails by itself does not make one."""
+    """End the rollout where no server is of another template; a server that fails by itself does not make one."""
     return None if state.stale or state.underway else Done()
 
 
@@ -155,7 +160,7 @@ def paused(state: RolloutState) -> Step | None:
 
 
 def unobserved(state: RolloutState) -> Step | None:
-    """Until the controller has named the new revision, no pod would be made of it."""
+    """Wait until the controller has named the new revision: before that, no pod would be created of it."""
     return None if state.workload.is_observed else Wait(WaitReason.OBSERVED)
 
 

@@ -1,4 +1,4 @@
-"""Pure: since when pods are as they are, as far as this operator may believe it.
+"""Pure: times since when pods are as they are, as far as this operator may believe them.
 
 Nodes, the scheduler and the API server write their own times into a pod. One whose clock is ahead writes a time that is
 yet to come, and what waits for so many seconds after it would wait for as long as that clock is ahead. So no wait lasts
@@ -46,7 +46,7 @@ class ObservedPods(NamedTuple):
 
     @property
     def active(self) -> Sequence[PodRecord]:
-        """Those that are neither terminating nor finished."""
+        """Pods that are neither terminating nor finished."""
         return [pod for pod in self.pods if pod.active]
 
 

@@ -1,4 +1,4 @@
-"""Pure: how far servers are on their way to other memory while they run, and what an error means for that."""
+"""Pure: progress of servers to other memory while they run, and the meaning of an error for that."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NODE_TOO_SMALL: Final = "NodeCapacity"
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """It is not done yet.
+    """Resize that is not done yet.
 
     Attributes:
         why: what keeps it from being done now, "" for nothing that is known.
@@ -42,7 +42,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Impossible:
-    """It cannot be done while the server runs."""
+    """Resize that cannot be done while the server runs."""
 
     why: str
 

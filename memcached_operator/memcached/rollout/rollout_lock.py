@@ -1,4 +1,4 @@
-"""Whose servers are replaced for the operator's own sake: those of one Memcached after the other."""
+"""Lock on replacements of servers for the operator's own sake: one Memcached after the other."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class RolloutLock:
         return key not in self._suspended or self.take(key)
 
     def suspend(self, key: ObjectKey) -> None:
-        """This one cannot go on for now: the others' servers may be replaced meanwhile, and it waits for them then."""
+        """Suspend a rollout that cannot go on: others may replace servers meanwhile, and it waits for them then."""
         has_begun = self.has_begun(key)
         if key == self.holder or key in self._waiting:
             self.leave(key)
@@ -85,7 +85,7 @@ class RolloutLock:
         self._suspended.discard(key)
 
     def leave(self, key: ObjectKey) -> None:
-        """This one is done, or asks for no turn any more."""
+        """Leave the lock: the rollout is done, or needs no turn any more."""
         self._waiting.pop(key, None)
         self._suspended.discard(key)
         if key == self.holder:

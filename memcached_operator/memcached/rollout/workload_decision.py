@@ -1,4 +1,4 @@
-"""Pure: how a workload is to be written now: as desired, or with its pods as they are made now, and why so."""
+"""Pure: decision on how a workload is written now: as desired, or with its template as it is, and why so."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Hold(Enum):
 
 
 class TemplateChange(NamedTuple):
-    """In what the pods of a live workload are to be made otherwise.
+    """Parts in which the pods of a live workload are to differ.
 
     Attributes:
         needs_new_pods: in something that only a new pod takes on.

@@ -96,7 +96,7 @@ def _say_what_is_missing() -> None:
 
 
 def missing_names(certificate: Certificate, desired: Iterable[str]) -> list[str]:
-    """Those of the desired DNS names that it is not for, in their order."""
+    """List the desired DNS names that it is not for, in their order."""
     names = frozenset(certificate.names)
     return [name for name in desired if name not in names and f"*.{name.partition('.')[2]}" not in names]
 
@@ -118,7 +118,7 @@ def stale_from_s(one: Shown, shown: Iterable[Shown]) -> float | None:
 
 
 def next_change_s(shown: Sequence[Shown], now_s: float) -> float | None:
-    """In how many seconds one of these expires or is late, None for never."""
+    """Return in how many seconds one of these expires or is late, None for never."""
     moments = {each.certificate.not_after for each in shown}
     if len({each.certificate.fingerprint for each in shown}) > 1:
         moments |= {when for each in shown if (when := stale_from_s(each, shown)) is not None}

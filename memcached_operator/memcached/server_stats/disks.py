@@ -1,4 +1,4 @@
-"""Pure: what a server's answers say of its disk, over several of them.
+"""Pure: state of a server's disk, by several of its answers.
 
 memcached counts what goes wrong and goes on, so that a client sees misses alone: what cannot be read, or is not what
 was written, is one; and a value that it has no time to move to the disk is evicted.
@@ -49,7 +49,7 @@ class Disk(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def why(self) -> str:
-        """In words, "" for nothing."""
+        """Problem in words, "" for nothing."""
         return self.problem.value if self.problem is not None else ""
 
 

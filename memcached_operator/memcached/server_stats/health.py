@@ -1,4 +1,4 @@
-"""Pure: what the servers of a Memcached said -> its condition Serving, and the versions that it tells of."""
+"""Pure: conversion of the servers' answers to a Memcached's condition Serving, and the versions that it reports."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _bad_certificate(
 def _stale(
     having: Sequence[tuple[str, Shown]], shown: Collection[Shown], now_s: float, *, is_reported: bool
 ) -> list[tuple[str, Shown]]:
-    """Those that are late with their certificate.
+    """List the servers that are late with their certificate.
 
     Args:
         is_reported: this is what was reported last. A new leader has not seen for how long, and takes nothing back for

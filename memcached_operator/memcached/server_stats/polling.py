@@ -51,7 +51,7 @@ class Rounds:
         self._round = self._all()
 
     def due(self, now_s: float) -> list[PodRecord]:
-        """Those to be queried now."""
+        """Return the servers to be queried now."""
         found = self._missing()
         passed_s, self._last_s = now_s - self._last_s, now_s
         self._due += passed_s * len(self._caches.pods) / self._interval_s
@@ -73,7 +73,7 @@ class Rounds:
         return not self._ended
 
     def _missing(self) -> list[PodRecord]:
-        """Those that a reconcile looked for in vain, as they are now."""
+        """Return the servers that a reconcile read in vain, as they are now."""
         missing, found = self._stats_cache.missing, list[PodRecord]()
         while missing and len(found) < _MISSING_AT_ONCE:
             uid = next(iter(missing))

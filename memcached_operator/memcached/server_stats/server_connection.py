@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class ErrorKind(Enum):
-    """In which way a server did not answer."""
+    """Kind of failure to answer."""
 
     UNREACHABLE = "no connection was made"
     SILENT = "connected, but no whole answer arrived in time"

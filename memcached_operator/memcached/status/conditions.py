@@ -1,4 +1,4 @@
-"""Pure: what was observed -> the status of a Memcached.
+"""Pure: conversion of an observation to the status of a Memcached.
 
 The table of conditions is in docs/conditions.md; here is what decides each. Everything derives from the pods, the
 workload's record and the last status, never from the order of events.

@@ -1,4 +1,4 @@
-"""Pure: what a reconcile found and did, of which a status is made."""
+"""Pure: observation of a reconcile's findings and acts, of which a status is made."""
 
 from __future__ import annotations
 

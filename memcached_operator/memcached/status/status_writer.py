@@ -128,7 +128,7 @@ class StatusWriter:
             raise StaleCache("the Memcached no longer exists, whatever the cache contains") from error
 
     def _warn(self, memcached: MemcachedRecord, degraded: Condition | None, before: Condition | None) -> None:
-        """Say what is in the way when it begins, when it changes and when it is over."""
+        """Report what is in the way when it begins, when it changes and when it is over."""
         was = before is not None and before.status == "True"
         if degraded is None or degraded.status != "True":
             if was:
@@ -146,7 +146,7 @@ class StatusWriter:
         discouraged: Condition | None,
         before: Condition | None,
     ) -> None:
-        """Say once what a person should know although all is as they specified: not again while the condition stays."""
+        """Report once what a person should know although all is as specified: not again while the condition stays."""
         if before is not None and discouraged is not None and before.message == discouraged.message:
             return
         for each in advice:
