@@ -1,11 +1,8 @@
 """Pure: classification of refused writes and pods: the reason that a condition bears.
+
 A code shows little of that. A policy answers with the code that its author chose, and every admission plugin with 403,
 as missing permissions are. So the reason follows from the API server's words, which a workload's controller repeats of
 the pods that it cannot create.
-
-A code says little of that. A policy answers with the code that its author chose, and every admission plugin with 403,
-as missing permissions are. So the reason follows from the API server's words, which a workload's controller repeats of
-the pods that it cannot make.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 """Bounds on how much of an answer is read, and for how long.
+
 A server that sends without end costs a connection, not the memory.
 
 A proxy or a broken server answers as well as an API server, at the speed of the network: 3 GiB in six seconds were

@@ -202,11 +202,9 @@ class Controller(Generic[K]):
 
     def enqueue(self, key: K, *, priority: int = 0) -> None:
         """Enqueue a key, as the handlers of caches do. It counts for nothing before `begin`.
+
         A standby would heap up keys for as long as it stands by, of objects that are long gone, and reconcile each of
         them hours late. It reconciles everything that is there when its turn comes.
-
-        A standby would heap up keys for as long as it stands by, of objects that are long gone, and look at each of
-        them hours late. It looks at everything that is there when its turn comes.
         """
         if self._begun:
             self.queue.add(key, priority=priority)

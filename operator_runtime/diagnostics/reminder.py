@@ -9,9 +9,8 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 60.0, 3600.0
 
 class Reminder:
     """Pure: pace of the reports on one thing that goes wrong, each time that it does. Make a new one when it is over.
-    A thing that did not happen for the longest pause is reported as at first.
 
-    What was not heard of for the longest pause is said as at first.
+    A thing that did not happen for the longest pause is reported as at first.
 
     Attributes:
         unreported: how often it was kept quiet before it was last said.

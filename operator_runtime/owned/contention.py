@@ -154,9 +154,8 @@ class Contention:
 
     def may_repair(self, key: ObjectKey, of: Hashable) -> bool:
         """Report whether this reconcile may repair that object, which needs it.
-        If not, the reconcile has had its write, or it is the turn of another object, or of the owner's status.
 
-        Where it may not, the look has had its write, or it is the turn of another object, or of the owner's status.
+        If not, the reconcile has had its write, or it is the turn of another object, or of the owner's status.
         """
         loop = self._loops.find(key)
         if loop is None or loop.free:

@@ -173,9 +173,8 @@ class Decider(Generic[W, P]):
 
     def claim(self, owner: Owner, live: P) -> Wait | Foreign | None:
         """Return why an object is not this owner's, None where it is; also for the answer to a write.
-        Its type may decode nothing of a foreign object, so only its owner is read.
 
-        Its type may decode nothing of what is not ours, so that only its owner is looked at.
+        Its type may decode nothing of a foreign object, so only its owner is read.
         """
         if self.rules.is_owned(live, owner.uid):
             return None

@@ -141,11 +141,9 @@ class MetricsAuthentication:
 
     async def refusal(self, request: HttpRequest) -> HttpResponse | None:
         """Return the response that refuses a request; None for those who may see the metrics.
+
         401 to a client that the API server does not know, 403 to one that may not, 429 to unknown clients while too
         many are reviewed, 503 while the API server cannot be reached.
-
-        401 to a client that the API server does not know, 403 to one that may not, 429 to strangers while too many are
-        asked about, 503 while the API server cannot be asked.
         """
         token = _token(request.headers)
         if not token:

@@ -121,9 +121,8 @@ class WorkQueue(Generic[K]):
 
     def add(self, key: K, *, priority: int = 0, after_s: float = 0.0) -> None:
         """Hand out `key` once, `after_s` seconds from now at the latest.
-        A key that is already due keeps the higher priority and the earlier time. A stopped queue ignores it.
 
-        A key that is already asked for keeps the higher priority and the earlier time. A stopped queue ignores it.
+        A key that is already due keeps the higher priority and the earlier time. A stopped queue ignores it.
         """
         if self._stopped:
             return

@@ -1,9 +1,7 @@
 """Pure: form in which a Memcached's objects are kept in memory, one for all kinds.
+
 A record has the owned part of an object as one normalized text, in which the Memcached's name and uid are left out.
 Most objects of a kind differ in these alone, so that one such text serves thousands of records.
-
-A record has what is ours of an object as one normalized text, in which the Memcached's name and uid are left out. Most
-objects of a kind differ in these alone, so that one such text serves thousands of records.
 """
 
 from __future__ import annotations

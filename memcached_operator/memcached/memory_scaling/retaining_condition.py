@@ -1,8 +1,6 @@
 """Pure: report of the memory that follows what is evicted: the condition Retaining, and events.
-A condition has the last decision until as much is known again: servers are observed for a while after each step,
-and by each new leader.
 
-A condition says what was last decided until as much is known again: servers are observed for a while after each step,
+A condition has the last decision until as much is known again: servers are observed for a while after each step,
 and by each new leader.
 """
 

@@ -76,9 +76,8 @@ def about(uid: str) -> str:
 
 def why_not_mounted(events: Iterable[Creation]) -> PodProblem:
     """Explain why a pod's volumes are not mounted, as far as its node's last report is about that.
-    Reports of others, such as the scheduler, have the times of other clocks.
 
-    What others say of it, such as the scheduler, has the times of other clocks.
+    Reports of others, such as the scheduler, have the times of other clocks.
     """
     of_node = (each for each in events if each.reason in (*_UNMOUNTED, *_MOUNTED))
     newest = max(of_node, key=lambda each: (each.at_s, each.reason in _MOUNTED), default=None)
@@ -89,9 +88,8 @@ def why_not_mounted(events: Iterable[Creation]) -> PodProblem:
 
 def why_not_made(events: Iterable[Creation], stateful_set: str, ordinals: Iterable[int]) -> str:
     """Explain why the first of these servers with such an event is not created, "" where none has one.
-    An event outlives its cause: one of a server that was created since has no meaning.
 
-    An event outlives what it tells of: one of a server that was made since says nothing.
+    An event outlives its cause: one of a server that was created since has no meaning.
     """
     found = list(events)
     for ordinal in ordinals:

@@ -1,9 +1,7 @@
 """Pure: costs of the differences between two specifications.
-What a difference costs is read off the templates that the operator would make of both: by their annotations it is
-decided, too, whether servers are replaced or changed while they run. So the costs are those of what is done.
 
 What a difference costs is read off the templates that the operator would make of both: by their annotations it is
-decided, too, whether servers are replaced or changed while they run. So this says nothing else than what is done.
+decided, too, whether servers are replaced or changed while they run. So the costs are those of what is done.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Restarts by which servers come to another image in their pods, one step at a time; `in_place` chooses the step.
-It takes one more permission, to patch pods. Without it servers are replaced, and a condition reports why.
 
-It takes one more permission, to patch pods. Without it servers are replaced, and a condition says why.
+It takes one more permission, to patch pods. Without it servers are replaced, and a condition reports why.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 """Pure: rules by which a server comes to another image and keeps its items: its container starts again in its pod.
-The operator gives the pod the image, and records on it to what it is to come, and how often its container had been
-started again by then. Once it has been once more, and is ready, the pod is given the label of the present template. So
-what is next follows from the pod, under any leader.
 
-The operator gives the pod the image, and notes on it to what it is to come, and how often its container had been
+The operator gives the pod the image, and records on it to what it is to come, and how often its container had been
 started again by then. Once it has been once more, and is ready, the pod is given the label of the present template. So
 what is next follows from the pod, under any leader.
 """

@@ -1,7 +1,6 @@
 """Pure: check that servers can be given other memory while they run, as far as that is known before it is tried.
-The announcement of a change, `render --diff` and what is done about the change use it, and so never differ.
 
-The announcement of a change, `render --diff` and what is done about the change ask here, and so never differ.
+The announcement of a change, `render --diff` and what is done about the change use it, and so never differ.
 """
 
 from __future__ import annotations

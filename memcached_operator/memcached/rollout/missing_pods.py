@@ -1,9 +1,7 @@
 """Reasons for missing servers of a StatefulSet: pods that do not end, that cannot be created, or that are in the way.
+
 A StatefulSet reports nothing of that in its status. What the caches do not show is read seldom, and only where a
 server has been missing for longer than its creation takes: the events of the StatefulSet, then a pod of its name.
-
-A StatefulSet says nothing of that in its status. What the caches do not show is read seldom, and only where a
-server has been missing for longer than it takes to make one: the events of the StatefulSet, then a pod of its name.
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
 """Pure: order and pace in which the servers of a Memcached come to a new template.
-A server that is replaced has lost its keys. So one is replaced after the other, from the highest ordinal, and the next
-only when all have been ready for `spec.rollout.pauseSeconds`. Of a StatefulSet the operator does this, by evictions, so
-that disruption budgets hold; a Deployment's own controller does the like where the template changed. Where a Secret
-did, which shows in no template, the operator does it for both. What is decided here follows from the caches, and from
-what the servers show, so that a new leader goes on at the same pace.
 
 A server that is replaced has lost its keys. So one is replaced after the other, from the highest ordinal, and the next
 only when all have been ready for `spec.rollout.pauseSeconds`. Of a StatefulSet the operator does this, by evictions, so
 that disruption budgets hold; a Deployment's own controller does the like where the template changed. Where a Secret
-did, of which no template tells, the operator does it for both. What is decided here follows from the caches, and from
+did, which shows in no template, the operator does it for both. What is decided here follows from the caches, and from
 what the servers show, so that a new leader goes on at the same pace.
 
 The gates are evaluated in their order (`GATES`), and the first that returns a step decides.

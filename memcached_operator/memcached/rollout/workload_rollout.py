@@ -127,9 +127,8 @@ class WorkloadRollout:
 
     async def _decided(self, snapshot: Snapshot, change: WorkloadChange) -> tuple[Decision, Resizing, Blocked | None]:
         """Decide what is written, after the progress of servers to other memory, which comes first.
-        The last result is why not all of them can be given memory that nobody specified.
 
-        The last is why not all of them can be given memory that nobody specified.
+        The last result is why not all of them can be given memory that nobody specified.
         """
         key, spec, live, resizing = snapshot.key, snapshot.spec, change.live, NOTHING
         refused = None

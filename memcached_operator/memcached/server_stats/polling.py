@@ -174,9 +174,8 @@ class Poller:
 
     def _taken(self, pod: PodRecord, answer: Answer) -> bool:
         """Report whether an answer changes what is to be reported.
-        A server can send anything: what its answer leads to must not end a process that takes care of all others.
 
-        A server can say what it likes: what its answer leads to must not end a process that takes care of all others.
+        A server can send anything: what its answer leads to must not end a process that takes care of all others.
         """
         try:
             return self._heard(pod, answer)
