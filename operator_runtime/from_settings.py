@@ -16,7 +16,7 @@ def watched_namespaces(configured: tuple[str, ...] | None, own: str | None) -> t
     """The namespaces to watch, () for all of them.
 
     Args:
-        configured: as the settings say: None where nothing was said, () for all.
+        configured: by the settings: None where nothing was set, () for all.
         own: the pod's namespace, or the context's.
     """
     if configured is not None:
@@ -28,7 +28,7 @@ def cluster_access(settings: RuntimeSettings) -> ClusterAccess:
     """Choose the API server and the identity.
 
     Raises:
-        NoClusterAccess: that cannot be told; the message has the remedy.
+        NoClusterAccess: that cannot be determined; the message has the remedy.
     """
     return load_access(
         kubeconfig=settings.kubeconfig,
@@ -39,7 +39,7 @@ def cluster_access(settings: RuntimeSettings) -> ClusterAccess:
 
 
 def election_config(settings: RuntimeSettings, program: Program) -> ElectionConfig | None:
-    """The election that the settings ask for, None where they ask for none."""
+    """The election of the settings, None where they have none."""
     if not settings.leader_elect:
         return None
     return ElectionConfig(

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from operator_runtime.cache.store import Handler, ObjectKey, Store, version_reached
 from operator_runtime.client.watch import Record
 
-# After this the watch is thought to lag for a reason of its own, and a live GET says what is (kopf waits as long).
+# After this the watch is thought to lag for a reason of its own, and a live GET shows the state (kopf waits as long).
 PATIENCE_S = 5.0
 
 
@@ -64,7 +64,7 @@ class OwnWrites:
         """Learn from `store` what has arrived of a kind.
 
         Of several stores of one kind, the first that shows a write counts. What none of them will ever show, as it is
-        outside of their scope and selectors, is not awaited; where that cannot be told, for `PATIENCE_S` in vain.
+        outside of their scope and selectors, is not awaited; where that cannot be known, for `PATIENCE_S` in vain.
 
         Args:
             kind: its `Resource.qualified_name`; kinds of different groups may have the same name.
@@ -155,7 +155,7 @@ class OwnWrites:
         )
 
     def put_off(self, key: ObjectKey) -> None:
-        """The turn of `key` came, and `wait_s` says that it is to wait."""
+        """Record that the turn of `key` came, and that `wait_s` has it wait."""
         self._put_off.add(key)
 
     def wait_s(self, key: ObjectKey) -> float:
@@ -245,6 +245,6 @@ def _end_of(uid: str, ends: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 def _arrived(expectation: _Expectation, before: Any, after: Any) -> bool:
     if after is None:
-        # A predecessor that leaves says nothing about what we wrote in its place.
+        # A predecessor that leaves shows nothing of what we wrote in its place.
         return bool(before.uid == expectation.uid)
     return expectation.shown_by(after)

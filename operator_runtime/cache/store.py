@@ -81,8 +81,8 @@ class Store(Generic[R]):
         self._callback_errors = CallbackErrors()
         # By scope, while a snapshot of it is on its way: what was put since it was begun.
         self._put_since: dict[str | None, set[ObjectKey]] = {}
-        self.known_to = ""  # handlers may ask: the controller that does not need what comes now
-        self.relisting = False  # handlers may ask: what comes now is a snapshot, of no urgency
+        self.known_to = ""  # for handlers: the controller that does not need what comes now
+        self.relisting = False  # for handlers: what comes now is a snapshot, of no urgency
 
     def __len__(self) -> int:
         return len(self._records)
@@ -173,7 +173,7 @@ class Store(Generic[R]):
         return True
 
     def begin(self, namespace: str | None = None) -> None:
-        """A snapshot of a namespace (or of all) is asked for now; `replace` follows, or another `begin`."""
+        """A snapshot of a namespace (or of all) is requested now; `replace` follows, or another `begin`."""
         self._put_since[namespace] = set()
 
     def awaits_snapshot(self, namespace: str) -> bool:
@@ -185,7 +185,7 @@ class Store(Generic[R]):
     ) -> None:
         """Make what is held of a namespace (or of all) equal to a snapshot; what is missing counts as deleted.
 
-        The answer to a write of ours may have been put here since the snapshot was begun. Where it is later than the
+        The answer to our own write may have been put here since the snapshot was begun. Where it is later than the
         snapshot it stays, also where the snapshot does not know the object: the watch that goes on from the snapshot
         shows the result.
 

@@ -140,7 +140,7 @@ class ExpectedList(NamedTuple):
         try:
             found = decode_nested(_decode_list, body)
         except UNDECODABLE:
-            return  # what is no list at all, `frames.page_of` tells, and so it does of a `Status`
+            return  # `frames.page_of` reports what is no list at all, and so it does of a `Status`
         if found.kind == STATUS or (found.kind, found.apiVersion) == (f"{resource.kind}List", resource.api_version):
             return
         if found.apiVersion == resource.api_version and _may_be_named_otherwise(resource) and _is_of(resource, body):

@@ -47,12 +47,12 @@ class Backoff:
         return self.uniform(full_s * (1.0 - self.spread), full_s)
 
 
-# A server that asks for more than this is obeyed only up to it: an HTTP-date far ahead is a wrong clock, not a wish.
+# A server that requests more than this is obeyed only up to it: an HTTP-date far ahead is a wrong clock, not a wish.
 MAX_RETRY_AFTER_S = 300.0
 
 
 def parse_retry_after(value: str | None, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> float | None:
-    """Seconds that a Retry-After header asks for, between 0 and `MAX_RETRY_AFTER_S`; None when it cannot be read.
+    """Seconds that a Retry-After header requests, between 0 and `MAX_RETRY_AFTER_S`; None when it cannot be read.
 
     RFC 9110 allows whole seconds and an HTTP-date; proxies are seen to send fractions.
     """

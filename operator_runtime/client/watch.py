@@ -1,14 +1,14 @@
 """The rules of list and watch, as a state machine that does no I/O.
 
-A `Watch` says which request comes next (`next_request`), is fed what came back (`page`, `line`, `ended`), calls a sink
-with what it means, and says how long to pause before the next request. Its states, and the rules on what ended a
-request (410, ERROR events, silence, backoff), are in `client.watch_ends`; those on lines, pages, bookmarks and
+A `Watch` returns which request comes next (`next_request`), is fed what came back (`page`, `line`, `ended`), calls a
+sink with what it means, and returns how long to pause before the next request. Its states, and the rules on what ended
+a request (410, ERROR events, silence, backoff), are in `client.watch_ends`; those on lines, pages, bookmarks and
 resourceVersions are here. All are tested as tables; moving bytes and time is the reflector's.
 
 The way round: a *snapshot* (one streaming list, or pages where the server has no streaming lists) brings the sink
-every object; then *resumed* watches carry that on from the last resourceVersion. What the server says decides whether
+every object; then *resumed* watches carry that on from the last resourceVersion. The server's answer decides whether
 a failure costs a new snapshot or only a new stream. Design and numbers follow client-go's reflector and kube-rs'
-watcher, and what a real API server was seen to answer; each departure says why.
+watcher, and what a real API server was seen to answer; each departure has its reason.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class WatchSink(Protocol[R_contra]):
         """A complete snapshot follows, until `complete`; an unfinished earlier one is void."""
 
     def put(self, record: R_contra) -> None:
-        """The object is there and looks like this."""
+        """The object exists, with this content."""
 
     def remove(self, record: R_contra) -> None:
         """The object is no longer in the watched set: deleted, or it stopped matching the selector."""
@@ -127,7 +127,7 @@ class _Listing:
 
     Attributes:
         page_size: objects in a page.
-        whole: this snapshot is asked for in one piece where there are no streaming lists.
+        whole: this snapshot is requested in one piece where there are no streaming lists.
         streaming: it has streaming lists, as far as is known.
         streaming_failures: of these in a row.
     """

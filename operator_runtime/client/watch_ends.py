@@ -59,7 +59,7 @@ class Streaming:
 
 @dataclass(slots=True)
 class Paging:
-    """A snapshot is built by pages; the next one is asked for by `continue_token`, "" for the first."""
+    """A snapshot is built by pages; the next one is requested by `continue_token`, "" for the first."""
 
     continue_token: str = ""
 
@@ -111,7 +111,7 @@ class Recovery(Enum):
     """Recovery from the end of a request.
 
     Attributes:
-        NONE: the next request asks for the same, or for what comes next.
+        NONE: the next request is for the same, or for what comes next.
         RELIST: what is held cannot be resumed from; a new snapshot.
         RELIST_WHOLE: that in one piece, as its pages take longer than the server keeps a version.
         SMALLER_PAGES: fewer objects in a page.
@@ -171,7 +171,7 @@ def judge(
         case ResourceVersionTooLarge():
             return Cause.TOO_LARGE, Recovery.RELIST
         case Invalid() if isinstance(state, Streaming):
-            return Cause.UNSUPPORTED, Recovery.NO_STREAMING  # a server without them says 400 or 422
+            return Cause.UNSUPPORTED, Recovery.NO_STREAMING  # a server without them answers 400 or 422
         case Invalid():
             return Cause.UNSUPPORTED, Recovery.RELIST  # a version or a token that the server does not even parse
         case ServerError(status=500):
@@ -187,7 +187,7 @@ def judge(
 def _in_doubt(state: State, failures: int) -> Recovery:
     """Return the recovery from a failure that may be due to the request itself.
 
-    A server whose etcd cannot serve streaming lists says 500 or nothing; another chokes on a version.
+    A server whose etcd cannot serve streaming lists answers 500 or nothing; another chokes on a version.
     """
     match state:
         case Streaming():
@@ -226,7 +226,7 @@ class Patience:
         self._last_cause: Cause | None = None
 
     def server_works(self) -> None:
-        """Count anew what says something about the server."""
+        """Count anew what shows something about the server."""
         self._attempts = 0
 
     def all_is_well(self) -> None:
@@ -235,7 +235,7 @@ class Patience:
         self._last_cause = None
 
     def pause_s(self, cause: Cause, error: KubeError | None) -> float:
-        """Count one more failure, and say how many seconds to wait; a wait that the server asks for is a minimum."""
+        """Count one more failure, and return how many seconds to wait; a wait that the server requests is a minimum."""
         delay_s = self._delay_s(cause)
         self._last_cause = cause
         if isinstance(error, ApiError) and error.retry_after_s is not None:

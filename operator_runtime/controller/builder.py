@@ -28,7 +28,7 @@ MappedKeys = ObjectKey | Iterable[ObjectKey] | None
 
 
 class InitialKeys:
-    """Keys that a controller looks at when it begins; its builder adds to them until it runs."""
+    """Keys that a controller reconciles when it begins; its builder adds to them until it runs."""
 
     def __init__(self) -> None:
         self._first: list[Callable[[], Iterable[ObjectKey]]] = []
@@ -50,8 +50,8 @@ class ControllerBuilder:
 
     A change enqueues the keys that the object maps to before it and those that it maps to after it, unless a predicate
     finds it of no interest, or nothing but the resourceVersion differs. A key whose turn was put off until a write of
-    its own is shown is enqueued whatever a predicate says, as this change may be that write. What a list brings has a
-    low priority.
+    its own is shown is enqueued whatever a predicate returns, as this change may be that write. What a list brings has
+    a low priority.
 
     What a mapping function or a predicate raises is logged and stops nothing: a predicate that
     fails counts the change, a mapping function that fails, or gives no key, enqueues nothing.
@@ -120,8 +120,8 @@ class ControllerBuilder:
             fields: field selector of the watch.
             crd_hint: what to do where the cluster does not know the kind, for the log.
             optional: the cluster may do without the kind, or the account without the right: see `Operator.informer`.
-            after_create: look once more when the watch shows what a reconcile of the same key made; False where that
-                reconcile took the answer to its create for it.
+            after_create: reconcile once more when the watch shows what a reconcile of the same key made; False where
+                that reconcile took the answer to its create for it.
 
         Raises:
             RuntimeError: the operator runs already.
@@ -179,7 +179,7 @@ class ControllerBuilder:
 
         Args:
             store: the cache of the controller's own kind.
-            overdue: whether an object is such a one, as its status says that another generation was looked at last;
+            overdue: whether an object is such a one, as its status has another generation as reconciled last;
                 quick, and without I/O.
 
         Raises:
@@ -195,7 +195,7 @@ class ControllerBuilder:
             self.controller.enqueue(key, priority=LOW_PRIORITY)
 
     def finish(self) -> None:
-        """Nothing more is added: let the caches tell which own writes have arrived.
+        """Nothing more is added: let the caches report which own writes have arrived.
 
         After the handlers: they must still find pending what a change is about to fulfil.
         """
@@ -216,7 +216,7 @@ class ControllerBuilder:
         return None if context is None else context.key
 
     def _keys(self, map_to_keys: Callable[[E], MappedKeys], what: str) -> Callable[[E], Iterable[ObjectKey]]:
-        """`map_to_keys` as a function that always gives several keys, and tells the author where it does not."""
+        """`map_to_keys` as a function that always gives several keys, and reports to the author where it does not."""
         check_plain(map_to_keys, f"the mapping function of controller {self.controller.name!r} for {what}")
 
         def checked(of: E) -> Iterable[ObjectKey]:

@@ -54,9 +54,9 @@ Reconcile = Callable[[K], Awaitable[Result]]
 
 
 class StaleCache(KubeError):
-    """The caches are behind what a write, or a look at the API server, has found: nothing is done on what they show.
+    """The caches are behind what a write, or a read from the API server, has found: nothing is done on what they show.
 
-    Raised by a reconcile, it is no failure: the key is looked at again when an event comes.
+    Raised by a reconcile, it is no failure: the key is reconciled again when an event comes.
 
     Attributes:
         retry_s: and after so many seconds at the latest.
@@ -145,8 +145,8 @@ class Controller(Generic[K]):
 
     What an end means for the key, in the order of controller-runtime: an error schedules the next attempt after the
     backoff (and after Retry-After, if the server named one), of at most `OUTAGE_LONGEST_S` where it is a timeout or
-    says nothing about the object (`client.errors.NOT_ABOUT_THE_OBJECT`); a `TerminalError` schedules nothing;
-    `requeue_after_s` forgets the failures and schedules the next look; `requeue` schedules it after the backoff;
+    is not about the object (`client.errors.NOT_ABOUT_THE_OBJECT`); a `TerminalError` schedules nothing;
+    `requeue_after_s` forgets the failures and schedules the next reconcile; `requeue` schedules it after the backoff;
     success forgets the failures.
     """
 
@@ -169,7 +169,7 @@ class Controller(Generic[K]):
             reconcile: coroutine function that makes the world of one key as it should be.
             config: numbers; the defaults of `ControllerConfig` if None.
             queue: where the keys come from; one of its own if None.
-            initial_keys: the keys to look at when it begins.
+            initial_keys: the keys to reconcile when it begins.
             delay_s: seconds that a key must still wait before it may be reconciled, 0.0 for none, e.g. until the cache
                 has seen the key's own last write. A key that waits is neither counted nor logged.
             around: gives `reconcile` with what comes before and after it.
@@ -289,7 +289,7 @@ class Controller(Generic[K]):
             if not isinstance(result, Result):
                 raise TypeError(f"the reconciler of controller {self.name!r} returned {result!r}: return a Result")
         except asyncio.CancelledError as error:
-            # A worker that is asked to end must end. Any other cancellation is a bug of the reconciler;
+            # A worker that is cancelled to end must end. Any other cancellation is a bug of the reconciler;
             # passed on, it would end this worker without a sound.
             task = asyncio.current_task()
             if task is None or task.cancelling():

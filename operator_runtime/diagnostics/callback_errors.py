@@ -22,9 +22,9 @@ _DIGITS = re.compile(r"\d+")
 
 
 class CallbackErrors:
-    """Tells of each failure when it is new, with its traceback, and then at growing intervals.
+    """Reports each failure when it is new, with its traceback, and then at growing intervals.
 
-    Failures are told apart by function and error, not by object: their number is bounded by the author's code, but for
+    Failures are counted by function and error, not by object: their number is bounded by the author's code, but for
     errors that quote the object, of which `_MOST` are remembered.
     """
 

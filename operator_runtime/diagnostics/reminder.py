@@ -13,7 +13,7 @@ class Reminder:
     A thing that did not happen for the longest pause is reported as at first.
 
     Attributes:
-        unreported: how often it was kept quiet before it was last said.
+        unreported: how often it was kept quiet before it was last reported.
     """
 
     __slots__ = ("_first_s", "_kept_quiet", "_last", "_longest_s", "_pause_s", "_quiet_until", "unreported")
@@ -21,7 +21,7 @@ class Reminder:
     def __init__(self, first_s: float = FIRST_PAUSE_S, longest_s: float = LONGEST_PAUSE_S) -> None:
         """
         Args:
-            first_s: seconds of quiet after it was first said.
+            first_s: seconds of quiet after it was first reported.
             longest_s: the pause, which doubles each time, ends there.
         """
         self._first_s = first_s

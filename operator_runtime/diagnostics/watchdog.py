@@ -1,7 +1,7 @@
-"""Tells an author that a blocking call stalls the event loop, and where.
+"""Reports to an author that a blocking call stalls the event loop, and where.
 
 While one reconcile waits without `await` (for `time.sleep`, `requests`, a slow loop of Python), nothing else runs: no
-watch, no probe, no other worker. The metric `event_loop_lag_seconds` counts that; this says which line it is.
+watch, no probe, no other worker. The metric `event_loop_lag_seconds` counts that; this names the line.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ class StallDetector:
 class EventLoopWatchdog:
     """Measures how late the event loop is, and warns when it has not run for a second; a service of the manager.
 
-    A timer on the loop notes that it runs, and a thread looks whether it did: three wake-ups a second in all, some
-    0.4 ms of processor time. The thread cannot look while C code
+    A timer on the loop records that it runs, and a thread checks whether it did: three wake-ups a second in all, some
+    0.4 ms of processor time. The thread cannot check while C code
     keeps the interpreter's lock (a huge document that is parsed): that shows in the metric alone.
 
     `_due_at` and `_told` are all that the two share; each is replaced as a whole.
@@ -139,7 +139,7 @@ class EventLoopWatchdog:
     ) -> None:
         """
         Args:
-            observe_lag: told at each beat by how many seconds the loop is late.
+            observe_lag: called at each beat with how many seconds the loop is late.
             after_s: seconds without a turn of the loop that are logged; half as long again is so for certain. It beats
                 twice in that time.
             clock: monotonic seconds.

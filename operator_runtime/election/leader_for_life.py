@@ -2,8 +2,8 @@
 
 The ConfigMap is owned by the leader's Pod, so that the garbage collector frees it, and only then. There is no deadline
 and nothing to renew: two cannot lead as long as a Pod that is gone from the API runs nowhere and no other client writes
-the ConfigMap. A pod whose node is lost stays in the API, being deleted, until a person says that it is gone; so does
-one that was evicted. The one that waits says so (see `verdict`), and cannot know it of a node that is only cut off.
+the ConfigMap. A pod whose node is lost stays in the API, being deleted, until a person confirms that it is gone; so
+does one that was evicted. The one that waits reports it (see `verdict`), and cannot know a node that is only cut off.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ENDED = ("Failed", "Succeeded")
 
 
 class _NotYetError(KubeError):
-    """Reason that this process cannot take part now. The message says what is missing, and the remedy."""
+    """Reason that this process cannot take part now. The message has what is missing, and the remedy."""
 
 
 class _Owner(msgspec.Struct):
@@ -67,7 +67,7 @@ class _Spec(msgspec.Struct):
 
 
 class Observed(msgspec.Struct):
-    """A ConfigMap, a Pod or a Node, as far as this election looks at it."""
+    """A ConfigMap, a Pod or a Node, as far as this election reads it."""
 
     metadata: _Meta
     spec: _Spec = msgspec.field(default_factory=_Spec)
@@ -249,7 +249,7 @@ class LifeElection:
         logger.warning("deleted pod %s, which led by %s: %s", holder.name, self, why)
 
     async def _node(self, pod: Observed) -> tuple[Observed | None, bool]:
-        """The pod's node, and whether it could be looked at."""
+        """The pod's node, and whether it could be read."""
         if pod.metadata.deletionTimestamp is None or not pod.spec.nodeName:
             return None, False
         try:
@@ -261,7 +261,7 @@ class LifeElection:
             return None, False
 
     def _say(self, level: int, what: str) -> None:
-        """Once: what is said here stays so until the election is over."""
+        """Once: what is reported here stays so until the election is over."""
         if what not in self._said:
             self._said.add(what)
             logger.log(level, "%s", what)

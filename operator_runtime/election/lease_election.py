@@ -4,7 +4,7 @@ It runs on a thread and an event loop of its own, with connections of its own, s
 Lease and a full pool of connections cannot either. What crosses the border between the two threads: the time until
 which writes may go out, one float that the write fence reads; that this process leads now; that it shall let
 go. That the Lease is lost crosses nothing: the thread ends the process there and then, whatever the rest of it does.
-Nor does it renew for an operator that hangs: it asks the other event loop for a sign of life with each renewal.
+Nor does it renew for an operator that hangs: it requires a sign of life from the other event loop with each renewal.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def awake_or_asleep() -> float:
 
 
 def own_identity(environ: Mapping[str, str]) -> str:
-    """A name that no other process has or had, and that tells people where to look: the pod's name and a uuid."""
+    """A name that no other process has or had, and that leads people to its process: the pod's name and a uuid."""
     return f"{environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4()}"
 
 
@@ -101,7 +101,7 @@ class LeaseElection:
     touched by that thread alone.
 
     Attributes:
-        slow_paths: how often the leader had to look before it could renew, as another client seemed to have changed
+        slow_paths: how often the leader had to read before it could renew, as another client seemed to have changed
             the Lease.
     """
 

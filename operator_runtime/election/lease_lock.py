@@ -27,7 +27,7 @@ class LeaseRecord(msgspec.Struct, frozen=True):
     transitions: int
 
     def lease(self, default_duration_s: float) -> Lease:
-        """The same for the rules of the election; a Lease that was made by hand may lack a duration, or say one
+        """The same for the rules of the election; a Lease that was made by hand may lack a duration, or have one
         that no leader has.
         """
         duration_s = default_duration_s if self.duration_s is None else float(self.duration_s)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 # A lease lasts at least so many times as long as the right to write. Of it 10 % are for clocks that run at different
 # rates (far more than any that keep time at all), the rest for what was sent last to arrive.
 MARGIN = 1.2
-# At least so many tries fit into the time after which a leader gives up (client-go asks for 1.2 retries).
+# At least so many tries fit into the time after which a leader gives up (client-go requires 1.2 retries).
 MIN_TRIES = 2
-# No setting gives a leader longer. A Lease that says so was written by hand, and would keep all others waiting.
+# No setting gives a leader longer. A Lease that does was written by hand, and would keep all others waiting.
 LONGEST_LEASE_S = 3600
 
 

@@ -51,7 +51,7 @@ class Event:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """Key that two events of one series share; versions of the object are not told apart."""
+        """Key that two events of one series share; versions of the object do not matter."""
         about = self.regarding
         return (about.uid, about.kind, about.namespace, about.name, self.type, self.reason, self.action, self.note)
 

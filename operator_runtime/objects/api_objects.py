@@ -1,4 +1,4 @@
-"""Objects as caches and reconcilers hold them: what every object says of itself, and the parts that a kind declares.
+"""Objects as caches and reconcilers hold them: the metadata of every object, and the parts that a kind declares.
 
 What the caches hold is shared by all who read it: an object is never changed in place.
 """

@@ -1,4 +1,4 @@
-"""Conditions: what a status says of an object in the form that `kubectl wait` and people know."""
+"""Conditions: what a status reports of an object in the form that `kubectl wait` and people know."""
 
 from __future__ import annotations
 

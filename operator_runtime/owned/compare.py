@@ -1,7 +1,7 @@
 """Pure: differences of a live object from the desired one, field by field.
 
 Only fields of the desired object are compared. Labels, annotations, containers and owner references that others added
-stay as they are; a field that the desired object leaves out is not owned. One that was desired before would look the
+stay as they are; a field that the desired object leaves out is not owned. One that was desired before would be the
 same, and managedFields, which know better, may be cleared. An operator that may desire less of an object later keeps
 the names of its fields in an annotation (`names_of`), and takes away what is `no_longer` desired.
 """
@@ -275,7 +275,7 @@ def value_at(body: Any, steps: Steps) -> Any:
 
 
 def outermost(found: Iterable[Difference]) -> list[Difference]:
-    """The differences that are not within another one, which says all of what it leads to."""
+    """The differences that are not within another one, which covers all of what it leads to."""
     listed = list(found)
     ways = {each.steps for each in listed}
     return [each for each in listed if not any(each.steps[:at] in ways for at in range(1, len(each.steps)))]
@@ -299,7 +299,7 @@ def entry_of(entries: Iterable[Any], entry: Entry) -> Any:
 
 def _entry_names(entry: Mapping[str, Any], key: str, steps: Steps) -> dict[str, Any]:
     if key == "uid":
-        return {key: entry[key]}  # an owner is there with all that is said of it, or is not
+        return {key: entry[key]}  # an owner reference is there as a whole, or is not
     return {**names_of(entry, (*steps, Entry(key, entry[key]))), key: entry[key]}
 
 

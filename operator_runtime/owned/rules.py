@@ -153,7 +153,7 @@ def rules_for_bodies(
 def _with_one(
     found: Iterable[Difference], desired: Mapping[str, Any], live: Mapping[str, Any], way: Steps
 ) -> Iterable[Difference]:
-    """Differences, of which those in the dict at the end of that way are one: it is replaced, so ours as a whole."""
+    """Differences, of which those in the dict at the end of that way are one: it is replaced, so owned as a whole."""
     yield from (each for each in found if each.steps == way or each.steps[: len(way)] != way)
     ours, theirs = value_at(desired, way), value_at(live, way)
     if ours is not None and (theirs is None or any(differences(ours, theirs)) or any(differences(theirs, ours))):

@@ -48,7 +48,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def answered(program_name: str, work: Callable[[], int]) -> int:
-    """The exit code of `work`. What is wrong with its arguments is said on standard error, a line each."""
+    """The exit code of `work`. What is wrong with its arguments is printed on standard error, a line each."""
     try:
         return work()
     except UsageError as error:

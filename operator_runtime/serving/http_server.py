@@ -40,7 +40,7 @@ HANDSHAKE_TIMEOUT_S = 5.0
 
 
 class ServingError(Exception):
-    """Something cannot be served as the settings ask; the message names the flag and the remedy."""
+    """Something cannot be served by the settings; the message names the flag and the remedy."""
 
 
 class ListenAddress(NamedTuple):
@@ -54,7 +54,7 @@ def parse_address(text: str) -> ListenAddress | None:
     """`HOST:PORT`, `:PORT` or `[IPv6]:PORT`; None for "0", which turns a server off.
 
     Raises:
-        ValueError: it is none of these; the message says what is allowed.
+        ValueError: it is none of these; the message has what is allowed.
     """
     if text == "0":
         return None
@@ -94,7 +94,7 @@ class HttpServer:
         await self.close()
 
     async def open(self) -> None:
-        """Listen. Requests are answered from now on; `url` says where.
+        """Listen. Requests are answered from now on, at `url`.
 
         Raises:
             ServingError: the address is taken, not this machine's, or not ours to take.

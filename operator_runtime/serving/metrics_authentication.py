@@ -31,7 +31,7 @@ ALLOWED_S = 300.0
 DENIED_S = 30.0
 # Scrapers are few; a client that tries tokens must not fill the memory with them.
 MAX_REMEMBERED = 256
-# Requests with tokens that were invalid so far, while the API server is asked about them: of one address a few scrapes
+# Requests with tokens that were invalid so far, while the API server reviews them: of one address a few scrapes
 # at once, of all half of the server's connections, so that the others are there for tokens that are known.
 MAX_STRANGERS_OF_ADDRESS = 8
 MAX_STRANGERS = 32
@@ -110,12 +110,12 @@ class _TooManyStrangers(Exception):
 class MetricsAuthentication:
     """Lets those see the metrics who may `get` the non-resource URL of their path; see `refusal`.
 
-    One question about a stranger's token goes out at a time: trying tokens does not make us flood the API server. Nor
-    does it keep out others. A token that was valid before does not wait for strangers, is not forgotten for their
-    sake, and few strangers wait.
+    One review of an unknown token goes out at a time: trying tokens does not make us flood the API server. Nor
+    does it keep out others. A token that was valid before does not wait for unknown ones, is not forgotten for
+    their sake, and few of these wait.
 
     Invariants:
-        `_accounts` has tokens that were valid when last asked about, `_nobodys` those that were not.
+        `_accounts` has tokens that were valid when last reviewed, `_nobodys` those that were not.
         `_strangers` counts by address the requests that wait for an answer about a token that is not in `_accounts`.
     """
 
@@ -124,8 +124,8 @@ class MetricsAuthentication:
     ) -> None:
         """
         Args:
-            client: asks the API server; it needs the permission to create both reviews.
-            paths: where there are metrics. Who asks elsewhere must be one who may get /metrics to learn that nothing
+            client: of the API server; it needs the permission to create both reviews.
+            paths: where there are metrics. A client elsewhere must be one who may get /metrics to learn that nothing
                 is there.
             clock: monotonic seconds.
         """

@@ -91,12 +91,12 @@ async def served(
 
     Args:
         config: where, and to whom.
-        manager: runs the servers, and has the reflectors that readiness looks at. Everything was added to it.
+        manager: runs the servers, and has the reflectors that readiness depends on. Everything was added to it.
         metrics: what there is to see.
         access: the way to the API server, for who may see metrics.
-        health_checks: what besides the event loop /healthz asks.
-        ready_checks: what besides the event loop and the watches /readyz asks.
-        further: what there is to see beside /metrics, by its path.
+        health_checks: of /healthz, besides the event loop.
+        ready_checks: of /readyz, besides the event loop and the watches.
+        further: what there is to see besides /metrics, by its path.
 
     Raises:
         ValueError: two checks have one name.

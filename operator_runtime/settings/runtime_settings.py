@@ -1,8 +1,8 @@
 """Every setting that any operator has, once: flags, environment variable, default, limits, help and why it is so.
 
-A flag wins over the variable, the variable over the default. What a type cannot say stands in the field's `Setting`;
-the command line, the messages and a page of reference are made from both. An operator with settings of its own has a
-subclass.
+A flag wins over the variable, the variable over the default. What a type cannot express stands in the field's
+`Setting`; the command line, the messages and a page of reference are made from both. An operator with settings of its
+own has a subclass.
 """
 
 from typing import Annotated, Literal, TypeVar

@@ -70,7 +70,7 @@ class Field:
         type: as it is annotated.
         plain: the type without limits, and without None where that is a value too.
         limits: what msgspec holds the values to.
-        setting: what is written beside the type, if anything is.
+        setting: the annotation of the type, if there is one.
         default: msgspec.NODEFAULT where there is none.
     """
 

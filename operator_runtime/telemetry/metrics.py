@@ -271,7 +271,7 @@ def _by_priority(depth: Mapping[int, int]) -> dict[str, int]:
 
 
 def loop_metrics(metrics: Metrics) -> Callable[[float], None]:
-    """Show the event loop's; gives back what is to be told, each `PERIOD_S`, by how many seconds it was late."""
+    """Show the event loop's; returns what is to be called, each `PERIOD_S`, with how many seconds it was late."""
     tasks = "Tasks of the event loop that have not ended: steady growth means a leak."
     Gauge("event_loop_tasks", tasks, registry=metrics).set_function(_tasks)
     lag = f"Seconds by which the event loop was late, looked at each {PERIOD_S:g} s."
@@ -281,5 +281,5 @@ def loop_metrics(metrics: Metrics) -> Callable[[float], None]:
 def _tasks() -> int:
     try:
         return len(asyncio.all_tasks())
-    except RuntimeError:  # no loop runs here, as where a test looks at what there is
+    except RuntimeError:  # no loop runs here, as where a test reads the metrics
         return 0

@@ -62,7 +62,7 @@ class Credentials(Protocol):
 
     @property
     def ssl_generation(self) -> int:
-        """Grows when `ssl_context` becomes another one. Look after `headers`, which notices new certificates."""
+        """Grows when `ssl_context` becomes another one. Read it after `headers`, which notices new certificates."""
         ...
 
 
@@ -184,7 +184,7 @@ class CachedIdentity:
         if not self._is_fresh():
             update = self._updating()
             if self._identity is not None and not self._is_expired(self._identity):
-                # For as long as it is good it is used beside its renewal. One turn of the event loop is all that
+                # For as long as it is good it is used during its renewal. One turn of the event loop is all that
                 # reading a file takes; a plugin may take a minute.
                 await asyncio.sleep(0)
             elif update is not None:

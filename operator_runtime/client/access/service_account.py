@@ -24,7 +24,7 @@ DEFAULT_DIRECTORY = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccount:
-    """A pod's service account as files and variables; whether it is complete is `missing`'s to say."""
+    """A pod's service account as files and variables; `missing` reports whether it is complete."""
 
     directory: Path
     environ: Mapping[str, str]
