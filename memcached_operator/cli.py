@@ -208,7 +208,7 @@ def _check_parser() -> Parser:
     return parser
 
 
-# The settings that say what a Memcached becomes, and what a change of it costs.
+# The settings that decide what a Memcached becomes, and what a change of it costs.
 _RENDERED = frozenset({"memcached_image", "memcached_user_id", "server_credentials"})
 
 

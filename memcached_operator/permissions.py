@@ -1,6 +1,6 @@
 """The permissions that the operator needs, each with what is missed without it.
 
-The manifests grant these and no others (a test compares); `memcached-operator check` asks for them.
+The manifests grant these and no others (a test compares); `memcached-operator check` reviews them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Permission:
         group: API group, "" for the core group.
         resource: plural name, with its subresource where there is one: `memcacheds/status`.
         without: what happens without one of them, to follow "without it".
-        named: of one object alone, whose name the settings tell. What is yet to be made has no name to go by.
+        named: of one object alone, whose name the settings have. What is yet to be created has no name to go by.
     """
 
     group: str

@@ -1,4 +1,4 @@
-"""docs/api.md: what a Memcached can hold, and what its conditions can say, from the CRD and the reasons themselves."""
+"""docs/api.md: fields of a Memcached and reasons of its conditions, from the CRD and the reasons themselves."""
 
 from __future__ import annotations
 

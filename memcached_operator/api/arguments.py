@@ -132,7 +132,7 @@ _FLAGS: Final[Mapping[str, _Flag]] = {
     "R": _Flag("max-reqs-per-event", True, _whole(1)),
     "C": _Flag("disable-cas"),
     "b": _Flag("listen-backlog", True, _whole(0)),
-    # By the binary protocol alone the operator could ask a server nothing.
+    # By the binary protocol alone the operator could query no server.
     "B": _Flag("protocol", True, _one_of("auto", "ascii")),
     "I": _Flag("max-item-size", True, refused=_field("maxItemSize")),
     "S": _Flag("enable-sasl", refused=_SASL),
@@ -303,7 +303,7 @@ def judge(arguments: Sequence[str], threads: int) -> Arguments:
     after_unknown = False
     for index, flag, value, value_index in _parsed(arguments):
         letter = flag[1:] if len(flag) == 2 else _LONG.get(flag[2:], "")
-        if not (after_unknown and not flag):  # the value, it seems, of a flag that has been told
+        if not (after_unknown and not flag):  # the value, it seems, of a flag that has been reported
             for complaint, wrong in _judged(flag, letter, value, threads, found):
                 at, got = (index, arguments[index]) if wrong is None else (value_index, wrong)
                 found.complaints.append(f"spec.extraArgs[{at}]: {complaint}, got {shown(got)}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-# Of the volume: a filesystem keeps some of it for itself, and what is beside the file, such as a log, has a place.
+# Of the volume: a filesystem keeps some of it for itself, and what is next to the file, such as a log, has a place.
 _SHARE_PERCENT: Final = 95
 # memcached's own (ext_wbuf_size), and the most that is taken for the sake of speed alone.
 _LEAST_BUFFER_MIB: Final = 4

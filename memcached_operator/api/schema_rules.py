@@ -1,6 +1,6 @@
 """The rules over several fields that the API server itself holds a specification to, in CEL.
 
-They are those of `memcached.spec` that CEL can say cheaply; a unit test holds the two together. A field that the schema
+They are those of `memcached.spec` that are cheap in CEL; a unit test holds the two together. A field that the schema
 has a default for is always there.
 """
 

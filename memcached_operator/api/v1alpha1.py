@@ -96,7 +96,7 @@ _PauseSeconds = Annotated[int, Field(ge=0, le=PAUSE_SECONDS_MAX, json_schema_ext
 _Passed = dict[str, Any]
 _StorageClassName = Annotated[str, Field(max_length=SECRET_NAME_MAX_LENGTH, pattern=f"^({SECRET_NAME})?$")]
 _SecretName = Annotated[str, Field(max_length=SECRET_NAME_MAX_LENGTH, pattern=f"^{SECRET_NAME}$")]
-# The default, said for those who read the schema.
+# The default, repeated for those who read the schema.
 _ATOMIC: Final[dict[str, Any]] = {"x-kubernetes-list-type": "atomic"}
 # Without a condition, tools that judge an object by its status would take a new one for ready.
 _UNSEEN: Final[list[Any]] = [

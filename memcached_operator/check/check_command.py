@@ -1,7 +1,7 @@
-"""`memcached-operator check`: asks one thing after the other, and says what to do about what is not as it must be.
+"""`memcached-operator check`: checks one thing after the other, and reports how to correct what is not as it must be.
 
 The order is that in which a person mends: the server, its release, the CRD, namespaces and the account, permissions,
-and whether the user who asks may install what is missing. Nothing is written; reviews are answered and never stored.
+and whether the user who runs it may install what is missing. Nothing is written; reviews are answered and never stored.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class _Checks:
         )
 
     async def _missing_namespaces(self, watched: tuple[str, ...]) -> list[Finding]:
-        """Nothing is said of one that may not be looked at: the operator need not look at it either."""
+        """Nothing is reported of one that may not be read: the operator need not read it either."""
         found = []
         home = (self._account.namespace,) if self._account is not None else ()
         for name in dict.fromkeys((*watched, *home)):

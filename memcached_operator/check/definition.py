@@ -16,11 +16,11 @@ NAME: Final = "memcacheds.cache.example.com"
 
 # Longer values are cut in messages.
 _SHOWN_LENGTH = 80
-# What the API server fills in where a definition says nothing.
+# Defaults that the API server fills in.
 _DEFAULTS: Final[Json] = {"conversion": {"strategy": "None"}, "preserveUnknownFields": False}
 # The parts of a schema that hold other schemas under names, or are for people alone.
 _WALKED: Final = frozenset({"properties", "description"})
-# What the API server publishes besides of a field that it takes as either, which says the same again.
+# What the API server also publishes of a field that it takes as either, which is the same again.
 _EITHER: Final[Json] = {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
 
 
@@ -113,7 +113,7 @@ def schema_differences(live: Json, ours: Json, path: str = "") -> Iterator[str]:
 def published_differences(document: Json, ours: Json) -> Iterator[str] | None:
     """The same by the OpenAPI document of the group, which every client may read: of spec and status alone.
 
-    None if the document does not tell of the kind.
+    None if the document does not have the kind.
     """
     schemas: Json = (document.get("components") or {}).get("schemas") or {}
     group, _, version = API_VERSION.partition("/")

@@ -31,7 +31,7 @@ class Finding:
         text: what was found, on one line.
         remedy: what to do about it, on one line; "" where there is nothing to do.
         details: more lines, such as each difference.
-        missing: of a permission: where it is asked for (`namespace`, None for all and for what belongs to none), and
+        missing: of a permission: where it is required (`namespace`, None for all and for what belongs to none), and
             the `rule` that would grant what is not granted.
     """
 

@@ -1,4 +1,4 @@
-"""Asks the API server who may do what. Reviews are answered and never stored: nothing in the cluster changes."""
+"""Access reviews: who may do what. They are answered and never stored: nothing in the cluster changes."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class Reviews:
     def __init__(self, api: ReviewApi, account: ObjectKey | None = None) -> None:
         """
         Args:
-            account: None for the current user. To ask about another takes the permission to create
-                SubjectAccessReviews, or LocalSubjectAccessReviews in the namespace that is asked about.
+            account: None for the current user. A review of another takes the permission to create
+                SubjectAccessReviews, or LocalSubjectAccessReviews in the namespace in question.
         """
         self._api = api
         self._account = account

@@ -13,7 +13,7 @@ _DEADLINE_S = 5.0
 
 
 class NoAnswerError(Exception):
-    """A server did not keep a key; the message says which, and what it said."""
+    """A server did not keep a key; the message has which, and its response."""
 
 
 def spread(keys: Sequence[str], servers: Sequence[str]) -> Mapping[str, list[str]]:

@@ -78,9 +78,9 @@ class ClusterState:
 
 
 class Observer:
-    """Looks at the namespace again and again while `run` runs, and wakes those that wait.
+    """Observer of the namespace, which reads it again and again while `run` runs, and wakes those that wait.
 
-    Lists asked for every tenth of a second, and no watches: this is a spectator, and what it shows is what
+    Lists requested every tenth of a second, and no watches: this is a spectator, and what it shows is what
     `kubectl get` would.
     """
 

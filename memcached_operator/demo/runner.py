@@ -128,7 +128,7 @@ def _in_words(code: int) -> str:
 
 
 def in_background(ends: AsyncExitStack, work: Coroutine[None, None, None]) -> None:
-    """Work beside the steps until the stack ends it."""
+    """Work next to the steps until the stack ends it."""
     task = asyncio.create_task(work)
 
     async def end() -> None:

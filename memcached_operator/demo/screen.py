@@ -60,7 +60,7 @@ class Screen:
     def _header(self) -> RenderableType:
         server = f"{self.cluster.what}, at {self.cluster.server}"
         pods = f"pods are {self.cluster.pods}; from another terminal:"
-        # Nothing beside it, so that a click or two take it whole.
+        # Nothing next to it, so that a click or two take it whole.
         take_part = Text(f"export KUBECONFIG={self.cluster.kubeconfig}", style="bold", overflow="fold")
         closing = [Text(self.closing, style="bold green")] if self.closing else []
         return Group(Text(server), Text(pods), take_part, *closing)
@@ -84,7 +84,7 @@ class Screen:
         return layout
 
     def _column(self, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
-        """The script, what there is, and what was told last; of each as much as there is room for."""
+        """The script, the objects, and the last messages; of each as much as there is room for."""
         rows = options.height or 1
         below = [
             *_lines_of(_memcacheds_in_short(self.state), console, options),

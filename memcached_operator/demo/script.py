@@ -31,7 +31,7 @@ _POLL_S = 0.1
 
 
 class StepFailedError(Exception):
-    """A step did not come true; the message says what was seen instead."""
+    """A step did not come true; the message has what was seen instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class StepContext:
         """Wait for what must come true.
 
         Raises:
-            StepFailedError: it did not in time; `otherwise` says what is there instead.
+            StepFailedError: it did not in time; `otherwise` describes what is there instead.
         """
         if not await self.observer.until(holds, self.deadline_s):
             raise StepFailedError(f"{otherwise(self.state)} after {self.deadline_s:.0f} s")
@@ -264,7 +264,7 @@ def _strangers_deployment() -> Json:
 
 
 def _is_untouched(state: ClusterState) -> bool:
-    """The stranger's Deployment is as it was made: it has no owner, and the operator did not write it."""
+    """The foreign Deployment is as it was created: it has no owner, and the operator did not write it."""
     found = state.deployments.get(TAKEN, {"metadata": {}})
     managers = {each["manager"] for each in found["metadata"].get("managedFields", ())}
     spec = found.get("spec", {})

@@ -2,7 +2,7 @@
 
 What is to be done is decided by `next_step` from what there is, never from what was done before. The workload, of which
 there are two while its servers move from one to the other, is followed by its ownerReference, as the garbage collector
-does: one that was orphaned, or that has another owner, is not deleted and not waited for. What stands beside the
+does: one that was orphaned, or that has another owner, is not deleted and not waited for. What stands next to the
 servers is the garbage collector's affair alone.
 """
 
@@ -207,7 +207,7 @@ class Deletion:
         return memcached, None
 
     async def finalize(self, memcached: MemcachedRecord) -> Result:
-        """Do what the deletion of a Memcached asks for, and say what it waits for."""
+        """Do what the deletion of a Memcached requires, and report what it waits for."""
         key, progress = memcached.key, self._progress.of(memcached.key)
         try:
             stage, _ = await self._finalizer.finalize(memcached)
@@ -378,7 +378,7 @@ def _holders(memcached: MemcachedRecord) -> str:
 
 
 def _kinds_of(memcached: MemcachedRecord) -> set[str]:
-    """The kinds of workloads that a Memcached asks for, or that its status tells of; a Deployment it may have had."""
+    """The kinds of workloads that a Memcached specifies, or that its status has; a Deployment it may have had."""
     last = decode_status(memcached.status)
     kinds = {"Deployment", last.workload or "", *(each.workload for each in last.draining or ())}
     with suppress(InvalidSpec):

@@ -20,7 +20,7 @@ from memcached_operator.memcached.spec import NetworkPolicy, Spec, read_spec
 from operator_runtime import field_name, field_names
 
 OTHER_FIELDS = "other"
-# No reason of ours: of a condition that is not there yet, and of one that another client wrote.
+# No owned reason: of a condition that is not there yet, and of one that another client wrote.
 NO_REASON, OTHER_REASON = "none", "other"
 _STATUSES = frozenset(("True", "False", "Unknown"))
 _REASONS = frozenset(each.value for each in Reason)
@@ -75,7 +75,7 @@ def contested_family(contested: int) -> Metric:
 
 
 def condition_family(memcacheds: Iterable[MemcachedRecord]) -> Metric:
-    """Count the Memcacheds by condition of ours, status and reason.
+    """Count the Memcacheds by owned condition, status and reason.
 
     For each condition the numbers add up to that of all Memcacheds: one that has no such condition yet counts as
     Unknown for the reason `NO_REASON`. `OCCASIONAL_CONDITIONS` count only where they stand. Foreign conditions do not

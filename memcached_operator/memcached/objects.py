@@ -144,7 +144,7 @@ class Objects:
         }
 
     async def ensure(self, snapshot: Snapshot) -> ObjectsResult:
-        """Make, put right and remove what the plan and the specification say, and bring the servers to it."""
+        """Create, repair and remove objects by the plan and the specification, and bring the servers to it."""
         memcached, spec, plan, last = snapshot.memcached, snapshot.spec, snapshot.plan, snapshot.last
         workloads = await self._workloads.keep(snapshot)
         # A list that servers leave is published before the time begins after which they are gone: the operator may end
@@ -218,7 +218,7 @@ class Objects:
         """Make an auxiliary object, put it right or remove it.
 
         Args:
-            seen: a status of this generation says that it was made before.
+            seen: a status of this generation shows that it was created before.
             follows: a difference follows from what has changed elsewhere.
         """
         keeper, memcached, last = self._auxiliary[kind], snapshot.memcached, snapshot.last

@@ -15,9 +15,9 @@ from memcached_operator.api.names import CONTAINER, RELOADER
 from memcached_operator.api.status import Problem, Reason, sentence
 from operator_runtime import Forbidden, Invalid, Refused, Reverted, Unwatched
 
-# The first that is found decides; anything else is a permission. Each names what says so, of k8s.io/kubernetes 1.36.
+# The first that is found decides; anything else is a permission. Each names its source, of k8s.io/kubernetes 1.36.
 _WORDS: Final = (
-    # The admission plugin of ResourceQuotas: of too much, of a container that does not say how much it takes, of a
+    # The admission plugin of ResourceQuotas: of too much, of a container that does not specify how much it takes, of a
     # quota that is not counted yet, and of what may be had under a quota alone.
     (
         Reason.QUOTA_EXCEEDED,
@@ -74,7 +74,7 @@ def refused(kind: str, error: Forbidden | Invalid | Refused) -> tuple[Reason, st
         case Invalid():
             return Reason.INVALID_SPEC, f"The API server refused the {kind}: {error.message or error}"
     reason, message = refusal_reason(error.message), error.message or str(error)
-    # A webhook's words do not say what was refused.
+    # A webhook's words do not name what was refused.
     return reason, f"A policy denied the {kind}: {message}" if reason is Reason.DENIED_BY_POLICY else message
 
 
@@ -98,7 +98,7 @@ def _fields_in(message: str, *, sidecar: bool) -> Iterator[str]:
                 ours = name in (CONTAINER, RELOADER)
                 whose = _RESOURCES if ours else f"spec.podTemplate.spec.containers[{name}].resources"
                 yield f"{whose}.{kind or 'requests'}.{resource}"
-    # It does not say which container it is about.
+    # It does not name the container.
     ranges = [(f"{kind}s", resource) for resource, kind in _OUT_OF_RANGE.findall(message)]
     ratios = [(kind, resource) for resource in _OUT_OF_RATIO.findall(message) for kind in ("limits", "requests")]
     for kind, resource in (*ranges, *ratios):

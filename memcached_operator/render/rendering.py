@@ -86,7 +86,7 @@ def name_of(content: Mapping[str, Any], namespace: str) -> str:
     """NAMESPACE/NAME of a Memcached.
 
     Args:
-        namespace: where it is, if it does not say.
+        namespace: where it is, if it has none.
     """
     name = _name(_metadata(content))
     return f"{_namespace(_metadata(content)) or namespace}/{name}"
@@ -221,7 +221,7 @@ def _json(value: object) -> bytes:
 
 
 def as_yaml(rendered: Rendered, place: str) -> str:
-    """A document for each object, below a line that says what it is of."""
+    """A document for each object, below a line with what it is of."""
     documents = []
     for number, manifest in enumerate(rendered.manifests):
         comments = [f"Created for Memcached {rendered.name} ({place})"]

@@ -53,9 +53,9 @@ class Codec(Generic[M]):
     ) -> None:
         """
         Args:
-            type_: what is ours of such an object.
+            type_: of the owned part of such an object.
             ours: brings a live object's specification to the form in which the desired one is built.
-            excess: what a live object has that must not be there, beside what the types say of it.
+            excess: what a live object has that must not be there, besides what the types show.
             fixed, replace: see `Rules`.
         """
         self._decode = msgspec.json.Decoder(type_).decode
@@ -78,7 +78,7 @@ class Codec(Generic[M]):
         return self._decode(live.owned)
 
     def differ(self, desired: M, live: OwnedRecord) -> Sequence[Difference]:
-        """The fields of an object of ours that are not as desired."""
+        """The fields of an owned object that are not as desired."""
         compared = comparable(desired)
         if live.owned == compared:
             return ()

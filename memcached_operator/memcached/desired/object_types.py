@@ -1,7 +1,7 @@
 """The parts that all objects of a Memcached have in common, as far as this operator speaks of them, as types.
 
 One set of structs serves both ways: a desired object of a Memcached is built from them, and a live object is decoded
-into them, which leaves out every field that is not ours to compare. A field that is None is not ours.
+into them, which leaves out every field that is not owned. A field that is None is not owned.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def metadata(
 
     Args:
         name: the object's, None for the Memcached's.
-        more_labels: what the user wants beside ours, which stay.
+        more_labels: the user's, in addition to the operator's, which stay.
         annotations: likewise.
     """
     reference = OwnerRef(API_VERSION, KIND, owner.name, owner.uid, controller=True, blockOwnerDeletion=True)

@@ -26,12 +26,12 @@ _NAME, _UID = b"\x00", b"\x01"
 
 
 class OwnedRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """An object that a Memcached may own: ours in full, a stranger's by name only.
+    """An object that a Memcached may own: an owned one in full, a foreign one by name only.
 
     Attributes:
         owner: the controlling owner as "Kind name", "" without one.
-        made_for_uid: uid of the Memcached that it was made for, as its annotation says; survives a lost ownerReference.
-        normalized: what is ours of it, with the name and the uid of the Memcached taken out; b"" for a stranger's.
+        made_for_uid: uid of the Memcached that it was made for, by its annotation; survives a lost ownerReference.
+        normalized: its owned part, with the name and the uid of the Memcached taken out; b"" for a foreign one.
         held_by: finalizers that keep it while it is being deleted, the garbage collector's own excepted, as text.
     """
 
@@ -55,7 +55,7 @@ class OwnedRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def owned(self) -> bytes:
-        """JSON of what is compared (`objects.comparable`), b"" for a stranger's."""
+        """JSON of what is compared (`objects.comparable`), b"" for a foreign object."""
         return self.normalized.replace(_NAME, _quoted(self.name)).replace(_UID, _quoted(self.made_for_uid))
 
 
@@ -86,7 +86,7 @@ def may_be_owned(meta: ObjectMeta) -> bool:
 
 
 def normalized_of(manifest: Manifest, name: str, made_for_uid: str) -> bytes:
-    """The normalized text of an object of which `manifest` has all that may be ours."""
+    """The normalized text of an object of which `manifest` has all that may be owned."""
     owned = nameless(comparable(manifest), name)
     return _interned(owned.replace(_quoted(made_for_uid), _UID) if made_for_uid else owned)
 

@@ -13,7 +13,7 @@ from memcached_operator.memcached.desired.applied_options import applied_options
 from memcached_operator.memcached.desired.object_types import Manifest
 from operator_runtime import Difference, Entry, Steps
 
-# Lists that admission adds to, and would again after each write of ours.
+# Lists that admission adds to, and would again after each write of the operator.
 _EXTENSIBLE: Final = ("tolerations",)
 
 

@@ -121,12 +121,12 @@ class Pods(NamedTuple):
 def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, restart: str = "") -> Pods:
     """The pods of the Memcached of that name.
 
-    The template's annotations say what of it only a new pod takes on, and what a running server can be given as well.
+    The template's annotations have what of it only a new pod takes on, and what a running server can be given as well.
 
     Args:
         image: container image.
         user_id: user and group of the pods; None leaves both to the image, or to what admits the pods.
-        spec: what the user asks for.
+        spec: the user's.
         restart: each server is to start again when this text changes.
     """
     given = spec.podTemplate.given()
@@ -206,7 +206,7 @@ def _settings(image: str, user_id: int | None, spec: Spec) -> _Settings:
 
 
 def _sleep_s(spec: Spec) -> int:
-    """No longer than a server has to end by itself; of what is no number the API server tells."""
+    """No longer than a server has to end by itself; the API server refuses what is no number."""
     grace_s = spec.podTemplate.spec.get("terminationGracePeriodSeconds")
     return min(SLEEP_S, max(grace_s, 0)) if isinstance(grace_s, int) else SLEEP_S
 
@@ -301,7 +301,7 @@ def _pod_spec(settings: _Settings) -> PodSpec:
                     *(disk.options(settings.extstore, settings.largest) if settings.extstore is not None else ()),
                     *options(settings.tls, settings.auth),
                 ),
-                args=settings.extra,  # ours, also where it is empty: an added argument is drift
+                args=settings.extra,  # owned, also where it is empty: an added argument is drift
                 ports=(ContainerPort(labels.PORT, labels.PORT_NAME, "TCP"),),
                 resources=Resources(limits=dict(settings.limits), requests=dict(settings.requests)),
                 readinessProbe=READINESS,

@@ -65,7 +65,7 @@ class Transport(msgspec.Struct, frozen=True):
 
 PLAIN: Final = Transport()
 NO_CREDENTIALS: Final = "--server-credentials is off"
-"""Why the operator lacks what such a server asks for, where nobody wants it to have that."""
+"""Reason that the operator lacks what such a server requires, where it is not to have that."""
 
 
 def transport(tls: Tls | None, auth: Auth | None, *, peers_port: bool = False) -> Transport:
@@ -148,7 +148,7 @@ def _resources(server: Resources) -> Resources:
 def with_agreeing_sidecar(given: Mapping[str, Any]) -> Mapping[str, Any]:
     """A `spec.podTemplate` in which the sidecar is run as memcached is: else it may not signal it, or not start.
 
-    What it says of the sidecar itself goes before that.
+    What it has for the sidecar itself goes before that.
 
     Args:
         given: it, `keyed`.

@@ -19,7 +19,7 @@ _MIB: Final = 2**20
 # A chunk is up to a quarter larger than its item (the growth factor of size classes, -f).
 _CHUNKS: Final = 1.25
 PARTS: Final = 5
-"""Of a window, in each of which there is a sample at least, where servers are asked often enough."""
+"""Of a window, in each of which there is a sample at least, where servers are queried often enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def _evicted(before: SizeClass | None, now: SizeClass) -> tuple[float, float]:
 def _needed(of: SizeClass, retention_s: float) -> float:
     """Bytes of a class's items that were idle for less than the retention.
 
-    Of idle times the longest is known alone (`age`). Where each item is as likely to be asked for as another, they are
+    Of idle times the longest is known alone (`age`). Where each item is as likely to be requested as another, they are
     distributed exponentially, and the longest of n is about ln(n) times the mean. Any other load has fewer young items,
     so that this errs on the safe side.
     """

@@ -87,7 +87,7 @@ class Scaler:
         self._clock = clock
 
     def hear(self, pod: PodRecord, answer: Answer) -> bool:
-        """Take what a server said of itself; whether something else is decided since."""
+        """Take a server's answer; report whether something else is decided since."""
         memcached = self._memcached_of(pod)
         spec = self._spec_of(memcached) if memcached is not None else None
         if memcached is None or spec is None or spec.memoryScaling is None:

@@ -23,7 +23,7 @@ from memcached_operator.memcached.memory_scaling.scaling_decision import (
 from memcached_operator.memcached.spec import MemoryScaling
 from operator_runtime import Condition
 
-# In which servers say nothing of what they evict, whatever else is known of them.
+# In which servers report nothing of what they evict, whatever else is known of them.
 _UNKNOWN: Final = (Reason.UNREACHABLE, Reason.CREDENTIALS_MISSING)
 _DECIDED: Final = (
     *(Reason.RETENTION_KEPT, Reason.MEMORY_UNUSED, Reason.GROWING, Reason.MAXIMUM_REACHED),
@@ -61,7 +61,7 @@ def retaining(scaling: Scaling, serving: Condition, last: Status, generation: in
         serving: the condition Serving as it is now.
         last: the status as it was last written.
         generation: of the specification.
-        is_asked: there are servers to be asked, and they are.
+        is_asked: there are servers to be queried, and they are.
     """
     if not is_asked or (serving.status == "Unknown" and serving.reason in _UNKNOWN):
         message = f"What servers evict is not known, so their memory does not grow. {serving.message}"

@@ -176,7 +176,7 @@ def recommended_mib(histories: Sequence[History], mib: int, least_mib: int, rete
     Known of servers alone that run for at least the retention.
 
     Args:
-        histories: of all servers, which keep what clients ask for (`Kept`).
+        histories: of all servers, which keep what clients request (`Kept`).
         least_mib: what the specification allows at all.
     """
     for each in histories:

@@ -59,7 +59,7 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
         packed_status: JSON of `status`, packed; b"" when it is absent.
         finalizers: who must agree before it goes: we, the garbage collector, others.
         restored_from: uid of the Memcached in whose place it was restored from a backup, "" for none.
-        restart: what asks for a restart of each server, "" for nothing.
+        restart: what requests a restart of each server, "" for nothing.
     """
 
     namespace: str

@@ -65,7 +65,7 @@ def creation(raw: msgspec.Raw | bytes) -> Creation:
     return Creation(meta.namespace, meta.name, meta.uid, meta.resourceVersion, event.reason, event.message, at_s)
 
 
-# Not of events.k8s.io: before Kubernetes 1.34 that selects by no field that tells of which object they are.
+# Not of events.k8s.io: before Kubernetes 1.34 that selects by no field of the object that they are about.
 CREATIONS: Final = Kind(resource_of("v1", "Event", "events"), creation)
 
 

@@ -47,7 +47,7 @@ def memory_of(annotation: str) -> Memory | None:
 
 
 def _bytes(text: str) -> int:
-    """A number of ours.
+    """A number that the operator wrote.
 
     Raises:
         ValueError: it is none, as of another client that wrote it.
@@ -72,8 +72,8 @@ class Resizable(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         request, limit: memory of its memcached as specified, "" for none.
         actual: the limit that its node has set, "" where that is not known.
-        waits: what its node says while it has not, "" for nothing.
-        hopeless: its node can never allocate what is specified now, as the node says.
+        waits: its node's message while it has not, "" for nothing.
+        hopeless: its node can never allocate what is specified now, by the node's report.
     """
 
     namespace: str
@@ -161,7 +161,7 @@ def resizable(raw: msgspec.Raw | bytes) -> Resizable:
             for each in pod.status.conditions
             if each.type in ("PodResizePending", "PodResizeInProgress")
             and each.status == "True"
-            # Kubernetes before 1.34 does not say which it speaks of.
+            # Kubernetes before 1.34 does not report which one is meant.
             and (each.observedGeneration is None or each.observedGeneration >= pod.metadata.generation)
         ),
         _Condition(),

@@ -18,7 +18,7 @@ from memcached_operator.memcached.desired.object_types import SeenCondition
 from memcached_operator.memcached.labels import CONTAINER
 
 AUTHORITY_REMOVED = "AuthorityRemoved"
-"""A reason of what a sidecar says of a memcached that runs, as `reloader.sh` has it: it trusts a CA that was taken out
+"""A reason in a sidecar's report on a memcached that runs, as `reloader.sh` has it: it trusts a CA that was taken out
 of its Secret. The other one, `Reason.RELOAD_FAILED`, is a condition's as well."""
 
 
@@ -120,9 +120,9 @@ class PodStatus(msgspec.Struct):
 _NEVER: Final = Condition()
 # A scheduler's message lists what was wrong with each kind of node; its beginning is what a person reads.
 _PROBLEM_CHARS: Final = 160
-# What the sidecar says has two names and memcached's words in it.
+# The sidecar's report has two names and memcached's words in it.
 _REPORT_CHARS: Final = 512
-# Then it tells of preemption.
+# Then it reports preemption.
 _NEXT_SENTENCE: Final = ". "
 _COMPLETED: Final = "Completed"
 _CREATING, _INITIALIZING = "ContainerCreating", "PodInitializing"

@@ -12,7 +12,7 @@ from operator_runtime import rfc3339
 OVERDUE_S: Final = 60.0
 """So many seconds after its grace period a pod is thought to need a person: the kubelet kills what is left of it at
 once, and then takes it off the API."""
-# In a message; of the others `kubectl get pods` tells.
+# In a message; `kubectl get pods` lists the others.
 _NAMED: Final = 3
 
 

@@ -72,8 +72,8 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         address: its IP address, "" before it has one.
         since_s: since when it is ready, or not ready on its node, in seconds since 1970; since when it is there where
             that is not known.
-        template_hash: digest of all in its template that only a new pod takes on, "" for a stranger's template.
-        memory: `spec.memory` when it was made, "" for a stranger's template.
+        template_hash: digest of all in its template that only a new pod takes on, "" for a foreign template.
+        memory: `spec.memory` when it was created, "" for a foreign template.
         restarted: what `kubectl rollout restart` wrote into its template, "" before.
         restart_hash: digest of what a container that starts again in it does not take on, "" where that loses its
             items.

@@ -24,7 +24,7 @@ from operator_runtime import Client, Conflict, Forbidden, Invalid, KeyedStates, 
 
 logger = logging.getLogger(__name__)
 
-# So long a server that is ready is given to say how many items it has.
+# So long a server that is ready is given to report how many items it has.
 ASK_FOR_S: Final = 10.0
 AT_ONCE: Final = Outcome(requeue_s=0.0)
 """The Memcached is reconciled again as soon as the cache shows what has become of the pod."""

@@ -23,7 +23,7 @@ from memcached_operator.memcached.observed.workloads import WorkloadRecord
 
 LATE_AFTER_S: Final = 120.0
 """A node starts a container again within seconds, and within the grace period of its pod. It pulls the image after it
-has ended the former one, which the pod's status then says."""
+has ended the former one, which the pod's status then shows."""
 
 # What the pod's status has of a container that has ended, until it has started again. A node waits before it starts one
 # once more that it started within the last minutes.
@@ -59,7 +59,7 @@ def requested(pod: PodRecord) -> Request | None:
 
 
 def _count(text: str) -> int:
-    """A number of ours.
+    """A number that the operator wrote.
 
     Raises:
         ValueError: it is none, as of another client that wrote it: longer than any, for one.
@@ -131,7 +131,7 @@ def left_s(pod: PodRecord, now_s: float) -> float:
 
 
 def change(pod: PodRecord, workload: WorkloadRecord, desired: WorkloadManifest, now_s: float) -> dict[str, object]:
-    """Strategic merge patch that has its node start its container again, by the image or by what asks for a restart.
+    """Strategic merge patch that has its node start its container again, by the image or by what requests a restart.
 
     Where the image is the same, the pod's own stays as it is, whoever gave it that.
 

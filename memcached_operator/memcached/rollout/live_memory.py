@@ -1,6 +1,6 @@
 """Other memory for servers that run: their pods are resized in place, and memcached gets its new limit.
 
-That costs no key. What cannot be changed so is left to a rollout, and an event says why.
+That costs no key. What cannot be changed so is left to a rollout, and an event has the reason.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ class LiveMemory:
         """
         Args:
             client: reads and resizes pods.
-            states: what is known of each Memcached; a successor asks once more.
+            states: what is known of each Memcached; a successor queries once more.
             set_limit: has a memcached use other memory.
             record_event: records an event.
-            credentials: the operator may read the Secrets that servers ask for.
+            credentials: the operator may read the Secrets that servers require.
             stats_cache: the servers' statistics; None where servers are not queried.
             clock: monotonic seconds.
         """

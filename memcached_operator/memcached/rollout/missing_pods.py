@@ -31,7 +31,7 @@ READ_AFTER_S: Final = 5.0
 """A StatefulSet's controller makes a pod in less."""
 REREAD_AFTER_S: Final = 30.0
 READ_EVERY_S: Final = 1.0
-"""Of all Memcacheds together: the API server looks through all events of a namespace for those of one object, and where
+"""Of all Memcacheds together: the API server reads all events of a namespace for those of one object, and where
 thousands of Memcacheds begin at once, all of them miss servers for a while."""
 
 _REMEDY: Final = (
@@ -88,7 +88,7 @@ def _nothing() -> _Seen:
 
 
 class MissingPods:
-    """Looks why servers of one Memcached at a time are missing; see `absence`."""
+    """Search for missing servers' reasons, for one Memcached at a time; see `absence`."""
 
     def __init__(self, client: Client, states: KeyedStates) -> None:
         """
@@ -99,7 +99,7 @@ class MissingPods:
         self._client = client
         self._seen = states.keyed(_nothing)
         self._is_reported = False  # that events may not be read
-        self._free_s = 0.0  # from when on any Memcached may ask
+        self._free_s = 0.0  # from when on any Memcached may query
 
     async def absence(
         self,

@@ -37,19 +37,19 @@ class _Read(NamedTuple):
 
 
 class MountFailures:
-    """Looks why servers of one Memcached at a time do not start; see `explained`."""
+    """Search for failed mounts of servers, for one Memcached at a time; see `explained`."""
 
     def __init__(self, client: Client, states: KeyedStates, *, clock: Callable[[], float]) -> None:
         """
         Args:
             client: lists events.
-            states: what is known of each Memcached; a successor asks once more.
+            states: what is known of each Memcached; a successor queries once more.
             clock: monotonic seconds.
         """
         self._client = client
         self._reads = states.keyed(_Read)
         self._clock = clock
-        self._free_s = float("-inf")  # from when on any Memcached may ask
+        self._free_s = float("-inf")  # from when on any Memcached may query
 
     async def explained(self, key: ObjectKey, seen: ObservedPods, now_s: float) -> ObservedPods:
         """The pods as they were seen; those whose volumes are not mounted with why, where that is known.

@@ -43,7 +43,7 @@ class Wait:
     """Something else comes first.
 
     Attributes:
-        requeue_s: seconds until more is to be done, None where an event will tell.
+        requeue_s: seconds until more is to be done, None where an event will come.
     """
 
     why: WaitReason
@@ -78,7 +78,7 @@ class Stuck:
     Attributes:
         server: the name of the one that keeps it.
         why: a message for the user.
-        requeue_s: seconds until more is to be done, None where an event will tell.
+        requeue_s: seconds until more is to be done, None where an event will come.
     """
 
     server: str
@@ -108,7 +108,7 @@ class Rollout(NamedTuple):
 
     @property
     def requeue_s(self) -> float | None:
-        """Seconds until more is to be done, None where an event will tell."""
+        """Seconds until more is to be done, None where an event will come."""
         return self.step.requeue_s if isinstance(self.step, Wait | Stuck) else None
 
 

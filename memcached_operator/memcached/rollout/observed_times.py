@@ -30,7 +30,7 @@ UNSEEN: Final[Seen] = {}
 
 
 class ObservedPods(NamedTuple):
-    """Pods, as far as what they tell of themselves is to be believed.
+    """Pods, as far as their reports are to be believed.
 
     Attributes:
         pods: in the order in which they came, with times that are not yet to come.

@@ -12,7 +12,7 @@ from operator_runtime import Conflict, Forbidden, Invalid, KubeError, NotFound, 
 
 # A node resizes a pod within seconds, or when another pod there has gone.
 REQUEUE_S: Final = 1.0
-# No event says that a quota has room again, or that a busy server answers again.
+# No event reports that a quota has room again, or that a busy server answers again.
 REFUSED_RETRY_S: Final = 10.0
 BUSY_RETRY_S: Final = 10.0
 PATIENCE_S: Final = 60.0
@@ -26,7 +26,7 @@ class Pending:
 
     Attributes:
         why: what keeps it from being done now, "" for nothing that is known.
-        busy: the server has connections and no time for ours. It would lose its keys for that if it was replaced.
+        busy: the server has connections and no time for us. It would lose its keys for that if it was replaced.
         failure: what kept the API server from it, to be tried again.
     """
 

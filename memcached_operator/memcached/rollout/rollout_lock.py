@@ -81,7 +81,7 @@ class RolloutLock:
             self._suspended.add(key)
 
     def resume(self, key: ObjectKey) -> None:
-        """The user asks for its rollout: it waits for no turn."""
+        """The user requests its rollout: it waits for no turn."""
         self._suspended.discard(key)
 
     def leave(self, key: ObjectKey) -> None:
@@ -95,7 +95,7 @@ class RolloutLock:
 
 
 def rollout_underway(memcacheds: Iterable[MemcachedRecord]) -> ObjectKey | None:
-    """A Memcached whose servers are being replaced, for the operator's own sake as far as one can tell."""
+    """A Memcached whose servers are being replaced, for the operator's own sake as far as can be known."""
     for each in memcacheds:
         reasons = {condition.type: condition.reason for condition in reported_conditions(each)}
         if each.deleting or reasons.get("Progressing") != Reason.UPDATING:

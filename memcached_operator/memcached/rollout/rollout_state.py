@@ -88,7 +88,7 @@ class RolloutState:
 
     @cached_property
     def completed(self) -> Sequence[PodRecord]:
-        """Servers in progress that serve as the template says."""
+        """Servers in progress that serve by the template."""
         return [pod for pod in self.in_progress if in_place.has_completed(pod, self.workload, self.now_s)]
 
     @cached_property

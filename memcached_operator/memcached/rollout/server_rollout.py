@@ -27,10 +27,10 @@ from operator_runtime import Client, Conflict, Forbidden, KeyedStates, ServerErr
 
 logger = logging.getLogger(__name__)
 
-# No event says that a disruption budget allows an eviction again, or that nobody else writes to it.
+# No event reports that a disruption budget allows an eviction again, or that nobody else writes to it.
 BUDGET_RETRY_S: Final = 10.0
 
-# What the event of a replaced server says.
+# The note of the event of a replaced server.
 _CURRENT: Final = "with the current template"
 _RENEWED: Final = "with the renewed certificate"
 _DISTRUSTING: Final = "that trusts no CA but those in ca.crt"

@@ -49,11 +49,11 @@ class TemplateChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorkloadChange:
-    """A desired workload beside the live one.
+    """A desired workload and the live one.
 
     Attributes:
         live: None where there is none.
-        is_target: the specification asks for this kind of workload; the other one's servers leave.
+        is_target: the specification has this kind of workload; the other one's servers leave.
         restart: what each server is to start again for.
         is_pending: the specification is yet to be written to it.
         planned: what is desired follows from what the plan has come to.

@@ -39,7 +39,7 @@ from operator_runtime import Keeper, ObjectKey
 
 Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]
 Desired = Callable[[Workload, MemcachedRecord, int, Spec, bool, str], WorkloadManifest]
-"""The workload of a kind that a Memcached desires, with so many pods, whether it is paused, and what asks for a restart
+"""The workload of a kind that a Memcached desires, with so many pods, whether it is paused, and what requests a restart
 of each server."""
 
 
@@ -75,7 +75,7 @@ class WorkloadRollout:
         self._lock = lock
 
     async def keep(self, snapshot: Snapshot) -> WorkloadResult:
-        """Make, put right and remove workloads as the plan says, and take the next step of a rollout.
+        """Create, repair and remove workloads by the plan, and take the next step of a rollout.
 
         Raises:
             KubeError: the API server could not be reached, or the caches are behind it; to be tried again.

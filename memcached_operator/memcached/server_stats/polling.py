@@ -1,4 +1,4 @@
-"""Asks every server once an interval: which are due, pure; and the part that asks them, on the leader alone."""
+"""Polling of every server once an interval: which are due, pure; and the part that queries, on the leader alone."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ logger = logging.getLogger(__name__)
 TIMEOUT_S: Final = 1.0
 """As the exporter has it by default: a server that takes longer fails its clients, too."""
 TICK_S: Final = 0.5
-"""How often it is looked which are due."""
+"""Time between two checks which are due."""
 # A few milliseconds of work between two reconciles.
 AT_ONCE: Final = 16
-# At most so many beside those that are due, when many begin at once.
+# At most so many besides those that are due, when many begin at once.
 _MISSING_AT_ONCE: Final = 25
 
 Ask = Callable[[Endpoint, float], Awaitable[Response]]
@@ -95,7 +95,7 @@ class Rounds:
 
 
 class Poller:
-    """Asks the servers that are due, a few at once, and tells whose Memcached has other news by it.
+    """Queries the servers that are due, a few at once, and reports whose Memcached has other news by it.
 
     A runnable of the manager's: it begins when this process leads, and does nothing that a reconcile waits for.
     """
@@ -120,9 +120,9 @@ class Poller:
         Args:
             changed: is sent the key of each Memcached whose report changes.
             endpoints: how to speak to each; None to use no credentials.
-            heard: takes what a server said of itself; whether something else is to be told since.
+            heard: takes a server's answer; whether something else is to be reported since.
             now: seconds since 1970.
-            tick_s: how often it is looked which are due.
+            tick_s: between two checks which are due.
         """
         self._caches = caches
         self._stats_cache = stats_cache

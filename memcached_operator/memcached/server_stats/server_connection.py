@@ -1,6 +1,6 @@
 """One exchange with a server, over a socket of its own: in plain text, or by TLS of which nothing is verified.
 
-What a server shows as its certificate is looked at, and not trusted: whether clients trust it is their affair, and one
+What a server shows as its certificate is read, and not trusted: whether clients trust it is their affair, and one
 that has expired is to be seen. All of it can be read by any client that has the address.
 
 What goes wrong is no error here but a result: a caller gets an answer or a `Failure`, never an exception.
@@ -150,7 +150,7 @@ async def _answer(
     connection: socket.socket, request: bytes, read: Callable[[bytes], T | Failure | None]
 ) -> T | Failure:
     loop = asyncio.get_running_loop()
-    # A server that turns others away has said so and closed the connection.
+    # A server that turns others away has reported it and closed the connection.
     with suppress(ConnectionError):
         await loop.sock_sendall(connection, request)
     received = b""
@@ -210,7 +210,7 @@ class _Tls:
                 with suppress(ssl.SSLWantReadError):
                     return step()
             finally:
-                # A server that refuses the client's certificate has said so and closed the connection.
+                # A server that refuses the client's certificate has reported it and closed the connection.
                 with suppress(ConnectionError):
                     await loop.sock_sendall(self._connection, self._outgoing.read())
             more = await loop.sock_recv(self._connection, MAX_BYTES)

@@ -90,7 +90,7 @@ _CLASSES: Final = tuple(
 # inf, and raises ValueError for an integer of 4,301 digits.
 WHOLE: Final = re.compile(rb"[0-9]{1,20}")
 _FIGURE: Final = re.compile(rb"[0-9]{1,20}(\.[0-9]{1,9})?")
-# It goes into the status and becomes a label, and a server can say what it likes.
+# It goes into the status and becomes a label, and a server can send anything.
 _VERSION: Final = re.compile(rb"[0-9A-Za-z][0-9A-Za-z.+~_-]{0,63}")
 
 
@@ -154,7 +154,7 @@ def _number(text: bytes | None) -> float:
 
 _FAILURES: Final = 2
 _CALM: Final = 2
-# -c counts file descriptors, of which memcached has so many itself, beside those that it reserves for its threads.
+# -c counts file descriptors, of which memcached has so many itself, besides those that it reserves for its threads.
 # Measured of 1.6.45: with 1, 4 and 8 threads it takes -c less 13, 28 and 48 connections.
 _OWN_DESCRIPTORS: Final = 8
 _ANSWERS_SOMEHOW: Final = (ErrorKind.SATURATED, ErrorKind.DENIED)
@@ -261,7 +261,7 @@ class StatsCache:
 
     Attributes:
         reached: any server ever answered this process.
-        missing: ready pods that a reconcile looked for and that were not queried yet, by uid.
+        missing: ready pods that a reconcile read and that were not queried yet, by uid.
     """
 
     def __init__(self) -> None:
@@ -286,7 +286,7 @@ class StatsCache:
         *,
         due: str | None = None,
     ) -> bool:
-        """Take what a try said; whether the server is judged otherwise since.
+        """Take the result of a try; report whether the server is judged otherwise since.
 
         Args:
             now_s: since when it shows that, if it is another than before, in seconds since 1970.

@@ -52,7 +52,7 @@ async def ask(endpoint: Endpoint, timeout_s: float) -> Response:
 async def memlimit(endpoint: Endpoint, mib: int, timeout_s: float, *, disk_from: int | None = None) -> Failure | None:
     """Give a server another limit of the memory for items, and read it back; None where it has it now.
 
-    It is not written anywhere: a restarted server has what its command line says.
+    It is not written anywhere: a restarted server has the value of its command line.
 
     Args:
         mib: the limit, at least 8 (memcached's least).

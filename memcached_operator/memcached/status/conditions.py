@@ -133,7 +133,7 @@ def _image(observed: Observation, progressing: Condition, last: Status) -> str |
     """Return the image that all servers run: while another is rolled out it is the one before.
 
     It changes with the end of a rollout, whose write it shares. Until its controller has seen a Deployment's present
-    template, pods run the former, whatever the Deployment says.
+    template, pods run the former, whatever the Deployment has.
     """
     if _is_foreign(observed):
         return None
@@ -183,7 +183,7 @@ def _pods_refused(workload: WorkloadRecord) -> Problem:
 
 
 def _missing_pods(observed: Observation) -> str:
-    """A StatefulSet does not tell in its status what keeps it from making pods; see `rollout.missing_pods`."""
+    """A StatefulSet does not report in its status what keeps it from creating pods; see `rollout.missing_pods`."""
     workload, size = observed.workload, observed.size or 0
     if workload is None or workload.kind != "StatefulSet" or not workload.is_observed or len(observed.target) >= size:
         return ""
@@ -254,7 +254,7 @@ def _has_one_template(observed: Observation, workload: WorkloadRecord) -> bool:
     """Report whether all pods are of the present template, as far as the workload shows.
 
     The first template's pods speak for themselves, sooner than the workload does. Of a later template there may be none
-    yet, while those of the former are all ready. A Deployment that is paused says so in place of that, and no pod is
+    yet, while those of the former are all ready. A Deployment that is paused reports that instead, and no pod is
     stale here.
     """
     return workload.rolled_out or not workload.revised or observed.paused
@@ -272,7 +272,7 @@ def _under_way(observed: Observation, workload: WorkloadRecord, last: Status) ->
     if workload.generation == 1:
         return Reason.DEPLOYING
     # Until the workload's controller has reported on the change, the last number of pods decides. (Not today's: its
-    # ReplicaSet may be done with a new size before it says so.)
+    # ReplicaSet may be done with a new size before it reports it.)
     scaling = _has_one_template(observed, workload) if workload.is_observed else last.replicas != observed.size
     return Reason.SCALING if scaling else Reason.UPDATING
 

@@ -36,7 +36,7 @@ class _Unwritten:
         pods: how many there are of its servers once more than their number is to be reported; None where each event may
             be.
         not_before_s: until when none is written, after a conflict.
-        others: how many were held back beside it, at most.
+        others: how many were held back besides it, at most.
     """
 
     since_s: float | None = None

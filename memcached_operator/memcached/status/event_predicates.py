@@ -18,7 +18,7 @@ from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from operator_runtime import ObjectKey
 
 Awaited = Callable[[ObjectKey], int | None]
-"""How many pods a Memcached is to have before an event of its servers is worth a look; None where each is."""
+"""How many pods a Memcached is to have before an event of its servers is worth a reconcile; None where each is."""
 
 
 class ServerPredicates:
@@ -27,7 +27,7 @@ class ServerPredicates:
     def __init__(self, caches: Caches, awaited: Awaited) -> None:
         """
         Args:
-            awaited: see `Awaited`; where it is a number, there is a look without an event, too.
+            awaited: see `Awaited`; where it is a number, there is a reconcile without an event, too.
         """
         self._caches = caches
         self._awaited = awaited

@@ -101,7 +101,7 @@ class Observation(msgspec.Struct, frozen=True):
 
     @property
     def target(self) -> Sequence[PodRecord]:
-        """The pods of the workload that the specification asks for."""
+        """The pods of the workload that the specification has."""
         return [pod for pod in self.pods if self.leaving is None or pod.workload != self.leaving]
 
     @property

@@ -20,7 +20,7 @@ _NONE: Final[Mapping[str, int]] = {}
 class RestartEvents:
     """Records an event for each server of a Memcached whose container has restarted and is ready again.
 
-    A container that never gets ready has no keys to lose; the condition Degraded says why it fails.
+    A container that never gets ready has no keys to lose; the condition Degraded has why it fails.
     """
 
     def __init__(self, states: KeyedStates, record_event: RecordEvent) -> None:

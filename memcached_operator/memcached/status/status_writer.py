@@ -30,7 +30,7 @@ from operator_runtime import Client, Condition, Conflict, NotFound, ObjectKey, O
 
 logger = logging.getLogger(__name__)
 
-# How often to look again at what no watch may tell us of: a permission that was granted, a quota that was raised.
+# How often to reconcile for what no watch may report: a permission that was granted, a quota that was raised.
 SLOW_RETRY_S = 30.0
 # So long a wait for a certificate to expire is cut, as clocks are set.
 _DAY_S: Final = 86_400.0
@@ -68,7 +68,7 @@ class StatusWriter:
         Returns the status as it is now, and when to reconcile again.
 
         Args:
-            next_s: when to look again in any case, in seconds, None where nothing calls for it.
+            next_s: when to reconcile again in any case, in seconds, None where nothing calls for it.
 
         Raises:
             StaleCache: another client wrote the Memcached, or deleted it, and the cache has yet to show it.
@@ -80,7 +80,7 @@ class StatusWriter:
             health = self._stats_cache.look(observed.serving)
             if shown := certificates(health):
                 observed = replace(observed, names=client_names(observed, memcached.namespace))
-                # As the status has it, in whole seconds: what is not due by that must be looked at again.
+                # As the status has it, in whole seconds: what is not due by that must be reconciled again.
                 changes_s = min(next_change_s(shown, now.timestamp() // 1) or _DAY_S, _DAY_S)
             observed = replace(observed, health=health)
         desired = status_of(observed, last, rfc3339(now))
