@@ -1,4 +1,4 @@
-"""A docstring of the operator or its runtime begins with a noun or a verb: what a thing is, or what it does."""
+"""A docstring of the packages begins with a noun or a verb: what a thing is, or what it does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parents[2]
-FILES = sorted(path for top in ("memcached_operator", "operator_runtime") for path in (PROJECT / top).rglob("*.py"))
+PACKAGES = ("memcached_operator", "operator_runtime", "kube_simulator", "examples")
+FILES = sorted(path for package in PACKAGES for path in (PROJECT / package).rglob("*.py"))
 FILES = [each for each in FILES if each.parent.name != "handover" and each.stem not in ("plan", "spec", "leader")]
 
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
