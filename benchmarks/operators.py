@@ -55,7 +55,7 @@ def _ours(_extras: bool, workers: int | None = None) -> Callable[[Path], Command
         # Counted and served as in a cluster, on ports that are free. That of the metrics is to be known beforehand.
         metrics = f"127.0.0.1:{free_port()}"
         flags += ["--health-probe-bind-address=127.0.0.1:0", f"--metrics-bind-address={metrics}"]
-        # The addresses of the pods are nobody's; what it costs to query servers is measured by `benchmarks.server_stats`.
+        # The addresses of the pods are nobody's; `benchmarks.server_stats` measures what queries of servers cost.
         flags += ["--server-stats-interval-s=0"]
         flags += [f"--workers={workers}"] if workers else []
         return Command([sys.executable, "-m", "memcached_operator", "run", *flags], {}, f"http://{metrics}/metrics")

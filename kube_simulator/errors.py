@@ -1,6 +1,6 @@
-"""What the simulator refuses, in the words of Kubernetes: one exception, and a function for each reason.
+"""Refusals of the simulator, in the words of Kubernetes: one exception, and a function for each reason.
 
-The shape is `metav1.Status`. The code that raises one says what is wrong; the HTTP server turns it into an answer.
+The shape is `metav1.Status`. The code that raises one has what is wrong; the HTTP server turns it into an answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Cause:
     field: str
 
     def json(self) -> Json:
-        """As it stands in `details.causes`."""
+        """Convert to the form in `details.causes`."""
         return {"reason": self.reason, "message": self.message, "field": self.field}
 
 

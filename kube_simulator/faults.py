@@ -106,7 +106,7 @@ class Rule:
     removed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def fits(self, verb: str, resource: str, namespace: str, agent: str) -> bool:
-        """Whether a request is one of those that it is for."""
+        """Report whether a request is one of those that it is for."""
         return (
             self.verb in ("", verb)
             and self.resource in ("", resource)
@@ -179,7 +179,7 @@ class Faults:
         agent: str = "",
         times: int | None = None,
     ) -> Iterator[Rule]:
-        """As `add`, until the end of the block."""
+        """Add a fault until the end of the block, as `add` does."""
         rule = self.add(fault, verb=verb, resource=resource, namespace=namespace, agent=agent, times=times)
         try:
             yield rule

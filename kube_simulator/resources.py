@@ -1,4 +1,4 @@
-"""What the simulator serves: each resource with its names, its verbs, its schema and its columns."""
+"""Resources that the simulator serves: each with its names, its verbs, its schema and its columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """Where a custom resource keeps what its scale subresource shows, such as `.spec.size`."""
+    """Paths at which a custom resource keeps what its scale subresource shows, such as `.spec.size`."""
 
     spec_replicas: str
     status_replicas: str
@@ -63,7 +63,7 @@ class Resource:
 
     @property
     def collection(self) -> str:
-        """Under which its objects are stored: `deployments.apps`, `pods`."""
+        """Collection in which its objects are stored: `deployments.apps`, `pods`."""
         return self.stored_as or self.full_name
 
     @property
@@ -73,12 +73,12 @@ class Resource:
 
     @property
     def api_version(self) -> str:
-        """As objects have it: `apps/v1`, `v1`."""
+        """Version as objects have it: `apps/v1`, `v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def base_path(self) -> str:
-        """Where its group and version are served: `/apis/apps/v1`, `/api/v1`."""
+        """Path at which its group and version are served: `/apis/apps/v1`, `/api/v1`."""
         return f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"
 
 

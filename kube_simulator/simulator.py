@@ -62,7 +62,7 @@ _READY_DEADLINE_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What can differ from one simulator to another."""
+    """Options in which one simulator can differ from another."""
 
     host: str = "127.0.0.1"
     """The address to listen on; whoever reaches it and has a credential may come in."""

@@ -1,4 +1,4 @@
-"""What decoded JSON is called everywhere in the simulator."""
+"""Names of decoded JSON for the whole simulator."""
 
 from typing import Any
 

@@ -23,17 +23,17 @@ class BuildError(Exception):
 
 
 class NotBuiltError(BuildError):
-    """It was never built, and this run is to build nothing."""
+    """Error for what was never built, in a run that is to build nothing."""
 
 
 def cache_dir() -> Path:
-    """Where the lab keeps what is worth keeping between runs and checkouts."""
+    """Return the folder for what is worth keeping between runs and checkouts."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "memcached-operator" / "lab"
 
 
 def digest_of(files: Mapping[str, bytes]) -> str:
-    """What tells these files from others, in twelve characters."""
+    """Make the digest that distinguishes these files from others, in twelve characters."""
     digest = hashlib.sha256()
     for name, content in sorted(files.items()):
         digest.update(f"{name}:{len(content)}:".encode() + content)
@@ -82,7 +82,7 @@ def refuse_builds(what: str) -> None:
 
 
 def say(message: str) -> None:
-    """Tell a person what takes so long, on standard error."""
+    """Report to a person what takes so long, on standard error."""
     print(f"lab: {message}", file=sys.stderr, flush=True)
 
 

@@ -44,7 +44,7 @@ _CONTROLLER_SYNCS = 25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What can differ from one control plane to another."""
+    """Options in which one control plane can differ from another."""
 
     audit_users: Sequence[str] | None = None
     """Whose requests the audit log has; None: everybody's but the control plane's own."""
@@ -59,7 +59,7 @@ class Options:
 
 
 class _ExistsError(LabError):
-    """There is one of that name already."""
+    """Error for a name that exists already."""
 
 
 class ControlPlane:
@@ -137,11 +137,11 @@ class ControlPlane:
         self.start_apiserver()
 
     def hanging_apiserver(self) -> AbstractContextManager[None]:
-        """Until the end of the block the API server does nothing, and its connections stay open."""
+        """Stop the API server until the end of the block, with its connections open."""
         return self._apiserver.frozen()
 
     def hanging_etcd(self) -> AbstractContextManager[None]:
-        """Until the end of the block etcd does nothing: the API server answers from its caches, and writes nothing."""
+        """Stop etcd until the end of the block: the API server answers from its caches, and writes nothing."""
         return self._etcd.frozen()
 
     def stop_controller_manager(self) -> None:

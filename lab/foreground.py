@@ -13,7 +13,7 @@ _PARENT_CHECK_S = 1.0
 
 
 class Cluster(Protocol):
-    """What can be stayed with."""
+    """Cluster that the foreground can stay with."""
 
     @property
     def kubeconfig_path(self) -> Path:

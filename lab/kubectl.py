@@ -52,5 +52,5 @@ def run(
 
 
 def _decoded(output: str | bytes | None) -> str:
-    """What was heard of a program that was ended: bytes, whatever was asked for."""
+    """Decode the output of a program that was ended: bytes, whatever was requested."""
     return output.decode(errors="replace") if isinstance(output, bytes) else output or ""

@@ -60,7 +60,7 @@ class Program:
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """Until the end of the block the program does nothing, and its connections stay open."""
+        """Stop the program until the end of the block, with its connections open."""
         self.signal(signal.SIGSTOP)
         try:
             yield

@@ -1,3 +1,3 @@
-"""A Kubernetes operator that keeps memcached Deployments at the size that a Memcached resource asks for."""
+"""A Kubernetes operator that keeps memcached Deployments at the size that a Memcached resource specifies."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Which operator this is: one of those that the runtime can carry."""
+"""Identity of this operator: one of those that the runtime can carry."""
 
 from memcached_operator import __version__
 from operator_runtime import Program

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What a word on the command line does. One without help is not listed."""
+    """Command that a word on the command line runs. One without help is not listed."""
 
     help: str
     parser: Callable[[], Parser]
@@ -208,7 +208,7 @@ def _check_parser() -> Parser:
     return parser
 
 
-# The settings that say what a Memcached becomes, and what a change of it costs.
+# The settings that decide what a Memcached becomes, and what a change of it costs.
 _RENDERED = frozenset({"memcached_image", "memcached_user_id", "server_credentials"})
 
 

@@ -96,7 +96,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
         return key if caches.memcacheds.get(key) is not None else None
 
     def of_same_name(record: OwnedRecord) -> ObjectKey | None:
-        # What a Memcached owns bears its name; so does a stranger's that is in its way.
+        # What a Memcached owns bears its name; so does a foreign object that is in its way.
         return known(ObjectKey(record.namespace, record.name))
 
     def of_budget(record: BudgetRecord) -> Iterable[ObjectKey]:
@@ -110,7 +110,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
     controller = operator.controller("memcached", MEMCACHEDS, reconciler.reconcile)
     controller.begins_with(caches.memcacheds, is_overdue)
     predicates = ServerPredicates(caches, reconciler.debounce.awaited)
-    # Of what it made, a reconcile tells by the answer (`after_create`).
+    # Of what it created, a reconcile knows by the answer (`after_create`).
     controller.watches(DEPLOYMENTS, of_same_name, when=predicates.by_workload, after_create=False)
     controller.watches(STATEFUL_SETS, of_same_name, when=predicates.by_workload, optional=True, after_create=False)
     controller.watches(PODS, lambda pod: pod.memcached_key, when=predicates.by_pod, labels=POD_SELECTOR)
@@ -119,7 +119,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
     controller.watches(NETWORK_POLICIES, of_same_name, labels=POD_SELECTOR, optional=True, after_create=False)
     controller.watches(CONFIG_MAPS, of_publication, labels=POD_SELECTOR, optional=True, after_create=False)
     controller.watches_channel(woken, lambda key: key)
-    servers = operator.metrics_at(PATH)  # also where none is asked: who scrapes it finds nothing, and no fault
+    servers = operator.metrics_at(PATH)  # also where none is queried: who scrapes it finds nothing, and no fault
     if stats_cache is not None:
         interval_s = settings.server_stats_interval_s
         heard = reconciler.scaler.hear

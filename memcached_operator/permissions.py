@@ -1,6 +1,6 @@
 """The permissions that the operator needs, each with what is missed without it.
 
-The manifests grant these and no others (a test compares); `memcached-operator check` asks for them.
+The manifests grant these and no others (a test compares); `memcached-operator check` reviews them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Permission:
         group: API group, "" for the core group.
         resource: plural name, with its subresource where there is one: `memcacheds/status`.
         without: what happens without one of them, to follow "without it".
-        named: of one object alone, whose name the settings tell. What is yet to be made has no name to go by.
+        named: of one object alone, whose name the settings have. What is yet to be created has no name to go by.
     """
 
     group: str
@@ -28,7 +28,7 @@ class Permission:
 
     @property
     def qualified_name(self) -> str:
-        """As kubectl takes and prints it: `memcacheds.cache.example.com/status`."""
+        """Name that kubectl takes and prints: `memcacheds.cache.example.com/status`."""
         plural, slash, subresource = self.resource.partition("/")
         return (f"{plural}.{self.group}" if self.group else plural) + slash + subresource
 
@@ -43,7 +43,7 @@ _UNOWNED: Final = "no object gets its owner back if OwnerReferencesPermissionEnf
 def _beside(
     group: str, resource: str, without: str, *, undeleted: str, unread: str = _UNTOLD
 ) -> tuple[Permission, ...]:
-    """What is done with a kind that a Memcached can do without: all else goes on.
+    """List the permissions for a kind of auxiliary objects, without which all else goes on.
 
     Args:
         without: what is missed where none is made and put right.

@@ -1,4 +1,4 @@
-"""Memcached's own settings beside those of any operator, and what the program's name makes of all of them."""
+"""Memcached's own settings in addition to those of any operator, and what the program's name makes of all of them."""
 
 from typing import Annotated, Final
 

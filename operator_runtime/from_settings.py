@@ -1,4 +1,4 @@
-"""What the parts of an operator get of its settings."""
+"""Configuration of an operator's parts, from its settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def watched_namespaces(configured: tuple[str, ...] | None, own: str | None) -> t
     """The namespaces to watch, () for all of them.
 
     Args:
-        configured: as the settings say: None where nothing was said, () for all.
+        configured: by the settings: None where nothing was set, () for all.
         own: the pod's namespace, or the context's.
     """
     if configured is not None:
@@ -25,10 +25,10 @@ def watched_namespaces(configured: tuple[str, ...] | None, own: str | None) -> t
 
 
 def cluster_access(settings: RuntimeSettings) -> ClusterAccess:
-    """Which API server, and as whom.
+    """Choose the API server and the identity.
 
     Raises:
-        NoClusterAccess: that cannot be told; the message has the remedy.
+        NoClusterAccess: that cannot be determined; the message has the remedy.
     """
     return load_access(
         kubeconfig=settings.kubeconfig,
@@ -39,7 +39,7 @@ def cluster_access(settings: RuntimeSettings) -> ClusterAccess:
 
 
 def election_config(settings: RuntimeSettings, program: Program) -> ElectionConfig | None:
-    """The election that the settings ask for, None where they ask for none."""
+    """The election of the settings, None where they have none."""
     if not settings.leader_elect:
         return None
     return ElectionConfig(
@@ -55,12 +55,12 @@ def election_config(settings: RuntimeSettings, program: Program) -> ElectionConf
 
 
 def user_agent_of(settings: RuntimeSettings, program: Program) -> str:
-    """By which name the API server sees us."""
+    """Return the name by which the API server sees us."""
     return f"{settings.operator_name}/{program.version}"
 
 
 def monitoring_config(settings: RuntimeSettings, program: Program) -> MonitoringConfig:
-    """Where probes and metrics are served, and to whom."""
+    """Configure where probes and metrics are served, and to whom."""
     return MonitoringConfig(
         probes=settings.health_probe_bind_address,
         metrics=settings.metrics_bind_address,

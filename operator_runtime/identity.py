@@ -1,4 +1,4 @@
-"""What a program is called, wherever its name is seen."""
+"""Name of a program, for all places where it is seen."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Which operator this is. Settings, messages, metrics and the API server have its name from here.
+    """Identity of an operator. Settings, messages, metrics and the API server have its name from here.
 
     Attributes:
         name: what a shell calls it, such as my-own-shell. It is the default of the setting operator_name, and the field
-            manager: server-side apply keeps under it which fields are ours. It never changes with a setting: a second
+            manager: server-side apply keeps under it which fields are owned. It never changes with a setting: a second
             name would leave the fields of the first owned by a manager that does not write them.
         version: its release, such as 0.1.0.
         description: a sentence for its help.
@@ -39,5 +39,5 @@ class Program:
 
     @property
     def variable_prefix(self) -> str:
-        """What the environment variables begin with that set something: MY_OWN_SHELL_."""
+        """Beginning of the environment variables that set something: MY_OWN_SHELL_."""
         return f"{self.snake_name.upper()}_"

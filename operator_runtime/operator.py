@@ -73,7 +73,7 @@ class Operator:
         events: records Kubernetes Events.
         metrics: what /metrics shows: the `registry` for prometheus-client's counters, gauges and histograms; `add`
             takes what is read at each scrape.
-        checks: asked by /healthz and /readyz; may be added to.
+        checks: of /healthz and /readyz; may be added to.
         urls: where the servers `metrics` and `probes` listen, from when they do, such as `http://127.0.0.1:8080`: for
             tests that have the kernel choose a port.
     """
@@ -141,8 +141,8 @@ class Operator:
             fields: field selector, likewise.
             crd_hint: what to do where the cluster does not know the kind, for the log.
             optional: the cluster may do without the kind, or the operator's account without the right to list it. Then
-                nothing waits for the first list any more, the cache is empty, and readiness does not ask about it. When
-                the kind is installed or the right is granted, it is filled, and the controllers that watch it look at
+                nothing waits for the first list any more, the cache is empty, and readiness does not depend on it. When
+                the kind is installed or the right is granted, it is filled, and the controllers that watch it reconcile
                 everything again.
         """
         return self._informers.store(kind, labels=labels, fields=fields, crd_hint=crd_hint, optional=optional)
@@ -249,7 +249,7 @@ class Operator:
         )
 
         def owners() -> Owners[Any] | None:
-            return self._owners.get(id(kind))  # what is owned may be told after the controller
+            return self._owners.get(id(kind))  # what is owned may be declared after the controller
 
         initial_keys = InitialKeys()
         observer = self._controller_metrics.observer(name, config.workers)
@@ -272,8 +272,8 @@ class Operator:
         return builder.watches(kind, itself, when=when, labels=labels, fields=fields, crd_hint=crd_hint)
 
     def metrics_at(self, path: str) -> Metrics:
-        """What another path of the metrics server shows: figures of what the operator looks after rather than its own,
-        or so many that they are scraped less often. Secure metrics are shown to those who may `get` that URL.
+        """Return the metrics of another path of the metrics server: figures of the managed objects rather than the
+        operator's own, or so many that they are scraped less often. Secure ones are for those who may `get` that URL.
 
         Args:
             path: where, from "/" on, such as "/metrics/shops". The same path gives the same metrics.

@@ -1,4 +1,4 @@
-"""What a user writes and reads: the kind MyOwnShell, and the kinds of Kubernetes that it is made of."""
+"""API of the example: the kind MyOwnShell, and the kinds of Kubernetes that it is made of."""
 
 from typing import Annotated, Any
 
@@ -10,26 +10,26 @@ GROUP, VERSION = "my-first-operator.jgato.io", "v1alpha1"
 
 
 class MyOwnShellSpec(Struct, frozen=True):
-    """What is wanted."""
+    """Desired state."""
 
     size: Annotated[int, Meta(ge=0, description="How many shells to run.", extra_json_schema={"format": "int32"})]
 
 
 class MyOwnShellStatus(Struct, frozen=True):
-    """What the operator last saw; it alone writes this."""
+    """Most recently observed state. Written by the operator."""
 
     nodes: Annotated[tuple[str, ...], Meta(description="Sorted names of the pods to open a shell in.")] = ()
     conditions: Conditions = ()
 
 
 class DeploymentStatus(Struct, frozen=True):
-    """What is read of a Deployment's status."""
+    """Fields that are read of a Deployment's status."""
 
     readyReplicas: int = 0
 
 
 class PodStatus(Struct, frozen=True):
-    """What is read of a pod's status."""
+    """Fields that are read of a pod's status."""
 
     phase: str = ""
 

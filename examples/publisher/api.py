@@ -1,4 +1,4 @@
-"""What a user writes and reads: the kind Publication, and the kinds of Kubernetes that it has to do with."""
+"""API of the example: the kind Publication, and the kinds of Kubernetes that it uses."""
 
 from typing import Annotated
 
@@ -11,14 +11,14 @@ NAME = "^[A-Za-z0-9][A-Za-z0-9._-]*$"  # no path: nothing beside the operator's 
 
 
 class PublicationSpec(Struct, frozen=True):
-    """What is published, and where."""
+    """Desired state."""
 
     folder: Annotated[str, Meta(pattern=NAME, description="Name of the folder; each file in it becomes a key.")]
     namespaceLabels: Annotated[dict[str, str], Meta(min_length=1, description="Labels of the namespaces that get it.")]
 
 
 class PublicationStatus(Struct, frozen=True):
-    """What the operator last saw; it alone writes this."""
+    """Most recently observed state. Written by the operator."""
 
     namespaces: Annotated[tuple[str, ...], Meta(description="Sorted names of the namespaces that have it.")] = ()
     conditions: Conditions = ()

@@ -49,12 +49,12 @@ def set_up(operator: Operator, settings: Settings) -> None:
 
 
 def chooses(publication: Publication, namespace: Namespace) -> bool:
-    """Whether a Publication is for a namespace."""
+    """Report whether a Publication is for a namespace."""
     return publication.spec.namespaceLabels.items() <= namespace.labels.items()
 
 
 def publication_of(config_map: PlainObject) -> ObjectKey | None:
-    """Whose a ConfigMap is."""
+    """Return the Publication that controls a ConfigMap."""
     owner = config_map.controller
     return ObjectKey("", owner.name) if owner is not None and owner.kind == "Publication" else None
 

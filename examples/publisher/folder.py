@@ -1,4 +1,4 @@
-"""What is outside of the cluster: a folder of folders of files, looked at again and again."""
+"""Source outside of the cluster: a folder of folders of files, read again and again."""
 
 import asyncio
 from contextlib import suppress
@@ -24,11 +24,11 @@ class Folder:
         self._seen = _look(path)
 
     def contents(self, name: str) -> Contents:
-        """What is in the folder of that name."""
+        """Return the content of the folder of that name."""
         return self._seen.get(name, f"There is no folder {name} in {self._path}.")
 
     async def run(self) -> None:
-        """Look again and again until `stop`."""
+        """Read again and again until `stop`."""
         while not self._stopping.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), POLL_S)

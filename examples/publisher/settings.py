@@ -1,4 +1,4 @@
-"""What the publisher is told beside what every operator is told."""
+"""Settings of the publisher in addition to those of every operator."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ from operator_runtime import RuntimeSettings, Setting
 
 
 class Settings(RuntimeSettings, frozen=True):
-    """Where the files are."""
+    """Settings of the publisher: where the files are."""
 
     folder: Annotated[
         str,

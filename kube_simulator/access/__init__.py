@@ -1,1 +1,1 @@
-"""Who may do what: certificates, tokens, RBAC, and the reviews that ask for it."""
+"""Access control: certificates, tokens, RBAC, and the reviews that query it."""

@@ -1,4 +1,4 @@
-"""What every cluster has from its beginning: namespaces, its own Service, and the roles and bindings of Kubernetes.
+"""Objects of every cluster from its beginning: namespaces, its own Service, and the roles and bindings of Kubernetes.
 
 Roles name only what the simulator serves. Rules of v1.36.
 

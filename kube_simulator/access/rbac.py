@@ -1,4 +1,4 @@
-"""Who may do what, by the roles and bindings in the store.
+"""Authorization by the roles and bindings in the store.
 
 It is asked before every request. The bindings of each namespace are therefore indexed by user and group, when they are
 first asked for after a change.
@@ -26,7 +26,7 @@ _CLUSTER_SCOPE = ""
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether something is allowed, and by which binding; or what is wrong with the bindings that might allow it."""
+    """Decision whether something is allowed, and by which binding; or what is wrong with those that might allow it."""
 
     allowed: bool
     reason: str = ""
@@ -34,7 +34,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What one binding gives to one of its subjects."""
+    """Grant of one binding to one of its subjects."""
 
     binding: str
     """Of `ClusterRoleBinding "admins"`, `RoleBinding "admins/default"`."""
@@ -61,7 +61,7 @@ class Authorizer:
             store.subscribe(self._changed, collection)
 
     def decide(self, user: User, asked: Attributes) -> Decision:
-        """Whether this user may do that."""
+        """Decide whether this user may do that."""
         if MASTERS in user.groups:
             return Decision(True)
         missing: list[tuple[str, str]] = []
@@ -75,7 +75,7 @@ class Authorizer:
         return Decision(False, f"RBAC: {_missing_roles(missing)}" if missing else "")
 
     def _grants(self, user: User, namespace: str) -> Iterator[Grant]:
-        """What the user is given for all namespaces, and then what for this one; each binding once."""
+        """Yield the grants for all namespaces, and then those for this one; each binding once."""
         subjects = [("User", user.name), *(("Group", group) for group in sorted(user.groups))]
         for scope in dict.fromkeys((_CLUSTER_SCOPE, namespace)):
             index, seen = self._index(scope), set[str]()
@@ -143,7 +143,7 @@ def refusal(user: User, asked: Attributes, reason: str = "") -> ApiError:
 
 
 def _missing_roles(missing: Iterable[tuple[str, str]]) -> str:
-    """That these do not exist, each once, by kind and name."""
+    """Describe that these do not exist, each once, by kind and name."""
     said = dict.fromkeys(f'{kind}.{RBAC_GROUP} "{name}" not found' for kind, name in missing)
     return next(iter(said)) if len(said) == 1 else f"[{', '.join(said)}]"
 

@@ -27,7 +27,7 @@ _EITHER = "exactly one of nonResourceAttributes or resourceAttributes must be sp
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What reviews ask about."""
+    """Access that reviews query."""
 
     authorizer: Authorizer
     tokens: Tokens

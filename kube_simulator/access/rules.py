@@ -1,4 +1,4 @@
-"""What is asked of RBAC, and one rule of a role: whether it allows that.
+"""Attributes of a request that RBAC judges, and one rule of a role: whether it allows that.
 
 Source of the rules: https://kubernetes.io/docs/reference/access-authn-authz/rbac/, and what an API server answers.
 """
@@ -16,7 +16,7 @@ _ALL = "*"
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What somebody wants to do: a verb with a resource, or with a path that is not a resource's.
+    """Attributes of a request: a verb with a resource, or with a path that is not a resource's.
 
     A request for the namespace `x` itself is one in the namespace `x`, so that its administrator may see it.
     """
@@ -32,12 +32,12 @@ class Attributes:
 
     @property
     def full_resource(self) -> str:
-        """As rules name it: `pods`, `pods/log`."""
+        """Name in rules: `pods`, `pods/log`."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
 def of_target(verb: str, target: Target) -> Attributes:
-    """What a request with this verb for this target wants to do."""
+    """Return the attributes of a request with this verb for this target."""
     resource = target.resource
     own = resource.full_name == "namespaces"
     namespace = target.name if own else target.namespace
@@ -56,7 +56,7 @@ class Rule:
     paths: tuple[str, ...] = ()
 
     def allows(self, asked: Attributes) -> bool:
-        """Whether this rule by itself is enough. A rule with names allows nothing that has no name, such as a list."""
+        """Report whether this rule alone is enough. One with names allows nothing without a name, such as a list."""
         if not _has(self.verbs, asked.verb):
             return False
         if asked.path is not None:

@@ -46,7 +46,7 @@ class InvalidToken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """Whose token it is, and for which of the audiences that were asked for it is good."""
+    """User of a token, and for which of the requested audiences it is good."""
 
     user: User
     audiences: tuple[str, ...]
@@ -82,7 +82,7 @@ class Tokens:
         self._opaque[token] = User(user.name, with_authenticated(user.groups), user.uid, user.extra)
 
     def request(self, namespace: str, name: str, body: Json) -> Json:
-        """What a POST to `serviceaccounts/NAME/token` answers.
+        """Answer a POST to `serviceaccounts/NAME/token`.
 
         Args:
             body: a TokenRequest that fits its schema and the path's namespace.
@@ -138,14 +138,14 @@ class Tokens:
         return self._signer.sign(claims)
 
     def user_of(self, token: str) -> User | None:
-        """Whose token for the API server it is; None if it is not good."""
+        """Return the user of a token for the API server; None if it is not good."""
         try:
             return self.verify(token).user
         except InvalidToken:
             return None
 
     def verify(self, token: str, audiences: Sequence[str] = ()) -> Verified:
-        """Whose token it is.
+        """Verify a token, and return its user.
 
         Args:
             audiences: one of them must be among the token's; none: the API server.
@@ -183,7 +183,7 @@ class Tokens:
         return User(account_name(namespace, name), with_authenticated(account_groups(namespace)), uid, extra)
 
     def _is_ending(self, object: Json) -> bool:
-        """Whether an object that finalizers hold should have been gone for a while."""
+        """Report whether an object that finalizers hold should have been gone for a while."""
         ends = object["metadata"].get("deletionTimestamp")
         if ends is None:
             return False

@@ -1,4 +1,4 @@
-"""Who asks: from a client certificate or a bearer token to a user with groups.
+"""Authentication: from a client certificate or a bearer token to a user with groups.
 
 Differs from Kubernetes: a certificate of another authority is refused in the handshake and not with 401.
 """

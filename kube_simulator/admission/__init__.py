@@ -1,1 +1,1 @@
-"""What may turn down a write that is well-formed and allowed: a namespace that ends, a missing service account."""
+"""Admission of writes that are well-formed and allowed: a namespace may end, a service account may be missing."""

@@ -13,7 +13,7 @@ Operation = Literal["CREATE", "UPDATE", "DELETE"]
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRequest:
-    """What is to become of which object."""
+    """Request for admission: what is to become of which object."""
 
     operation: Operation
     target: Target
@@ -34,10 +34,10 @@ class AdmissionRequest:
 
     @property
     def namespace(self) -> str:
-        """Of the object; a namespace counts as its own."""
+        """Namespace of the object; a namespace counts as its own."""
         return self.target.name if self.resource_name == "namespaces" else self.target.namespace
 
     @property
     def whole(self) -> bool:
-        """It is about the object itself, and not about a subresource."""
+        """Report whether it is about the object itself, and not about a subresource."""
         return not self.target.subresource

@@ -1,4 +1,4 @@
-"""What each namespace has from the beginning: a service account, and the certificate of whom to trust."""
+"""Objects of each namespace from the beginning: a service account, and the certificate of whom to trust."""
 
 from __future__ import annotations
 

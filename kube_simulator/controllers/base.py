@@ -36,7 +36,7 @@ _WORKERS = 5
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What every controller works with."""
+    """Context that every controller works with."""
 
     api: Api
     store: Store

@@ -1,4 +1,4 @@
-"""Whose an object is: a controller adopts what matches its selector and has no controller, and lets go what does not.
+"""Ownership by controllers, which adopt what matches their selector and has no controller, and release what does not.
 
 Source of the rules: Kubernetes' design of controllerRef, and what a real controller-manager does.
 """
@@ -24,7 +24,7 @@ from kube_simulator.values import Json
 
 
 def may_be_adopted(change: Change) -> bool:
-    """Whether an object that nobody controls is new, or has changed in what decides whose it is."""
+    """Report whether an object without a controller is new, or has changed in what decides whose it is."""
     if change.type == "DELETED" or controller_of(change.object) is not None:
         return False
     before = change.before

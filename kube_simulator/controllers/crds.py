@@ -74,7 +74,7 @@ class CustomResources:
         await self._controller.stop()
 
     def _changed(self, change: Change) -> None:
-        """What is gone is not served a moment longer: it may come back at once, and is another one then."""
+        """Stop serving what is gone at once: it may come back soon, and is another one then."""
         if change.type == "DELETED":
             self._forget(change.object["metadata"]["name"])
 

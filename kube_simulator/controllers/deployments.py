@@ -268,7 +268,7 @@ class _Rollout:
 
     @property
     def old(self) -> Sequence[Json]:
-        """Those of other templates, the oldest first."""
+        """ReplicaSets of other templates, the oldest first."""
         new = self.new
         return [each for each in self.replica_sets if each is not new]
 

@@ -1,4 +1,4 @@
-"""What controllers tell people by events, written one after another beside their work, as client-go's recorder does.
+"""Events by which controllers report to people, written one after another, as by client-go's recorder.
 
 The same words about the same object raise a count. An event that cannot be written is dropped.
 
@@ -56,7 +56,7 @@ class Recorder:
         self._task: asyncio.Task[None] | None = None
 
     def say(self, about: Json, type: EventType, reason: str, message: str, component: str) -> None:
-        """Tell this of an object; what is said beyond what can be written is dropped."""
+        """Record this about an object; what is beyond the capacity is dropped."""
         if len(self._waiting) >= _WAITING_AT_MOST:
             return
         self._said += 1

@@ -51,13 +51,13 @@ class GarbageCollector:
         self.controller.start()
 
     async def stop(self) -> None:
-        """Look no more; can be called twice."""
+        """Stop; can be called twice."""
         await self.controller.stop()
         self._dependents.clear()
         self._gone.clear()
 
     def _places(self, change: Change) -> Iterable[Place]:
-        """What to look at after a change; keeps what belongs to whom. In the path of every write, so be quick."""
+        """Return the places to reconcile after a change; index owners. In the path of every write, so be quick."""
         if change.collection in _NEVER_OWNED and not references_of(change.object):
             return ()
         found, before = change.object, change.before

@@ -41,7 +41,7 @@ class Index:
         return list(self._found.get(value, _NONE).values())
 
     def count(self, value: str) -> int:
-        """How many objects there are of which `by` says this."""
+        """Count the objects for which `by` returns this."""
         return len(self._found.get(value, _NONE))
 
     def _changed(self, change: Change) -> None:
@@ -66,7 +66,7 @@ _NONE: Mapping[Key, Json] = {}
 
 
 def orphans_in(namespace: str) -> str:
-    """What `by_controller` says of objects in a namespace that nobody controls."""
+    """Return what `by_controller` returns for objects in a namespace that nobody controls."""
     return f"orphans/{namespace}"
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What can differ from one controller-manager to another."""
+    """Options in which one controller-manager can differ from another."""
 
     ca_certificate: str = ""
     """PEM, for the ConfigMap `kube-root-ca.crt` of each namespace."""
@@ -82,7 +82,7 @@ class ControllerManager:
         )
 
     def start(self) -> None:
-        """Look at everything there is, and go on from there; takes a running loop."""
+        """Reconcile everything there is, and go on from there; takes a running loop."""
         self._recorder.start()
         for index in self._indexes:
             index.open()

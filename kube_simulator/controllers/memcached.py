@@ -66,7 +66,7 @@ def find_program() -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to start for a container."""
+    """Command to start for a container."""
 
     container: str
     arguments: tuple[str, ...]
@@ -192,7 +192,7 @@ class Process:
 
     @property
     def exit_code(self) -> int:
-        """How the last one ended, or minus the signal that ended it; 0 if there was none."""
+        """Exit code of the last process, or minus the signal that ended it; 0 if there was none."""
         return (self._process.returncode or 0) if self._process is not None else 0
 
     async def _live(self) -> None:
@@ -221,7 +221,7 @@ class Process:
             self._show(Container(restarts=restarts + 1, last_end=end))
 
     async def _run(self) -> int:
-        """From its start to its end; its exit code, or minus the signal that ended it."""
+        """Run the process to its end; return its exit code, or minus the signal that ended it."""
         if not self.address:
             self.address = self._addresses()
             self._changed()
@@ -246,7 +246,7 @@ def ended(exit_code: int, started_at: datetime, finished_at: datetime) -> End:
 
 
 def next_back_off_s(previous_s: float | None, ran_s: float, first_s: float) -> float:
-    """How long to wait before a container that has ended is started again.
+    """Return how long to wait before a container that has ended is started again.
 
     Args:
         previous_s: the last wait; None before the first.
@@ -296,6 +296,6 @@ async def _says_version(address: str, port: int) -> bool:
 
 
 def _duration(seconds: float) -> str:
-    """As Go writes it: 10s, 2m40s, 5m0s."""
+    """Format as Go does: 10s, 2m40s, 5m0s."""
     minutes, rest = divmod(seconds, 60)
     return f"{minutes:.0f}m{rest:.0f}s" if minutes else f"{rest:g}s"

@@ -28,12 +28,12 @@ class Verdict:
 
     @property
     def accepted(self) -> bool:
-        """It got what it asked for."""
+        """Report whether it got the names that it requested."""
         return self.reason == "NoConflicts"
 
 
 def judge(crd: Json, others: Iterable[Json]) -> Verdict:
-    """What becomes of the names that a CRD asks for.
+    """Judge the names that a CRD requests.
 
     Args:
         others: the other CRDs of its group; what they were given is taken.

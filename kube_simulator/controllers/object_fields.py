@@ -1,4 +1,4 @@
-"""What controllers read in objects and write into them: owners, conditions, times. Pure: changes are copies."""
+"""Fields that controllers read in objects and write into them: owners, conditions, times. Pure: changes are copies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def moment_of(text: str) -> datetime:
 
 
 def seconds_since(text: str, now: datetime) -> float:
-    """How long ago that was; times have whole seconds, so it may be up to a second too much."""
+    """Return how long ago that was; times have whole seconds, so it may be up to a second too much."""
     return (now - moment_of(text)).total_seconds()
 
 
@@ -116,7 +116,7 @@ def is_finished(pod: Json) -> bool:
 
 
 def ready_since(pod: Json) -> str:
-    """Since when the pod is ready, as its condition says; "" if it is not ready or the condition does not say."""
+    """Return since when the pod is ready, by its condition; "" if it is not ready or the condition has no time."""
     ready = condition_of(pod, "Ready")
     return str(ready.get("lastTransitionTime") or "") if ready is not None and ready["status"] == "True" else ""
 

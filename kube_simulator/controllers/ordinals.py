@@ -66,7 +66,7 @@ Step = Make | End | Label
 
 
 def ordinal_of(stateful_set: Json, pod: Json) -> int | None:
-    """Which of the set's pods it would be by its name; None if it is none of them."""
+    """Return the pod's ordinal in the set by its name; None if it is none of the set's."""
     match = _NAME.fullmatch(pod["metadata"]["name"])
     return int(match[2]) if match is not None and match[1] == stateful_set["metadata"]["name"] else None
 
@@ -117,7 +117,7 @@ def labelled(stateful_set: Json, pod: Json) -> dict[str, str]:
 
 
 def steps(stateful_set: Json, pods: Iterable[Json], revision: str, now: datetime) -> list[Step]:
-    """What to do now, in this order; what must wait for it is said when a pod has changed.
+    """List what to do now, in this order; what must wait for it follows when a pod has changed.
 
     Args:
         pods: of this set by `ordinal_of`, those that are being deleted too.
@@ -147,7 +147,7 @@ def steps(stateful_set: Json, pods: Iterable[Json], revision: str, now: datetime
 
 
 def _kept_step(ordinal: int, pod: Json | None) -> Step | None:
-    """What to do about a pod that there shall be."""
+    """Return the step for a pod that is desired."""
     if pod is None:
         return Make(ordinal)
     if is_finished(pod):
@@ -158,7 +158,7 @@ def _kept_step(ordinal: int, pod: Json | None) -> Step | None:
 def _update(
     stateful_set: Json, desired: range, there: Mapping[int, Json], available: Mapping[int, bool], revision: str
 ) -> list[Step]:
-    """From the top, the first pod of another revision ends, once all above it are available."""
+    """End the first pod of another revision, from the top, once all above it are available."""
     strategy = stateful_set["spec"]["updateStrategy"]
     if strategy["type"] != _ROLLING:
         return []
@@ -209,12 +209,12 @@ def _start(stateful_set: Json) -> int:
 
 
 def _is_available(pod: Json, stateful_set: Json, now: datetime) -> bool:
-    """It is there to stay, and has been ready for long enough."""
+    """Report whether it is there to stay, and has been ready for long enough."""
     return not is_deleting(pod) and is_ready(pod) and _left_s(pod, stateful_set, now) <= 0
 
 
 def _left_s(pod: Json, stateful_set: Json, now: datetime) -> float:
-    """How long a ready pod has yet to be so before it is available."""
+    """Return how long a ready pod has yet to be so before it is available."""
     minimum_s, since = stateful_set["spec"].get("minReadySeconds") or 0, ready_since(pod)
     if not minimum_s:
         return 0.0

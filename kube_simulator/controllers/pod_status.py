@@ -1,4 +1,4 @@
-"""What a kubelet writes into a pod's status while its containers come up, run, fail and end. Pure."""
+"""Status of a pod as a kubelet writes it while the containers come up, run, fail and end. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OWN = frozenset({_READY_TO_START, "Initialized", "Ready", "ContainersReady", "P
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a container's process ended."""
+    """End of a container's process."""
 
     exit_code: int
     signal: int
@@ -39,7 +39,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """How one container is; of a container that is not `running`, `waiting_for` says why."""
+    """State of one container; of a container that is not `running`, `waiting_for` has the reason."""
 
     running_since: datetime | None = None
     ready: bool = False
@@ -61,7 +61,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What a node knows of a pod that was bound to it."""
+    """State of a pod on the node that it was bound to."""
 
     started_at: datetime
     address: str = ""

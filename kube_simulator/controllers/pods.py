@@ -42,7 +42,7 @@ _RETRY_S = 1.0
 
 @dataclass(slots=True)
 class _Pod:
-    """What the node knows of a pod."""
+    """Knowledge that the node has of a pod."""
 
     key: Key
     started_at: datetime
@@ -91,7 +91,7 @@ class Kubelet:
 
     @property
     def ready_after_s(self) -> float | None:
-        """How long a pod takes from its binding until it is ready; None: there are no nodes."""
+        """Time that a pod takes from its binding until it is ready; None: there are no nodes."""
         return self._ready_after_s
 
     @ready_after_s.setter
@@ -158,7 +158,7 @@ class Kubelet:
             await self._run(pod)
 
     def _bind(self, pod: Json) -> Json:
-        """As a binding does, which is no write of the pod: no admission, no field manager."""
+        """Bind a pod, which is no write of it: no admission, no field manager."""
         found = self._context.store.put("pods", bound(pod, self._context.now()))
         namespace, name = key_of(pod)
         message = f"Successfully assigned {namespace}/{name} to {NODE}"
@@ -208,7 +208,7 @@ class Kubelet:
         )
 
     def _container(self, known: _Pod, name: str, wait_s: float) -> Container:
-        """How a container is: memcached as its process is, and all others as the time says."""
+        """Return the state of a container: memcached's is its process's, and all others' follow from the time."""
         process = known.process
         if process is not None and process.command.container == name:
             found = process.container
@@ -221,7 +221,7 @@ class Kubelet:
         return Container(known.running_since, ready=True, restarts=known.restarts, last_end=known.last_end)
 
     def _tell(self, pod: Json, known: _Pod, containers: dict[str, Container]) -> None:
-        """Say by events what has happened since."""
+        """Record in events what has happened since."""
         named = f"{known.key[1]}_{known.key[0]}({pod['metadata']['uid']})"
         for each in pod["spec"]["containers"]:
             name, found = each["name"], containers[each["name"]]

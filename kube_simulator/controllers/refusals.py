@@ -1,4 +1,4 @@
-"""What a refusal means to a controller."""
+"""Meaning of a refusal to a controller."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class ReplicaSets:
         return keys
 
     def _put_off(self, keys: Iterable[Key], uid: str) -> bool:
-        """Look at a ReplicaSet that has many pods a little later, and at all that has changed by then together."""
+        """Reconcile a ReplicaSet that has many pods a little later, and all that has changed by then together."""
         count = self._pods.count(uid)
         if count <= _MANY:
             return False
@@ -228,7 +228,7 @@ def status_of(replica_set: Json, active: list[Json], terminating: int, now: date
 
 
 def _with_failure(status: Json, found: Json, failed: tuple[str, ApiError] | None, now: datetime) -> Json:
-    """With the condition ReplicaFailure as long as pods cannot be made; its first words stay."""
+    """Add the condition ReplicaFailure as long as pods cannot be created; its first words stay."""
     others = [each for each in conditions_of(found) if each["type"] != _FAILURE]
     known = condition_of(found, _FAILURE)
     if failed is not None:
@@ -239,7 +239,7 @@ def _with_failure(status: Json, found: Json, failed: tuple[str, ApiError] | None
 
 
 def _keep_rank(pod: Json, now: datetime) -> tuple[object, ...]:
-    """What can be spared best comes first: not running, not ready, cheap, ready for a short time, restarted, young."""
+    """Rank what can be spared best first: not running, not ready, cheap, ready for a short time, restarted, young."""
     status = pod.get("status") or {}
     cost = annotations_of(pod).get(_DELETION_COST, "0")
     since = ready_since(pod)

@@ -1,4 +1,4 @@
-"""What a Deployment's status says of a rollout: counts and conditions, in Kubernetes' reasons and words. Pure."""
+"""Status of a Deployment during a rollout: counts and conditions, in Kubernetes' reasons and words. Pure."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _got_on(deployment: Json, status: Json) -> bool:
 
 
 def left_s(deployment: Json, status: Json, now: datetime) -> float:
-    """How long the rollout may still stand still; infinite if nobody waits for it, or all is said already."""
+    """Return how long the rollout may still stand still; infinite if nobody waits, or all is reported already."""
     known = condition_of({"status": status}, "Progressing")
     deadline = deadline_s(deployment)
     if known is None or deadline is None or known["reason"] in (COMPLETE, TIMED_OUT, PAUSED):

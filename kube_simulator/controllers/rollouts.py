@@ -1,4 +1,4 @@
-"""How many pods each ReplicaSet of a Deployment shall have: a rolling update step by step, and scaling in proportion.
+"""Sizes of a Deployment's ReplicaSets: a rolling update step by step, and scaling in proportion.
 
 Pure arithmetic on objects; source of the rules: the documentation of Deployments, and what a real one does.
 """
@@ -23,12 +23,12 @@ def is_rolling(deployment: Json) -> bool:
 
 
 def max_surge(deployment: Json) -> int:
-    """How many pods there may be beyond what is wanted, while it is updated."""
+    """Count the pods that may exist beyond the desired ones, while it is updated."""
     return _fenceposts(deployment)[0] if is_rolling(deployment) else 0
 
 
 def max_unavailable(deployment: Json) -> int:
-    """How many of the pods that are wanted may be unavailable, while it is updated."""
+    """Count the desired pods that may be unavailable, while it is updated."""
     desired = replicas_of(deployment)
     return min(_fenceposts(deployment)[1], desired) if is_rolling(deployment) else 0
 
@@ -51,7 +51,7 @@ def _scaled(value: int | str, desired: int, *, up: bool) -> int:
 
 
 def new_size(deployment: Json, others: Iterable[Json], present: int) -> int:
-    """How many pods the ReplicaSet of the present template shall have now.
+    """Return how many pods the ReplicaSet of the present template shall have now.
 
     Args:
         others: the ReplicaSets of older templates.
@@ -93,7 +93,7 @@ def old_sizes(deployment: Json, new: Json, old: Sequence[Json]) -> dict[str, int
 
 
 def scaled_sizes(deployment: Json, new: Json | None, old: Sequence[Json]) -> dict[str, int]:
-    """What becomes of each ReplicaSet's size when the Deployment's own was changed, by name.
+    """Return each ReplicaSet's size, by name, when the Deployment's own was changed.
 
     One that is alone gets all. In the middle of a rolling update each gets its share, the greatest what is left over.
     """
@@ -163,7 +163,7 @@ def _saturated(deployment: Json, new: Json) -> bool:
 
 
 def size_annotations(deployment: Json) -> dict[str, str]:
-    """By which a ReplicaSet tells later how large the Deployment was when its size was decided."""
+    """Make the annotations by which a ReplicaSet has how large the Deployment was when its size was decided."""
     desired = replicas_of(deployment)
     return {DESIRED: str(desired), MAXIMUM: str(min(desired + max_surge(deployment), _MOST_REPLICAS))}
 

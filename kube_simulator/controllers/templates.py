@@ -36,7 +36,7 @@ _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def template_hash(template: Json, collisions: int) -> str:
-    """What tells the ReplicaSets of different templates apart.
+    """Hash that distinguishes the ReplicaSets of different templates.
 
     Differs from Kubernetes: another 32-bit sum, written with the same alphabet.
     """

@@ -20,7 +20,7 @@ def check(authorizer: Authorizer, user: User, route: Route) -> None:
 
 
 def may_create(authorizer: Authorizer) -> Callable[[Target, Caller], None]:
-    """What a patch or a PUT asks when it turns out to be a creation; it raises 403."""
+    """Make the check of a patch or a PUT that turns out to be a creation; it raises 403."""
     return lambda target, caller: _decide(authorizer, caller.user, of_target("create", target))
 
 

@@ -1,4 +1,4 @@
-"""What a client learns before its first request: groups, versions, resources, the server's version and health.
+"""Discovery before a client's first request: groups, versions, resources, the server's version and health.
 
 Everything is made once and made anew when the registry changes.
 
@@ -65,7 +65,7 @@ class Discovery:
         self.registry.on_change(self._made.clear)
 
     def answer(self, route: Route, accept: str) -> Found:
-        """What is served at the path.
+        """Return what is served at the path.
 
         Raises:
             ApiError, TextNotFound: nothing is, or not by this method, or not in a form that the client accepts.
@@ -197,7 +197,7 @@ def _subentry(resource: Resource, name: str) -> Json:
 
 
 def _subresources(resource: Resource) -> Iterable[str]:
-    """In the order of Kubernetes, which names a custom resource's status first."""
+    """Order subresources as Kubernetes does, which names a custom resource's status first."""
     return sorted(resource.subresources, reverse=resource.custom)
 
 

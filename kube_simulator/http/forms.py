@@ -16,7 +16,7 @@ Include = str
 
 
 def included(query: Mapping[str, str]) -> Include:
-    """What each row of a Table carries of its object: Metadata, Object or None.
+    """Return what each row of a Table carries of its object: Metadata, Object or None.
 
     Raises:
         ApiError: 400.
@@ -89,7 +89,7 @@ def table(
 def events(
     resource: Resource, shape: Representation, query: Mapping[str, str], now: Callable[[], datetime]
 ) -> Callable[[str, Json], Json]:
-    """What turns the objects of one watch, type and object, into the form that is asked for.
+    """Make the function that turns the objects of one watch, type and object, into the requested form.
 
     Raises:
         ApiError: 406, a watch cannot carry that form.

@@ -1,4 +1,4 @@
-"""Which form an answer takes and how a body is to be read: Accept, Content-Type, Accept-Encoding.
+"""Negotiation of an answer's form and of a body's: Accept, Content-Type, Accept-Encoding.
 
 Differs from Kubernetes: no answers in protobuf, which is passed over in favour of the next type that a client accepts.
 A key that stands twice in a body is not warned of, and references in YAML are refused.
@@ -44,7 +44,7 @@ _PATCH_KINDS: Mapping[str, PatchKind] = {
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """How an answer is written."""
+    """Form of an answer."""
 
     form: Literal["object", "table", "metadata", "metadata-list"] = "object"
     version: str = "v1"
@@ -53,7 +53,7 @@ class Representation:
 
     @property
     def content_type(self) -> str:
-        """Without parameters."""
+        """Content type without parameters."""
         return YAML_TYPE if self.yaml else JSON_TYPE
 
 
@@ -77,7 +77,7 @@ def representation(accept: str) -> Representation:
 
 @lru_cache(maxsize=256)
 def discovery_representation(accept: str) -> Representation:
-    """As `representation`, for /api and /apis, which are no objects."""
+    """Choose the form for /api and /apis, which are no objects, as `representation` does for objects."""
     for kind, parameters in _offers(accept or "*/*"):
         if (found := _understood(kind, parameters)) is not None and found.form == "object":
             return found
@@ -145,7 +145,7 @@ def body_object(body: bytes, content_type: str, kind: str, api_version: str = "v
 
 
 def patch_kind(content_type: str, *, custom: bool) -> PatchKind:
-    """What a PATCH's type says about its body; custom resources know no strategic merge patches.
+    """Return the kind of a PATCH by its type; custom resources know no strategic merge patches.
 
     Raises:
         ApiError: 415.

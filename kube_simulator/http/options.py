@@ -1,4 +1,4 @@
-"""What the query of a write says, and the options of a deletion, which may come as its body."""
+"""Options in the query of a write, and those of a deletion, which may come as its body."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a method and a path ask for, first as authorization sees it and then as a resource that is served.
+"""Routes: from a method and a path to what authorization judges, and then to a resource that is served.
 
-Authorization comes before anybody looks whether the resource exists, so that a stranger does not learn what is
+Authorization comes before anybody reads whether the resource exists, so that an unknown user does not learn what is
 installed: `parse` knows nothing of the registry, and `target` does.
 
 Differs from Kubernetes: the deprecated paths under `/api/v1/watch/` and `/apis/GROUP/VERSION/watch/` answer 501.
@@ -180,7 +180,7 @@ def _verbs(resource: Resource, route: Route) -> tuple[str, ...] | None:
 
 
 def _misplaced(route: Route, resource: Resource) -> bool:
-    """In a namespace, and not of one."""
+    """Report whether a path has a namespace for a resource that has none."""
     in_own_path = resource.full_name == "namespaces" and route.name == route.namespace
     return bool(route.namespace) and not resource.namespaced and not in_own_path
 

@@ -61,7 +61,7 @@ Authenticate = Callable[[bytes | None, str | None], User]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What the server hands requests to."""
+    """Parts that the server hands requests to."""
 
     verbs: Verbs
     watches: Watches
@@ -89,7 +89,7 @@ class HttpServer:
 
     @property
     def serving(self) -> bool:
-        """Whether it takes connections."""
+        """Report whether it takes connections."""
         return self._listener is not None
 
     async def start(self, host: str, port: int, context: ssl.SSLContext | None) -> None:
@@ -179,7 +179,7 @@ class HttpServer:
         return response
 
     async def _fault(self, record: Record) -> Fault | None:
-        """What a request is to suffer; what comes before its answer has come when this returns."""
+        """Return the fault of a request; what comes before its answer has come when this returns."""
         route = record.route
         rule = self._parts.faults.take(route.verb, route.full_resource, route.namespace, record.user_agent)
         if rule is None:
@@ -244,7 +244,7 @@ class HttpServer:
 
 
 async def _chunks(stream: Stream, encode: Encode, fault: Fault | None) -> AsyncIterator[bytes]:
-    """What a watch sends, as many events at once as there are, with the fault that it is to have."""
+    """Yield what a watch sends, as many events at once as there are, with the fault that it is to have."""
     if not isinstance(fault, Break | End | SendError):
         while batch := await stream.batch():
             yield b"".join([encode(kind, found) for kind, found in batch])

@@ -23,7 +23,7 @@ _TOKENS, _EVICTIONS = "serviceaccounts/token", "pods/eviction"
 
 
 def specials(resources: list[Resource], access: reviews.Access, api: Api) -> Mapping[str, Special]:
-    """Who answers a creation, by collection or collection/subresource.
+    """Return the functions that answer a creation, by collection or collection/subresource.
 
     Args:
         resources: what is served from the beginning.
@@ -68,7 +68,7 @@ def _read(body: Json, target: Target, options: WriteOptions) -> tuple[Json, tupl
 
 
 def _of_kind(target: Target, group: str, kind: str) -> Target:
-    """What is posted to a subresource that takes a kind of its own."""
+    """Return the target for a body of a subresource that takes a kind of its own."""
     beneath = f"{target.resource.plural}/{target.subresource}"
     schema = kubernetes.subresource_schema(target.resource.group, target.resource.version, beneath)
     resource = replace(target.resource, group=group, version="v1", kind=kind, schema=schema)

@@ -48,7 +48,7 @@ class Encodings:
 def encoder(
     encodings: Encodings, resource: Resource, shape: Representation, formed: Callable[[str, Json], Json] | None
 ) -> Encode:
-    """How one watch writes its events.
+    """Make the function by which one watch writes its events.
 
     Args:
         shape: what was negotiated.

@@ -1,4 +1,4 @@
-"""What becomes of an authorized request for a resource: its parts are read, `Api` acts, the answer is written."""
+"""Execution of an authorized request for a resource: its parts are read, `Api` acts, the answer is written."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is particular to Kubernetes' own kinds: defaults, rules, columns."""
+"""Particularities of Kubernetes' own kinds: defaults, rules, columns."""

@@ -1,4 +1,4 @@
-"""What a kind makes of an object that is written to it: the shape of a strategy, and the parts that most share.
+"""Strategies of kinds for an object that is written to them: the shape of one, and the parts that most share.
 
 Metadata comes out as Kubernetes' types write it: what is null or empty is left out. The request has by then kept what
 the server alone may say (uid, resourceVersion, generation, ...) from the object that was there.
@@ -25,7 +25,7 @@ def nothing_wrong(_new: Json, _old: Json | None) -> list[Cause]:
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """How objects of a kind come to be; all functions are pure and give new objects."""
+    """Strategy by which objects of a kind come to be; all functions are pure and give new objects."""
 
     prepare_create: Callable[[Json], Json]
     """Drops what a client may not say, such as a status, and fills in what the server says instead."""
@@ -45,7 +45,7 @@ _EMPTY_MEANS_ABSENT = ("labels", "annotations", "finalizers", "ownerReferences",
 
 
 def tidy(new: Json) -> Json:
-    """With metadata that has nothing null or empty in it."""
+    """Drop from metadata what is null or empty."""
     metadata = {
         key: value
         for key, value in (new.get("metadata") or {}).items()
@@ -64,24 +64,24 @@ def _distinct(references: list[Json]) -> list[Json]:
 
 
 def with_generation(new: Json, generation: int) -> Json:
-    """With `metadata.generation`."""
+    """Set `metadata.generation`."""
     return {**new, "metadata": {**new["metadata"], "generation": generation}}
 
 
 def with_status(new: Json, status: object) -> Json:
-    """With this status; None for none."""
+    """Set the status; None for none."""
     rest = {key: value for key, value in new.items() if key != "status"}
     return rest if status is None else {**rest, "status": status}
 
 
 def differ(new: Json, old: Json, *, besides: tuple[str, ...]) -> bool:
-    """Whether two objects differ in a field at their root that is none of these."""
+    """Report whether two objects differ in a field at their root that is none of these."""
     keys = (new.keys() | old.keys()) - set(besides)
     return any(new.get(key) != old.get(key) for key in keys)
 
 
 def counted(new: Json, old: Json, *, besides: tuple[str, ...] = ("metadata", "status")) -> Json:
-    """With the old generation, or the next one if more than metadata and status changed."""
+    """Keep the old generation, or set the next one if more than metadata and status changed."""
     generation = old["metadata"].get("generation", 0)
     return with_generation(new, generation + differ(new, old, besides=besides))
 

@@ -1,4 +1,4 @@
-"""What may be wrong with a field of a built-in kind, in the words of Kubernetes, besides what a schema says."""
+"""Causes for fields of built-in kinds, in the words of Kubernetes, in addition to those of a schema."""
 
 from __future__ import annotations
 

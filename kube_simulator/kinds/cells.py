@@ -27,7 +27,7 @@ def _age(found: Json, now: datetime) -> str:
 
 
 def _created(found: Json, _now: datetime) -> Cells:
-    """Of kinds that no one has written a table for."""
+    """Return the cells of kinds that no one has written a table for."""
     return [_name(found), found["metadata"].get("creationTimestamp")]
 
 

@@ -1,4 +1,4 @@
-"""What Kubernetes writes of an object of its own kinds: what is empty is left out, or there, as its Go type says.
+"""Compaction of an object as Kubernetes writes its own kinds: empty fields are left out, or there, by their Go type.
 
 Whether a field is a pointer, by which an absent value can be told from an empty one, and whether it is left out where
 it is empty, stands in the table of Go types that bodies in protobuf are read by.
@@ -57,7 +57,7 @@ class _Type(NamedTuple):
 
 
 def compact(value: Json, type: str) -> Json:
-    """What Go writes of a value.
+    """Write a value as Go does.
 
     Args:
         type: the name of its type in Go, such as `k8s.io/api/core/v1.PodSpec`.

@@ -61,7 +61,7 @@ def _secret_problems(new: Json, old: Json | None) -> list[Cause]:
 
 
 def _frozen(new: Json, old: Json | None, fields: tuple[str, ...]) -> list[Cause]:
-    """What changed although the object had said that it never would."""
+    """List what changed although the object was declared immutable."""
     if old is None or old.get("immutable") is not True:
         return []
     found = [] if new.get("immutable") is True else [forbidden("immutable", _FROZEN)]

@@ -1,4 +1,4 @@
-"""What a container asks for: amounts as Kubernetes keeps them, and what is wrong with them.
+"""Resources of a container: amounts as Kubernetes keeps them, and what is wrong with them.
 
 The rules are those of `k8s.io/kubernetes/pkg/apis/core/validation` (validateResourceRequirements).
 
@@ -15,7 +15,7 @@ from kube_simulator.values import Json
 
 
 def defaulted(resources: Json) -> Json:
-    """With amounts of whole thousandths, rounded up."""
+    """Round amounts up to whole thousandths."""
     new = {
         key: {name: in_thousandths(each) for name, each in value.items()} if key in ("limits", "requests") else value
         for key, value in resources.items()
@@ -24,7 +24,7 @@ def defaulted(resources: Json) -> Json:
 
 
 def resource_problems(resources: Json, at: str) -> list[Cause]:
-    """Of a container's requests, which are below its limits."""
+    """List what is wrong with a container's requests, which are below its limits."""
     found: list[Cause] = []
     limits = resources.get("limits") or {}
     for kind in ("limits", "requests"):

@@ -1,4 +1,4 @@
-"""How long ago something was, in the few characters that a table has room for."""
+"""Time since something, in the few characters that a table has room for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _YEAR_S = 365 * _DAY_S
 
 
 def age(time: str | None, now: datetime) -> str:
-    """How long ago a time was, as `kubectl get` shows it; `<unknown>` for none."""
+    """Return how long ago a time was, as `kubectl get` shows it; `<unknown>` for none."""
     if not time:
         return "<unknown>"
     return human(int((now - parse_time(time)).total_seconds()))

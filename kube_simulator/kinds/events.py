@@ -34,13 +34,13 @@ _NEW_NAMES = {core: new for new, core in _CORE_NAMES.items()}
 
 
 def to_core(event: Json) -> Json:
-    """From events.k8s.io/v1 to core/v1."""
+    """Convert from events.k8s.io/v1 to core/v1."""
     renamed = {_CORE_NAMES.get(key, key): value for key, value in event.items()}
     return {**compact_object(renamed, f"{CORE_V1}Event"), "apiVersion": "v1"}
 
 
 def from_core(event: Json) -> Json:
-    """From core/v1 to events.k8s.io/v1."""
+    """Convert from core/v1 to events.k8s.io/v1."""
     renamed = {_NEW_NAMES.get(key, key): value for key, value in event.items()}
     return _default({**renamed, "apiVersion": "events.k8s.io/v1"})
 
@@ -66,7 +66,7 @@ def _update(new: Json, _old: Json, _subresource: str) -> Json:
 
 
 def _problems(new: Json, old: Json | None) -> list[Cause]:
-    """Of a new event; one without eventTime is of the old kind, about which little is asked."""
+    """List what is wrong with a new event; one without eventTime is of the old kind, which has few rules."""
     if old is not None:
         return []
     namespace, subject = new["metadata"].get("namespace") or "", new["regarding"].get("namespace") or ""

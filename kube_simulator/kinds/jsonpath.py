@@ -28,7 +28,7 @@ _BARE = {"true": True, "false": False}
 
 
 def find(path: str, value: object) -> list[object]:
-    """What a path such as `.spec.size` leads to; nothing if a field on the way is absent.
+    """Find what a path such as `.spec.size` leads to; nothing if a field on the way is absent.
 
     Raises:
         ApiError: 501, the path has something that is not implemented.
@@ -103,7 +103,7 @@ def _filter(match: re.Match[str]) -> Step:
 
 
 def _same(found: object, desired: object) -> bool:
-    """In Python, unlike here, True is 1."""
+    """Compare two values, where unlike in Python True is not 1."""
     return isinstance(found, bool) is isinstance(desired, bool) and found == desired
 
 

@@ -56,13 +56,13 @@ def generated_name(prefix: str, chance: random.Random | None = None) -> str:
 
 
 def generated_from(prefix: str, name: str) -> bool:
-    """Whether a name looks like one that was made from this `generateName`."""
+    """Report whether a name has the form of one that was made from this `generateName`."""
     start = prefix[: _GENERATED_LIMIT - _DRAWN]
     return bool(prefix) and name.startswith(start) and len(name) == len(start) + _DRAWN
 
 
 def metadata_problems(resource: Resource, new: Json, old: Json | None) -> list[Cause]:
-    """What is wrong with an object's metadata; a name is looked at when the object is created."""
+    """List what is wrong with an object's metadata; a name is checked when the object is created."""
     metadata = new.get("metadata") or {}
     found: list[Cause] = []
     if old is None:

@@ -1,4 +1,4 @@
-"""What names, labels and keys may look like: each rule gives what is wrong with a text, nothing if it is good.
+"""Rules for names, labels and keys: each returns what is wrong with a text, nothing if it is good.
 
 Rules and words are those of `k8s.io/apimachinery/pkg/util/validation`.
 """

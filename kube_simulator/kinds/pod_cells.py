@@ -1,4 +1,4 @@
-"""What `kubectl get pods` prints: the one state that sums up a pod's phase and those of its containers.
+"""Cells of `kubectl get pods`: the one state that sums up a pod's phase and those of its containers.
 
 The rules are those of `printPod` in `k8s.io/kubernetes/pkg/printers/internalversion`.
 

@@ -1,4 +1,4 @@
-"""What Kubernetes fills in where a pod, or a template of pods, does not say.
+"""Defaults that Kubernetes fills in for a pod, or a template of pods.
 
 The values are those of `k8s.io/kubernetes/pkg/apis/core/v1/defaults.go`.
 """
@@ -28,7 +28,7 @@ def defaulted_template(template: Json) -> Json:
 
 
 def defaulted_spec(spec: Json) -> Json:
-    """What a pod's compact spec and a template's have in common."""
+    """Fill in the defaults that a pod's compact spec and a template's share."""
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     host = bool(spec.get("hostNetwork"))
     new = {

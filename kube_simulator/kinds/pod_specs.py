@@ -1,4 +1,4 @@
-"""What is wrong with a pod's spec, in a Pod or in a template of pods: what people get wrong by hand.
+"""Problems of a pod's spec, in a Pod or in a template of pods: what people get wrong by hand.
 
 Differs from Kubernetes: of all but names, images, labels, resources, and fields of which one alone may be there, the
 shape alone is checked, by the schema.
@@ -26,7 +26,7 @@ _VOLUMES: Final = (
 
 
 def template_problems(template: Json, field: str) -> list[Cause]:
-    """Of a template of pods that are to run for ever, such as a Deployment's."""
+    """List what is wrong with a template of pods that are to run for ever, such as a Deployment's."""
     metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
     # Kubernetes leaves "metadata" out of these paths.
     found = label_problems(metadata.get("labels") or {}, f"{field}.labels")
@@ -38,7 +38,7 @@ def template_problems(template: Json, field: str) -> list[Cause]:
 
 
 def spec_problems(spec: Json, field: str) -> list[Cause]:
-    """Of a spec whose defaults are filled in."""
+    """List what is wrong with a spec whose defaults are filled in."""
     volumes, containers = spec.get("volumes") or [], spec.get("containers") or []
     found = _name_problems(volumes, f"{field}.volumes")
     for index, volume in enumerate(volumes):
@@ -90,13 +90,13 @@ def _variable_problems(variable: Json, field: str) -> list[Cause]:
 
 
 def _alone(part: Json, field: str, names: Sequence[str], what: str) -> list[Cause]:
-    """Of fields of which one alone may be there."""
+    """Forbid more than one of fields of which one alone may be there."""
     there = [name for name in names if part.get(name) is not None]
     return [forbidden(f"{field}.{name}", f"may not specify more than 1 {what}") for name in there[1:]]
 
 
 def _name_problems(named: Sequence[Json], field: str, taken: Collection[str] = ()) -> list[Cause]:
-    """Of things that are told apart by names; `taken` have others."""
+    """List what is wrong with the names of things that names distinguish; `taken` have others."""
     found: list[Cause] = []
     names = set(taken) - {""}
     for index, each in enumerate(named):

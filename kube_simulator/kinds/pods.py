@@ -45,7 +45,7 @@ def _default(new: Json) -> Json:
 
 
 def _requesting(container: Json) -> Json:
-    """What is limited and not requested is requested up to its limit."""
+    """Request up to its limit what is limited and not requested."""
     resources = container["resources"]
     limits = resources.get("limits")
     if not limits:
@@ -63,7 +63,7 @@ def _prepare_create(new: Json) -> Json:
 
 
 def _complete(new: Json, old: Json | None) -> Json:
-    """With what the admission plugins ServiceAccount, Priority and DefaultTolerationSeconds put in."""
+    """Add what the admission plugins ServiceAccount, Priority and DefaultTolerationSeconds put in."""
     return new if old is not None else {**new, "spec": _admitted(new["spec"], new["metadata"].get("name") or "")}
 
 

@@ -72,7 +72,7 @@ def _rounded(value: Decimal) -> Decimal:
 
 
 def _largest(value: Decimal, units: dict[str, Decimal]) -> str:
-    """In the largest unit of which it is a whole number."""
+    """Format in the largest unit of which it is a whole number."""
     exact = Fraction(value)
     whole = {suffix: exact / Fraction(unit) for suffix, unit in units.items() if exact % Fraction(unit) == 0}
     if not whole:

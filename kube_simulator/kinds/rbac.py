@@ -79,5 +79,5 @@ ROLE: Strategy = replace(plain(_default_role, _role_problems), complete=_complet
 
 
 def binding(*, namespaced: bool) -> Strategy:
-    """Of RoleBindings, or of ClusterRoleBindings."""
+    """Make the strategy of RoleBindings, or of ClusterRoleBindings."""
     return plain(_default_binding, lambda new, old: _binding_problems(new, old, namespaced=namespaced))

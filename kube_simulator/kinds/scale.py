@@ -59,7 +59,7 @@ def written(resource: Resource, old: Json, desired: object) -> Json:
 
 
 def problems(resource: Resource, new: Json, subresource: str = "") -> list[Cause]:
-    """What of a custom resource a scale could not show: numbers that are none, or out of bounds.
+    """List what a scale could not show of a custom resource: numbers that are none, or out of bounds.
 
     Args:
         subresource: that is written; through "status" the specification is not looked at.
@@ -107,7 +107,7 @@ def _fields(path: str) -> list[str]:
 
 
 def _value(found: object, path: str) -> object:
-    """What is at a path; None where there is nothing."""
+    """Return the value at a path; None where there is nothing."""
     for field in _fields(path):
         found = found.get(field) if isinstance(found, dict) else None
     return found

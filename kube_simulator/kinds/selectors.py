@@ -40,7 +40,7 @@ def _expression_problems(expression: Json, field: str) -> list[Cause]:
 
 
 def selector_text(selector: Json | None) -> str:
-    """As the query parameter `labelSelector` has it: `app=web,tier in (a,b),!old`; empty for everything."""
+    """Format as the query parameter `labelSelector` has it: `app=web,tier in (a,b),!old`; empty for everything."""
     if selector is None:
         return ""
     terms = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
@@ -62,7 +62,7 @@ def _expression_text(expression: Json) -> str:
 
 
 def selection_problems(spec: Json, kind: str) -> list[Cause]:
-    """Of the selector of what makes pods, such as a `deployment`, which must select those of the template."""
+    """List what is wrong with the selector of an owner of pods, such as a `deployment`: it must match its template."""
     selector, labels = spec.get("selector"), spec["template"]["metadata"].get("labels")
     mismatch = invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
     if selector is None:

@@ -53,7 +53,7 @@ def _port(port: Json) -> Json:
 
 
 def _complete(new: Json, _old: Json | None) -> Json:
-    """With addresses and node ports, where it is of a type that has them."""
+    """Add addresses and node ports, where it is of a type that has them."""
     spec, metadata = new["spec"], new["metadata"]
     if spec["type"] == "ExternalName":
         return new
@@ -111,7 +111,7 @@ def _validate(new: Json, old: Json | None) -> list[Cause]:
 
 
 def _address_problems(spec: Json, old: Json | None) -> list[Cause]:
-    """Of what the server has filled in, too."""
+    """List what is wrong with addresses, those that the server has filled in among them."""
     address, field = spec.get("clusterIP"), "spec.clusterIPs[0]"
     if address is None:
         return []

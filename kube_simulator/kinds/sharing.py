@@ -20,11 +20,11 @@ def shared(new: Json, old: Json) -> Json:
 
 
 def mapped(change: Callable[[Any], Any], values: list[Any]) -> list[Any]:
-    """What becomes of each element; the list itself, if each stays what it is."""
+    """Change each element; return the list itself, if each stays what it is."""
     new = [change(each) for each in values]
     return values if all(map(is_, new, values)) else new
 
 
 def completed(given: Json, defaults: Json) -> Json:
-    """What is given and, of the defaults, what is not; what is given itself, if that is everything."""
+    """Add the defaults that are not given; return what is given itself, if that is everything."""
     return given if given.keys() >= defaults.keys() else {**defaults, **given}

@@ -46,7 +46,7 @@ def _default(new: Json) -> Json:
 
 
 def _updates(strategy: Json) -> Json:
-    """How pods are updated; a strategy that is named without details has none."""
+    """Fill in how pods are updated; a strategy that is named without details has none."""
     if not strategy.get("type"):
         strategy = {"rollingUpdate": {}, **strategy, "type": _ROLLING}
     rolling = strategy.get("rollingUpdate")
@@ -74,7 +74,7 @@ def _lasting(spec: Json) -> Json:
 
 
 def _spec_problems(spec: Json, *, named: bool) -> list[Cause]:
-    """Of a spec; `named`: also of the name of its Service, which lasts once it is there."""
+    """List what is wrong with a spec; `named`: also with the name of its Service, which lasts once it is there."""
     found: list[Cause] = []
     management = spec["podManagementPolicy"]
     if management not in _MANAGEMENT:

@@ -1,4 +1,4 @@
-"""Which strategy an object is written by: one for each built-in kind, and one for all custom resources.
+"""Strategies by which objects are written: one for each built-in kind, and one for all custom resources.
 
 Differs from Kubernetes: a PodDisruptionBudget is kept as its schema says, and its status counts nothing.
 """
@@ -62,7 +62,7 @@ def strategy_of(resource: Resource) -> Strategy:
 
 
 def _custom(resource: Resource) -> Strategy:
-    """Of a custom resource: with a status subresource, each path writes its own part and leaves the other alone."""
+    """Make a custom resource's strategy: with a status subresource, each path writes its own part and no other."""
     divided = "status" in resource.subresources
 
     def default(new: Json) -> Json:

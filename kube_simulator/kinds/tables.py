@@ -1,4 +1,4 @@
-"""What `kubectl get` prints: the columns of a resource, and the cells of an object.
+"""Tables of `kubectl get`: the columns of a resource, and the cells of an object.
 
 Differs from Kubernetes: of what a JSONPath finds, see `jsonpath`.
 """
@@ -23,7 +23,7 @@ def columns(resource: Resource) -> list[Json]:
 
 
 def cells(resource: Resource, found: Json, now: datetime) -> list[Any]:
-    """What stands in each column of an object; null where a custom resource has nothing.
+    """Return the cell of each column of an object; null where a custom resource has nothing.
 
     Raises:
         ApiError: 501, there is no table of this kind, or a column's JSONPath is not implemented.
@@ -56,7 +56,7 @@ def _cell(column: Column, found: Json, now: datetime) -> object:
 
 
 def _text(value: object) -> str:
-    """As Go prints it."""
+    """Format as Go prints it."""
     if isinstance(value, str):
         return value
     return "<no value>" if value is None else json.dumps(value, separators=(",", ":"), sort_keys=True)

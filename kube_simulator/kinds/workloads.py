@@ -64,7 +64,7 @@ def _deployment_problems(new: Json, old: Json | None) -> list[Cause]:
 
 
 def _workload_problems(new: Json, old: Json | None) -> list[Cause]:
-    """What Deployments and ReplicaSets have in common; a spec that has not changed is good."""
+    """List what is wrong with Deployments and ReplicaSets alike; a spec that has not changed is good."""
     spec = new["spec"]
     if old is not None and spec == old["spec"]:
         return []
@@ -94,7 +94,7 @@ def _strategy_problems(strategy: Json) -> list[Cause]:
 
 
 def _share_problems(share: int | str, field: str) -> list[Cause]:
-    """Of a number of pods, or a percentage."""
+    """List what is wrong with a number of pods, or a percentage."""
     if isinstance(share, int):
         return at_least_zero(field, share)
     return [] if re.fullmatch(_PERCENT, share) else [invalid(field, share, _PERCENT_WORDS)]

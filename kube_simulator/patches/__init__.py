@@ -1,1 +1,1 @@
-"""How a patch changes an object, and who owns which of its fields since."""
+"""Patches of objects, and the owners of their fields."""

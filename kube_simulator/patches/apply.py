@@ -184,7 +184,7 @@ def _kubectl(manager: str) -> bool:
 
 
 def _reset(resource: Resource, subresource: str) -> Sequence[str]:
-    """What an endpoint leaves alone."""
+    """Return the fields that an endpoint leaves alone."""
     if subresource == "status":
         return ("metadata", "spec") if resource.custom else ("metadata.labels", "spec")
     return ("status",) if "status" in resource.subresources else ()
@@ -215,7 +215,7 @@ def _only(applied: Json, untouched: Mapping[str, Fields]) -> Json:
 
 
 def _named(applied: Json, resource: Resource) -> str:
-    """As messages name an applied object: `default/web; apps/v1, Kind=Deployment`."""
+    """Name an applied object as messages do: `default/web; apps/v1, Kind=Deployment`."""
     metadata = applied.get("metadata")
     namespace, name = (
         (metadata.get("namespace") or "", metadata.get("name") or "") if isinstance(metadata, dict) else ("", "")

@@ -1,4 +1,4 @@
-"""What a write changed: the fields that are new or have another value, and those that are gone."""
+"""Changes of a write: the fields that are new or have another value, and those that are gone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Changes(NamedTuple):
 
 
 def compare(before: Json, after: Json, shape: Shape) -> Changes:
-    """From one state of an object to the next; what both share is not looked into."""
+    """Compare one state of an object with the next; what both share is not traversed."""
     changed, removed = _compare(before, after, shape)
     return Changes(changed or EMPTY, removed or EMPTY)
 
@@ -46,7 +46,7 @@ def whole(value: Any, shape: Shape) -> Fields:
 
 @lru_cache(_BUILTIN_SHAPES_KEPT)
 def unborn(node: Node) -> Json:
-    """What an object of this schema is before it is created, which is what its creator's fields are compared with.
+    """Return an object of this schema as it is before its creation, with which its creator's fields are compared.
 
     For a built-in kind that is a struct of Go, whose fields are not all optional: its spec is there, if empty. The
     OpenAPI document shows which by their defaults and by `required`.
@@ -86,7 +86,7 @@ def _compare(before: Any, after: Any, shape: Shape) -> tuple[Fields | None, Fiel
 
 
 def _fits(value: Any, parts: dict[str, Any] | list[Any] | None) -> bool:
-    """Whether the value is made of parts, or could be."""
+    """Report whether the value is made of parts, or could be."""
     return parts is not None or value is None
 
 

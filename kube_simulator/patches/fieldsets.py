@@ -59,7 +59,7 @@ def union(one: Fields, other: Fields) -> Fields:
 
 
 def difference(one: Fields, other: Fields) -> Fields:
-    """What is in the first and not in the other. That a field leaves does not make what is beneath it leave."""
+    """Return what is in the first and not in the other. That a field leaves does not make what is beneath it leave."""
     if not one or not other:
         return one
     left = _difference(one, other)
@@ -67,7 +67,7 @@ def difference(one: Fields, other: Fields) -> Fields:
 
 
 def intersection(one: Fields, other: Fields) -> Fields:
-    """What is in both."""
+    """Return what is in both."""
     if not one or not other:
         return EMPTY
     shared = _intersection(one, other)

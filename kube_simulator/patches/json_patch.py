@@ -150,7 +150,7 @@ def _removing(container: Any, token: str) -> Any:
 
 
 def _found(document: Any, path: list[str], absent: Json | None) -> Any:
-    """What stands at the path. A key that an object has not is null there if `absent` is given, else refused."""
+    """Return the value at the path. A key that an object has not is null there if `absent` is given, else refused."""
     for number, token in enumerate(path, start=1):
         if absent is not None and number == len(path) and isinstance(document, dict):
             return document.get(token)

@@ -1,7 +1,7 @@
-"""From `kubectl apply` on the client's side to `kubectl apply --server-side`.
+"""Migration from `kubectl apply` on the client's side to `kubectl apply --server-side`.
 
-The former notes in an annotation what it applied. The first server-side apply by kubectl may take those fields over
-without force, as long as they still have the values that were noted.
+The former records in an annotation what it applied. The first server-side apply by kubectl may take those fields over
+without force, as long as they still have the values that were recorded.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def after_update(
 
 
 def changes_between(before: Json | None, after: Json, shape: Shape) -> Changes:
-    """What a write changed, without the fields that nobody owns; `before` is None for a new object."""
+    """Return what a write changed, without the fields that nobody owns; `before` is None for a new object."""
     if before is None:
         builtin = bool(shape.node.ref)  # whose status is the server's until somebody writes to it
         after = {key: value for key, value in after.items() if key != "status"} if builtin else after
@@ -94,7 +94,7 @@ def entries_of(found: Json | None) -> list[Json]:
 
 
 def identity(entry: Json) -> Identity:
-    """Whose entry it is; two of one object never have the same."""
+    """Return the identity of an entry; two of one object never have the same."""
     version = "" if entry["operation"] == "Apply" else entry.get("apiVersion", "")
     return entry.get("manager", ""), entry["operation"], version, entry.get("subresource", "")
 
@@ -123,7 +123,7 @@ def entry_without(entry: Json, changes: Changes) -> Json | None:
 
 
 def ordered(entries: Iterable[Json]) -> list[Json]:
-    """In the order in which Kubernetes writes them: Apply first, and older ones first."""
+    """Order entries as Kubernetes writes them: Apply first, and older ones first."""
     return sorted(entries, key=_place)
 
 

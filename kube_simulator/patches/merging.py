@@ -1,4 +1,4 @@
-"""How an applied object and the live one become one, and how what its applier gives up goes.
+"""Merge of an applied object with the live one, and removal of what its applier gives up.
 
 Nothing is changed in place: what both have in common, the result shares with the live object, and is that object itself
 if nothing changes.
@@ -115,5 +115,5 @@ def _pruned_list(value: list[Any], last: Fields, owned: Fields, shape: Shape) ->
 
 
 def _has(fields: Fields | None, declared: bool) -> bool:
-    """Whether the field that a step leads to is in the set; one that the schema declares is there with its parts."""
+    """Report whether the field of a step is in the set; one that the schema declares is there with its parts."""
     return fields is not None and (not fields or SELF in fields or declared)

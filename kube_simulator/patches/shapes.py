@@ -1,4 +1,4 @@
-"""How server-side apply sees a schema: each place is a map, a list or a leaf, and atomic or made of parts of its own.
+"""Schemas as server-side apply sees them: each place is a map, a list or a leaf, and atomic or made of parts.
 
 Where the schema does not say (`x-kubernetes-preserve-unknown-fields`, no type), the value does: objects are maps of
 parts, lists are atomic.
@@ -46,7 +46,7 @@ class Shape:
         return value if self.is_list and isinstance(value, list) else None
 
     def field(self, name: str) -> Shape:
-        """What may stand in a field of a map."""
+        """Return the shape of a field of a map."""
         shape = self._fields.get(name)
         if shape is not None:
             return shape
@@ -56,17 +56,17 @@ class Shape:
         return self._of_values
 
     def declares(self, name: str) -> bool:
-        """Whether the schema knows the field by its name."""
+        """Report whether the schema knows the field by its name."""
         return name in self.properties
 
     @cached_property
     def open(self) -> bool:
-        """Whether a map may have fields of any name."""
+        """Report whether a map may have fields of any name."""
         return self.preserving or self.node.additional is not None or not self.properties
 
     @cached_property
     def items(self) -> Shape:
-        """What each element of a list is."""
+        """Shape of each element of a list."""
         node = self.node.items()
         return ANY if node is None else Shape(node, preserving=self.preserving)
 
@@ -83,7 +83,7 @@ class Shape:
 
     @cached_property
     def _defaults(self) -> dict[str, Any]:
-        """What a key of the list is where an element does not give it."""
+        """Values of the list's keys where an element does not have them."""
         items = self.node.items()
         defaults: dict[str, Any] = {}
         for key in self.keys:

@@ -68,7 +68,7 @@ def strategic_merge(target: Json, patch: Json, node: Node) -> Json:
 
 
 def _directed(patch: Json) -> Json:
-    """What an object with a directive comes to."""
+    """Apply the directive of an object."""
     match patch[_DIRECTIVE]:
         case "replace":
             return {key: value for key, value in patch.items() if key != _DIRECTIVE}
@@ -177,7 +177,7 @@ def _ordered(merged: list[Any], found: list[Any], order: list[Any], identity: Ca
 
 
 def _place(values: list[Any], value: Any) -> int:
-    """Where the value stands among the others; -1 where it does not."""
+    """Return the place of the value among the others; -1 where it has none."""
     return next((at for at, each in enumerate(values) if same(each, value)), -1)
 
 
@@ -199,7 +199,7 @@ def _directs(value: Any) -> bool:
 
 
 def _identity(node: Node) -> Callable[[Any], Any]:
-    """By what the elements of a merged list are told apart: their merge key, or, of strings and numbers, the value."""
+    """Make the identity of a merged list's elements: their merge key, or, of strings and numbers, the value."""
 
     def identity(element: Any) -> Any:
         if not isinstance(element, dict) or not node.patch_merge_key:

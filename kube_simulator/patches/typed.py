@@ -11,7 +11,7 @@ from kube_simulator.patches.values import printed
 
 
 def problem(value: Any, shape: Shape) -> str:
-    """What does not fit the schema, in the words of Kubernetes; empty if all does."""
+    """Describe what does not fit the schema, in the words of Kubernetes; empty if all does."""
     found = list(_problems(value, shape, ""))
     return "\n  ".join(["errors:", *found]) if len(found) > 1 else "".join(found)
 
@@ -100,7 +100,7 @@ def _list_problems(value: list[Any], shape: Shape, path: str) -> Iterator[str]:
 
 
 def _unfit(element: Any, shape: Shape) -> str:
-    """Why a value cannot be told from the other elements of its list."""
+    """Explain why a value cannot be distinguished from the other elements of its list."""
     if shape.keys:
         return "" if isinstance(element, dict) else "associative list with keys may not have non-map elements"
     scalar = element is not None and not isinstance(element, dict | list)

@@ -25,7 +25,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def printed(value: Any) -> str:
-    """As Go's `%v` prints it: `map[a:1 b:[x]]`."""
+    """Format as Go's `%v` prints it: `map[a:1 b:[x]]`."""
     match value:
         case None:
             return "<nil>"

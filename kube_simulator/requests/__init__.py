@@ -1,1 +1,1 @@
-"""What each verb does: the path of a request from its target and body to the store."""
+"""Verbs: the path of a request from its target and body to the store."""

@@ -1,4 +1,4 @@
-"""What a write does, from a target and a body to the store: the API server's own part, whoever the client is.
+"""Writes, from a target and a body to the store: the API server's own part, whoever the client is.
 
 A write happens without a pause, so that nobody comes between a read and what follows from it.
 """
@@ -135,7 +135,7 @@ class Api:
         return self._patch(target, patch, caller, options)
 
     async def delete(self, target: Target, options: DeleteOptions) -> tuple[Json, bool]:
-        """What the answer has: the object, and False; or the details of an object that is gone, and True."""
+        """Delete an object, and return it, and False; or the details of an object that is gone, and True."""
         found = self._found(target)
         self._admission.admit("DELETE", target, None, found)
         outcome = deletion.outcome(target.resource, found, options, self._now())
@@ -301,7 +301,7 @@ class Api:
         )
 
     def _born(self, body: Json) -> Json:
-        """With what the server alone may say of a new object."""
+        """Add what the server alone may write into a new object."""
         meta = without(body, "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")["metadata"]
         name = meta.get("name") or metadata.generated_name(meta.get("generateName") or "")
         stamped = {**meta, "name": name, "uid": str(uuid.uuid4()), "creationTimestamp": self._time()}
@@ -321,6 +321,6 @@ class Api:
 
 
 def _claims_version(new: Json) -> bool:
-    """Whether a new object names a version, which only the store finds out, and only if it is a number."""
+    """Report whether a new object names a version, which only the store finds out, and only if it is a number."""
     version = new["metadata"].get("resourceVersion") or ""
     return version.isdecimal() and int(version) != 0

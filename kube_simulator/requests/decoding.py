@@ -1,4 +1,4 @@
-"""From a body to an object of the target's kind: what does not fit the path or the schema is refused or warned of."""
+"""Decoding of a body to an object of the target's kind: a body that does not fit is refused or warned of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a deletion comes to: at once, after finalizers, or after a pod's grace period."""
+"""Outcome of a deletion: at once, after finalizers, or after a pod's grace period."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def may_go(resource: Resource, found: Json) -> bool:
 
 
 def details(resource: Resource, gone: Json) -> Json:
-    """What the Status of a successful deletion names."""
+    """Return what the Status of a successful deletion names."""
     group = {"group": resource.group} if resource.group else {}
     return {"name": gone["metadata"]["name"], **group, "kind": resource.plural, "uid": gone["metadata"]["uid"]}
 
@@ -75,7 +75,7 @@ def _check(resource: Resource, found: Json, options: DeleteOptions) -> None:
 
 
 def _finalizers(resource: Resource, present: list[str], options: DeleteOptions) -> list[str]:
-    """With those by which the garbage collector is asked to do its part, or without, as the policy says."""
+    """Add the finalizers that have the garbage collector do its part, or remove them, by the policy."""
     desired: list[str] = list(present)
     if options.propagation is not None:
         desired = [each for each in present if each not in (_ORPHAN, _FOREGROUND)]

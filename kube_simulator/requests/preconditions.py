@@ -1,4 +1,4 @@
-"""What a write says of the object that it is meant for: its version, its uid, and what only the server may say."""
+"""Preconditions of a write: the version and the uid of its object, and what only the server may write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request says, once its path, query, headers and body have been read."""
+"""Contents of a request, once its path, query, headers and body have been read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Propagation = Literal["Background", "Foreground", "Orphan"]
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who asks, as authentication found."""
+    """User of a request, as authentication found."""
 
     name: str
     groups: frozenset[str] = frozenset()
@@ -24,7 +24,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, and with which program."""
+    """User of a request, and the program."""
 
     user: User
     agent: str = ""
@@ -33,7 +33,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is asked for: an object, or without a name a collection; all namespaces where there is none."""
+    """Target of a request: an object, or without a name a collection; all namespaces where there is none."""
 
     resource: Resource
     namespace: str = ""
@@ -72,7 +72,7 @@ class DeleteOptions:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a write came to: the object as it is now, and what to warn the caller of (header `Warning`)."""
+    """Result of a write: the object as it is now, and what to warn the caller of (header `Warning`)."""
 
     object: Json
     created: bool = False

@@ -1,1 +1,1 @@
-"""What objects may look like: the schemas of Kubernetes' own kinds and of CRDs, and what follows from them."""
+"""Schemas of Kubernetes' own kinds and of CRDs, and what follows from them."""

@@ -1,4 +1,4 @@
-"""What a schema finds wrong with a value, in the words of Kubernetes: one function for each reason."""
+"""Causes that a schema finds in a value, in the words of Kubernetes: one function for each reason."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def number(value: float) -> str:
 
 
 def _plain(value: object) -> object:
-    """With whole floats as integers, which is how Go writes them in JSON."""
+    """Convert whole floats to integers, which is how Go writes them in JSON."""
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list):

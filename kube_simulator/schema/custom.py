@@ -1,4 +1,4 @@
-"""From a CustomResourceDefinition to the resources that it defines, one for each version that is served.
+"""Resources that a CustomResourceDefinition defines, one for each version that is served.
 
 Differs from Kubernetes: a conversion by webhook is refused; the versions of a kind have the same objects, as under the
 conversion strategy None.
@@ -102,7 +102,7 @@ def _described(field: str) -> str:
 
 
 def _completed(schema: Json, *, root: bool = False) -> Json:
-    """With Kubernetes' own fields wherever the schema stands for a whole object, the root included."""
+    """Add Kubernetes' own fields wherever the schema stands for a whole object, the root included."""
     new: dict[str, Any] = dict(schema)
     if "properties" in schema:
         new["properties"] = {name: _completed(each) for name, each in schema["properties"].items()}

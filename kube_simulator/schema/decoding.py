@@ -1,4 +1,4 @@
-"""Whether a body of a built-in kind can be read: Kubernetes decodes it into types of Go, and refuses what does not fit.
+"""Decoding of a body of a built-in kind: Kubernetes decodes it into types of Go, and refuses what does not fit.
 
 Differs from Kubernetes: a value that does not fit is told in fewer words than Go's, by its field and the type that it
 should have.
@@ -30,7 +30,7 @@ _USUAL_TIME: Final = re.compile(
 
 
 def decode_problems(node: Node, value: object) -> str | None:
-    """What is wrong with the first value that does not fit its type; None if all do.
+    """Describe the first value that does not fit its type; None if all do.
 
     Of a custom resource, whose schema is judged later, only the metadata is decoded.
     """

@@ -1,4 +1,4 @@
-"""What is wrong with a CustomResourceDefinition, as far as the simulator could not serve its objects otherwise.
+"""Problems of a CustomResourceDefinition, as far as the simulator could not serve its objects otherwise.
 
 Differs from Kubernetes: the rest is taken as it stands: labels, columns, whether a schema is structural, whether its
 defaults fit it. What the simulator cannot do is answered with 501: a conversion by webhook, and formats, patterns and
@@ -20,7 +20,7 @@ _JUNCTORS: Final = ("allOf", "anyOf", "oneOf")
 
 
 def problems_of(crd: Json, old: Json | None = None) -> list[Cause]:
-    """What is refused of a CRD that `custom.defaulted` has filled; `old` is what it replaces.
+    """List what is refused of a CRD that `custom.defaulted` has filled; `old` is what it replaces.
 
     Raises:
         ApiError: 501 for what Kubernetes may take and the simulator cannot do.
@@ -60,7 +60,7 @@ def _spec_problems(crd: Json, spec: Json) -> Iterator[Cause]:
 
 
 def _changed(spec: Json, old: Json, *, established: bool) -> Iterator[Cause]:
-    """What may not change: the group and the plural never, the scope and the kind once objects may be stored."""
+    """Yield what may not change: the group and the plural never, the scope and the kind once objects may be stored."""
     names, old_names = spec.get("names") or {}, old["names"]
     pairs: list[tuple[str, Any, Any]] = []
     if established:

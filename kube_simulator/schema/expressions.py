@@ -44,7 +44,7 @@ class Expression:
     """The names that it uses, besides those that its own macros bind."""
 
     def evaluate(self, values: Mapping[str, object]) -> Any:
-        """What it comes to.
+        """Evaluate the expression.
 
         Raises:
             EvaluationError: it comes to nothing.

@@ -46,13 +46,13 @@ _UNITS: Final = (
 
 
 def fits(format: str, value: str) -> bool:
-    """Whether a string has a format; one that Kubernetes does not know fits everything."""
+    """Report whether a string has a format; one that Kubernetes does not know fits everything."""
     check = _CHECKS.get(_normal(format))
     return check is None or check(value)
 
 
 def is_known(format: str) -> bool:
-    """Whether Kubernetes checks this format of strings."""
+    """Report whether Kubernetes checks this format of strings."""
     return _normal(format) in _CHECKS or _normal(format) in UNCHECKED
 
 
@@ -108,7 +108,7 @@ def _is_cidr(value: str) -> bool:
 
 
 def _is_uri(value: str) -> bool:
-    """As a request line has it: an absolute path, or a scheme and what follows."""
+    """Report whether it is as a request line has it: an absolute path, or a scheme and what follows."""
     if not value or any(ord(character) < 0x20 or character == "\x7f" for character in value):
         return False
     if re.search("%(?![0-9a-fA-F]{2})", value):

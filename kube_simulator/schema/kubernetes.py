@@ -1,4 +1,4 @@
-"""What a real Kubernetes says of itself: version, groups, resources, schemas and table columns of the built-in kinds.
+"""Data of a real Kubernetes: version, groups, resources, schemas and table columns of the built-in kinds.
 
 It stands in `kubernetes.json.gz`, made by `./dev simulator-schemas` from an API server; the descriptions in it are
 those of Kubernetes, Copyright The Kubernetes Authors, under the Apache License 2.0 (see NOTICE). What an API server
@@ -88,7 +88,7 @@ def schemas() -> dict[str, Json]:
 
 
 def is_known(group: str, version: str, plural: str) -> bool:
-    """Whether Kubernetes serves this resource or subresource (`pods/log`), and the simulator does not."""
+    """Report whether Kubernetes serves this resource or subresource (`pods/log`), and the simulator does not."""
     return (group, version, plural) in _others()
 
 

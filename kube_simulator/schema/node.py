@@ -88,7 +88,7 @@ class Node:
 
     @cached_property
     def additional(self) -> Node | None:
-        """What each value of a map is; None where unknown fields are unknown."""
+        """Schema of each value of a map; None where unknown fields are unknown."""
         if self._target is not None and "additionalProperties" not in self._schema:
             return self._target.additional
         additional = self.raw.get("additionalProperties")
@@ -108,34 +108,34 @@ class Node:
 
     @cached_property
     def default(self) -> object:
-        """What a field is that was not given, or `MISSING`. Built-in schemas write Go's zero values here: no news."""
+        """Default of a field, or `MISSING`. Built-in schemas write Go's zero values here: no news."""
         return self.raw.get("default", MISSING)
 
     @cached_property
     def preserve_unknown(self) -> bool:
-        """Whether fields stay that the schema does not name, as in an opaque value."""
+        """Report whether fields stay that the schema does not name, as in an opaque value."""
         if self.raw.get("x-kubernetes-preserve-unknown-fields") is True or self.ref in _OPAQUE:
             return True
         return not self.type and not self.int_or_string and not self.raw.keys() & {"oneOf", "properties"}
 
     @cached_property
     def int_or_string(self) -> bool:
-        """Whether both 80 and "http" are good."""
+        """Report whether both 80 and "http" are good."""
         return self.raw.get("x-kubernetes-int-or-string") is True or self.format == "int-or-string"
 
     @cached_property
     def nullable(self) -> bool:
-        """Whether null is a value of its own, rather than an absent field."""
+        """Report whether null is a value of its own, rather than an absent field."""
         return self.raw.get("nullable") is True
 
     @cached_property
     def embedded(self) -> bool:
-        """Whether this is a whole object of Kubernetes, with apiVersion, kind and metadata."""
+        """Report whether this is a whole object of Kubernetes, with apiVersion, kind and metadata."""
         return self.raw.get("x-kubernetes-embedded-resource") is True
 
     @cached_property
     def list_type(self) -> Literal["atomic", "set", "map"]:
-        """How a list is merged by server-side apply."""
+        """Type of a list's merge by server-side apply."""
         return cast(Literal["atomic", "set", "map"], self.raw.get("x-kubernetes-list-type", "atomic"))
 
     @cached_property
@@ -145,12 +145,12 @@ class Node:
 
     @cached_property
     def map_type(self) -> Literal["granular", "atomic"]:
-        """Whether the fields of an object have owners of their own."""
+        """Type of an object's ownership: of each field, or as a whole."""
         return cast(Literal["granular", "atomic"], self.raw.get("x-kubernetes-map-type", "granular"))
 
     @cached_property
     def patch_strategy(self) -> frozenset[str]:
-        """Of `merge`, `replace`, `retainKeys`: what a strategic merge patch does."""
+        """Strategy of a strategic merge patch: of `merge`, `replace`, `retainKeys`."""
         said = cast(str, self.raw.get("x-kubernetes-patch-strategy", ""))
         return frozenset(filter(None, said.split(",")))
 

@@ -161,7 +161,7 @@ def _envelope(body: bytes) -> tuple[str, str, bytes]:
 
 
 def _message(name: str, data: bytes, depth: int) -> Any:
-    """What a message is in JSON."""
+    """Decode a message to JSON."""
     if depth > DEPTH_LIMIT:
         raise Malformed("exceeded max depth")
     if not data and name in _TIMES:

@@ -68,7 +68,7 @@ def rule_problems(node: Node, new: Json, old: Json | None, found: Sequence[Cause
 
 
 def has_rules(node: Node) -> bool:
-    """Whether a rule stands anywhere in a schema."""
+    """Report whether a rule stands anywhere in a schema."""
     known = _ruled.get(node)
     if known is None:
         children = [] if node.ref else [*node.properties.values(), node.additional, node.items()]
@@ -231,7 +231,7 @@ def _text_value(format: str, value: str) -> object:
 
 
 def _duration(text: str) -> object:
-    """What Go's `time.ParseDuration` reads; what only the format reads (`3 days`) stays a text."""
+    """Read a duration as Go's `time.ParseDuration` does; what only the format reads (`3 days`) stays a text."""
     if text.lstrip("+-") != "0" and not re.fullmatch(f"[-+]?({_DURATION.pattern})+", text):
         return text
     seconds = sum(float(number) * _UNIT_S[unit] for number, unit in _DURATION.findall(text))

@@ -1,4 +1,4 @@
-"""What a schema does to an object on its way in: decode, drop what is unknown, fill in defaults, and judge.
+"""Schema's work on an object on its way in: decode, drop what is unknown, fill in defaults, and judge.
 
 `decode_problems` is for built-in kinds, whose bodies Go decodes into a type; `default` and `validate` are for custom
 ones, whose schema says all that is known of them; `prune` is for both. Values are never changed in place: what is not

@@ -1,4 +1,4 @@
-"""What may be in a list once: the elements of a set, the keys of a map list."""
+"""Uniqueness in a list: the elements of a set, the keys of a map list."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _key_problems(node: Node, value: list[Any], path: str) -> Iterator[Cause]:
 
 
 def _repeated(values: list[Any]) -> Iterator[int]:
-    """Where each value stands that has been there before, the second time only."""
+    """Yield the place of each value that has been there before, the second time only."""
     times: dict[str, int] = {}
     for index, value in enumerate(values):
         text = exact(value)
@@ -51,7 +51,7 @@ def _repeated(values: list[Any]) -> Iterator[int]:
 
 
 def correlated(node: Node, old: object) -> Callable[[object], object]:
-    """By which old element a new one of a list is judged: that of its keys; `MISSING` in lists without keys."""
+    """Make the function that finds the old element of a new one, by its keys; `MISSING` in lists without keys."""
     if node.list_type != "map" or not isinstance(old, list):
         return lambda _: MISSING
     before = {_key(node, each): each for each in reversed(old) if isinstance(each, dict)}

@@ -1,4 +1,4 @@
-"""Whether a custom resource fits its schema: the causes that Kubernetes would find, in its words and its order.
+"""Validation of a custom resource: the causes that Kubernetes would find, in its words and its order.
 
 What was wrong before an update and has not changed is let pass (ratcheting).
 
@@ -28,7 +28,7 @@ _LARGEST_FLOAT32: Final = 3.4028235677973366e38  # what rounds to it; see IEEE 7
 
 
 def validate(node: Node, value: object, path: str = "", old: object = MISSING) -> list[Cause]:
-    """What is wrong with a value, by its schema and the keys of its lists.
+    """List what is wrong with a value, by its schema and the keys of its lists.
 
     Args:
         node: The schema; a custom resource's own is marked as embedded, and its metadata is looked at for what the
@@ -172,7 +172,7 @@ def _fields(node: Node, value: Json, path: str, old: object) -> Iterator[Cause]:
 
 
 def _names(node: Node, metadata: object, path: str, old: object) -> Iterator[Cause]:
-    """What the schema says of the names in the metadata: it may say nothing of the rest."""
+    """Validate the names in the metadata, of which alone a schema may have rules."""
     before = old if isinstance(old, dict) else {}
     for name in ("name", "generateName"):
         if isinstance(metadata, dict) and name in metadata and (child := node.field(name)) is not None:

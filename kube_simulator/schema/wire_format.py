@@ -17,7 +17,7 @@ _NEGATIVE: Final = "proto: negative length found during unmarshaling"
 
 
 class Malformed(Exception):
-    """What Kubernetes says of bytes that are no such message."""
+    """Message of Kubernetes about bytes that are no such message."""
 
 
 class Expected(NamedTuple):

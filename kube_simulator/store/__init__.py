@@ -1,1 +1,1 @@
-"""What is stored, and what is told of its changes."""
+"""Store of objects, and the watches that report its changes."""

@@ -47,7 +47,7 @@ class Comparison:
     """What an absent field is compared as."""
 
     def matches(self, object: Json) -> bool:
-        """Whether an object fulfils it."""
+        """Report whether an object fulfils it."""
         return (self._value(object) == self.value) is self.equal
 
     def _value(self, object: Json) -> str:
@@ -67,7 +67,7 @@ class Fields:
     comparisons: tuple[Comparison, ...] = ()
 
     def matches(self, object: Json) -> bool:
-        """Whether an object is selected."""
+        """Report whether an object is selected."""
         return all(comparison.matches(object) for comparison in self.comparisons)
 
     @property

@@ -33,5 +33,5 @@ def int64_or_none(text: str) -> int | None:
 
 
 def quoted(text: str) -> str:
-    """In double quotes, with escapes for what cannot be printed."""
+    """Quote a text, with escapes for what cannot be printed."""
     return json.dumps(text, ensure_ascii=False)

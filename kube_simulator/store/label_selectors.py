@@ -62,7 +62,7 @@ class Requirement:
     values: frozenset[str] = frozenset()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels fulfil it; an absent label is not in any set of values."""
+        """Report whether labels fulfil it; an absent label is not in any set of values."""
         value = labels.get(self.key)
         match self.operator:
             case "In":
@@ -86,7 +86,7 @@ class Labels:
     requirements: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels is selected."""
+        """Report whether an object with these labels is selected."""
         return all(requirement.matches(labels) for requirement in self.requirements)
 
 
@@ -220,7 +220,7 @@ def _check_key(key: str) -> None:
 
 
 def label_key_problems(key: str) -> list[str]:
-    """What keeps a text from being the name of a label or an annotation, such as `example.com/color`."""
+    """List what keeps a text from being the name of a label or an annotation, such as `example.com/color`."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         return [
@@ -244,7 +244,7 @@ def label_key_problems(key: str) -> list[str]:
 
 
 def label_value_problems(value: str) -> list[str]:
-    """What keeps a text from being the value of a label."""
+    """List what keeps a text from being the value of a label."""
     problems = []
     if len(value.encode()) > _NAME_BYTES:
         problems.append(f"must be no more than {_NAME_BYTES} bytes")

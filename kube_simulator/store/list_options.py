@@ -1,4 +1,4 @@
-"""What the query of a list and that of a watch have in common: how values are read, and some refusals."""
+"""Options that the query of a list and that of a watch share: how values are read, and some refusals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bad_version(text: str, problem: ValueError) -> str:
 
 
 def forbidden_match(message: str) -> Cause:
-    """What is wrong with a resourceVersionMatch."""
+    """Make the cause of a wrong resourceVersionMatch."""
     return Cause("FieldValueForbidden", f"Forbidden: {message}", "resourceVersionMatch")
 
 

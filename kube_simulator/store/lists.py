@@ -99,7 +99,7 @@ def list_page(store: Store, resource: Resource, namespace: str, query: Mapping[s
 
 
 def problems_of(query: Mapping[str, str]) -> list[Cause]:
-    """What does not go together in the query of a list."""
+    """List what does not go together in the query of a list."""
     version, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
     found = []
     if match:

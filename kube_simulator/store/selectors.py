@@ -1,4 +1,4 @@
-"""What a request selects by labels and fields, each of which has a grammar of its own."""
+"""Selection of a request by labels and fields, each of which has a grammar of its own."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ class Selection:
 
     @property
     def everything(self) -> bool:
-        """Whether it leaves nothing out."""
+        """Report whether it leaves nothing out."""
         return not (self.labels.requirements or self.fields.comparisons)
 
     def matches(self, object: Json) -> bool:
-        """Whether an object is selected."""
+        """Report whether an object is selected."""
         if self.labels.requirements and not self.labels.matches(object["metadata"].get("labels") or {}):
             return False
         return not self.fields.comparisons or self.fields.matches(object)
 
 
 def selection_of(resource: Resource, query: Mapping[str, str]) -> Selection:
-    """What `labelSelector` and `fieldSelector` of a query select. Raises ApiError 400."""
+    """Read `labelSelector` and `fieldSelector` of a query. Raises ApiError 400."""
     return Selection(
         parse_labels(query.get("labelSelector", "")), parse_fields(query.get("fieldSelector", ""), resource)
     )

@@ -1,4 +1,4 @@
-"""What is stored, in memory: collections of objects under one counter of revisions, and the changes that led here.
+"""Store in memory: collections of objects under one counter of revisions, and the changes that led here.
 
 It takes the place of etcd, and as etcd it knows neither schemas nor rules: whoever writes has checked and completed the
 object, and copied it first. A stored object is shared by all readers and never changed in place.
@@ -64,7 +64,7 @@ class _Collection:
         self.oldest = oldest
 
     def keys_in(self, namespace: str) -> list[str]:
-        """In order; those of one namespace stand side by side."""
+        """List keys in order; those of one namespace stand side by side."""
         if not namespace:
             return self.keys
         start = bisect_left(self.keys, f"{namespace}/")
@@ -117,7 +117,7 @@ class Store:
         return [objects[key] for key in found.keys_in(namespace)]
 
     def list_at(self, collection: str, namespace: str, revision: int) -> Objects:
-        """What `list` gave when `revision` was the present. Raises Forgotten."""
+        """Return what `list` gave when `revision` was the present. Raises Forgotten."""
         found = self._collection(collection)
         changes = found.since(revision)
         if not changes:

@@ -32,7 +32,7 @@ _LAST_BOOKMARK_BEFORE_END_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a watch begins, how long it may last, and whether bookmarks are wanted."""
+    """Start of a watch, how long it may last, and whether bookmarks are requested."""
 
     initial: bool
     """Whether the present objects come first, as ADDED."""
@@ -44,7 +44,7 @@ class Start:
 
 
 def start_of(query: Mapping[str, str]) -> Start:
-    """What the query of a watch asks for. Raises ApiError 400, 422, and 500 for a version that is no number."""
+    """Read the start from the query of a watch. Raises ApiError 400, 422, and 500 for a version that is no number."""
     timeout_s = integer(query, "timeoutSeconds")
     # Watches do not come in pages: a limit is read and ignored.
     integer(query, "limit")
@@ -65,7 +65,7 @@ def start_of(query: Mapping[str, str]) -> Start:
 
 
 def problems_of(query: Mapping[str, str]) -> list[Cause]:
-    """What does not go together in the query of a watch."""
+    """List what does not go together in the query of a watch."""
     match, asked = query.get("resourceVersionMatch", ""), "sendInitialEvents" in query
     if not match and not asked and query.get("resourceVersion", "") in ("", "0"):
         # An old form of asking for the present objects first: it is taken for the new one.
@@ -85,7 +85,7 @@ def problems_of(query: Mapping[str, str]) -> list[Cause]:
 
 
 def event_of(change: Change, selection: Selection) -> Event | None:
-    """What a change is in this selection; None if nothing.
+    """Return the event of a change in this selection; None if there is none.
 
     An object that is edited out of a selection is DELETED there: in its state before, which was selected, with the
     version of the edit.
@@ -113,16 +113,16 @@ def bookmark(resource: Resource, revision: int, *, initial_events_end: bool = Fa
 
 
 def next_bookmark_s(now_s: float, ends_at_s: float) -> float:
-    """When the next bookmark is due: after the interval, or shortly before the end if that comes first."""
+    """Return when the next bookmark is due: after the interval, or shortly before the end if that comes first."""
     last_s = ends_at_s - _LAST_BOOKMARK_BEFORE_END_S
     regular_s = now_s + BOOKMARK_INTERVAL_S
     return last_s if now_s < last_s < regular_s else regular_s
 
 
 def worth_a_bookmark(revision: int, told: int, remaining_s: float) -> bool:
-    """Whether a bookmark of `revision` is sent to a reader who was last given `told`, so long before the end.
+    """Report whether a bookmark of `revision` is sent to a reader who was last given `told`, so long before the end.
 
-    A regular one is a sign of life, even if it says nothing new; the one before the end is not. A reader that waits
+    A regular one is a sign of life, even without news; the one before the end is not. A reader that waits
     for a version that is yet to come gets none.
     """
     return revision > told or (revision == told and remaining_s > _LAST_BOOKMARK_BEFORE_END_S)

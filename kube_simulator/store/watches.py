@@ -93,19 +93,19 @@ class Stream:
         self._wake()
 
     def fail(self, error: ApiError) -> None:
-        """Tell of an error, and end."""
+        """Report an error, and end."""
         if not self.ended:
             self._tell(("ERROR", error.status()))
             self.end()
 
     def begin(self, events: list[Event], revision: int) -> None:
-        """Tell this first, after which the reader has seen `revision`. However much it is, it is not too much."""
+        """Report this first, after which the reader has seen `revision`. However much it is, it is not too much."""
         self._pending = events
         self._most_pending = len(events) + MAX_UNDELIVERED_EVENTS
         self._told = revision
 
     def offer(self, change: Change) -> None:
-        """Tell of a change, if it is any of this watch's business."""
+        """Report a change, if it is any of this watch's business."""
         event = self.event_of(change)
         # What came before the start is not told even if it comes late: a watch can wait for a future version.
         if event is not None and change.revision > self._told:
@@ -114,7 +114,7 @@ class Stream:
                 self.end()
 
     def event_of(self, change: Change) -> Event | None:
-        """What a change is to this watch."""
+        """Return the event of a change for this watch."""
         if self.namespace and change.object["metadata"].get("namespace") != self.namespace:
             return None
         return event_of(change, self.selection)
@@ -174,7 +174,7 @@ class Watches:
 
     @property
     def streams(self) -> tuple[Stream, ...]:
-        """Those that have not ended."""
+        """Streams that have not ended."""
         return tuple(stream for streams in self._streams.values() for stream in streams)
 
     def open(self, resource: Resource, namespace: str, query: Mapping[str, str]) -> Stream:

@@ -61,7 +61,7 @@ class Builder:
         self._say_and_run([*command, *more, "--tag", image, str(context)])
 
     def has(self, image: str) -> bool:
-        """Whether the image is in the store."""
+        """Report whether the image is in the store."""
         kind = ["inspect", "--type", "image"] if self.name == "buildah" else ["image", "inspect"]
         return self._quietly([*kind, image]) is None
 
@@ -146,7 +146,7 @@ def find(preferred: Sequence[str] = PROGRAMS) -> Builder:
 
 
 def _unusable(name: str) -> str | None:
-    """Why it does not work, or None. A docker without its daemon is common."""
+    """Explain why it does not work, or None. A docker without its daemon is common."""
     if shutil.which(name) is None:
         return "not on the PATH"
     command = [name, "version" if name == "docker" else "info"]

@@ -39,7 +39,7 @@ _KEPT_OPERATORS = 4
 
 
 def images_dir() -> Path:
-    """Where archives are kept between runs and checkouts."""
+    """Return the folder for archives that are kept between runs and checkouts."""
     return cache_dir().parent / "images"
 
 
@@ -166,9 +166,9 @@ def _wanted_bases() -> str:
 
 
 def _parts(source: Path) -> list[str]:
-    """What the image of a checkout is made of: the recipe, and the files and folders that .dockerignore lets through.
+    """List the parts of a checkout's image: the recipe, and the files and folders that .dockerignore lets through.
 
-    An earlier commit may have them elsewhere, so its own .dockerignore is asked.
+    An earlier commit may have them elsewhere, so its own .dockerignore is read.
     """
     ignore = source / ".dockerignore"
     lines = ignore.read_text().splitlines() if ignore.is_file() else []
@@ -193,7 +193,7 @@ def _version(source: Path) -> str:
 
 
 def _labels(source: Path) -> dict[str, str]:
-    """What git knows of a checkout; nothing where it is none."""
+    """Read the labels from git's data of a checkout; nothing where it is none."""
 
     def git(*arguments: str) -> str:
         with contextlib.suppress(OSError):

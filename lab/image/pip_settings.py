@@ -41,7 +41,7 @@ def secrets(
 
 
 def effective(files: Sequence[Path], environment: Mapping[str, str]) -> dict[str, str]:
-    """What pip would go by: its files, of which a later one overrides, and its variables, which override them all."""
+    """Read pip's settings: its files, of which a later one overrides, and its variables, which override them all."""
     settings: dict[str, str] = {}
     for path in files:
         parser = configparser.RawConfigParser()
@@ -59,7 +59,7 @@ def effective(files: Sequence[Path], environment: Mapping[str, str]) -> dict[str
 
 
 def _files(environment: Mapping[str, str]) -> list[Path]:
-    """Where pip looks on Linux (https://pip.pypa.io/en/stable/topics/configuration/#location), the strongest last."""
+    """List pip's files on Linux (https://pip.pypa.io/en/stable/topics/configuration/#location), the strongest last."""
     home = Path(environment.get("HOME") or Path.home())
     own = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
     shared = [Path(folder) / "pip" for folder in (environment.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")]

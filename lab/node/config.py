@@ -1,4 +1,4 @@
-"""What a node's programs are told: the files for containerd, the kubelet and kube-proxy."""
+"""Configuration of a node's programs: the files for containerd, the kubelet and kube-proxy."""
 
 import json
 import shutil
@@ -36,7 +36,7 @@ _LONGEST_BACKOFF_S = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletIdentity:
-    """By what the kubelet knows others, and is known."""
+    """Identity of the kubelet, and those that it trusts."""
 
     authority: Path
     serving: Pair

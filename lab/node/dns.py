@@ -15,12 +15,12 @@ _OBJECTS = Path(__file__).with_name("coredns.yaml")
 
 
 def version() -> str:
-    """Of CoreDNS, such as ``v1.15.0``."""
+    """Version of CoreDNS, such as ``v1.15.0``."""
     return go.required_version((_MODULE_DIR / "go.mod").read_text(), _MODULE)
 
 
 def image_name() -> str:
-    """What the image is called on a node."""
+    """Name of the image on a node."""
     return f"localhost/memcached-operator-lab/coredns:{version().removeprefix('v')}"
 
 
@@ -36,7 +36,7 @@ def image() -> Path:
 
 
 def objects(mine: Addresses) -> str:
-    """What is applied to a cluster, as YAML."""
+    """Return what is applied to a cluster, as YAML."""
     text = _OBJECTS.read_text()
     return text.replace("DNS_ADDRESS", mine.dns).replace("IMAGE", image_name())
 

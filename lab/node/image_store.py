@@ -34,7 +34,7 @@ def load(node: Namespaces, archive: Path) -> None:
 
 
 def names(node: Namespaces) -> list[str]:
-    """What images the node has, by their full names."""
+    """List the images that the node has, by their full names."""
     found = node.run(*ctr("images", "list", "--quiet"), timeout_s=_TIMEOUT_S).stdout.split()
     return [name for name in found if not name.startswith("sha256:")]
 
@@ -54,7 +54,7 @@ def tag(node: Namespaces, name: str, other: str) -> None:
 
 
 def runtime_answers(node: Namespaces) -> bool:
-    """Whether the container runtime is there already."""
+    """Report whether the container runtime runs already."""
     return node.run(*ctr("version"), check=False, timeout_s=_TIMEOUT_S).returncode == 0
 
 

@@ -38,7 +38,7 @@ class Addresses:
 
 
 def addresses(block: ipaddress.IPv4Network) -> Addresses:
-    """What each part of a node's block is for."""
+    """Divide a node's block among its parts."""
     link, pods, services, _ = block.subnets(new_prefix=_PART_PREFIX)
     return Addresses(
         host=str(link[1]),
@@ -93,7 +93,7 @@ def connect(name: str, namespace_pid: int) -> Addresses:
 
 
 def cni_configuration(mine: Addresses) -> str:
-    """What the container runtime is told of the pods' network.
+    """Make the container runtime's configuration of the pods' network.
 
     Each pod has a link of its own to the node (``ptp``): all its packets are routed and so pass kube-proxy's rules. On
     a bridge the answer of one pod to another would pass them only where the kernel filters bridges too.

@@ -238,7 +238,7 @@ _CLIENT_FILES = (("certificate", "crt"), ("key", "key"))
 
 
 def check_machine() -> None:
-    """Look whether a node can be started here at all.
+    """Check that a node can be started here at all.
 
     Raises:
         LabError: it cannot; the message says what to do.
@@ -251,7 +251,7 @@ def check_machine() -> None:
 
 
 def _namespace_pids(pid: int) -> list[int]:
-    """What the process is called in each of the namespaces that it is in, the innermost last; none if it has ended."""
+    """List the process's ids in each of the namespaces that it is in, the innermost last; none if it has ended."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:

@@ -72,7 +72,7 @@ def load(kubeconfig: Path, archives: Sequence[Path]) -> int:
 
 
 def kubeconfig_of_node(default: Path) -> Path:
-    """What KUBECONFIG names, if that is one that `up` keeps, as in a terminal that did what it says; else the default.
+    """Return KUBECONFIG, if `up` keeps that one, as in a terminal that followed its words; else the default.
 
     Other clusters' may stand in KUBECONFIG, and a node is up all the same.
     """
@@ -99,5 +99,5 @@ def _operator_image() -> Path:
 
 
 def _mark(kubeconfig: Path) -> Path:
-    """Where `up` says which process to enter."""
+    """Return the file in which `up` records which process to enter."""
     return kubeconfig.with_name(f"{kubeconfig.name}.node")

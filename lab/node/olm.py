@@ -74,7 +74,7 @@ class Olm:
 
     @property
     def address(self) -> str:
-        """Where the catalog is served, as a CatalogSource has it."""
+        """Address of the catalog, as a CatalogSource has it."""
         return f"{self._node.address}:{_PORT}"
 
     def load_bundle(self, folder: Path, name: str) -> Release:

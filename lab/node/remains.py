@@ -1,4 +1,4 @@
-"""What a node has outside its namespaces, and leaves there: control groups, and for a moment its link.
+"""Remains of a node outside its namespaces: control groups, and for a moment its link.
 
 Both are called like the node's state folder, so that whoever removes the folder, also after a crash, finds them.
 """
@@ -31,7 +31,7 @@ def make_cgroups(state_dir: Path) -> None:
 
 
 def find(state_dir: Path) -> list[str]:
-    """What is there of it, for messages and tests."""
+    """List the remains that exist, for messages and tests."""
     link = _LINKS / link_name(state_dir)
     return [str(path) for path in [*_cgroups(state_dir), link] if path.exists()]
 

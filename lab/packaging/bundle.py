@@ -58,7 +58,7 @@ class BundleError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What a bundle is made of.
+    """Sources of a bundle.
 
     Attributes:
         operator: the objects of the install for one namespace. Its Role has all that the operator needs where it
@@ -86,7 +86,7 @@ def icon(svg: bytes) -> Object:
 
 
 def read_sources() -> Sources:
-    """What stands in manifests/ now."""
+    """Read what stands in manifests/ now."""
     crds = sorted((MANIFESTS / "crd").glob("*_*.yaml"))
     if len(crds) != 1:
         raise BundleError(f"{len(crds)} CRDs in {MANIFESTS / 'crd'}, one is needed")
@@ -186,7 +186,7 @@ def _for_olm(deployment: Object, image: str) -> Object:
 
 
 def _related_images(deployment: Object) -> Iterator[tuple[str, str]]:
-    """What a mirror of images must hold: the operator's, and those that it is told by RELATED_IMAGE_ variables."""
+    """Yield what a mirror of images must hold: the operator's, and those of its variables RELATED_IMAGE_."""
     container = deployment["spec"]["template"]["spec"]["containers"][0]
     yield PACKAGE, container["image"]
     for variable in container["env"]:

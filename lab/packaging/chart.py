@@ -1,4 +1,4 @@
-"""What the Helm chart has of manifests/: copies, as a chart is packed from its own folder alone.
+"""Copies of manifests/ in the Helm chart, as a chart is packed from its own folder alone.
 
 ``python -m lab.packaging.chart`` makes them anew. The templates are the chart's own; a test compares what they make
 with what kustomize makes.

@@ -1,4 +1,4 @@
-"""What a user applies, one file each, made by kustomize from the folders of manifests/.
+"""Files that a user applies, made by kustomize from the folders of manifests/.
 
 ``python -m lab.packaging.manifests write`` makes manifests/install/ anew; ``print cluster --image IMG`` prints one of
 the files with another image in it, to be piped into kubectl.
@@ -46,7 +46,7 @@ class ManifestError(Exception):
 
 
 def kustomize(folder: Path) -> str:
-    """What `kubectl kustomize` makes of a folder.
+    """Run `kubectl kustomize` on a folder.
 
     Raises:
         ManifestError: it failed.

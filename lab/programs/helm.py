@@ -21,7 +21,7 @@ class HelmError(Exception):
 
 
 def is_built() -> bool:
-    """Whether it is in the cache."""
+    """Report whether it is in the cache."""
     return _folder().is_dir()
 
 

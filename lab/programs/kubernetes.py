@@ -32,12 +32,12 @@ def cache_key(name: str, files: Mapping[str, bytes]) -> str:
 
 
 def bin_dir() -> Path:
-    """Where the servers are once :func:`build` has run."""
+    """Return the folder of the servers once :func:`build` has run."""
     return _folder("kubernetes", _MODULE_FILES)
 
 
 def is_built() -> bool:
-    """Whether the servers are in the cache."""
+    """Report whether the servers are in the cache."""
     return bin_dir().is_dir()
 
 
@@ -88,7 +88,7 @@ def kubectl_path() -> str:
 
 
 def has_kubectl() -> bool:
-    """Whether :func:`kubectl_path` builds nothing."""
+    """Report whether :func:`kubectl_path` builds nothing."""
     return _has_own_kubectl() or shutil.which("kubectl") is not None
 
 
@@ -105,7 +105,7 @@ def _version(folder: Path) -> str:
 
 
 def stamps(version: str) -> Mapping[str, str]:
-    """What the linker puts into the programs of a version of Kubernetes, so that they say which one they are."""
+    """Make the linker's values for the programs of a version of Kubernetes, so that they report which one they are."""
     major, minor, _ = version.removeprefix("v").split(".", 2)
     return {
         "k8s.io/component-base/version.gitVersion": version,

@@ -25,7 +25,7 @@ def build() -> tuple[str, ...]:
 
 
 def found() -> tuple[str, ...] | None:
-    """What :func:`build` returns, if that would fetch nothing."""
+    """Return what :func:`build` returns, if that would fetch nothing."""
     return build() if _folder().is_dir() else None
 
 

@@ -30,7 +30,7 @@ def validators() -> Path:
 
 
 def has_validators() -> bool:
-    """Whether :func:`validators` would build nothing."""
+    """Report whether :func:`validators` would build nothing."""
     return _folder("bundles", _REGISTRY).is_dir()
 
 

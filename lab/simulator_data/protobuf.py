@@ -1,4 +1,4 @@
-"""How the kinds that the simulator serves stand in protobuf: `python -m lab.simulator_data.protobuf SCHEMAS FILE`.
+"""Protobuf messages of the kinds that the simulator serves: `python -m lab.simulator_data.protobuf SCHEMAS FILE`.
 
 The kinds are those of the schemas that `schemas.py` wrote down; what they are made of, `messages/main.go` of the module
 `kubernetes` finds in the Go types of the Kubernetes that the lab runs. The same version gives the same bytes. What the
@@ -52,7 +52,7 @@ def collect(kinds: Iterable[str]) -> Json:
 
 
 def misread(kinds: Iterable[str]) -> list[str]:
-    """Those of the kinds of which the simulator reads Kubernetes' example wrongly, or there is none."""
+    """List the kinds of which the simulator reads Kubernetes' example wrongly, or there is none."""
     modules = {module: Path(_go("list", "-m", "-f", "{{.Dir}}", module).strip()) for module in _EXAMPLES}
     folders = [modules[module] / folder for module, folder in _EXAMPLES.items()]
     return [kind for kind in kinds if not any(_is_read(kind, folder) for folder in folders)]

@@ -1,4 +1,4 @@
-"""What the simulator knows of Kubernetes, taken from a real control plane: `python -m lab.simulator_data.schemas FILE`.
+"""Data of Kubernetes for the simulator, from a real control plane: `python -m lab.simulator_data.schemas FILE`.
 
 Schemas, discovery and table columns of the resources that the simulator serves, and the names of all the others, go
 into one JSON file. The same server gives the same bytes: keys are sorted, and the archive has no date.

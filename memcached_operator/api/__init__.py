@@ -1,1 +1,1 @@
-"""What a user writes: the models of the Memcached resource, one module for each version of the API."""
+"""Models of the Memcached resource, as a user writes it, one module for each version of the API."""

@@ -1,4 +1,4 @@
-"""docs/api.md: what a Memcached can hold, and what its conditions can say, from the CRD and the reasons themselves."""
+"""docs/api.md: fields of a Memcached and reasons of its conditions, from the CRD and the reasons themselves."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ CONDITIONS: Final[Mapping[str, str]] = {
 
 
 class Bearing(NamedTuple):
-    """In which condition, at which status, a reason stands."""
+    """Condition and status in which a reason stands."""
 
     type: str
     status: str
 
 
 class ReasonDoc(NamedTuple):
-    """What the page says of a reason."""
+    """Documentation of a reason."""
 
     bearings: tuple[Bearing, ...]
     meaning: str

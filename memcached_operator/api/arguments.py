@@ -41,14 +41,14 @@ _HASHPOWERS: Final = ((2, 11), (3, 12), (4, 13), (10, 14), (20, 15))
 
 @dataclass(slots=True)
 class Arguments:
-    """What extra arguments come to.
+    """Meaning of extra arguments.
 
     Attributes:
         complaints: of each wrong one the field, what it must be, and what it is; empty where all are right.
-        chunk_kib: size of the largest chunk of an item, as the options say.
+        chunk_kib: size of the largest chunk of an item, by the options.
         chunk_given: whether an option gives that number.
         hashpower: the power of two of entries with which the hash table begins; 0 for memcached's own.
-        protocol: what -B says, "" without it.
+        protocol: the value of -B, "" without it.
         against_handover: those with which servers cannot hand over: without CAS, a dump of their keys, a flush, or room
             for marks where they are full.
         evicts: a full server evicts items instead of refusing new ones.
@@ -69,7 +69,7 @@ class Arguments:
     _sizes: str = ""
 
     def item_step_kib(self, item_size_kib: int) -> int:
-        """What the size of the largest item must be a multiple of, for an item of that size."""
+        """Return what the size of the largest item must be a multiple of, for an item of that size."""
         return self.chunk_kib if self.chunk_given or item_size_kib <= PAGE_KIB else CHUNK_KIB
 
     @property
@@ -79,7 +79,7 @@ class Arguments:
 
     @property
     def size_classes(self) -> int:
-        """How many sizes of chunks there are at most."""
+        """Largest number of sizes of chunks."""
         if self._sizes:
             return self._sizes.count("-") + 2
         return _MOST_CLASSES if self._factor < FACTOR else SIZE_CLASSES
@@ -159,7 +159,7 @@ def judge(arguments: Sequence[str], threads: int) -> Arguments:
     after_unknown = False
     for index, flag, value, value_index in _parsed(arguments):
         letter = flag[1:] if len(flag) == 2 else LONG_FLAGS.get(flag[2:], "")
-        if not (after_unknown and not flag):  # the value, it seems, of a flag that has been told
+        if not (after_unknown and not flag):  # the value, it seems, of a flag that has been reported
             for complaint, wrong in _judged(flag, letter, value, threads, found):
                 at, got = (index, arguments[index]) if wrong is None else (value_index, wrong)
                 found.complaints.append(f"spec.extraArgs[{at}]: {complaint}, got {shown(got)}")
@@ -228,7 +228,7 @@ _Complaint = tuple[str, str | None]
 
 
 def _judged(flag: str, letter: str, value: str | None, threads: int, found: Arguments) -> Iterator[_Complaint]:
-    """What is wrong with a flag and its value."""
+    """Yield what is wrong with a flag and its value."""
     known = FLAGS.get(letter)
     if not flag:
         yield "must be a flag or its value; memcached ignores other words", None
@@ -262,7 +262,7 @@ def _unknown(flag: str) -> str:
 
 
 def _judged_options(text: str, threads: int, found: Arguments) -> Iterator[_Complaint]:
-    """What is wrong with the value of -o."""
+    """Yield what is wrong with the value of -o."""
     for option in text.split(","):
         name, equals, value = option.partition("=")
         refused = next((why for prefix, why in REFUSED_OPTIONS.items() if name.startswith(prefix)), None)

@@ -41,7 +41,7 @@ _RESOURCE = CustomResource(
             priority=1,
         ),
         PrinterColumn("Memory", "string", ".status.memory", "Memory of each server for items.", priority=1),
-        # Not what was asked for: where that is empty, the operator's default decides.
+        # Not what was specified: where that is empty, the operator's default decides.
         PrinterColumn("Image", "string", ".status.image", "Image of the memcached pods.", priority=1),
     ),
 )

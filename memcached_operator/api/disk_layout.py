@@ -1,4 +1,4 @@
-"""Pure: how memcached divides the disk of a server (extstore).
+"""Pure: layout of a server's disk as memcached divides it (extstore).
 
 Source of the rules: storage.c and extstore.c of memcached 1.6.45, in brackets below; a unit test tries each refusal on
 the program.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-# Of the volume: a filesystem keeps some of it for itself, and what is beside the file, such as a log, has a place.
+# Of the volume: a filesystem keeps some of it for itself, and what is next to the file, such as a log, has a place.
 _SHARE_PERCENT: Final = 95
 # memcached's own (ext_wbuf_size), and the most that is taken for the sake of speed alone.
 _LEAST_BUFFER_MIB: Final = 4

@@ -1,4 +1,4 @@
-"""How the resource is called, and what its fields can hold.
+"""Names of the resource, and the contents of its fields.
 
 Apart from the models, so that a process which needs only this loads no pydantic.
 """
@@ -107,7 +107,7 @@ _SHOWN_AT_ONCE: Final = 10
 # keeps 4 for each thread). With fewer it accepts no connection, or ends at once.
 OWN_CONNECTIONS: Final = 8
 OWN_CONNECTIONS_OF_A_THREAD: Final = 5
-# What the API server says, and the operator of objects that came in without its rule.
+# Message of the API server, and of the operator for objects that came in without its rule.
 WARM_WORKLOAD: Final = (
     "must be false or omitted unless spec.workload is StatefulSet, as a Deployment replaces pods to change them"
 )

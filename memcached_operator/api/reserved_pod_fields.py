@@ -1,4 +1,4 @@
-"""Pure: what of a pod's template stays the operator's, and what cannot be merged.
+"""Pure: fields of a pod's template that stay the operator's, and those that cannot be merged.
 
 The API server judges the rest, where it stands in the workload.
 """

@@ -1,6 +1,6 @@
 """The rules over several fields that the API server itself holds a specification to, in CEL.
 
-They are those of `spec_validation` that CEL can say cheaply; a unit test holds the two together. A field that the
+They are those of `spec_validation` that are cheap in CEL; a unit test holds the two together. A field that the
 schema has a default for is always there.
 """
 
@@ -48,12 +48,12 @@ def _rule(field: str, message: str, *holds: str, reason: str = "FieldValueInvali
 
 
 def _omitted(field: str) -> str:
-    """That a field of `rollout`, which may be null, is left out."""
+    """Write the CEL rule that a field of `rollout`, which may be null, is left out."""
     return f"!has(self.rollout) || self.rollout == null || !has(self.rollout.{field})"
 
 
 def _given(field: str) -> str:
-    """That a field of `extstore.volume`, which may be null, is there."""
+    """Write the CEL rule that a field of `extstore.volume`, which may be null, is set."""
     return f"(has(self.extstore.volume.{field}) && self.extstore.volume.{field} != null)"
 
 

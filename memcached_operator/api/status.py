@@ -1,4 +1,4 @@
-"""What is written of a Memcached: its status, the reasons of its conditions, and what they are made of."""
+"""Status of a Memcached, the reasons of its conditions, and their parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMED: Final = 3
 
 
 class Reason(StrEnum):
-    """Every reason that a condition of ours can bear."""
+    """Every reason that an owned condition can bear."""
 
     PENDING = names.PENDING
     MINIMUM_REPLICAS_AVAILABLE = "MinimumReplicasAvailable"
@@ -81,7 +81,7 @@ class Drain(msgspec.Struct, frozen=True):
 
 
 class HandoverStep(StrEnum):
-    """How far the last change of the list with a hand-over is."""
+    """Step of the last change of the list with a hand-over."""
 
     PREPARING = "Preparing"
     HIDING = "Hiding"
@@ -106,7 +106,7 @@ class Handover(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Problem(NamedTuple):
-    """What makes a Memcached Degraded, or what its user should know although all is as they asked.
+    """Problem that makes a Memcached Degraded, or that its user should know although all is as specified.
 
     Attributes:
         blocking: for its sake its servers are not changed; False when all else goes on.
@@ -225,7 +225,7 @@ def status_patch(desired: Status, last: Status, live: bytes = b"") -> dict[str, 
 
 
 def our_part(status: Status) -> dict[str, object]:
-    """What is ours of a status, by field: no times of conditions, and no other client's conditions."""
+    """Return the owned part of a status, by field: no times of conditions, and no other client's conditions."""
     ours = (each for each in status.conditions or () if each.type in (*OUR_CONDITIONS, *OCCASIONAL_CONDITIONS))
     conditions = tuple((each.type, each.status, each.reason, each.message) for each in ours)
     return {field: getattr(status, field) for field in Status.__struct_fields__} | {"conditions": conditions}

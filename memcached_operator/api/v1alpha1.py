@@ -85,7 +85,7 @@ _PauseSeconds = Annotated[int, Field(ge=0, le=PAUSE_SECONDS_MAX, json_schema_ext
 _Passed = dict[str, Any]
 _StorageClassName = Annotated[str, Field(max_length=SECRET_NAME_MAX_LENGTH, pattern=f"^({SECRET_NAME})?$")]
 _SecretName = Annotated[str, Field(max_length=SECRET_NAME_MAX_LENGTH, pattern=f"^{SECRET_NAME}$")]
-# The default, said for those who read the schema.
+# The default, repeated for those who read the schema.
 ATOMIC: Final[dict[str, Any]] = {"x-kubernetes-list-type": "atomic"}
 
 
@@ -112,7 +112,7 @@ class MemcachedService(Model):
 
 
 class MemcachedDisruptionBudget(Model):
-    """How many servers an eviction may take away at a time: a PodDisruptionBudget with the name of the Memcached."""
+    """Limit on servers that are unavailable after an eviction: a PodDisruptionBudget with the name of the Memcached."""
 
     max_unavailable: _CountOrShare | None = Field(
         default=1,
@@ -144,7 +144,7 @@ class MemcachedPodTemplate(Model):
 
 
 class MemcachedNetworkPolicy(Model):
-    """Which peers can connect to the servers: a NetworkPolicy with the name of the Memcached."""
+    """Peers that can connect to the servers: a NetworkPolicy with the name of the Memcached."""
 
     allow_from: list[_Passed] = Field(
         description="Peers that can connect to the servers, each a NetworkPolicyPeer: podSelector, namespaceSelector "
@@ -173,7 +173,7 @@ class MemcachedResources(Model):
 
 
 class MemcachedRollout(Model):
-    """How servers are replaced when a change cannot be applied to a running server."""
+    """Replacement of servers when a change cannot be applied to a running server."""
 
     pause_seconds: _PauseSeconds | None = Field(
         default=None,
@@ -233,7 +233,7 @@ class MemcachedEmptyDir(Model):
 
 
 class MemcachedExtstoreVolume(Model):
-    """Where the disk comes from. Exactly one of the fields must be set."""
+    """Source of the disk. Exactly one of the fields must be set."""
 
     ephemeral: MemcachedEphemeralVolume | None = None
     empty_dir: MemcachedEmptyDir | None = None

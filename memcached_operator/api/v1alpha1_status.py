@@ -62,7 +62,7 @@ class MemcachedDrain(Model):
 
 
 class MemcachedHandoverStatus(Model):
-    """How far the last change of the list with a hand-over is."""
+    """Progress of the last change of the list with a hand-over."""
 
     step: Literal["Preparing", "Hiding", "Connecting", "Published", "Disconnecting", "Complete"] = Field(
         description="Preparing: all servers get ready, and items of former owners are deleted. Hiding and Connecting: "

@@ -1,7 +1,7 @@
-"""`memcached-operator check`: asks one thing after the other, and says what to do about what is not as it must be.
+"""`memcached-operator check`: checks one thing after the other, and reports how to correct what is not as it must be.
 
 The order is that in which a person mends: the server, its release, the CRD, namespaces and the account, permissions,
-and whether the user who asks may install what is missing. Nothing is written; reviews are answered and never stored.
+and whether the user who runs it may install what is missing. Nothing is written; reviews are answered and never stored.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ DEFINITIONS: Final = Resource(
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """What the command line asks for.
+    """Options of the command line.
 
     Attributes:
-        account: the ServiceAccount that the operator has or will have; None: it is the user who asks.
+        account: the ServiceAccount that the operator has or will have; None: the user who runs the command.
     """
 
     settings: Settings
@@ -173,7 +173,7 @@ class _Checks:
         return definition.judge_definition(live, memcached_crd(), watched)
 
     async def _published_definition(self, watched: tuple[str, ...]) -> Finding:
-        """By what every authenticated client may read."""
+        """Check the definition by what every authenticated client may read."""
         path = f"/apis/{GROUP}/{VERSION}"
         try:
             await self._client.request("GET", path)
@@ -198,7 +198,7 @@ class _Checks:
         )
 
     async def _missing_namespaces(self, watched: tuple[str, ...]) -> list[Finding]:
-        """Nothing is said of one that may not be looked at: the operator need not look at it either."""
+        """Nothing is reported of one that may not be read: the operator need not read it either."""
         found = []
         home = (self._account.namespace,) if self._account is not None else ()
         for name in dict.fromkeys((*watched, *home)):
@@ -216,7 +216,7 @@ class _Checks:
         return found
 
     def _scope(self, watched: tuple[str, ...]) -> tuple[Scope, tuple[Finding, ...]]:
-        """What the operator would do, and what there is to say of its election."""
+        """Return the operator's scope, and the findings about its election."""
         settings = self._settings
         scope = Scope(
             watched,
@@ -266,7 +266,7 @@ class _Checks:
 
 
 async def _granting(mine: Reviews, scope: Scope, home: str, *, rbac_only: bool) -> Finding:
-    """Whether the user who asks may give the operator its permissions."""
+    """Check that the user who runs the command may give the operator its permissions."""
     lacking: list[RequiredPermission] = []
     if await lacking_of(mine, installing.escalation_permissions(scope, home, rbac_only=rbac_only)):
         lacking = await lacking_of(mine, installing.granted_by_install(scope, home, rbac_only=rbac_only))

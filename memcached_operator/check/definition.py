@@ -1,4 +1,4 @@
-"""Whether the CustomResourceDefinition of Memcached that a cluster has is this release's; what differs, in words."""
+"""Comparison of a cluster's CustomResourceDefinition of Memcached with this release's; the differences, in words."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ NAME: Final = "memcacheds.cache.example.com"
 
 # Longer values are cut in messages.
 _SHOWN_LENGTH = 80
-# What the API server fills in where a definition says nothing.
+# Defaults that the API server fills in.
 _DEFAULTS: Final[Json] = {"conversion": {"strategy": "None"}, "preserveUnknownFields": False}
 # The parts of a schema that hold other schemas under names, or are for people alone.
 _WALKED: Final = frozenset({"properties", "description"})
-# What the API server publishes besides of a field that it takes as either, which says the same again.
+# What the API server also publishes of a field that it takes as either, which is the same again.
 _EITHER: Final[Json] = {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
 
 
@@ -68,7 +68,7 @@ def differing(found: tuple[str, ...], watched: tuple[str, ...]) -> Finding:
 
 
 def differences(live: Json, ours: Json) -> Iterator[str]:
-    """What differs between two definitions' `spec`, a sentence each."""
+    """Yield the differences between two definitions' `spec`, a sentence each."""
     special = {"names", "versions"}
     for key in sorted((live.keys() | ours.keys()) - special):
         yield from _compared(key, live.get(key, _DEFAULTS.get(key)), ours.get(key, _DEFAULTS.get(key)))
@@ -85,7 +85,7 @@ def differences(live: Json, ours: Json) -> Iterator[str]:
 
 
 def schema_differences(live: Json, ours: Json, path: str = "") -> Iterator[str]:
-    """What differs between two schemas, named by the field that it concerns; `path` is where they stand."""
+    """Yield the differences between two schemas, named by the field that they concern; `path` is where both stand."""
     if _EITHER.items() <= live.items():
         live = {keyword: value for keyword, value in live.items() if keyword != "anyOf"}
     place = path or "a Memcached"
@@ -113,7 +113,7 @@ def schema_differences(live: Json, ours: Json, path: str = "") -> Iterator[str]:
 def published_differences(document: Json, ours: Json) -> Iterator[str] | None:
     """The same by the OpenAPI document of the group, which every client may read: of spec and status alone.
 
-    None if the document does not tell of the kind.
+    None if the document does not have the kind.
     """
     schemas: Json = (document.get("components") or {}).get("schemas") or {}
     group, _, version = API_VERSION.partition("/")

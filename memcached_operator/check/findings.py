@@ -1,4 +1,4 @@
-"""What one check found, and how all of them are shown: lines for people, JSON for programs."""
+"""Findings of the checks, and their display: lines for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from operator_runtime.process.logs import escape
 
 
 class Verdict(StrEnum):
-    """How a check ended. Everything but OK asks for something to be done."""
+    """Verdict of a check. Everything but OK requires something to be done."""
 
     OK = "ok"
     MISSING = "missing"
@@ -31,7 +31,7 @@ class Finding:
         text: what was found, on one line.
         remedy: what to do about it, on one line; "" where there is nothing to do.
         details: more lines, such as each difference.
-        missing: of a permission: where it is asked for (`namespace`, None for all and for what belongs to none), and
+        missing: of a permission: where it is required (`namespace`, None for all and for what belongs to none), and
             the `rule` that would grant what is not granted.
     """
 
@@ -51,7 +51,7 @@ _INDENT = " " * (_VERDICT_WIDTH + _CHECK_WIDTH + 4)
 
 
 def all_ok(findings: Sequence[Finding]) -> bool:
-    """Whether nothing is left to be done."""
+    """Report whether nothing is left to be done."""
     return all(finding.verdict is Verdict.OK for finding in findings)
 
 

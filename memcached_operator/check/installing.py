@@ -27,7 +27,7 @@ HOME: Final = "memcached-operator-system"
 
 
 def command(watched: tuple[str, ...], home: str) -> str:
-    """What installs the operator.
+    """Return the command that installs the operator.
 
     Args:
         watched: the namespaces that it is to watch, () for all of them.
@@ -48,7 +48,7 @@ def command(watched: tuple[str, ...], home: str) -> str:
 
 
 def definition_command(watched: tuple[str, ...], *, force: bool) -> str:
-    """What installs the CRD.
+    """Return the command that installs the CRD.
 
     Args:
         watched: the namespaces that the operator is to watch, () for all of them: that install brings the users'
@@ -60,7 +60,7 @@ def definition_command(watched: tuple[str, ...], *, force: bool) -> str:
 
 
 def judge_install(required: RequiredPermission, granted: Collection[str]) -> Finding:
-    """What is found of a permission of the user who asks, of which these verbs are granted."""
+    """Judge a permission of the user who runs the command, of which these verbs are granted."""
     permission = required.permission
     missing = [verb for verb in permission.verbs if verb not in granted]
     if missing:
@@ -70,7 +70,7 @@ def judge_install(required: RequiredPermission, granted: Collection[str]) -> Fin
 
 
 def judge_granting(lacking: Collection[RequiredPermission], scope: Scope, home: str) -> Finding:
-    """Whether the user who asks may make Roles with the operator's permissions.
+    """Judge whether the user who runs the command may create Roles with the operator's permissions.
 
     Args:
         lacking: those of these permissions that they do not have; () if they may grant them all the same.
@@ -98,14 +98,14 @@ def _of_tenants(permission: Permission) -> bool:
 
 
 def definition_permissions(scope: Scope) -> Iterator[RequiredPermission]:
-    """What `definition_command` takes."""
+    """Yield the permissions that `definition_command` takes."""
     yield DEFINITION
     if scope.watched:
         yield _CLUSTER_ROLES
 
 
 def install_permissions(scope: Scope, home: str, *, rbac_only: bool = False) -> Iterator[RequiredPermission]:
-    """What an install of the operator takes, the CRD apart: to make the objects that `command` names.
+    """Yield the permissions that an install of the operator takes, the CRD apart: to create the objects of `command`.
 
     Args:
         home: the namespace that the operator is to run in.
@@ -129,14 +129,14 @@ def install_permissions(scope: Scope, home: str, *, rbac_only: bool = False) -> 
 
 
 def granted_by_install(scope: Scope, home: str, *, rbac_only: bool = False) -> Iterator[RequiredPermission]:
-    """What an install grants to others: it takes a user who has all of it, or the `escalation_permissions`."""
+    """Yield what an install grants to others: it takes a user who has all of it, or the `escalation_permissions`."""
     yield from required_permissions(scope)
     if not rbac_only and _built_on_cluster(scope, home):
         yield from (RequiredPermission(permission, None) for permission in TENANTS)
 
 
 def escalation_permissions(scope: Scope, home: str, *, rbac_only: bool = False) -> Iterator[RequiredPermission]:
-    """What lets a user grant permissions that they lack."""
+    """Yield the permissions by which a user can grant others that they lack."""
     for namespace in dict.fromkeys((home, *scope.watched)):
         yield RequiredPermission(Permission(_RBAC, "roles", ("escalate", "bind")), namespace)
     if _asks_everywhere(scope) or (not rbac_only and _built_on_cluster(scope, home)):
@@ -148,5 +148,5 @@ def _asks_everywhere(scope: Scope) -> bool:
 
 
 def _built_on_cluster(scope: Scope, home: str) -> bool:
-    """Whether the install has the objects of manifests/cluster, the users' ClusterRoles among them."""
+    """Report whether the install has the objects of manifests/cluster, the users' ClusterRoles among them."""
     return scope.watched != (home,)

@@ -1,4 +1,4 @@
-"""Which permissions are required, and where: of the settings and of the place where the operator runs."""
+"""Permissions that are required, and where: by the settings and the place where the operator runs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from operator_runtime.cache.store import ObjectKey
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the operator would do, as far as permissions go.
+    """Scope of the operator's work, as far as permissions go.
 
     Attributes:
         watched: namespaces that are watched, () for all of them.
         election: how a leader is elected, None where none is.
-        secure_metrics: it asks the API server who may scrape.
+        secure_metrics: it queries the API server who may scrape.
         server_credentials: it reads the Secrets that Memcacheds name.
     """
 
@@ -58,7 +58,7 @@ class RequiredPermission:
 
     @property
     def where(self) -> str:
-        """In words, to follow the permission."""
+        """Place in words, to follow the permission."""
         if self.permission.resource in _CLUSTER_SCOPED:
             return ""
         return f" in {self.namespace}" if self.namespace else " in all namespaces"
@@ -95,11 +95,11 @@ def required_permissions(scope: Scope) -> Iterator[RequiredPermission]:
 def judge_permission(
     required: RequiredPermission, allowed: Collection[str], subject: str, *, rule_remedy: bool = True
 ) -> Finding:
-    """What is found of a permission of which these verbs are granted.
+    """Judge a permission of which these verbs are granted.
 
     Args:
         subject: whose permissions they are, "" where that is not known.
-        rule_remedy: say which rule to add; not where an install brings all of them.
+        rule_remedy: report which rule to add; not where an install brings all of them.
     """
     permission = required.permission
     missing = tuple(verb for verb in permission.verbs if verb not in allowed)

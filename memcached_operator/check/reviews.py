@@ -1,4 +1,4 @@
-"""Asks the API server who may do what. Reviews are answered and never stored: nothing in the cluster changes."""
+"""Access reviews: who may do what. They are answered and never stored: nothing in the cluster changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AT_ONCE = 8
 
 
 class ReviewApi(Protocol):
-    """What is needed of `client.api_client.ApiClient`."""
+    """Methods of `client.api_client.ApiClient` that a review calls."""
 
     async def request(self, method: str, path: str, *, body: bytes | None = None) -> bytes: ...
 
@@ -44,7 +44,7 @@ def account_name(account: ObjectKey) -> str:
 
 
 async def own_name(api: ReviewApi) -> str:
-    """Who the API server takes us for; "" where it does not say (it can since 1.28).
+    """Read the name that the API server knows us by; "" where it does not report it (it can since 1.28).
 
     Raises:
         KubeError: it gave no answer, or it does not know us at all.
@@ -63,15 +63,15 @@ class Reviews:
     def __init__(self, api: ReviewApi, account: ObjectKey | None = None) -> None:
         """
         Args:
-            account: None for the current user. To ask about another takes the permission to create
-                SubjectAccessReviews, or LocalSubjectAccessReviews in the namespace that is asked about.
+            account: None for the current user. A review of another takes the permission to create
+                SubjectAccessReviews, or LocalSubjectAccessReviews in the namespace in question.
         """
         self._api = api
         self._account = account
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def granted(self, required: RequiredPermission) -> frozenset[str]:
-        """Which verbs of a permission are granted."""
+        """Return the verbs of a permission that are granted."""
         return frozenset([verb for verb in required.permission.verbs if await self._allowed(required, verb)])
 
     async def _allowed(self, required: RequiredPermission, verb: str) -> bool:
@@ -111,7 +111,7 @@ class Reviews:
 
 
 async def lacking_of(reviews: Reviews, desired: Iterable[RequiredPermission]) -> list[RequiredPermission]:
-    """What of these permissions is not granted, each with the verbs that are missing."""
+    """List those of these permissions that are not granted, each with the verbs that are missing."""
     required = list(desired)
     lacking = []
     for each, granted in zip(required, await asyncio.gather(*map(reviews.granted, required)), strict=True):

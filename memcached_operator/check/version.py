@@ -1,4 +1,4 @@
-"""Which releases of Kubernetes the operator works on."""
+"""Releases of Kubernetes that the operator works on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Version(msgspec.Struct, frozen=True):
 
 
 def judge_version(answer: bytes) -> Finding:
-    """What the answer of `/version` says of the server."""
+    """Judge the server by its answer to `/version`."""
     try:
         said = msgspec.json.decode(answer, type=_Version)
     except UNDECODABLE:

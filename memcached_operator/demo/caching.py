@@ -13,11 +13,11 @@ _DEADLINE_S = 5.0
 
 
 class NoAnswerError(Exception):
-    """A server did not keep a key; the message says which, and what it said."""
+    """A server did not keep a key; the message has which, and its response."""
 
 
 def spread(keys: Sequence[str], servers: Sequence[str]) -> Mapping[str, list[str]]:
-    """Which keys each server has, by the hash of its name and the key (rendezvous hashing).
+    """Spread keys over servers, by the hash of the server's name and the key (rendezvous hashing).
 
     A client that hashes the listed names finds its keys again as long as the names are the same, wherever they lead.
     """
@@ -55,7 +55,7 @@ async def set_all(state: ClusterState, keys_of: Mapping[str, Sequence[str]]) -> 
 
 
 async def look_up(state: ClusterState, keys_of: Mapping[str, Sequence[str]]) -> set[str]:
-    """Which of these keys are found, each from the listed server that it is spread to."""
+    """Find these keys, each on the listed server that it is spread to; return those that are there."""
     return {
         key
         for server, keys in keys_of.items()

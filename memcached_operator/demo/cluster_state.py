@@ -1,4 +1,4 @@
-"""What can be seen in the demo's namespace at one moment, and the observer that sees it."""
+"""State of the demo's namespace at one moment, and the observer that reads it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ClusterState:
         return next((each for each in found if each["type"] == type_), {})
 
     def runs(self, memcached: str, size: int) -> bool:
-        """That many servers are there, ready, and listed in the status, and nothing is under way any more."""
+        """Report whether that many servers are ready and listed in the status, and nothing is underway any more."""
         workload = self.deployments.get(memcached) or self.stateful_sets.get(memcached, {})
         pods = self.pods_of(memcached)
         names = sorted(each["metadata"]["name"] for each in pods)
@@ -78,9 +78,9 @@ class ClusterState:
 
 
 class Observer:
-    """Looks at the namespace again and again while `run` runs, and wakes those that wait.
+    """Observer of the namespace, which reads it again and again while `run` runs, and wakes those that wait.
 
-    Lists asked for every tenth of a second, and no watches: this is a spectator, and what it shows is what
+    Lists requested every tenth of a second, and no watches: this is a spectator, and what it shows is what
     `kubectl get` would.
     """
 
@@ -91,7 +91,7 @@ class Observer:
         self.state = ClusterState()
 
     async def run(self) -> None:
-        """Look until cancelled; what cannot be read at the moment is looked at again."""
+        """Observe until cancelled; what cannot be read at the moment is read again later."""
         while True:
             try:
                 state = await self._look()
@@ -104,11 +104,11 @@ class Observer:
             await asyncio.sleep(self._look_every_s)
 
     def rest(self) -> None:
-        """Look only now and then from now on: each look is some lines in the audit log."""
+        """Observe only now and then from now on: each observation is some lines in the audit log."""
         self._look_every_s = _REST_S
 
     async def until(self, holds: Callable[[ClusterState], bool], deadline_s: float) -> bool:
-        """Whether that came true in time."""
+        """Wait for a state, and report whether it came in time."""
         try:
             async with asyncio.timeout(deadline_s), self._changed:
                 await self._changed.wait_for(lambda: holds(self.state))
@@ -156,7 +156,7 @@ def ready(pod: Json) -> bool:
 
 
 def event_time(event: Json) -> str:
-    """When an event was last seen, RFC 3339."""
+    """Return when an event was last seen, RFC 3339."""
     return str((event.get("series") or {}).get("lastObservedTime") or event.get("eventTime") or "")
 
 
@@ -179,7 +179,7 @@ class Write:
 
     @property
     def text(self) -> str:
-        """As a line."""
+        """Format as a line."""
         return f"{self.verb} {self.what} {self.code}"
 
 
@@ -192,7 +192,7 @@ class AuditTail:
         self._rest = b""
 
     def writes(self) -> list[Write]:
-        """Those of the operator that came since the last time; a line that is half written comes the next time."""
+        """Return the operator's writes since the last call; a line that is half written comes the next time."""
         if not self._path.exists():
             return []
         with self._path.open("rb") as file:

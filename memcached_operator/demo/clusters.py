@@ -1,4 +1,4 @@
-"""Where the demo runs: an API server with pods that become ready, and the operator as a process of its own."""
+"""Clusters for the demo: an API server with pods that become ready, and the operator as a process of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READY_AFTER_S = 0.4
 # The operator drains its workers within seconds where the API server answers.
 _END_DEADLINE_S = 15.0
 # Becomes its arguments after the first, a program that the kernel kills when this process has died, be it by SIGKILL;
-# Linux alone can do that. The parent may be gone before the kernel was asked: hence the look at it afterwards. 1 is
+# Linux alone can do that. The parent may be gone before the request to the kernel: hence the check afterwards. 1 is
 # PR_SET_PDEATHSIG.
 _LAUNCHER = """
 import ctypes, os, signal, sys
@@ -32,7 +32,7 @@ if os.getppid() == int(parent):
 
 
 class NoClusterError(Exception):
-    """The demo cannot be set up here; the message says what is missing and the remedy."""
+    """The demo cannot be set up here; the message has what is missing and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class OperatorProcess:
 
 
 def _without_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables of an operator with default settings: what is set for another cluster has no say here."""
+    """The variables of an operator with default settings: what is set for another cluster does not count here."""
     from memcached_operator.settings import SCHEMA
 
     ours = {option.variable for option in SCHEMA.options}
@@ -171,7 +171,7 @@ async def operator(
     """The operator, until the block ends or this process does; `heard` is called with each line of its log.
 
     Args:
-        real_pods: there is a memcached behind each pod's address; else the operator asks none, as they are others'.
+        real_pods: there is a memcached behind each pod's address; else the operator queries none, as they are others'.
     """
     process = await asyncio.create_subprocess_exec(
         sys.executable,

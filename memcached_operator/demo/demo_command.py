@@ -23,7 +23,7 @@ _PICTURE_AFTER = len(STEPS) - 1
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """What the command line asks for."""
+    """Options of the command line."""
 
     once: bool = False
     """End after the last step, also in a terminal."""
@@ -40,7 +40,7 @@ class DemoOptions:
 def run(options: DemoOptions) -> int:
     """Show the demo and return the exit code.
 
-    0 only if every step came true, 130 where it was ended before that could be said. A live view that stays is there to
+    0 only if every step came true, 130 where it was ended before that was known. A live view that stays is there to
     be left by Ctrl-C: 0 at any time, unless a step had failed.
     """
     try:

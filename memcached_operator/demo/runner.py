@@ -18,7 +18,7 @@ _SYNC_DEADLINE_S = 60.0
 
 
 class Display:
-    """Where the demo is shown: a terminal or a file."""
+    """Display of the demo: a terminal or a file."""
 
     stays = False
     """Whether `closes` waits for a signal, so that there must be something to play with until then."""
@@ -30,10 +30,10 @@ class Display:
         """A step, counted from 0, is being run."""
 
     def came_true(self, number: int, took_s: float, seen: str) -> None:
-        """It came true; `seen` may say how."""
+        """Show that the step came true; `seen` may describe it."""
 
     def failed(self, number: int, why: str) -> None:
-        """It did not, and the rest is not run."""
+        """Show that the step did not, and the rest is not run."""
 
     def heard(self, line: LogLine) -> None:
         """The operator logged a line."""
@@ -49,7 +49,7 @@ class Display:
 
 
 def steps_for(display: Display) -> Sequence[Step]:
-    """What is shown on it."""
+    """Choose the steps for a display."""
     return (*STEPS, TO_PLAY_WITH) if display.stays else STEPS
 
 
@@ -100,7 +100,7 @@ async def run_steps(context: StepContext, display: Display, process: OperatorPro
 
 
 async def _run_step(step: Step, context: StepContext, process: OperatorProcess | None) -> str:
-    """What the step saw.
+    """Run a step and return what it saw.
 
     Raises:
         StepFailedError: it did not come true, or the operator ended before it did.
@@ -128,7 +128,7 @@ def _in_words(code: int) -> str:
 
 
 def in_background(ends: AsyncExitStack, work: Coroutine[None, None, None]) -> None:
-    """Work beside the steps until the stack ends it."""
+    """Work next to the steps until the stack ends it."""
     task = asyncio.create_task(work)
 
     async def end() -> None:

@@ -1,4 +1,4 @@
-"""What the live view looks like: panels side by side where there is room, one below the other in a small terminal.
+"""Layout of the live view: panels side by side where there is room, one below the other in a small terminal.
 
 What people copy or read word for word is never cut: the kubeconfig, names, reasons, addresses. Where there is too
 little room, fewer lines are shown: those that are newest, or under way.
@@ -60,7 +60,7 @@ class Screen:
     def _header(self) -> RenderableType:
         server = f"{self.cluster.what}, at {self.cluster.server}"
         pods = f"pods are {self.cluster.pods}; from another terminal:"
-        # Nothing beside it, so that a click or two take it whole.
+        # Nothing next to it, so that a click or two take it whole.
         take_part = Text(f"export KUBECONFIG={self.cluster.kubeconfig}", style="bold", overflow="fold")
         closing = [Text(self.closing, style="bold green")] if self.closing else []
         return Group(Text(server), Text(pods), take_part, *closing)
@@ -84,7 +84,7 @@ class Screen:
         return layout
 
     def _column(self, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
-        """The script, what there is, and what was told last; of each as much as there is room for."""
+        """The script, the objects, and the last messages; of each as much as there is room for."""
         rows = options.height or 1
         below = [
             *_lines_of(_memcacheds_in_short(self.state), console, options),
@@ -164,7 +164,7 @@ def _memcacheds(state: ClusterState) -> Table:
 
 
 def _memcacheds_in_short(state: ClusterState) -> Table:
-    """With the one condition that says most."""
+    """Build the table of Memcacheds with the one condition that matters most."""
     table = _table("MEMCACHED", "SIZE", "READY", "CONDITION")
     for name, found in state.memcacheds.items():
         degraded, progressing, all_ready = (
@@ -215,7 +215,7 @@ def _style(condition: Json) -> str:
 
 
 def _pods(state: ClusterState) -> Table:
-    """Those that end last, as there may be no room for all."""
+    """Build the table of pods, those that end last, as there may be no room for all."""
     table = _table("POD", "STATE", "ADDRESS")
     for found in sorted(state.pods.values(), key=terminating):
         status = found.get("status", {})

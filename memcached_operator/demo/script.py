@@ -1,4 +1,4 @@
-"""What happens in the demo: what a team does with its caches, and what others do to them, step by step."""
+"""Script of the demo: what a team does with its caches, and what others do to them, step by step."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _POLL_S = 0.1
 
 
 class StepFailedError(Exception):
-    """A step did not come true; the message says what was seen instead."""
+    """A step did not come true; the message has what was seen instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class StepContext:
-    """What the steps act with and look at."""
+    """Context of the steps: what they act with and read."""
 
     client: ApiClient
     observer: Observer
@@ -55,14 +55,14 @@ class StepContext:
 
     @property
     def state(self) -> ClusterState:
-        """What was seen last."""
+        """State at the last observation."""
         return self.observer.state
 
     async def until(self, holds: Callable[[ClusterState], bool], otherwise: Callable[[ClusterState], str]) -> None:
         """Wait for what must come true.
 
         Raises:
-            StepFailedError: it did not in time; `otherwise` says what is there instead.
+            StepFailedError: it did not in time; `otherwise` describes what is there instead.
         """
         if not await self.observer.until(holds, self.deadline_s):
             raise StepFailedError(f"{otherwise(self.state)} after {self.deadline_s:.0f} s")
@@ -264,7 +264,7 @@ def _strangers_deployment() -> Json:
 
 
 def _is_untouched(state: ClusterState) -> bool:
-    """The stranger's Deployment is as it was made: it has no owner, and the operator did not write it."""
+    """The foreign Deployment is as it was created: it has no owner, and the operator did not write it."""
     found = state.deployments.get(TAKEN, {"metadata": {}})
     managers = {each["manager"] for each in found["metadata"].get("managedFields", ())}
     spec = found.get("spec", {})

@@ -1,1 +1,1 @@
-"""What one Memcached means: its desired objects, its status, and the reconcile that brings both about."""
+"""Reconcile of one Memcached: its desired objects, its status, and the steps that bring both about."""

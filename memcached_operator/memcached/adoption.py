@@ -2,7 +2,7 @@
 
 A backup brings objects back under new uids and without ownerReferences. What is there under its name then belongs to
 no owner, and is not touched, until a user names the former uid in an annotation of the Memcached. Each object still
-says for which uid it was made; one that says another, or has an owner, stays as it is.
+has for which uid it was made; one that has another, or an owner, stays as it is.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 class Adoption:
-    """Hands over objects, and says how; see `hand_over` and `remedy`."""
+    """Hand-over of objects, and the remedy by which it is requested; see `hand_over` and `remedy`."""
 
     def __init__(self, client: Client, caches: Caches, states: KeyedStates, tell: RecordEvent) -> None:
         self._client = client
@@ -54,7 +54,7 @@ class Adoption:
     async def hand_over(self, memcached: MemcachedRecord) -> None:
         """Mark as made for this Memcached what was made for the one that its annotation names.
 
-        What the API server refuses stays a stranger's; `remedy` has its words.
+        What the API server refuses stays foreign; `remedy` has its words.
         """
         self._refused.drop(memcached.key)
         if not memcached.restored_from:
@@ -73,7 +73,7 @@ class Adoption:
                 self._tell(memcached, "Normal", "HandedOver", "HandOver", note)
 
     def remedy(self, memcached: MemcachedRecord) -> str:
-        """How to hand over at once what was made for former Memcacheds of that name, or why that was refused.
+        """Explain how to hand over objects created for former Memcacheds of that name, or why that was refused.
 
         "" where nothing was made for another one.
         """

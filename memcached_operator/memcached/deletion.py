@@ -2,7 +2,7 @@
 
 What is to be done is decided by `next_step` from what there is, never from what was done before. The workload, of which
 there are two while its servers move from one to the other, is followed by its ownerReference, as the garbage collector
-does: one that was orphaned, or that has another owner, is not deleted and not waited for. What stands beside the
+does: one that was orphaned, or that has another owner, is not deleted and not waited for. What stands next to the
 servers is the garbage collector's affair alone.
 """
 
@@ -86,7 +86,7 @@ Step = Release | Delete | Wait
 
 
 def next_step(memcached: MemcachedRecord, workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord]) -> Step:
-    """What the deletion of a Memcached that carries our finalizer asks for.
+    """Choose the next step of the deletion of a Memcached that carries our finalizer.
 
     Args:
         workloads: of its name, whosever they are.
@@ -96,7 +96,7 @@ def next_step(memcached: MemcachedRecord, workloads: Sequence[WorkloadRecord], p
         return Release("it was deleted with --cascade=orphan, so its servers stay")
     owned = [each for each in workloads if each.owner_uid == memcached.uid]
     if workloads and not owned:
-        # Among them one that was ours and was orphaned: the garbage collector takes its own finalizer off the
+        # Among them one that was owned and was orphaned: the garbage collector takes its own finalizer off the
         # Memcached as soon as it has done so.
         named = " and ".join(f"the {each.kind} {each.name}" for each in workloads)
         return Release(f"{named} is not controlled by it, and is left alone")
@@ -142,10 +142,10 @@ def _named(pods: Sequence[PodRecord]) -> str:
 
 @dataclass(slots=True)
 class _Progress:
-    """How far the end of a Memcached has come.
+    """Progress of the deletion of a Memcached.
 
     Attributes:
-        deleted: a workload's deletion was requested, so that one that is missing need not be looked for.
+        deleted: a workload's deletion was requested, so that one that is missing need not be read.
     """
 
     step: Step | None = None
@@ -208,7 +208,7 @@ class Deletion:
         return memcached, None
 
     async def finalize(self, memcached: MemcachedRecord) -> Result:
-        """Do what the deletion of a Memcached asks for, and say what it waits for."""
+        """Do what the deletion of a Memcached requires, and report what it waits for."""
         key, progress = memcached.key, self._progress.of(memcached.key)
         try:
             stage, _ = await self._finalizer.finalize(memcached)
@@ -278,7 +278,7 @@ class Deletion:
         self._record_event(memcached, "Normal", "Deleted", "Delete", note)
 
     async def _report(self, memcached: MemcachedRecord, problem: Problem | None = None) -> Result:
-        """Say in the status what is waited for, and that it takes too long."""
+        """Report in the status what is waited for, and that it takes too long."""
         step = self._progress.of(memcached.key).step
         terminating, retry_s = "Being deleted; see the condition Degraded.", SLOW_RETRY_S
         if isinstance(step, Wait) and problem is None:
@@ -288,7 +288,7 @@ class Deletion:
         return _at_latest(result, retry_s)
 
     async def _tell(self, memcached: MemcachedRecord, problem: Problem | None, terminating: str) -> Result:
-        """Say in the status what is left, and what its deletion waits for."""
+        """Report in the status what is left, and what its deletion waits for."""
         last = decode_status(memcached.status)
         try:
             spec = read_spec(memcached.spec)
@@ -324,7 +324,7 @@ class Deletion:
         return True
 
     def _judge_wait(self, memcached: MemcachedRecord, wait: Wait) -> tuple[Problem | None, float]:
-        """Whether a wait has become a problem, and when to look again, in seconds."""
+        """Report whether a wait has become a problem, and in how many seconds to reconcile again."""
         progress, now = self._progress.of(memcached.key), self._clock()
         if progress.waits_for != wait.why:
             if not progress.waits_for:
@@ -359,13 +359,13 @@ class Deletion:
 
 
 def _at_latest(result: Result, after_s: float) -> Result:
-    """Look again as soon as the result says, and within these seconds."""
+    """Requeue at the time of the result, and within these seconds."""
     soonest_s = result.requeue_after_s
     return Result(requeue_after_s=after_s if soonest_s is None else min(after_s, soonest_s))
 
 
 def _holders(memcached: MemcachedRecord) -> str:
-    """What keeps a Memcached without our finalizer, in a sentence; "" where it is no matter of the status.
+    """Describe what keeps a Memcached without our finalizer, in a sentence; "" where it is no matter of the status.
 
     Its servers have no owner as soon as the garbage collector has orphaned them.
     """
@@ -379,7 +379,7 @@ def _holders(memcached: MemcachedRecord) -> str:
 
 
 def _kinds_of(memcached: MemcachedRecord) -> set[str]:
-    """The kinds of workloads that a Memcached asks for, or that its status tells of; a Deployment it may have had."""
+    """The kinds of workloads that a Memcached specifies, or that its status has; a Deployment it may have had."""
     last = decode_status(memcached.status)
     kinds = {"Deployment", last.workload or "", *(each.workload for each in last.draining or ())}
     with suppress(InvalidSpec):
@@ -388,6 +388,6 @@ def _kinds_of(memcached: MemcachedRecord) -> set[str]:
 
 
 def _was_told(memcached: MemcachedRecord, problem: Problem) -> bool:
-    """Whether the status says so already, as of before a restart."""
+    """Report whether the status has this problem already, as of before a restart."""
     degraded = decode_status(memcached.status).condition("Degraded")
     return degraded is not None and (degraded.reason, degraded.message) == (problem.reason, problem.message)

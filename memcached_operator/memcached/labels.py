@@ -1,4 +1,4 @@
-"""By which names, labels and annotations what belongs to a Memcached is known."""
+"""Names, labels and annotations by which the parts of a Memcached are known."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ PORT: Final = names.PORT
 PORT_NAME: Final = names.PORT_NAME
 PEERS_PORT: Final = names.PEERS_PORT
 OWNER_UID_ANNOTATION: Final = "cache.example.com/memcached-uid"
-"""Says for which Memcached (its uid) an object was made. By it one that lost its ownerReference is still known as ours,
-and a stranger's never is."""
+"""Has for which Memcached (its uid) an object was created. By it one that lost its ownerReference is still known as
+owned, and a foreign one never is."""
 RESTORED_ANNOTATION: Final = "cache.example.com/restored-from"
 """Of a Memcached: the uid of the one in whose place it was restored from a backup. What was made for that one and has
 no owner is handed over to it."""
@@ -28,12 +28,12 @@ TRANSPORT_ANNOTATION: Final = "cache.example.com/transport"
 of clients."""
 WARM_ANNOTATION: Final = "cache.example.com/warm-restart"
 """Of a pod template whose servers keep their items over a restart: the digest of all in it that a container which
-starts again in its pod does not take on, so of all but the image and what asks for a restart."""
+starts again in its pod does not take on, so of all but the image and what requests a restart."""
 IMAGE_ANNOTATION: Final = "cache.example.com/image"
 """Of such a template: the image of its servers. A pod that has another one was given it when it was created, as by a
 webhook that names a mirror."""
 RESTART_ANNOTATION: Final = "cache.example.com/restart"
-"""Of a Memcached, and of its pod template: asks for a restart of each server, whenever its text changes."""
+"""Of a Memcached, and of its pod template: requests a restart of each server, whenever its text changes."""
 IN_PLACE_ANNOTATION: Final = "cache.example.com/in-place"
 """Of a pod that is being changed in place: to what, since when, and how often its memcached had been started again by
 then."""
@@ -50,7 +50,7 @@ POD_SELECTOR: Final = "app=memcached,memcached_cr"
 
 
 class Owner(NamedTuple):
-    """Of a Memcached, what the objects that it owns say of it."""
+    """Owner of objects: the part of a Memcached that they name."""
 
     name: str
     namespace: str

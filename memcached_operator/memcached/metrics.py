@@ -1,4 +1,4 @@
-"""What is shown of Memcacheds: their conditions, what was put right, and on request how many servers each has."""
+"""Metrics of Memcacheds: their conditions, repairs, and on request how many servers each has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime import field_name, field_names
 
 OTHER_FIELDS = "other"
-# No reason of ours: of a condition that is not there yet, and of one that another client wrote.
+# No owned reason: of a condition that is not there yet, and of one that another client wrote.
 NO_REASON, OTHER_REASON = "none", "other"
 _STATUSES = frozenset(("True", "False", "Unknown"))
 _REASONS = frozenset(each.value for each in Reason)
@@ -67,7 +67,7 @@ def _examples() -> Mapping[str, Manifest]:
 
 
 def contested_family(contested: int) -> Metric:
-    """How many Memcacheds are contested."""
+    """Count the contested Memcacheds."""
     return GaugeMetricFamily(
         "memcached_operator_contested_memcacheds",
         "Memcacheds of which another client keeps changing a field; the log names the field and the client.",
@@ -76,7 +76,7 @@ def contested_family(contested: int) -> Metric:
 
 
 def condition_family(memcacheds: Iterable[MemcachedRecord]) -> Metric:
-    """How many Memcacheds have each condition of ours in which status and for which reason.
+    """Count the Memcacheds by owned condition, status and reason.
 
     For each condition the numbers add up to that of all Memcacheds: one that has no such condition yet counts as
     Unknown for the reason `NO_REASON`. `OCCASIONAL_CONDITIONS` count only where they stand. Foreign conditions do not

@@ -58,7 +58,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What is to be known of the settings.
+    """Configuration of a Memcached's reconcile, from the settings.
 
     Attributes:
         image: of a Memcached that names none.
@@ -66,7 +66,7 @@ class Config:
         operator_namespace: where the operator's own pods are, "" where it runs in no pod.
         status_delay_s: how long a status that is still changing may be held back.
         finalizer: put the finalizer on each Memcached.
-        credentials: the Secrets that servers ask for may be read.
+        credentials: the Secrets that servers require may be read.
         memory_scaling_window_s: for how long servers are observed before their memory grows.
     """
 
@@ -144,7 +144,7 @@ class Objects:
         }
 
     async def ensure(self, snapshot: Snapshot) -> ObjectsResult:
-        """Make, put right and remove what the plan and the specification say, and bring the servers to it."""
+        """Create, repair and remove objects by the plan and the specification, and bring the servers to it."""
         memcached, spec, plan, last = snapshot.memcached, snapshot.spec, snapshot.plan, snapshot.last
         workloads = await self._workloads.keep(snapshot)
         # A list that servers leave is published before the time begins after which they are gone: the operator may end
@@ -218,7 +218,7 @@ class Objects:
         """Make an auxiliary object, put it right or remove it.
 
         Args:
-            seen: a status of this generation says that it was made before.
+            seen: a status of this generation shows that it was created before.
             follows: a difference follows from what has changed elsewhere.
         """
         keeper, memcached, last = self._auxiliary[kind], snapshot.memcached, snapshot.last
@@ -233,7 +233,7 @@ class Objects:
         return self._counts.families()
 
     def _report_change(self, kind: str, memcached: MemcachedRecord, change: Change[Any]) -> None:
-        """Say in the log and in an event what was done, and count what another client had changed."""
+        """Report in the log and in an event what was done, and count what another client had changed."""
         paths = [each.path for each in change.fields]
         text = in_words(memcached, kind, change)
         if not change.desired_changed and not change.deleted:

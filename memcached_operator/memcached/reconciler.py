@@ -1,6 +1,6 @@
-"""The reconcile of one Memcached: look, finalize, read the spec, plan, act, report.
+"""The reconcile of one Memcached: observe, finalize, read the spec, plan, act, report.
 
-Level-triggered: it looks at what is, never at the event before it. A reconcile that finds nothing to change sends
+Level-triggered: it reads the present state, never the event before it. A reconcile that finds nothing to change sends
 nothing.
 """
 
@@ -53,7 +53,7 @@ class MemcachedReconciler:
 
     Attributes:
         debounce: holds statuses back that still change.
-        scaler: takes what servers say of themselves.
+        scaler: takes what servers report.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class MemcachedReconciler:
             KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
         """
         self.debounce.begin(key)
-        memcached = self._caches.memcacheds.get(key)  # look
+        memcached = self._caches.memcacheds.get(key)  # observe
         if memcached is None or memcached.deleting:
             self._objects.release(key)  # others wait for it no longer
         if memcached is None:
@@ -132,7 +132,7 @@ class MemcachedReconciler:
         status, result = await self._status.report(memcached, last, found, next_s=requeue_s)
         follows = status.serverList not in (last.serverList, done.published)
         if follows and not await self._objects.publish(snapshot, status):
-            result = Result(requeue_after_s=0.0)  # to tell what is in the way
+            result = Result(requeue_after_s=0.0)  # to report what is in the way
         outcome.raise_failure()
         return result
 

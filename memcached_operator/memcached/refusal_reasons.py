@@ -1,8 +1,8 @@
-"""Pure: whose move it is when a write is refused, or pods are: the reason that a condition bears.
+"""Pure: classification of refused writes and pods: the reason that a condition bears.
 
-A code says little of that. A policy answers with the code that its author chose, and every admission plugin with 403,
+A code shows little of that. A policy answers with the code that its author chose, and every admission plugin with 403,
 as missing permissions are. So the reason follows from the API server's words, which a workload's controller repeats of
-the pods that it cannot make.
+the pods that it cannot create.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from memcached_operator.api.names import CONTAINER, RELOADER
 from memcached_operator.api.status import Problem, Reason, sentence
 from operator_runtime import Forbidden, Invalid, Refused, Reverted, Unwatched
 
-# The first that is found decides; anything else is a permission. Each names what says so, of k8s.io/kubernetes 1.36.
+# The first that is found decides; anything else is a permission. Each names its source, of k8s.io/kubernetes 1.36.
 _WORDS: Final = (
-    # The admission plugin of ResourceQuotas: of too much, of a container that does not say how much it takes, of a
+    # The admission plugin of ResourceQuotas: of too much, of a container that does not specify how much it takes, of a
     # quota that is not counted yet, and of what may be had under a quota alone.
     (
         Reason.QUOTA_EXCEEDED,
@@ -53,12 +53,12 @@ _OF_SIDECAR: Final = f"spec.podTemplate.spec.initContainers[{RELOADER}].resource
 
 
 def is_permission_missing(error: Forbidden) -> bool:
-    """Whether RBAC refused to patch a resource, and no policy or quota did, which others may satisfy."""
+    """Report whether RBAC refused to patch a resource, and no policy or quota did, which others may satisfy."""
     return _NO_PERMISSION in (error.message or str(error))
 
 
 def refusal_reason(message: str) -> Reason:
-    """Which reason a refusal falls under, by the API server's words."""
+    """Classify a refusal by the API server's words."""
     return next((reason for reason, words in _REASONS if words.search(message)), Reason.FORBIDDEN)
 
 
@@ -74,16 +74,16 @@ def refused(kind: str, error: Forbidden | Invalid | Refused) -> tuple[Reason, st
         case Invalid():
             return Reason.INVALID_SPEC, f"The API server refused the {kind}: {error.message or error}"
     reason, message = refusal_reason(error.message), error.message or str(error)
-    # A webhook's words do not say what was refused.
+    # A webhook's words do not name what was refused.
     return reason, f"A policy denied the {kind}: {message}" if reason is Reason.DENIED_BY_POLICY else message
 
 
 def pods_refused(message: str, *, sidecar: bool) -> Problem:
-    """What keeps a workload's controller from making pods, with the fields that mend it where its words tell them.
+    """Describe why a workload's controller creates no pods, with the fields that mend it where they are known.
 
     Args:
         message: in the API server's words.
-        sidecar: the pods have the operator's own beside memcached.
+        sidecar: the pods have the operator's own next to memcached.
     """
     fields = list(dict.fromkeys(_fields_in(message, sidecar=sidecar)))
     remedy = f" Set {', '.join(fields)}." if fields else ""
@@ -98,7 +98,7 @@ def _fields_in(message: str, *, sidecar: bool) -> Iterator[str]:
                 ours = name in (CONTAINER, RELOADER)
                 whose = _RESOURCES if ours else f"spec.podTemplate.spec.containers[{name}].resources"
                 yield f"{whose}.{kind or 'requests'}.{resource}"
-    # It does not say which container it is about.
+    # It does not name the container.
     ranges = [(f"{kind}s", resource) for resource, kind in _OUT_OF_RANGE.findall(message)]
     ratios = [(kind, resource) for resource in _OUT_OF_RATIO.findall(message) for kind in ("limits", "requests")]
     for kind, resource in (*ranges, *ratios):

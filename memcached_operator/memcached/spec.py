@@ -79,26 +79,26 @@ class Service(msgspec.Struct, frozen=True):
 
 
 class DisruptionBudget(msgspec.Struct, frozen=True):
-    """How many servers may be away at once when nodes are drained."""
+    """Limit on servers that are away at once when nodes are drained."""
 
     maxUnavailable: _Count | _Share = 1
 
 
 class NetworkPolicy(msgspec.Struct, frozen=True):
-    """Who may connect to the servers."""
+    """Peers that may connect to the servers."""
 
     allowFrom: tuple[_Passed, ...]
 
 
 class PodMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the user wants the pods to bear."""
+    """Labels and annotations that the user desires of the pods."""
 
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
 
 
 class PodTemplate(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the user wants of the pods besides what the operator makes."""
+    """Additions of the user's to the pods that the operator makes."""
 
     metadata: PodMetadata = PodMetadata()
     spec: _Passed = {}
@@ -113,14 +113,14 @@ class PodTemplate(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Resources(msgspec.Struct, frozen=True):
-    """What the user wants of each server's resources, by their names; what is not named follows from the settings."""
+    """Resources of each server by their names; those that are not named follow from the settings."""
 
     requests: dict[str, _Amount | _Quantity] = {}
     limits: dict[str, _Amount | _Quantity] = {}
 
 
 class Rollout(msgspec.Struct, frozen=True):
-    """How servers are replaced when their template changes.
+    """Replacement of servers when their template changes.
 
     Attributes:
         maxUnavailable: of a Deployment, how many may be missing, or a share of them; None where it is left out, which
@@ -158,7 +158,7 @@ class EmptyDirVolume(msgspec.Struct, frozen=True):
 
 
 class ExtstoreVolume(msgspec.Struct, frozen=True):
-    """Where the disk comes from; one of these."""
+    """Source of the disk; one of these."""
 
     ephemeral: EphemeralVolume | None = None
     emptyDir: EmptyDirVolume | None = None
@@ -174,13 +174,13 @@ class Extstore(msgspec.Struct, frozen=True):
 
 
 class Handover(msgspec.Struct, frozen=True):
-    """That servers fill themselves from each other while the list changes, and for how long after that."""
+    """Time for which servers fill themselves from each other after the list has changed."""
 
     forSeconds: Annotated[int, msgspec.Meta(ge=HANDOVER_SECONDS_MIN, le=HANDOVER_SECONDS_MAX)] = HANDOVER_SECONDS
 
 
 class Tls(msgspec.Struct, frozen=True):
-    """How servers speak TLS."""
+    """TLS of the servers."""
 
     secretName: _SecretName
     clientAuth: ClientAuth = "None"
@@ -236,5 +236,5 @@ def memory_of_server_mib(spec: Spec) -> int:
 
 
 def layout_of(extstore: Extstore, item_size: str) -> DiskLayout:
-    """How a server divides its disk."""
+    """Division of a server's disk."""
     return disk_layout(mebibytes(extstore.size), kibibytes(item_size))

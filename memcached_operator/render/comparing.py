@@ -1,4 +1,4 @@
-"""Pure: what two forms of one Memcached differ in: what that costs, and the objects that change."""
+"""Pure: differences of two forms of one Memcached: their costs, and the objects that change."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Document:
 
     @property
     def kind(self) -> str:
-        """`Memcached (cache.example.com/v1alpha1)`, for messages and to be told apart."""
+        """`Memcached (cache.example.com/v1alpha1)`, for messages and to distinguish documents."""
         return f"{self.content.get('kind')} ({self.content.get('apiVersion')})"
 
 
@@ -82,7 +82,7 @@ class _Loader(yaml.SafeLoader):
         text = self.construct_text(node)
         value = number_of(text)
         if value is None and node.tag == _FLOAT and _NO_NUMBER.fullmatch(text):
-            return math.nan  # what JSON cannot say, which is told below
+            return math.nan  # what JSON cannot express, which is reported below
         if value is None or (node.tag == _INT and isinstance(value, float)):
             kind = node.tag.rpartition(":")[2]
             raise yaml.constructor.ConstructorError(None, None, f"{text!r} is not a !!{kind}", node.start_mark)
@@ -114,7 +114,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _key(key: object, node: yaml.Node) -> str:
-    """As kubectl writes it in JSON, whose keys are texts: a number and a truth value in their words."""
+    """Convert a key to text as kubectl does for JSON: a number and a truth value in their words."""
     if isinstance(key, int):
         return str(key).lower()
     if not isinstance(key, str):
@@ -124,7 +124,7 @@ def _key(key: object, node: yaml.Node) -> str:
 
 _TAG = "tag:yaml.org,2002:"
 _INT, _FLOAT = f"{_TAG}int", f"{_TAG}float"
-# Numbers are told by `number_of`, and to kubectl a date and "=" are texts.
+# Numbers are recognized by `number_of`, and to kubectl a date and "=" are texts.
 _Loader.yaml_implicit_resolvers = {
     first: [
         (tag, pattern) for tag, pattern in resolvers if tag not in (_INT, _FLOAT, f"{_TAG}timestamp", f"{_TAG}value")
@@ -148,7 +148,7 @@ def documents(text: str, source: str) -> Iterator[Document]:
     """
     try:
         contents = [each for each in yaml.load_all(text, _Loader) if each is not None]
-        json.dumps(contents, allow_nan=False)  # an object is what JSON can say
+        json.dumps(contents, allow_nan=False)  # an object is what JSON can express
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""

@@ -40,14 +40,14 @@ _METADATA: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class RenderOptions:
-    """What the command line asks for.
+    """Options of the command line.
 
     Attributes:
         files: paths, `-` for standard input.
         namespace: of a Memcached that names none.
         image: of a Memcached that names none.
         user_id: of the servers; None names none.
-        credentials: the operator may read the Secrets that servers ask for.
+        credentials: the operator may read the Secrets that servers require.
     """
 
     files: Sequence[str]
@@ -59,7 +59,7 @@ class RenderOptions:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """What is made of one Memcached.
+    """Objects of one Memcached.
 
     Attributes:
         name: NAMESPACE/NAME.
@@ -78,7 +78,7 @@ class Rendered:
 
 
 def is_memcached(content: Mapping[str, Any]) -> bool:
-    """Whether this is an object that the operator looks after."""
+    """Report whether this is an object that the operator manages."""
     return content.get("kind") == KIND and content.get("apiVersion") == API_VERSION
 
 
@@ -86,7 +86,7 @@ def name_of(content: Mapping[str, Any], namespace: str) -> str:
     """NAMESPACE/NAME of a Memcached.
 
     Args:
-        namespace: where it is, if it does not say.
+        namespace: where it is, if it has none.
     """
     name = _name(_metadata(content))
     return f"{_namespace(_metadata(content)) or namespace}/{name}"
@@ -102,7 +102,7 @@ def uid_of(content: Mapping[str, Any]) -> str:
 
 
 def memory_of(content: Mapping[str, Any]) -> str | None:
-    """What the status of a Memcached has as the memory in force, None where there is none."""
+    """Return the memory in force by the status of a Memcached, None where it has none."""
     status = content.get("status")
     memory = status.get("memory") if isinstance(status, dict) else None
     return memory if isinstance(memory, str) else None
@@ -175,7 +175,7 @@ def _name(metadata: Mapping[str, Any]) -> str:
 
 
 def _without_nulls(spec: object) -> object:
-    """As the API server stores it: no field of the CRD is nullable, so that null is as good as no field."""
+    """Drop nulls as the API server does: no field of the CRD is nullable, so that null is as good as no field."""
     return {name: value for name, value in spec.items() if value is not None} if isinstance(spec, dict) else spec
 
 
@@ -221,7 +221,7 @@ def _json(value: object) -> bytes:
 
 
 def as_yaml(rendered: Rendered, place: str) -> str:
-    """A document for each object, below a line that says what it is of."""
+    """A document for each object, below a line with what it is of."""
     documents = []
     for number, manifest in enumerate(rendered.manifests):
         comments = [f"Created for Memcached {rendered.name} ({place})"]

@@ -1,4 +1,4 @@
-"""The Memcacheds of files, and what is said of files and of what is in them: complaints to standard error."""
+"""The Memcacheds of files, and complaints about files and what is in them, to standard error."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Sources:
 
 
 def say(sentence: str) -> None:
-    """To standard error, in one line."""
+    """Print to standard error, in one line."""
     print(f"{_PROGRAM}: {escape(sentence)}", file=sys.stderr)
 
 

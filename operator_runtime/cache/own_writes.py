@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 from operator_runtime.cache.store import Handler, ObjectKey, Store, version_reached
 from operator_runtime.client.watch import Record
 
-# After this the watch is thought to lag for a reason of its own, and a live GET says what is (kopf waits as long).
+# After this the watch is thought to lag for a reason of its own, and a live GET shows the state (kopf waits as long).
 PATIENCE_S = 5.0
 
 
 class _Expectation(NamedTuple):
-    """What a cache has yet to show.
+    """Change that a cache has yet to show.
 
     Attributes:
         shown_by: whether a record of the object shows it.
@@ -39,12 +39,12 @@ class _Expectation(NamedTuple):
 
     @property
     def place(self) -> tuple[str, ObjectKey]:
-        """Where an event looks for it."""
+        """Key under which an event finds it."""
         return self.kind, self.object
 
 
 class OwnWrites:
-    """For each key of a controller what its writes were answered with and its caches have yet to show.
+    """Answers to the writes for each key of a controller that its caches have yet to show.
 
     Invariants:
         An expectation is gone as soon as a store of its kind has held that version of the object or a later one, a
@@ -64,7 +64,7 @@ class OwnWrites:
         """Learn from `store` what has arrived of a kind.
 
         Of several stores of one kind, the first that shows a write counts. What none of them will ever show, as it is
-        outside of their scope and selectors, is not awaited; where that cannot be told, for `PATIENCE_S` in vain.
+        outside of their scope and selectors, is not awaited; where that cannot be known, for `PATIENCE_S` in vain.
 
         Args:
             kind: its `Resource.qualified_name`; kinds of different groups may have the same name.
@@ -138,23 +138,24 @@ class OwnWrites:
             self._await(key, kind, at, held.uid, lambda record: record.resource_version != version)
 
     def pending(self, key: ObjectKey) -> bool:
-        """Whether something is still awaited for `key`."""
+        """Report whether something is still awaited for `key`."""
         return key in self._pending
 
     def wakes(self, key: ObjectKey) -> bool:
-        """Whether what is awaited for `key` is worth a look when it comes: its turn was put off for it, or it is more
-        than what one of its writes was answered with."""
+        """Report whether what is awaited for `key` enqueues it when it comes: its turn was put off for that, or it is
+        more than the answer to one of its writes.
+        """
         return key in self._put_off or any(not each.version for each in self._pending.get(key, ()))
 
     def is_answer(self, key: ObjectKey, kind: str, record: Record) -> bool:
-        """Whether `record` is just what a write for `key` was answered with, and was not shown before."""
+        """Report whether `record` is just the answer to a write for `key`, and was not shown before."""
         at = ObjectKey(record.namespace, record.name)
         return any(
             (each.place, each.version) == ((kind, at), record.resource_version) for each in self._pending.get(key, ())
         )
 
     def put_off(self, key: ObjectKey) -> None:
-        """The turn of `key` came, and `wait_s` says that it is to wait."""
+        """Record that the turn of `key` came, and that `wait_s` has it wait."""
         self._put_off.add(key)
 
     def wait_s(self, key: ObjectKey) -> float:
@@ -165,7 +166,7 @@ class OwnWrites:
         return max(0.0, latest - self._clock())
 
     def overdue(self, key: ObjectKey) -> bool:
-        """Whether patience is over; if so the expectations are forgotten and the caller looks at the live objects."""
+        """Report whether patience is over; if so, expectations are forgotten and the caller reads live objects."""
         if key not in self._pending or self.wait_s(key) > 0.0:
             return False
         self.forget(key)
@@ -190,7 +191,7 @@ class OwnWrites:
             self._await(key, kind, at, uid, _end_of(uid, ends))
 
     def _may_arrive(self, key: ObjectKey, kind: str, at: ObjectKey, uid: str) -> bool:
-        """Whether an object that no store holds may yet be shown as it was before a write to it."""
+        """Report whether an object that no store holds may yet be shown as it was before a write to it."""
         if any((each.place, each.uid) == ((kind, at), uid) for each in self._pending.get(key, ())):
             return True
         return any(
@@ -244,6 +245,6 @@ def _end_of(uid: str, ends: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 def _arrived(expectation: _Expectation, before: Any, after: Any) -> bool:
     if after is None:
-        # A predecessor that leaves says nothing about what we wrote in its place.
+        # A predecessor that leaves shows nothing of what we wrote in its place.
         return bool(before.uid == expectation.uid)
     return expectation.shown_by(after)

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=Record)
 
-# Lines between two looks at the loop while a large snapshot comes in: about 2 ms of decoding, so that timers, probes
+# Lines between two turns of the loop while a large snapshot comes in: about 2 ms of decoding, so that timers, probes
 # and workers go on (75,000 objects a second were measured for a slower decoder).
 _LINES_PER_TURN = 500
 # The first failure of each cause in a row is kept quiet: a booting API server answers 403, 429 and 503 for some 300 ms,
@@ -61,7 +61,7 @@ class ByteStream(Protocol):
 
 
 class WatchClient(Protocol):
-    """What a reflector needs of `client.api_client.ApiClient`."""
+    """Methods of `client.api_client.ApiClient` that a reflector calls."""
 
     async def request(
         self,
@@ -81,7 +81,7 @@ class WatchClient(Protocol):
 
 @dataclass(slots=True)
 class StreamStatistics:
-    """What a stream has been through; read by probes and metrics.
+    """History of a stream; read by probes and metrics.
 
     Attributes:
         restarts: ended requests by cause.
@@ -203,7 +203,7 @@ class Reflector(Generic[R]):
 
     @property
     def cached_objects(self) -> int:
-        """How many records the store holds of this scope."""
+        """Count the records that the store holds of this scope."""
         return len(self.store) if self.namespace is None else len(self.store.keys(self.namespace))
 
     @property
@@ -284,7 +284,7 @@ class Reflector(Generic[R]):
             self._causes.clear()
 
     async def _report(self, error: KubeError | None, pause: Pause) -> None:
-        """Say once per cause what keeps the watch from working, and what to do about it."""
+        """Report once per cause what keeps the watch from working, and the remedy."""
         if pause.failures:
             self._causes[pause.cause] += 1
         if isinstance(error, StreamStalled) and self._causes[Cause.SILENT] == 1:
@@ -316,14 +316,14 @@ class Reflector(Generic[R]):
                 "GET", self.resource.group_path, query=None, gzip=True, max_bytes=MAX_PAGE_BYTES
             )
         except KubeError:
-            return remedy  # the group is not served, as a rule: there is nothing of it to tell
+            return remedy  # the group is not served, as a rule: there is nothing of it to report
         found, is_there = misnamed(self.resource, answer)
         return found if is_there else f"{remedy} {found}".rstrip()
 
     # The sink of the watch.
 
     def begin(self) -> None:
-        """A new snapshot is asked for."""
+        """A new snapshot is requested."""
         self.store.begin(self.namespace)
         self._snapshot = {}
         self._kept = set()
@@ -360,7 +360,7 @@ class Reflector(Generic[R]):
                 late()
 
     def unreadable(self, namespace: str, name: str, gone: bool, why: str) -> None:
-        """One object cannot be decoded: say so once, keep what is known of it, go on."""
+        """Report once that one object cannot be decoded, keep what is known of it, go on."""
         key = ObjectKey(namespace, name)
         if gone:
             self._unreadable.discard(key)

@@ -1,4 +1,4 @@
-"""Pure: which objects a cache can hold at all, by the scope and the selectors of its watches."""
+"""Pure: selection of the objects that a cache can hold at all, by the scope and the selectors of its watches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BETWEEN = re.compile(r",(?![^(]*\))")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a cache holds of a kind.
+    """Selection of a kind's objects that a cache holds.
 
     Attributes:
         namespaces: those that are watched; () for all, and for cluster-scoped kinds.
@@ -30,7 +30,7 @@ class Selection:
     fields: str = ""
 
     def may_hold(self, namespace: str, name: str, labels: Mapping[str, str] | None = None) -> bool:
-        """Whether an object belongs here; False only where that is certain.
+        """Report whether an object belongs here; False only where that is certain.
 
         Args:
             namespace: of the object, "" for one of a cluster-scoped kind.
@@ -52,7 +52,7 @@ def _requirements(selector: str) -> list[str]:
 
 
 def _may_match(requirement: str, labels: Mapping[str, str]) -> bool:
-    """Whether labels fulfil one requirement, or may do so where it cannot be read."""
+    """Report whether labels fulfil one requirement, or may do so where it cannot be read."""
     for form, matches in _FORMS:
         if found := form.fullmatch(requirement):
             return matches(found, labels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 
-# What many records have is asked for again and again, and stays, while what few have passes, such as the hash of a
+# What many records have is requested again and again, and stays, while what few have passes, such as the hash of a
 # template. One that falls out is held once more, in some 60 bytes; one that stays takes 200.
 @lru_cache(maxsize=512)
 def shared(text: str) -> str:

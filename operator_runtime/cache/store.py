@@ -41,7 +41,7 @@ _Index = dict[ObjectKey, tuple[ObjectKey, ...] | set[ObjectKey]]
 
 
 def version_reached(seen: str, desired: str) -> bool:
-    """Whether a resourceVersion `seen` is `desired` or later.
+    """Report whether a resourceVersion `seen` is `desired` or later.
 
     Kubernetes promises since 1.35 that versions of one kind compare as decimal numbers: the shorter is the smaller,
     then digit by digit. It was so with etcd before. What is no such number is compared for equality.
@@ -50,7 +50,7 @@ def version_reached(seen: str, desired: str) -> bool:
 
 
 def version_newer(seen: str, other: str) -> bool:
-    """Whether a resourceVersion is later than another, which is never so of what is no number."""
+    """Report whether a resourceVersion is later than another, which is never so of what is no number."""
     return _is_number(seen) and _is_number(other) and (len(seen), seen) > (len(other), other)
 
 
@@ -81,8 +81,8 @@ class Store(Generic[R]):
         self._callback_errors = CallbackErrors()
         # By scope, while a snapshot of it is on its way: what was put since it was begun.
         self._put_since: dict[str | None, set[ObjectKey]] = {}
-        self.known_to = ""  # handlers may ask: the controller that does not need what comes now
-        self.relisting = False  # handlers may ask: what comes now is a snapshot, of no urgency
+        self.known_to = ""  # for handlers: the controller that does not need what comes now
+        self.relisting = False  # for handlers: what comes now is a snapshot, of no urgency
 
     def __len__(self) -> int:
         return len(self._records)
@@ -173,11 +173,11 @@ class Store(Generic[R]):
         return True
 
     def begin(self, namespace: str | None = None) -> None:
-        """A snapshot of a namespace (or of all) is asked for now; `replace` follows, or another `begin`."""
+        """A snapshot of a namespace (or of all) is requested now; `replace` follows, or another `begin`."""
         self._put_since[namespace] = set()
 
     def awaits_snapshot(self, namespace: str) -> bool:
-        """Whether a snapshot that has objects of that namespace is on its way."""
+        """Report whether a snapshot that has objects of that namespace is on its way."""
         return None in self._put_since or namespace in self._put_since
 
     def replace(
@@ -185,7 +185,7 @@ class Store(Generic[R]):
     ) -> None:
         """Make what is held of a namespace (or of all) equal to a snapshot; what is missing counts as deleted.
 
-        The answer to a write of ours may have been put here since the snapshot was begun. Where it is later than the
+        The answer to our own write may have been put here since the snapshot was begun. Where it is later than the
         snapshot it stays, also where the snapshot does not know the object: the watch that goes on from the snapshot
         shows the result.
 
@@ -213,7 +213,7 @@ class Store(Generic[R]):
             self.relisting = False
 
     def _later(self, keys: Iterable[ObjectKey], version: str) -> set[ObjectKey]:
-        """Those of which a version later than this one is held."""
+        """Return the keys of which a version later than this one is held."""
         held = ((key, self._records.get(key)) for key in keys)
         return {key for key, record in held if record is not None and version_newer(record.resource_version, version)}
 

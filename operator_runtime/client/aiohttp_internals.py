@@ -35,7 +35,7 @@ INCOMPLETE_BODY = "Response payload is not completed"
 
 
 class Connector(aiohttp.TCPConnector):
-    """Pool of connections whose ends are of a class of ours; `connect` takes a `request_template`."""
+    """Pool of connections whose ends are of our own class; `connect` takes a `request_template`."""
 
     def __init__(self, protocol: Callable[..., ResponseHandler], **pooling: Any) -> None:
         """
@@ -48,7 +48,7 @@ class Connector(aiohttp.TCPConnector):
 
 
 def request_template(url: URL, proxy: URL | None, server_hostname: str | None) -> aiohttp.ClientRequest:
-    """Request without a session, which tells a connector where to connect to, and has the header Host."""
+    """Request without a session, which has a connector's destination, and the header Host."""
     return aiohttp.ClientRequest(
         "GET", url, proxy=proxy, server_hostname=server_hostname, loop=asyncio.get_running_loop()
     )

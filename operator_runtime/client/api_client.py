@@ -50,7 +50,7 @@ Propagation = Literal["Foreground", "Background", "Orphan"]
 class Stream:
     """The body of an answer that goes on arriving. Read it until b"", then close it.
 
-    Invariant: one timer runs, which looks when it is due at what has come since: a timer for each read would cost more
+    Invariant: one timer runs, which checks when it is due what has come since: a timer for each read would cost more
     than the read.
     """
 
@@ -69,7 +69,7 @@ class Stream:
         """The next bytes, as they come; b"" at a clean end.
 
         Raises:
-            StreamStalled: no byte for the silence limit, or no end long after the one that was asked for.
+            StreamStalled: no byte for the silence limit, or no end long after the one that was requested.
             Unreachable: the connection broke, also in the middle of a chunk.
         """
         try:
@@ -129,8 +129,8 @@ class ApiClient:
             access: where the server is and with what credentials.
             user_agent: names this client in the audit log and to the server's flow control.
             timeout_s: bound on one API call from the connection to the last byte.
-            write_fence: asked before the bytes of each write go out; None lets all of them.
-            clock: monotonic seconds; tells which token an answer of 401 speaks about.
+            write_fence: called before the bytes of each write go out; None lets all of them.
+            clock: monotonic seconds; shows which token an answer of 401 is about.
         """
         self.access = access
         self._user_agent = user_agent
@@ -180,7 +180,7 @@ class ApiClient:
             body: of the request.
             content_type: of the body.
             timeout_s: bound on the call from the connection to the last byte; None: the client's.
-            gzip: ask for a compressed answer, which pays for lists alone.
+            gzip: request a compressed answer, which pays for lists alone.
             guarded: the write has a precondition (a uid, a resourceVersion), so that a second arrival is answered 409
                 or changes nothing.
             max_bytes: bound on the answer; see `client.answers`.
@@ -241,11 +241,11 @@ class ApiClient:
         connection is closed on every way out: an unread watch must not go back to a pool.
 
         Raises:
-            KubeError: the server said no, could not be reached, or kept silent before the headers.
+            KubeError: the server refused, could not be reached, or kept silent before the headers.
         """
         # Both bounds are held here and in `Stream`: aiohttp's read timeout begins anew with any byte, and knows nothing
         # of proxies. The server compresses watches from 1.37 on, one gzip member per flush, which costs more than it
-        # saves here: identity is asked for.
+        # saves here: identity is requested.
         silence = asyncio.timeout(silence_limit_s)
         started = self._clock()
         try:
@@ -297,7 +297,7 @@ class ApiClient:
         Args:
             under: name and subresource of an object where the body is of a subresource, such as an Eviction.
             strict: refuse fields that the kind does not have, as an apply does, and do not drop them.
-            guarded: whom a Conflict tells enough, also where its own create is what is there; see `request`.
+            guarded: for whom a Conflict is enough, also where its own create is what is there; see `request`.
         """
         path = resource.path(namespace) if under is None else resource.path(namespace, *under)
         query = _written_by(field_manager, strict)
@@ -319,7 +319,7 @@ class ApiClient:
         field_manager: str,
         force: bool,
     ) -> bytes:
-        """Server-side apply: the fields in `body` become ours, fields that we applied before and left out vanish."""
+        """Server-side apply: the fields in `body` become owned, fields that we applied before and left out vanish."""
         query = {"fieldManager": field_manager}
         if force:
             query["force"] = "true"
@@ -365,7 +365,7 @@ class ApiClient:
         resource_version: str | None = None,
         propagation: Propagation | None = None,
     ) -> bytes:
-        """Ask for an object's deletion; finalizers may hold it up. The object as it is then, or a `Status`.
+        """Delete an object; finalizers may hold it up. Return the object as it is then, or a `Status`.
 
         Args:
             uid: of that object and no successor of its name, else a Conflict.
@@ -438,7 +438,7 @@ def _uid_in(body: object) -> str:
 
 
 def _expected_under(body: object) -> ExpectedObject | None:
-    """What a body of a subresource is answered with: a `Status`, or what was sent."""
+    """Return the object that answers a body of a subresource: a `Status`, or what was sent."""
     if not isinstance(body, Mapping) or not body.get("kind"):
         return None
     group, _, version = str(body.get("apiVersion", "")).rpartition("/")
@@ -452,13 +452,13 @@ def _written_by(field_manager: str, strict: bool) -> Mapping[str, str]:
 
 
 def _has_precondition(body: object) -> bool:
-    """Whether a patch names the very object or the version that it is for."""
+    """Report whether a patch names the very object or the version that it is for."""
     metadata = _metadata_in(body)
     return bool(metadata.get("uid") or metadata.get("resourceVersion"))
 
 
 def _failure(response: Answer, answer: bytes) -> KubeError | None:
-    """What an answer says went wrong; None when it is the JSON object that every success is."""
+    """Return the error that an answer reports; None when it is the JSON object that every success is."""
     if response.status >= 400:
         return classify_response(response.status, answer, parse_retry_after(response.headers.get("Retry-After")))
     if response.status >= 300:

@@ -1,4 +1,6 @@
-"""How much of an answer is read, and for how long: a server that sends without end costs a connection, not the memory.
+"""Bounds on how much of an answer is read, and for how long.
+
+A server that sends without end costs a connection, not the memory.
 
 A proxy or a broken server answers as well as an API server, at the speed of the network: 3 GiB in six seconds were
 seen. So each answer has a bound in bytes, by what it can be at most, and its caller one in time.
@@ -17,9 +19,9 @@ from operator_runtime.client.response_identity import Expected
 
 # One object, whether a watch brings it or a call.
 MAX_OBJECT_BYTES = MAX_LINE_BYTES
-# A `Status` has some hundred bytes. One that quotes an object may be longer, but its HTTP status says what counts.
+# A `Status` has some hundred bytes. One that quotes an object may be longer, but its HTTP status has what counts.
 MAX_ERROR_BYTES = 64 * 1024
-# What a server says no with follows its headers at once; it is not worth the rest of a call's time.
+# The body of a refusal follows its headers at once; it is not worth the rest of a call's time.
 ERROR_BODY_S = 5.0
 
 
@@ -33,7 +35,7 @@ async def read_whole(answer: Answer, max_bytes: int, expected: Expected | None =
             be another's, too.
 
     Raises:
-        MalformedAnswer: it is not to what was asked.
+        MalformedAnswer: it is not to the request.
         AnswerTooLong: it has more bytes than that; no more of them are read.
         aiohttp.ClientError, OSError, TimeoutError: it did not come whole.
     """
@@ -57,14 +59,14 @@ async def read_whole(answer: Answer, max_bytes: int, expected: Expected | None =
 
 
 async def read_beginning(answer: Answer) -> bytes:
-    """The body of an answer that says no, as far as it is looked at and comes in time; its end is not waited for."""
+    """The body of a refusal, as far as it is read and comes in time; its end is not waited for."""
     taken = bytearray()
     try:
         async with asyncio.timeout(ERROR_BODY_S):
             while len(taken) < MAX_ERROR_BYTES and (chunk := await answer.content.readany()):
                 taken += chunk
     except (aiohttp.ClientError, OSError, TimeoutError):
-        pass  # the headers said already what this is
+        pass  # the headers have shown already what this is
     if answer.content.at_eof():
         answer.release()
     else:

@@ -99,7 +99,7 @@ class Connections:
         self._tls_generation = -1
 
     async def current(self) -> Pools:
-        """The pools for the next request; ask after `Credentials.headers`, which notices a rotation."""
+        """The pools for the next request; call it after `Credentials.headers`, which notices a rotation."""
         generation = self._credentials.ssl_generation
         if self._pools is not None and generation == self._tls_generation:
             return self._pools

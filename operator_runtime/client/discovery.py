@@ -1,4 +1,4 @@
-"""Pure: what the API server says that a group has: of what was requested in vain, and before something is tried."""
+"""Pure: discovery of a group's kinds: for a kind that was requested in vain, and before something is tried."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _ResourceList(msgspec.Struct):
 
 
 def has_subresource(resource: Resource, subresource: str, answer: bytes) -> bool:
-    """Whether a kind has a subresource, such as `resize`; `answer` is the body at the path of its group and version.
+    """Report whether a kind has a subresource, as `resize`; `answer`: the body at the path of its group and version.
 
     Raises:
         ValueError: the answer is none.
@@ -33,11 +33,11 @@ def has_subresource(resource: Resource, subresource: str, answer: bytes) -> bool
 
 
 def misnamed(resource: Resource, answer: bytes) -> tuple[str, bool]:
-    """Why a kind was not found although its group and version are served; `answer` is the body at their path.
+    """Explain why a kind was not found although its group and version are served; `answer` is the body at their path.
 
     Returns:
         A sentence, and whether the kind is there under another name or scope, so that nothing is to be installed.
-        An empty sentence where the answer tells nothing.
+        An empty sentence where the answer does not show it.
     """
     try:
         served = msgspec.json.decode(answer, type=_ResourceList).resources or []

@@ -19,10 +19,10 @@ SUBDOMAIN_IN_WORDS: Final = f"at most {SUBDOMAIN_MAX_LENGTH} lower-case letters,
 
 
 def is_label(name: str) -> bool:
-    """Whether a namespace can be called so."""
+    """Report whether a namespace can have this name."""
     return len(name) <= LABEL_MAX_LENGTH and re.fullmatch(LABEL, name) is not None
 
 
 def is_subdomain(name: str) -> bool:
-    """Whether a ServiceAccount can be called so."""
+    """Report whether a ServiceAccount can have this name."""
     return len(name) <= SUBDOMAIN_MAX_LENGTH and re.fullmatch(SUBDOMAIN, name) is not None

@@ -1,6 +1,6 @@
 """The closed set of things that can go wrong on the wire, and the one function that tells them apart.
 
-Callers `match` on these classes; no status code is looked at again. The shapes are those that a real API server
+Callers `match` on these classes; no status code is read again. The shapes are those that a real API server
 answers with: an HTTP status with a `Status` body, an ERROR event in the middle of a watch, a `Status` delivered under
 HTTP 200, and text where a proxy or an unregistered path speaks.
 """
@@ -35,7 +35,7 @@ class StatusDetails(msgspec.Struct, frozen=True):
 
 
 class Status(msgspec.Struct, frozen=True):
-    """`meta/v1 Status`, as far as it is looked at. Every field may be missing: proxies shorten it."""
+    """`meta/v1 Status`, as far as it is read. Every field may be missing: proxies shorten it."""
 
     kind: str | None = None
     status: str | None = None
@@ -70,7 +70,7 @@ class AuthenticationUnavailable(KubeError):
 
 
 class WriteRefused(KubeError):
-    """This process may not write now: it does not lead, or its right to has run out. Nothing was sent."""
+    """Refusal to send a write of this process now: it does not lead, or its right to write has run out."""
 
 
 class ApiError(KubeError):
@@ -80,7 +80,7 @@ class ApiError(KubeError):
         status: HTTP status code, or `Status.code` of an ERROR event.
         reason: `Status.reason`, "" when the server gave none.
         message: the server's own words.
-        retry_after_s: seconds to wait at least, None when the server did not say.
+        retry_after_s: seconds to wait at least, None when the server did not send it.
         causes: the fields that the answer is about.
     """
 
@@ -110,11 +110,11 @@ class Expired(ApiError):
 
 
 class ResourceVersionTooLarge(ApiError):
-    """504 Timeout with cause ResourceVersionTooLarge: the server is behind the resourceVersion that was asked for."""
+    """504 Timeout with cause ResourceVersionTooLarge: the server is behind the resourceVersion that was requested."""
 
 
 class TooManyRequests(ApiError):
-    """429: the server asks for patience."""
+    """429: the server requests patience."""
 
 
 class Unauthorized(ApiError):
@@ -122,7 +122,7 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    """403: RBAC, a quota, an admission plugin or a terminating namespace says no. Or a policy or an admission webhook
+    """403: RBAC, a quota, an admission plugin or a terminating namespace refuses. Or a policy or an admission webhook
     does, with whichever code it likes."""
 
 
@@ -142,7 +142,7 @@ class ServerError(ApiError):
     """500, 502, 503, 504: the server or something before it is in trouble; or 403 of a kind that it is yet to know."""
 
 
-# Errors that say nothing about the object of the request: whatever it looks like, the same request may go well a moment
+# Errors that show nothing about the object of the request: whatever its content, the same request may go well a moment
 # later, as soon as the server, the way to it, or this client's credential and permissions are in order. A Forbidden may
 # come of an admission plugin that dislikes the object; which, no client can tell from a permission that is missing.
 NOT_ABOUT_THE_OBJECT: tuple[type[KubeError], ...] = (
@@ -178,7 +178,7 @@ _WRONG_BODY = "failed to create typed patch object"
 # How a write is answered that an admission webhook or a policy denies, by the code that its author chose: 400 where a
 # webhook names none, 422 where a ValidatingAdmissionPolicy names no reason, and also 401, 404, 409, 410 and 413, none
 # of which means then what it means else (webhook/errors/statuserror.go, policy/validating/dispatcher.go and
-# policy/generic/policy_dispatcher.go of k8s.io/apiserver). One that says 429 or 5xx asks to be tried again.
+# policy/generic/policy_dispatcher.go of k8s.io/apiserver). One that answers 429 or 5xx requests another try.
 _DENIED = re.compile(
     r"""admission webhook "[^"]*" denied the request|"""
     r"""policy ['"][^'"]*['"]( with binding ['"][^'"]*['"])? denied request: """,

@@ -37,7 +37,7 @@ _BREAKS = frozenset("\r\n\0")
 
 
 class Origin:
-    """Where all requests of a client go, as each of them says it: the beginning of its target, and the Host."""
+    """Destination of all requests of a client, as each names it: the beginning of its target, and the Host."""
 
     __slots__ = ("host", "prefix", "proxy", "tls_server_name", "url")
 
@@ -62,7 +62,7 @@ class Origin:
         self.host = header_lines(lines)
 
     def template(self) -> aiohttp.ClientRequest:
-        """What a connector is shown to be told where to connect to."""
+        """Return the request that shows a connector where to connect to."""
         return request_template(self.url, self.proxy, self.tls_server_name)
 
 
@@ -141,13 +141,13 @@ class Answer:
         if self._late and not content.is_eof():
             raise TimeoutError
         if message.code == _NOTHING_CAME and protocol.requests > 1:
-            # It waited for a request as long as it does, and said so just as this one was sent.
+            # It waited for a request as long as it does, and closed just as this one was sent.
             raise ConnectionCut("the server had closed the connection (408)", idle=True)
         self.status, self.headers, self.content = message.code, message.headers, content
 
     def _give_up(self) -> None:
         # After this process itself was stopped, its timers are due in the same moment as what has come meanwhile: what
-        # is whole counts, and what is not yet taken from the connection is looked at by `begin`.
+        # is whole counts, and what is not yet taken from the connection is checked by `begin`.
         if self.status and self.content.is_eof():
             return
         self._late = True
@@ -175,7 +175,7 @@ async def exchange(
         template: see `Origin.template`.
         request: its head and its body.
         timeout_s: bound on the exchange from waiting for a connection to the last byte; None: the caller holds it.
-        fence: asked when the connection is there, in the same turn of the event loop in which the bytes go to it.
+        fence: called when the connection is there, in the same turn of the event loop in which the bytes go to it.
 
     Raises:
         aiohttp.ClientError, OSError, TimeoutError: there is no answer.
@@ -218,7 +218,7 @@ def header_lines(headers: Mapping[str, Any]) -> bytes:
     """Headers as they stand in a request.
 
     Raises:
-        ValueError: one holds the end of a line, and would begin another one. Its value is not told.
+        ValueError: one holds the end of a line, and would begin another one. Its value is not shown.
     """
     for name, value in headers.items():
         if not _BREAKS.isdisjoint(name + value):

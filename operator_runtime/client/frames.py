@@ -1,8 +1,8 @@
-"""What list and watch look like on the wire: the lines of a stream, the pages of a list, the metadata in both.
+"""Wire format of list and watch: the lines of a stream, the pages of a list, the metadata in both.
 
 Apart from `client.watch`, so that its rules can be read without the shapes of JSON, and the shapes, with all that other
 servers and proxies send in their place, be tried without the rules. Objects themselves stay raw: what of one is kept is
-for the kind's own decoder to say.
+for the kind's own decoder to choose.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from operator_runtime.client.errors import UNDECODABLE, KubeError, MalformedAnswer, classify_event
 from operator_runtime.client.json_depth import decode_nested
 
-# 500 objects, the usual page, of 128 KiB each; where they are larger, pages of fewer are asked for.
+# 500 objects, the usual page, of 128 KiB each; where they are larger, pages of fewer are requested.
 MAX_PAGE_BYTES = 64 * 1024 * 1024
 # A list in one piece is as long as what there is: the 150,000 pods that Kubernetes is built for, of 7 KiB each.
 MAX_LIST_BYTES = 1024 * 1024 * 1024
@@ -23,12 +23,12 @@ MAX_LIST_BYTES = 1024 * 1024 * 1024
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _QUOTED_CHARS = 80
 _FEWER = 8
-# Objects in one page of a list, as kubectl and client-go ask for.
+# Objects in one page of a list, as kubectl and client-go request.
 PAGE_SIZE = 500
 
 
 def smaller_page(size: int) -> int:
-    """How many objects to ask for when so many did not fit into `MAX_PAGE_BYTES`; 1 at least."""
+    """Return how many objects to request when so many did not fit into `MAX_PAGE_BYTES`; 1 at least."""
     return max(size // _FEWER, 1)
 
 
@@ -44,7 +44,7 @@ class Frame(msgspec.Struct):
 
 
 class FrameMetadata(msgspec.Struct):
-    """What any object says of itself."""
+    """Metadata that any object has."""
 
     namespace: str = ""
     name: str = ""
@@ -53,12 +53,12 @@ class FrameMetadata(msgspec.Struct):
 
     @property
     def ends_snapshot(self) -> bool:
-        """Whether this is the bookmark that follows the last object of a streaming list."""
+        """Report whether this is the bookmark that follows the last object of a streaming list."""
         return self.annotations is not None and self.annotations.get(_INITIAL_EVENTS_END) == "true"
 
 
 class ListMetadata(msgspec.Struct):
-    """What a page says of its list."""
+    """Metadata that a page has of its list."""
 
     resourceVersion: str = ""
     continue_: str = msgspec.field(default="", name="continue")
@@ -86,7 +86,7 @@ def frame_of(line: bytes) -> Frame:
     """Read one line of a stream.
 
     Raises:
-        MalformedAnswer: not a watch event; what else may be wrong with it, `refusal_of` tells.
+        MalformedAnswer: not a watch event; `refusal_of` returns what else may be wrong with it.
     """
     try:
         return decode_nested(_decode_frame, line)
@@ -95,7 +95,7 @@ def frame_of(line: bytes) -> Frame:
 
 
 def refusal_of(frame: Frame, line: bytes) -> KubeError:
-    """What a line says that is neither an object's event nor a bookmark: an error of the server, or nothing."""
+    """Return the error of a line that is neither an object's event nor a bookmark: the server's, or that it is none."""
     if frame.type == "ERROR":
         return classify_event(frame.object)
     if frame.kind == "Status":
@@ -122,7 +122,7 @@ def page_of(body: bytes) -> Page:
 
 
 def bookmark_of(raw: msgspec.Raw) -> FrameMetadata:
-    """What is true of a bookmark: its metadata alone. A built-in kind's comes with a whole object of nulls.
+    """Return the metadata of a bookmark, its only true part. A built-in kind's comes with a whole object of nulls.
 
     Raises:
         MalformedAnswer: no metadata, or no resourceVersion in it.
@@ -137,7 +137,7 @@ def bookmark_of(raw: msgspec.Raw) -> FrameMetadata:
 
 
 def metadata_of(raw: msgspec.Raw) -> FrameMetadata:
-    """What can be told of an object that its kind's decoder cannot read; empty where not even that can be read."""
+    """Return the metadata of an object that its kind's decoder cannot read; empty where not even that can be read."""
     try:
         return decode_nested(_decode_bare, bytes(raw)).metadata
     except UNDECODABLE:
@@ -145,7 +145,7 @@ def metadata_of(raw: msgspec.Raw) -> FrameMetadata:
 
 
 def object_of(decode: Callable[[bytes], T], answer: bytes) -> T:
-    """What `decode` makes of an answer that is to be one object.
+    """Decode an answer that is to be one object.
 
     Raises:
         MalformedAnswer: it is no object of the API at all: cut short, or a proxy's word in JSON.

@@ -41,7 +41,7 @@ def shallow(body: bytes, levels: int = LEVELS) -> bytes:
 
 
 def decode_nested(decode: Callable[[bytes], T], body: bytes) -> T:
-    """What `decode` makes of the body, cut where it is nested too deeply; other errors are the decoder's."""
+    """Decode the body, cut where it is nested too deeply; other errors are the decoder's."""
     try:
         return decode(body)
     except RecursionError:

@@ -48,7 +48,7 @@ class LineSplitter:
         return lines
 
     def rest(self) -> bytes:
-        """What came after the last newline, and forget it: a last line without an end, or half of one."""
+        """Return what came after the last newline, and forget it: a last line without an end, or half of one."""
         rest = b"".join(self._parts)
         self._parts.clear()
         self._held_bytes = 0

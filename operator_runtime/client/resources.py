@@ -1,4 +1,4 @@
-"""Where a kind lives in the Kubernetes API: group, version, plural, and the paths that follow from them."""
+"""Location of a kind in the Kubernetes API: group, version, plural, and the paths that follow from them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Resource:
 
     @property
     def api_version(self) -> str:
-        """What a body carries as `apiVersion`."""
+        """Value of `apiVersion` in a body."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
@@ -35,7 +35,7 @@ class Resource:
 
     @property
     def group_path(self) -> str:
-        """Where the API server says what this group has in this version."""
+        """Path of the discovery document of this group and version."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:

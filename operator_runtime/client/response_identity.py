@@ -1,6 +1,6 @@
-"""Pure: whether an answer is to what was asked.
+"""Pure: check that a response belongs to the request.
 
-HTTP/1.1 tells which answer belongs to which request by their order alone. Where a server or a proxy loses count, an
+HTTP/1.1 relates an answer to its request by their order alone. Where a server or a proxy loses count, an
 object comes well formed in place of another one, and would be believed, or kept in a cache.
 """
 
@@ -140,7 +140,7 @@ class ExpectedList(NamedTuple):
         try:
             found = decode_nested(_decode_list, body)
         except UNDECODABLE:
-            return  # what is no list at all, `frames.page_of` tells, and so it does of a `Status`
+            return  # `frames.page_of` reports what is no list at all, and so it does of a `Status`
         if found.kind == STATUS or (found.kind, found.apiVersion) == (f"{resource.kind}List", resource.api_version):
             return
         if found.apiVersion == resource.api_version and _may_be_named_otherwise(resource) and _is_of(resource, body):
@@ -152,12 +152,12 @@ class ExpectedList(NamedTuple):
 
 
 def _may_be_named_otherwise(resource: Resource) -> bool:
-    """Whether a CustomResourceDefinition may say what its lists are called."""
+    """Report whether a CustomResourceDefinition may choose the name of this kind's lists."""
     return "." in resource.group and not resource.group.endswith(".k8s.io")
 
 
 def _is_of(resource: Resource, body: bytes) -> bool:
-    """Whether it is a list, and the items of it say that they are of that kind, as those of such kinds do."""
+    """Report whether a body is a list whose items name that kind, as those of such kinds do."""
     try:
         items = decode_nested(_decode_items, body).items
     except UNDECODABLE:
@@ -201,7 +201,7 @@ _decode_review = msgspec.json.Decoder(_Review).decode
 
 
 def _says(answer: object, question: object) -> bool:
-    """Whether all words of a question are repeated; what is empty may be left out."""
+    """Report whether an answer repeats all words of a question; what is empty may be left out."""
     if isinstance(question, Mapping):
         return isinstance(answer, Mapping) and all(
             _says(answer.get(key, {} if isinstance(value, Mapping) else None), value)
@@ -212,7 +212,7 @@ def _says(answer: object, question: object) -> bool:
 
 
 class Expected(Protocol):
-    """What an answer is held against."""
+    """Expectation that an answer is checked against."""
 
     def check(self, body: bytes) -> None:
         """Hold an answer against this.

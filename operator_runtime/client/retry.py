@@ -1,4 +1,4 @@
-"""When to try again: exponential backoff with jitter, and what Retry-After says."""
+"""Delays before another try: exponential backoff with jitter, and the header Retry-After."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 
 
 def check_seconds(what: str, value: object) -> None:
-    """What an author gives as seconds, before a queue orders its keys by it.
+    """Check the seconds that an author gives, before a queue orders its keys by them.
 
     A NaN is neither before nor after any time, so that the keys behind it would wait for ever.
 
@@ -23,7 +23,7 @@ def check_seconds(what: str, value: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long to wait after a failure: `first_s`·2ⁿ up to `longest_s`, of which chance takes away a part.
+    """Delays after failures: `first_s`·2ⁿ up to `longest_s`, of which chance takes away a part.
 
     Full jitter (a spread of 1) would let a client that came first hammer a server that has just come back; half keeps
     the clients apart and still waits.
@@ -47,12 +47,12 @@ class Backoff:
         return self.uniform(full_s * (1.0 - self.spread), full_s)
 
 
-# A server that asks for more than this is obeyed only up to it: an HTTP-date far ahead is a wrong clock, not a wish.
+# A server that requests more than this is obeyed only up to it: an HTTP-date far ahead is a wrong clock, not a wish.
 MAX_RETRY_AFTER_S = 300.0
 
 
 def parse_retry_after(value: str | None, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> float | None:
-    """Seconds that a Retry-After header asks for, between 0 and `MAX_RETRY_AFTER_S`; None when it cannot be read.
+    """Seconds that a Retry-After header requests, between 0 and `MAX_RETRY_AFTER_S`; None when it cannot be read.
 
     RFC 9110 allows whole seconds and an HTTP-date; proxies are seen to send fractions.
     """

@@ -1,14 +1,14 @@
 """The rules of list and watch, as a state machine that does no I/O.
 
-A `Watch` says which request comes next (`next_request`), is fed what came back (`page`, `line`, `ended`), calls a sink
-with what it means, and says how long to pause before the next request. Its states, and the rules on what ended a
-request (410, ERROR events, silence, backoff), are in `client.watch_ends`; those on lines, pages, bookmarks and
+A `Watch` returns which request comes next (`next_request`), is fed what came back (`page`, `line`, `ended`), calls a
+sink with what it means, and returns how long to pause before the next request. Its states, and the rules on what ended
+a request (410, ERROR events, silence, backoff), are in `client.watch_ends`; those on lines, pages, bookmarks and
 resourceVersions are here. All are tested as tables; moving bytes and time is the reflector's.
 
 The way round: a *snapshot* (one streaming list, or pages where the server has no streaming lists) brings the sink
-every object; then *resumed* watches carry that on from the last resourceVersion. What the server says decides whether
+every object; then *resumed* watches carry that on from the last resourceVersion. The server's answer decides whether
 a failure costs a new snapshot or only a new stream. Design and numbers follow client-go's reflector and kube-rs'
-watcher, and what a real API server was seen to answer; each departure says why.
+watcher, and what a real API server was seen to answer; each departure has its reason.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ STREAMING_TRIES = 2
 
 
 class Record(Protocol):
-    """What the machinery needs to know of a cached object; kinds add what their reconciler reads."""
+    """Fields that the machinery reads of a cached object; kinds add what their reconciler reads."""
 
     @property
     def namespace(self) -> str: ...
@@ -77,13 +77,13 @@ R_contra = TypeVar("R_contra", bound=Record, contravariant=True)
 
 
 class WatchSink(Protocol[R_contra]):
-    """Where a `Watch` delivers. All methods are synchronous and quick."""
+    """Receiver of what a `Watch` delivers. All methods are synchronous and quick."""
 
     def begin(self) -> None:
         """A complete snapshot follows, until `complete`; an unfinished earlier one is void."""
 
     def put(self, record: R_contra) -> None:
-        """The object is there and looks like this."""
+        """The object exists, with this content."""
 
     def remove(self, record: R_contra) -> None:
         """The object is no longer in the watched set: deleted, or it stopped matching the selector."""
@@ -96,7 +96,7 @@ class WatchSink(Protocol[R_contra]):
 
 
 class Mode(StrEnum):
-    """What the next request is."""
+    """Mode of the next request."""
 
     STREAMING_LIST = "streaming list"
     PAGES = "paged list"
@@ -123,11 +123,11 @@ class Request:
 
 @dataclass(slots=True)
 class _Listing:
-    """How this server is asked for a snapshot, by what its answers have shown.
+    """Manner of requesting a snapshot from this server, by what its answers have shown.
 
     Attributes:
         page_size: objects in a page.
-        whole: this snapshot is asked for in one piece where there are no streaming lists.
+        whole: this snapshot is requested in one piece where there are no streaming lists.
         streaming: it has streaming lists, as far as is known.
         streaming_failures: of these in a row.
     """
@@ -314,7 +314,7 @@ class Watch(Generic[R]):
         return {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(timeout_s), **self._selector, **more}
 
     def _deliver(self, raw: msgspec.Raw, *, gone: bool) -> str:
-        """Tell the sink of one object; its version, which for a `gone` one is that of its leaving."""
+        """Deliver one object to the sink, and return its version, which for a `gone` one is that of its leaving."""
         try:
             record = self._decode(raw)
         except UNDECODABLE as error:

@@ -1,4 +1,4 @@
-"""What an ended request of a list and watch means: its cause, what mends it, and how long to wait before the next.
+"""End of a request of a list and watch: its cause, the recovery, and the pause before the next request.
 
 All of it is values: where the watch is (`State`), what ended the request (`Cause`) and what follows (`Recovery`).
 `judge` finds the latter two and changes nothing; `client.watch` applies them.
@@ -59,7 +59,7 @@ class Streaming:
 
 @dataclass(slots=True)
 class Paging:
-    """A snapshot is built by pages; the next one is asked for by `continue_token`, "" for the first."""
+    """A snapshot is built by pages; the next one is requested by `continue_token`, "" for the first."""
 
     continue_token: str = ""
 
@@ -89,7 +89,7 @@ State = Empty | Streaming | Paging | Listed | Watching
 
 
 class Cause(StrEnum):
-    """Why a request ended, as metrics and logs name it."""
+    """Cause of a request's end, as metrics and logs name it."""
 
     CLOSED = "closed"
     SHORT = "short"
@@ -108,10 +108,10 @@ class Cause(StrEnum):
 
 
 class Recovery(Enum):
-    """What follows from an end.
+    """Recovery from the end of a request.
 
     Attributes:
-        NONE: the next request asks for the same, or for what comes next.
+        NONE: the next request is for the same, or for what comes next.
         RELIST: what is held cannot be resumed from; a new snapshot.
         RELIST_WHOLE: that in one piece, as its pages take longer than the server keeps a version.
         SMALLER_PAGES: fewer objects in a page.
@@ -129,7 +129,7 @@ class Recovery(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """What follows an ended request: wait `seconds`; `failures` in a row so far (0: all is well)."""
+    """Pause after an ended request: wait `seconds`; `failures` in a row so far (0: all is well)."""
 
     seconds: float
     cause: Cause
@@ -171,7 +171,7 @@ def judge(
         case ResourceVersionTooLarge():
             return Cause.TOO_LARGE, Recovery.RELIST
         case Invalid() if isinstance(state, Streaming):
-            return Cause.UNSUPPORTED, Recovery.NO_STREAMING  # a server without them says 400 or 422
+            return Cause.UNSUPPORTED, Recovery.NO_STREAMING  # a server without them answers 400 or 422
         case Invalid():
             return Cause.UNSUPPORTED, Recovery.RELIST  # a version or a token that the server does not even parse
         case ServerError(status=500):
@@ -185,9 +185,9 @@ def judge(
 
 
 def _in_doubt(state: State, failures: int) -> Recovery:
-    """What follows a failure that may be due to what was asked for.
+    """Return the recovery from a failure that may be due to the request itself.
 
-    A server whose etcd cannot serve streaming lists says 500 or nothing; another chokes on a version.
+    A server whose etcd cannot serve streaming lists answers 500 or nothing; another chokes on a version.
     """
     match state:
         case Streaming():
@@ -217,7 +217,7 @@ def _said_nothing_of_the_request(error: KubeError) -> Cause:
 
 
 class Patience:
-    """How long to wait before the next request, by what failed in a row."""
+    """Delay before the next request, by the failures in a row."""
 
     def __init__(self, uniform: Callable[[float, float], float]) -> None:
         self._uniform = uniform
@@ -226,7 +226,7 @@ class Patience:
         self._last_cause: Cause | None = None
 
     def server_works(self) -> None:
-        """Count anew what says something about the server."""
+        """Count anew what shows something about the server."""
         self._attempts = 0
 
     def all_is_well(self) -> None:
@@ -235,7 +235,7 @@ class Patience:
         self._last_cause = None
 
     def pause_s(self, cause: Cause, error: KubeError | None) -> float:
-        """Count one more failure, and say how many seconds to wait; a wait that the server asks for is a minimum."""
+        """Count one more failure, and return how many seconds to wait; a wait that the server requests is a minimum."""
         delay_s = self._delay_s(cause)
         self._last_cause = cause
         if isinstance(error, ApiError) and error.retry_after_s is not None:

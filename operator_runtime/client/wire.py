@@ -1,4 +1,4 @@
-"""aiohttp's end of a connection, and what it means when one fails or speaks without having been asked."""
+"""aiohttp's end of a connection, and what it means when one fails or sends before a request."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ConnectionCut(aiohttp.ClientConnectionError):
 class Wire(ResponseHandler):
     """A connection that knows besides how often it was used, whether its peer has spoken, and whether it rests.
 
-    HTTP/1.1 tells which answer belongs to which request by their order alone: one that was not asked for would be taken
+    HTTP/1.1 relates an answer to its request by their order alone: one that was not requested would be taken
     for that to the next request, and each after it for that to the one after. aiohttp looks for left-over bytes when a
     connection goes back to its pool, and not while it rests there.
 
@@ -49,11 +49,11 @@ class Wire(ResponseHandler):
         self._rests = False
 
     def rest(self) -> None:
-        """The last answer came whole, and no other is asked for: bytes that come now close the connection."""
+        """The last answer came whole, and no other is requested: bytes that come now close the connection."""
         self._rests = True
 
     def spoke_unasked(self) -> str:
-        """What came before the first request, as of a server that speaks no HTTP; "" for nothing."""
+        """Return what the server sent before the first request, as of one that speaks no HTTP; "" for nothing."""
         return "" if self.requests or not unparsed(self) else repr(unparsed(self)[:_QUOTED_BYTES])
 
     def set_response_params(self, **params: Any) -> None:
@@ -91,7 +91,7 @@ class Wire(ResponseHandler):
 
 
 def reason_of(error: OSError) -> str:
-    """Why a connection failed, in words; never empty."""
+    """Explain why a connection failed, in words; never empty."""
     if isinstance(error, ssl.SSLError):
         said = error.strerror or str(error) or "no TLS"
         for sign, words in _OF_TLS.items():
@@ -107,7 +107,7 @@ def reason_of(error: OSError) -> str:
 
 _MAY_BE, _ASKS = "a load balancer that has no server behind it, or a server that", "asks for a client certificate"
 _OF_HANDSHAKE = f"the connection was closed within the handshake of TLS: {_MAY_BE} {_ASKS}?"
-# What OpenSSL says, to what it means to who set up the client.
+# OpenSSL's message, to what it means to who set up the client.
 _OF_TLS = {
     "CERTIFICATE_REQUIRED": "the server asks for a client certificate",
     "ALERT_BAD_CERTIFICATE": "the server does not take the client certificate, or asks for a client certificate",

@@ -1,6 +1,6 @@
 """The write fence: the last place at which one that may no longer be made can be stopped.
 
-A write may wait for a connection, a handshake or an event loop for longer than its right lasts. So the right is asked
+A write may wait for a connection, a handshake or an event loop for longer than its right lasts. So the right is checked
 for when the connection is there, in the turn of the event loop in which the bytes are handed to it
 (`client.exchange`). What comes after that is the rest of this turn, at whose end uvloop gives the bytes to the kernel,
 then the kernel and the network: a write may arrive a moment after the right to it has ended, which the lengths of a

@@ -1,4 +1,4 @@
-"""What a controller reconciles for: the kind it is for, those it owns and watches, and channels from outside."""
+"""Sources of a controller's keys: the kind it is for, those it owns and watches, and channels from outside."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ MappedKeys = ObjectKey | Iterable[ObjectKey] | None
 
 
 class InitialKeys:
-    """Keys that a controller looks at when it begins; its builder adds to them until it runs."""
+    """Keys that a controller reconciles when it begins; its builder adds to them until it runs."""
 
     def __init__(self) -> None:
         self._first: list[Callable[[], Iterable[ObjectKey]]] = []
         self._all: list[Callable[[], Iterable[ObjectKey]]] = []
 
     def add(self, keys: Callable[[], Iterable[ObjectKey]], *, first: bool = False) -> None:
-        """Look at these, too, or at these `first`."""
+        """Add further keys, or keys that come `first`."""
         (self._first if first else self._all).append(keys)
 
     def __call__(self) -> Iterable[ObjectKey]:
@@ -50,8 +50,8 @@ class ControllerBuilder:
 
     A change enqueues the keys that the object maps to before it and those that it maps to after it, unless a predicate
     finds it of no interest, or nothing but the resourceVersion differs. A key whose turn was put off until a write of
-    its own is shown is enqueued whatever a predicate says, as this change may be that write. What a list brings has a
-    low priority.
+    its own is shown is enqueued whatever a predicate returns, as this change may be that write. What a list brings has
+    a low priority.
 
     What a mapping function or a predicate raises is logged and stops nothing: a predicate that
     fails counts the change, a mapping function that fails, or gives no key, enqueues nothing.
@@ -120,8 +120,8 @@ class ControllerBuilder:
             fields: field selector of the watch.
             crd_hint: what to do where the cluster does not know the kind, for the log.
             optional: the cluster may do without the kind, or the account without the right: see `Operator.informer`.
-            after_create: look once more when the watch shows what a reconcile of the same key made; False where that
-                reconcile took the answer to its create for it.
+            after_create: reconcile once more when the watch shows what a reconcile of the same key made; False where
+                that reconcile took the answer to its create for it.
 
         Raises:
             RuntimeError: the operator runs already.
@@ -172,14 +172,14 @@ class ControllerBuilder:
         return self
 
     def begins_with(self, store: Store[R], overdue: Callable[[R], bool]) -> ControllerBuilder:
-        """Look first at those that a user waits for, when the controller begins: after them it looks at everything.
+        """Reconcile first those that a user waits for, when the controller begins, and then everything.
 
         A new process finds thousands for which there is nothing to do, and a few that were changed while no operator
         ran. Where `overdue` fails, an object keeps its turn.
 
         Args:
             store: the cache of the controller's own kind.
-            overdue: whether an object is such a one, as its status says that another generation was looked at last;
+            overdue: whether an object is such a one, as its status has another generation as reconciled last;
                 quick, and without I/O.
 
         Raises:
@@ -190,12 +190,12 @@ class ControllerBuilder:
         return self
 
     def _look_at_all(self) -> None:
-        """What was done without a cache is to be done with it, also for those of whom it has nothing."""
+        """Enqueue all keys: what was done without a cache is done with it, also for those of whom it has nothing."""
         for key in self._initial_keys():
             self.controller.enqueue(key, priority=LOW_PRIORITY)
 
     def finish(self) -> None:
-        """Nothing more is added: let the caches tell which own writes have arrived.
+        """Nothing more is added: let the caches report which own writes have arrived.
 
         After the handlers: they must still find pending what a change is about to fulfil.
         """
@@ -216,7 +216,7 @@ class ControllerBuilder:
         return None if context is None else context.key
 
     def _keys(self, map_to_keys: Callable[[E], MappedKeys], what: str) -> Callable[[E], Iterable[ObjectKey]]:
-        """`map_to_keys` as a function that always gives several keys, and tells the author where it does not."""
+        """`map_to_keys` as a function that always gives several keys, and reports to the author where it does not."""
         check_plain(map_to_keys, f"the mapping function of controller {self.controller.name!r} for {what}")
 
         def checked(of: E) -> Iterable[ObjectKey]:
@@ -277,7 +277,7 @@ def own_writes_delay_s(own_writes: OwnWrites) -> Callable[[ObjectKey], float]:
 
 
 def _in_words(what: str, of: object) -> str:
-    """What an author's function was called with; an event of a channel may hold what no log should."""
+    """Name an author's function and what it was called with; an event of a channel may hold what no log should."""
     key = f"{getattr(of, 'namespace', '')}/{getattr(of, 'name', '')}".strip("/")
     return f"{what} {key}" if key else what
 

@@ -13,8 +13,8 @@ E = TypeVar("E")
 class Channel(Generic[E]):
     """Hands what is sent to the controllers that listen to it.
 
-    Nothing is kept: a controller that does not lead yet, or has not begun, looks at everything when it begins. As with
-    any change, what was sent is only the reason for a look; the reconcile must find the state itself.
+    Nothing is kept: a controller that does not lead yet, or has not begun, reconciles everything when it begins. As
+    with any change, what was sent is only the reason for a reconcile, which must find the state itself.
 
     Invariant: `_loop` and `_thread` are those of the first listener, and None before.
     """

@@ -1,7 +1,7 @@
 """The API server for reconcilers: live reads and writes of one object at a time, typed by its `Kind`.
 
 Caches are read through stores, without waiting. What is written inside a reconcile is awaited by its controller
-(`cache.own_writes`): the key is not looked at again before the cache has shown the write. Every write names the field
+(`cache.own_writes`): the key is not reconciled again before the cache has shown the write. Every write names the field
 manager, under which server-side apply and `kubectl --show-managed-fields` keep whose fields are whose.
 """
 
@@ -112,7 +112,7 @@ class Client:
             return await _pages(self._api, kind, namespace, selector, 0)
 
     async def serves(self, kind: Kind[Any], subresource: str) -> bool:
-        """Whether the API server has a subresource of a kind, such as `resize` of pods, which Kubernetes 1.33 brought.
+        """Report whether the API server has a subresource of a kind, such as `resize` of pods (since Kubernetes 1.33).
 
         Raises:
             ValueError: its answer cannot be read.
@@ -144,7 +144,7 @@ class Client:
         return self._wrote(kind, answer)
 
     async def apply(self, kind: Kind[R], body: Mapping[str, object], *, force: bool = True) -> R:
-        """Server-side apply: the fields of `body` become ours, and fields that we applied before and left out vanish.
+        """Server-side apply: the fields of `body` become owned, and fields that we applied before and left out vanish.
 
         The object is created where there is none, also again after it was deleted: put `metadata.uid` into the
         body to change that very one or none.
@@ -204,7 +204,7 @@ class Client:
         subresource: str | None = None,
         strict: bool = False,
     ) -> R:
-        """Strategic merge patch, of Kubernetes' own kinds alone: lists merge by their entries' keys, unless they say
+        """Strategic merge patch, of Kubernetes' own kinds alone: lists merge by their entries' keys, unless they have
         `$patch: replace`. Otherwise as `patch`; subresources are such as `resize` of a pod.
 
         Raises:
@@ -240,7 +240,7 @@ class Client:
 
         Raises:
             Conflict: the object has changed since, so that the status may be that of another specification.
-            NotFound: there is no such object, or its kind has no status subresource; the message tells which.
+            NotFound: there is no such object, or its kind has no status subresource; the message has which.
         """
         live = (obj.body.get("status") or {}) if isinstance(obj, PlainObject) else plain_status(obj.status)
         difference = merge_diff(live, plain_status(status))
@@ -263,7 +263,7 @@ class Client:
         resource_version: str | None = None,
         propagation: Propagation | None = None,
     ) -> None:
-        """Ask for an object's deletion; one that is gone already is as good. Finalizers may hold it up.
+        """Delete an object; one that is gone already is as good. Finalizers may hold it up.
 
         Give the object, or its uid: a deletion by the key alone is of whatever has that name when it arrives, also
         where an earlier try that was not answered has taken the object already.
@@ -301,8 +301,7 @@ class Client:
             own.expect_gone(reconciled, kind.resource.qualified_name, uid, object_key=key)
 
     async def evict(self, kind: Kind[R], pod: R) -> None:
-        """Ask for the end of that very pod, as a drain of its node does, so that disruption budgets hold; one that is
-        gone is as good.
+        """Evict that very pod, as a drain of its node does, so that disruption budgets hold. One that is gone is fine.
 
         Raises:
             TooManyRequests: a disruption budget forbids it for now.
@@ -365,7 +364,7 @@ class Client:
         if (waiting := self._waiting()) is not None:
             own, reconciled = waiting
             name, stores = kind.resource.qualified_name, self._stores_of(kind)
-            # Read once more only where the kind's own type does not tell: most writes are of objects that live.
+            # Read once more only where the kind's own type does not show it: most writes are of objects that live.
             labels = getattr(obj, "labels", None)
             if labels is None and any(store.selection.labels for store in stores):
                 labels = parts_of(answer)[0].labels
@@ -383,7 +382,7 @@ class Client:
             own.expect_change(reconciled, kind.resource.qualified_name, obj)
 
     async def writers(self, kind: Kind[Any], key: ObjectKey) -> Writers:
-        """Who wrote what of an object, live.
+        """Read who wrote which field of an object, live.
 
         Raises:
             NotFound: there is none.
@@ -391,7 +390,7 @@ class Client:
         return Writers(await self._api.get(kind.resource, checked_key(kind.resource, key), key.name))
 
     def _waiting(self) -> tuple[OwnWrites, ObjectKey] | None:
-        """Who awaits what is written now, and for which key; None outside a reconcile."""
+        """Return who awaits what is written now, and for which key; None outside a reconcile."""
         context = current_reconcile.get()
         if context is None or not isinstance(context.key, ObjectKey):
             return None

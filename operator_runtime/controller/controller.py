@@ -29,13 +29,13 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a reconcile that went well asks for.
+    """Request of a reconcile that went well.
 
     Attributes:
-        requeue_after_s: look again after so many seconds at the latest; None when only a change is a reason.
-        priority: the priority of that look; None keeps the one that this reconcile had.
-        requeue: look again after the backoff of failures, which grows for as long as this is asked for in a row; for
-            what is not finished and nothing will tell of. `requeue_after_s` goes before it.
+        requeue_after_s: reconcile again after so many seconds at the latest; None when only a change is a reason.
+        priority: the priority of that reconcile; None keeps the one that this reconcile had.
+        requeue: reconcile again after the backoff of failures, which grows for as long as this is requested in a row;
+            for what is not finished and nothing will report. `requeue_after_s` goes before it.
     """
 
     requeue_after_s: float | None = None
@@ -54,9 +54,9 @@ Reconcile = Callable[[K], Awaitable[Result]]
 
 
 class StaleCache(KubeError):
-    """The caches are behind what a write, or a look at the API server, has found: nothing is done on what they show.
+    """The caches are behind what a write, or a read from the API server, has found: nothing is done on what they show.
 
-    Raised by a reconcile, it is no failure: the key is looked at again when an event comes.
+    Raised by a reconcile, it is no failure: the key is reconciled again when an event comes.
 
     Attributes:
         retry_s: and after so many seconds at the latest.
@@ -69,7 +69,7 @@ class StaleCache(KubeError):
 
 
 class Outcome(StrEnum):
-    """How a reconcile ended; `BUG` by an exception that no correct program meets."""
+    """Outcome of a reconcile; `BUG` for an exception that no correct program meets."""
 
     SUCCESS = "success"
     REQUEUE = "requeue"
@@ -92,7 +92,7 @@ _PROCESS_ID = secrets.token_hex(3)
 
 
 class ReconcileContext(NamedTuple):
-    """Which reconcile the current task works for."""
+    """Reconcile that the current task works for."""
 
     controller: str
     key: object
@@ -100,7 +100,7 @@ class ReconcileContext(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Short and unique among all reconciles of this controller; made when a log line asks for it."""
+        """Short and unique among all reconciles of this controller; made when a log line needs it."""
         return f"{_PROCESS_ID}-{self.sequence}"
 
 
@@ -145,8 +145,8 @@ class Controller(Generic[K]):
 
     What an end means for the key, in the order of controller-runtime: an error schedules the next attempt after the
     backoff (and after Retry-After, if the server named one), of at most `OUTAGE_LONGEST_S` where it is a timeout or
-    says nothing about the object (`client.errors.NOT_ABOUT_THE_OBJECT`); a `TerminalError` schedules nothing;
-    `requeue_after_s` forgets the failures and schedules the next look; `requeue` schedules it after the backoff;
+    is not about the object (`client.errors.NOT_ABOUT_THE_OBJECT`); a `TerminalError` schedules nothing;
+    `requeue_after_s` forgets the failures and schedules the next reconcile; `requeue` schedules it after the backoff;
     success forgets the failures.
     """
 
@@ -169,7 +169,7 @@ class Controller(Generic[K]):
             reconcile: coroutine function that makes the world of one key as it should be.
             config: numbers; the defaults of `ControllerConfig` if None.
             queue: where the keys come from; one of its own if None.
-            initial_keys: the keys to look at when it begins.
+            initial_keys: the keys to reconcile when it begins.
             delay_s: seconds that a key must still wait before it may be reconciled, 0.0 for none, e.g. until the cache
                 has seen the key's own last write. A key that waits is neither counted nor logged.
             around: gives `reconcile` with what comes before and after it.
@@ -197,20 +197,20 @@ class Controller(Generic[K]):
 
     @property
     def begun(self) -> bool:
-        """Whether anything is enqueued yet."""
+        """Report whether anything is enqueued yet."""
         return self._begun
 
     def enqueue(self, key: K, *, priority: int = 0) -> None:
-        """Ask for a reconcile, as the handlers of caches do. It counts for nothing before `begin`.
+        """Enqueue a key, as the handlers of caches do. It counts for nothing before `begin`.
 
-        A standby would heap up keys for as long as it stands by, of objects that are long gone, and look at each of
-        them hours late. It looks at everything that is there when its turn comes.
+        A standby would heap up keys for as long as it stands by, of objects that are long gone, and reconcile each of
+        them hours late. It reconciles everything that is there when its turn comes.
         """
         if self._begun:
             self.queue.add(key, priority=priority)
 
     def begin(self) -> None:
-        """Ask for a reconcile of everything; `run` does so first."""
+        """Enqueue everything; `run` does so first."""
         self._begun = True
         for key in self._initial_keys():
             self.queue.add(key, priority=LOW_PRIORITY)
@@ -289,7 +289,7 @@ class Controller(Generic[K]):
             if not isinstance(result, Result):
                 raise TypeError(f"the reconciler of controller {self.name!r} returned {result!r}: return a Result")
         except asyncio.CancelledError as error:
-            # A worker that is asked to end must end. Any other cancellation is a bug of the reconciler;
+            # A worker that is cancelled to end must end. Any other cancellation is a bug of the reconciler;
             # passed on, it would end this worker without a sound.
             task = asyncio.current_task()
             if task is None or task.cancelling():

@@ -31,7 +31,7 @@ class _Informer(NamedTuple):
 
 
 class Informers:
-    """Makes a store for a kind when it is first asked for, with a reflector for each namespace that fills it."""
+    """Makes a store for a kind when it is first requested, with a reflector for each namespace that fills it."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Informers:
     ) -> Store[R]:
         """The cache of the objects of `kind` that the selectors choose; the same one for the same question.
 
-        Kinds are the same by identity. Where one asks for a cache that is not optional, it is for none.
+        Kinds are the same by identity. Where one requests a cache that is not optional, it is for none.
         """
         selection = _Selection(id(kind), labels, fields)
         informer = self._stores.get(selection)
@@ -62,7 +62,7 @@ class Informers:
                 reflector.optional = optional
         for reflector in informer.reflectors:
             reflector.optional &= optional
-        if crd_hint:  # also where another asked first, who had nothing to say
+        if crd_hint:  # also where the first request had none
             informer.remedies[NotFound] = crd_hint
         return cast("Store[R]", informer.store)
 
@@ -71,7 +71,7 @@ class Informers:
         return (each.store for each in self._stores.values() if each.kind is kind)
 
     def refusal_of(self, store: Store[Any]) -> Callable[[str], KubeError | None]:
-        """Why a cache has nothing of a namespace, whose first list was refused; None for where it was not."""
+        """Return the error of a namespace's first list, so that a cache has none of it; None where it was allowed."""
         (reflectors,) = (each.reflectors for each in self._stores.values() if each.store is store)
         if len(reflectors) == 1 and reflectors[0].namespace is None:
             return lambda _namespace: reflectors[0].refusal
@@ -99,7 +99,7 @@ class Informers:
                 f"The kind {resource.kind} is not known to the cluster: install the CustomResourceDefinition "
                 f"{resource.qualified_name}."
             )
-        # Each kind's caches are numbered, so that probes and metrics tell their watches apart.
+        # Each kind's caches are numbered, so that probes and metrics distinguish their watches.
         number = 1 + sum(each.kind.resource.qualified_name == resource.qualified_name for each in self._stores.values())
         reflectors = [
             Reflector(

@@ -18,16 +18,16 @@ from operator_runtime.cache.reflector import Reflector
 
 logger = logging.getLogger(__name__)
 
-# Only said when a sync takes longer than a person waits without wondering.
+# Only reported when a sync takes longer than a person waits without wondering.
 _SYNC_PATIENCE_S = 10.0
-# How many objects more than have gone make the garbage collector look, and how seldom at older ones. Python's 700, 10
+# How many objects more than have gone make the garbage collector run, and how seldom for older ones. Python's 700, 10
 # and 10 were made for programs that begin small: what is in work for thousands of keys would be gone through again and
 # again, and hardly any of it is garbage that is not freed by itself. 10,000 objects are some 2 MiB.
 _GARBAGE = (10_000, 20, 50)
 
 
 class Service(Protocol):
-    """Works beside everything else from the start on, like an event recorder."""
+    """Works next to everything else from the start on, like an event recorder."""
 
     async def run(self) -> None:
         """Work until `stop` was called and what was begun is finished."""
@@ -73,22 +73,22 @@ class Manager:
 
     @property
     def reflectors(self) -> Sequence[Reflector[Any]]:
-        """Those that were added, for probes and metrics."""
+        """Reflectors that were added, for probes and metrics."""
         return tuple(self._reflectors)
 
     @property
     def awaited(self) -> Sequence[Reflector[Any]]:
-        """Those that readiness asks about: the runnables do nothing before their first lists."""
+        """Reflectors that readiness depends on: the runnables do nothing before their first lists."""
         return [each for each in self._reflectors if not each.optional]
 
     @property
     def settled(self) -> bool:
-        """Whether it has begun, and no runnable waits for a cache any more."""
+        """Report whether it has begun, and no runnable waits for a cache any more."""
         return self._running and all(each.settled.is_set() for each in self._reflectors)
 
     @property
     def running(self) -> bool:
-        """Whether it has begun: nothing can be added any more, and what is served is."""
+        """Report whether it has begun: nothing can be added any more, and what is served is."""
         return self._running
 
     def add_reflector(self, reflector: Reflector[Any]) -> None:
@@ -105,7 +105,7 @@ class Manager:
 
         Raises:
             RuntimeError: it runs already.
-            ValueError: there is one of that name: logs and metrics could not tell them apart.
+            ValueError: there is one of that name: logs and metrics could not distinguish them.
         """
         self._check_not_running(f"the controller {runnable.name!r}")
         if any(runnable.name == other.name for other in self._runnables):
@@ -113,7 +113,7 @@ class Manager:
         self._runnables.append(runnable)
 
     def add_service(self, name: str, service: Service) -> None:
-        """Run beside everything from the start on; stopped last.
+        """Run next to everything from the start on; stopped last.
 
         Raises:
             RuntimeError: it runs already.
@@ -129,7 +129,7 @@ class Manager:
         """Run everything until `stop` is set.
 
         Raises:
-            UnexpectedEndError: a part ended although it was not asked to.
+            UnexpectedEndError: a part ended although it was not stopped.
             BaseExceptionGroup: a part died of an exception.
         """
         self._running = True
@@ -155,7 +155,7 @@ class Manager:
             raise UnexpectedEndError(f"{name} ended by itself")
 
     async def _synced(self, stop: asyncio.Event) -> bool:
-        """Wait for all caches, and say once which ones are missing when it takes long; False when `stop` came first."""
+        """Wait for all caches, and log once which are missing when it takes long; False when `stop` came first."""
         stopping = asyncio.create_task(stop.wait())
         syncs = {asyncio.create_task(each.settled.wait()): each for each in self._reflectors}
         try:
@@ -174,7 +174,7 @@ class Manager:
         finally:
             for task in (stopping, *syncs):
                 task.cancel()
-        # What came with the first snapshots lives as long as the process: the collector need not look at it again. Nor
+        # What came with the first snapshots lives as long as the process: the collector need not traverse it again. Nor
         # does it now, before the first write: of all that there is, half a MiB is garbage.
         gc.freeze()
         there = ", ".join(each.description for each in self._reflectors if each.refusal is None)

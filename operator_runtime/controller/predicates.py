@@ -1,8 +1,8 @@
-"""Which changes are worth a reconcile: predicates for `ControllerBuilder`, in the words of controller-runtime.
+"""Predicates for `ControllerBuilder`, which choose the changes that are worth a reconcile, as controller-runtime's do.
 
-A predicate is asked with the object before and after a change: None before means that it is new (or that the operator
+A predicate is called with the object before and after a change: None before means that it is new (or that the operator
 has just begun), None after that it is gone. A change that differs in nothing but the resourceVersion enqueues nothing
-anyway. Predicates only spare work: a reconcile looks at what is, so that one in vain does no harm.
+anyway. Predicates only spare work: a reconcile reads the state itself, so that one in vain does no harm.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def annotations_changed(before: ApiObject | None, after: ApiObject | None) -> bo
 
 
 def any_of(*predicates: Predicate[T]) -> Predicate[T]:
-    """At least one of them holds."""
+    """Hold where at least one of them does."""
     return lambda before, after: any(each(before, after) for each in predicates)
 
 
@@ -53,10 +53,10 @@ def all_of(*predicates: Predicate[T]) -> Predicate[T]:
 
 
 def none_of(*predicates: Predicate[T]) -> Predicate[T]:
-    """Not one of them holds."""
+    """Hold where none of them does."""
     return lambda before, after: not any(each(before, after) for each in predicates)
 
 
 def _differ(before: ApiObject | None, after: ApiObject | None, aspect: Callable[[ApiObject], object]) -> bool:
-    """Whether `aspect` changed; an object that comes or goes always counts."""
+    """Report whether `aspect` changed; an object that comes or goes always counts."""
     return before is None or after is None or aspect(before) != aspect(after)

@@ -1,6 +1,6 @@
 """A CustomResourceDefinition as Markdown: every field with its type, default, rules and meaning.
 
-It is made from the definition itself, the one that a cluster gets, so that it cannot say anything else. What is told is
+It is made from the definition itself, the one that a cluster gets, so that it cannot differ. What is shown is
 what `runtime.crd` can put there.
 """
 
@@ -15,13 +15,13 @@ Schema = Mapping[str, Any]
 
 # Those that every object has; people who write YAML know them.
 _OF_EVERY_OBJECT: Final = ("apiVersion", "kind")
-# What an integer's format says about its limits (OpenAPI 3.0, data types).
+# Limits of an integer by its format (OpenAPI 3.0, data types).
 _LARGEST: Final = {"int32": 2**31 - 1, "int64": 2**63 - 1}
 
 
 @dataclass(frozen=True, slots=True)
 class FieldOfKind:
-    """One field of a kind: its path such as `status.conditions[].type`, and what the schema says about it."""
+    """One field of a kind: its path such as `status.conditions[].type`, and its schema."""
 
     path: str
     schema: Schema
@@ -29,17 +29,17 @@ class FieldOfKind:
 
     @property
     def type(self) -> str:
-        """In words, such as "list of strings", "map of strings" or "integer (int32)"."""
+        """Type in words, such as "list of strings", "map of strings" or "integer (int32)"."""
         format_ = self.schema.get("format")
         return f"{_type(self.schema)} ({format_})" if format_ else _type(self.schema)
 
     @property
     def default(self) -> str:
-        """As JSON in Markdown; empty without one."""
+        """Default as JSON in Markdown; empty without one."""
         return f"`{json.dumps(self.schema['default'])}`" if "default" in self.schema else ""
 
     def rules(self) -> Iterator[str]:
-        """What a value must satisfy, each in a few words of Markdown."""
+        """Yield the rules for a value, each in a few words of Markdown."""
         schema = self.schema
         if self.required:
             yield "required"

@@ -1,8 +1,8 @@
 """A model -> a CustomResourceDefinition with a structural schema, for any kind.
 
 The API server takes a subset of OpenAPI 3.0: every node has a type, nothing is referenced, nothing is a union. What a
-model says beyond that is either said in the subset's own words (`X | None` becomes a field that may be left out, and
-where X is an object without required fields one that may be null, a `set` a list of type set) or refused with the
+model has beyond that is expressed either in the subset's own words (`X | None` becomes a field that may be left out,
+and where X is an object without required fields one that may be null, a `set` a list of type set) or refused with the
 field's path. Kubernetes' own keywords come from `json_schema_extra`, so that the models need no import from here:
 
     size: Annotated[int, Field(ge=0, json_schema_extra={"format": "int32"})] = Field(default=1, description="…")
@@ -46,7 +46,7 @@ _RULES_OF_ONE_TYPE = frozenset(
         *("minLength", "maxLength", "pattern"),
     }
 )
-# Keywords that say nothing to the API server.
+# Keywords that mean nothing to the API server.
 _DROPPED = frozenset({"title", "examples"})
 # What `_node` puts in other words.
 _TRANSLATED = frozenset(
@@ -92,7 +92,7 @@ class PrinterColumn:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Where the scale subresource (`kubectl scale`, the HorizontalPodAutoscaler) finds its fields."""
+    """Paths at which the scale subresource (`kubectl scale`, the HorizontalPodAutoscaler) finds its fields."""
 
     spec_replicas_path: str
     status_replicas_path: str
@@ -104,7 +104,7 @@ class CustomResource:
     """A kind in one version, as its CustomResourceDefinition describes it.
 
     Attributes:
-        description: what `kubectl explain` says of the kind.
+        description: what `kubectl explain` shows of the kind.
         spec: model of `spec`; where none of its fields is required, `spec` itself may be left out.
         status: model of `status`; with one, the kind has the status subresource.
         name_pattern, name_max_length: rules for `metadata.name` on top of the API server's. They stand in the schema
@@ -258,7 +258,7 @@ def _subresources(resource: CustomResource) -> _Schema:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in a model the walk is: the path for people, the model's definitions, and those that it is inside of."""
+    """Position of the walk in a model: the path for people, the model's definitions, and those that it is inside of."""
 
     path: str
     definitions: Mapping[str, _Schema]
@@ -327,13 +327,13 @@ def _resolved(schema: _Schema, place: _Place, *, optional: bool) -> tuple[_Schem
 
 
 def _merged(inner: _Schema, outer: _Schema) -> _Schema:
-    """What a field says (`outer`) on top of what its type says (`inner`); the rules of both hold."""
+    """Merge the schema of a field (`outer`) into that of its type (`inner`); the rules of both hold."""
     rules = [*inner.get("x-kubernetes-validations", ()), *outer.get("x-kubernetes-validations", ())]
     return {**inner, **outer, **({"x-kubernetes-validations": rules} if rules else {})}
 
 
 def _int_or_string(members: Sequence[_Schema], outer: _Schema, place: _Place) -> _Schema:
-    """The field with the rules of both types: a rule for numbers says nothing of strings, nor the other way round."""
+    """The field with the rules of both types: a rule for numbers means nothing for strings, nor the other way round."""
     if sorted(member.get("type", "") for member in members) != ["integer", "string"]:
         raise place.error("x-kubernetes-int-or-string is for int | str alone")
     rules: _Schema = {}
@@ -397,7 +397,7 @@ def _put_object(schema: _Schema, node: _Schema, place: _Place) -> None:
         }
     if required:
         node["required"] = sorted(required)
-    # False: the API server prunes unknown fields by itself, or refuses them where the client asks for that.
+    # False: the API server prunes unknown fields by itself, or refuses them where the client requests that.
     values = schema.get("additionalProperties", False)
     if values in (True, {}):
         node["x-kubernetes-preserve-unknown-fields"] = True

@@ -1,1 +1,1 @@
-"""What the log says of things that go wrong, once, and again after a growing pause."""
+"""Reports in the log of things that go wrong, once, and again after a growing pause."""

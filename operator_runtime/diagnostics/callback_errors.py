@@ -1,7 +1,7 @@
-"""What an author's functions raise while a cache takes a change: it is logged and stops nothing.
+"""Errors of an author's functions while a cache takes a change: they are logged and stop nothing.
 
 A mapping function, a predicate or an index function that fails on one object must not end a process that takes care of
-a thousand others: it would end again at each start, for as long as that object is there. What is done instead is said
+a thousand others: it would end again at each start, for as long as that object is there. What is done instead is logged
 with the error, by the name of the function and with a traceback.
 """
 
@@ -22,9 +22,9 @@ _DIGITS = re.compile(r"\d+")
 
 
 class CallbackErrors:
-    """Tells of each failure when it is new, with its traceback, and then at growing intervals.
+    """Reports each failure when it is new, with its traceback, and then at growing intervals.
 
-    Failures are told apart by function and error, not by object: their number is bounded by the author's code, but for
+    Failures are counted by function and error, not by object: their number is bounded by the author's code, but for
     errors that quote the object, of which `_MOST` are remembered.
     """
 
@@ -72,7 +72,7 @@ def described(function: Callable[..., object]) -> str:
 
 
 def is_coroutine_function(function: Callable[..., object]) -> bool:
-    """Whether calling it gives a coroutine, also where it is an object with an `async def __call__`."""
+    """Report whether calling it gives a coroutine, also where it is an object with an `async def __call__`."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 

@@ -1,4 +1,4 @@
-"""What is said in the log of keys whose reconciles fail: when it begins, when it changes, and when it is over."""
+"""Log of keys whose reconciles fail: a line when it begins, when it changes, and when it is over."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ K = TypeVar("K", bound=Hashable)
 
 
 class TerminalError(Exception):
-    """Trying again cannot help until the object changes; the message says what has to change."""
+    """Trying again cannot help until the object changes; the message has what has to change."""
 
 
 class ReconcileTimeout(Exception):
     """A reconcile took longer than `reconcile_timeout_s`."""
 
 
-# That the server cannot be reached is said once for each watch; a line per key would bury it. A key that still meets
-# it after this long is worth one: by then the watches are back, or someone is looking for what is affected.
+# That the server cannot be reached is reported once for each watch; a line per key would bury it. A key that still
+# meets it after this long is worth one: by then the watches are back, or someone is looking for what is affected.
 _UNREACHABLE_QUIET_S = 60.0
 # Watches may live on while calls are not answered: an etcd that hangs, a load balancer that sends them elsewhere. So
 # one key speaks for all, when it has met this for longer than an API server takes to restart.
@@ -37,7 +37,7 @@ _DIGITS = re.compile(r"\d+")
 
 @dataclass(slots=True)
 class _Streak:
-    """One key that fails: since when, how often, and what was last said about it above DEBUG."""
+    """One key that fails: since when, how often, and what was last logged about it above DEBUG."""
 
     began: float
     attempts: int = 0
@@ -47,7 +47,7 @@ class _Streak:
 
 
 class FailureLog(Generic[K]):
-    """Says that a key fails when it begins, when the reason changes and at growing intervals, and once when it is over.
+    """Log of failing keys: a line when it begins, when the reason changes, at growing intervals, and when it is over.
 
     An error of the API or a `TerminalError` is one line; whatever else is a bug and brings its traceback. A single
     Conflict is not worth more than DEBUG: someone else wrote first, and the next attempt sees what. Neither is a server

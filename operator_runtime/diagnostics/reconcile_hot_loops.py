@@ -1,4 +1,4 @@
-"""Which key is reconciled again and again without end: what its own reconcile writes enqueues it, most often."""
+"""Detection of keys that are reconciled without end: what the reconcile itself writes enqueues the key, most often."""
 
 from __future__ import annotations
 

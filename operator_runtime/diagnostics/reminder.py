@@ -1,4 +1,4 @@
-"""How often something that goes on is said: at once, and again after a growing pause."""
+"""Pace of the reports on something that goes on: at once, and again after a growing pause."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 60.0, 3600.0
 
 
 class Reminder:
-    """Pure: when to say again one thing that goes wrong, each time that it does. Make a new one when it is over.
+    """Pure: pace of the reports on one thing that goes wrong, each time that it does. Make a new one when it is over.
 
-    What was not heard of for the longest pause is said as at first.
+    A thing that did not happen for the longest pause is reported as at first.
 
     Attributes:
-        unreported: how often it was kept quiet before it was last said.
+        unreported: how often it was kept quiet before it was last reported.
     """
 
     __slots__ = ("_first_s", "_kept_quiet", "_last", "_longest_s", "_pause_s", "_quiet_until", "unreported")
@@ -21,7 +21,7 @@ class Reminder:
     def __init__(self, first_s: float = FIRST_PAUSE_S, longest_s: float = LONGEST_PAUSE_S) -> None:
         """
         Args:
-            first_s: seconds of quiet after it was first said.
+            first_s: seconds of quiet after it was first reported.
             longest_s: the pause, which doubles each time, ends there.
         """
         self._first_s = first_s
@@ -31,7 +31,7 @@ class Reminder:
         self._kept_quiet = self.unreported = 0
 
     def due(self, now: float) -> bool:
-        """It happens: whether to say it now. If so, the next pause begins."""
+        """Record that it happens, and report whether to log it now. If so, the next pause begins."""
         if now - self._last > self._longest_s:
             self._pause_s = self._first_s
         self._last = now

@@ -1,7 +1,7 @@
-"""Tells an author that a blocking call stalls the event loop, and where.
+"""Reports to an author that a blocking call stalls the event loop, and where.
 
 While one reconcile waits without `await` (for `time.sleep`, `requests`, a slow loop of Python), nothing else runs: no
-watch, no probe, no other worker. The metric `event_loop_lag_seconds` counts that; this says which line it is.
+watch, no probe, no other worker. The metric `event_loop_lag_seconds` counts that; this names the line.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _SHOWN_LINES = 3
 
 
 def stack_of(thread_id: int | None) -> traceback.StackSummary:
-    """Where a thread is now, outermost first; empty when it has ended."""
+    """Return the stack of a thread now, outermost first; empty when it has ended."""
     frame = sys._current_frames().get(thread_id or 0)
     return traceback.StackSummary() if frame is None else traceback.extract_stack(frame)
 
 
 class Places(NamedTuple):
-    """Which files are never blamed; folders, each with all below it.
+    """Folders whose files are never blamed, each with all below it.
 
     Attributes:
         runtime: this runtime.
@@ -51,7 +51,7 @@ class Places(NamedTuple):
 
     @classmethod
     def here(cls) -> Places:
-        """Those of this process."""
+        """Return the folders of this process."""
         import sysconfig  # seldom needed
 
         paths, runtime = sysconfig.get_paths(), Path(__file__).parents[1]
@@ -91,7 +91,7 @@ class Stall(NamedTuple):
 
 
 class StallDetector:
-    """Pure: which stalls are logged, and when to look again.
+    """Pure: choice of the stalls that are logged, and of the times to check.
 
     Invariants:
         `_counted` is what the loop was to do when the last stall that was counted began: each is counted once.
@@ -105,7 +105,7 @@ class StallDetector:
         self.look_at = now + after_s
 
     def look(self, now: float, due_at: float) -> Stall | None:
-        """What is reported now; `look_at` says when to come back."""
+        """Return what is reported now; `look_at` has the time of the next call."""
         if now - self.look_at > self._after_s / 2:
             # We come late, too: the whole process had no processor or was stopped. The loop gets its time from now on.
             self._grace_until = now + self._after_s
@@ -123,8 +123,8 @@ class StallDetector:
 class EventLoopWatchdog:
     """Measures how late the event loop is, and warns when it has not run for a second; a service of the manager.
 
-    A timer on the loop notes that it runs, and a thread looks whether it did: three wake-ups a second in all, some
-    0.4 ms of processor time. The thread cannot look while C code
+    A timer on the loop records that it runs, and a thread checks whether it did: three wake-ups a second in all, some
+    0.4 ms of processor time. The thread cannot check while C code
     keeps the interpreter's lock (a huge document that is parsed): that shows in the metric alone.
 
     `_due_at` and `_told` are all that the two share; each is replaced as a whole.
@@ -139,7 +139,7 @@ class EventLoopWatchdog:
     ) -> None:
         """
         Args:
-            observe_lag: told at each beat by how many seconds the loop is late.
+            observe_lag: called at each beat with how many seconds the loop is late.
             after_s: seconds without a turn of the loop that are logged; half as long again is so for certain. It beats
                 twice in that time.
             clock: monotonic seconds.
@@ -182,7 +182,7 @@ class EventLoopWatchdog:
         self._arm()
 
     def _watch(self, thread_id: int) -> None:
-        """On the thread of its own."""
+        """Watch the loop, on a thread of its own."""
         detector = StallDetector(self._after_s, self._clock())
         while not self._ended.wait(max(0.0, detector.look_at - self._clock())):
             due_at = self._due_at

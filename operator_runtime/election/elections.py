@@ -1,4 +1,4 @@
-"""Which election an operator stands for: of the settings and the place where it runs, one that can be held."""
+"""Choice of an election: of the settings and the place where the operator runs, one that can be held."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from operator_runtime.client.errors import KubeError
 from operator_runtime.telemetry.metrics import counter, gauge
 
 if TYPE_CHECKING:
-    # Loaded where they are asked for: together they take most of a MiB.
+    # Loaded where they are needed: together they take most of a MiB.
     from operator_runtime.election.leader_for_life import LifeElection
     from operator_runtime.election.lease_election import LeaseElection
 
@@ -29,18 +29,18 @@ NAMESPACE_FLAG = "--leader-elect-namespace"
 
 
 class ElectionError(KubeError):
-    """An election was asked for that cannot be held here. The message says what is missing, and the remedy."""
+    """An election was requested that cannot be held here. The message has what is missing, and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class ElectionConfig:
-    """How leaders are elected.
+    """Configuration of leader election.
 
     Attributes:
         mode: by a Lease that is renewed, or by a ConfigMap that its owner frees.
         name: of either.
         namespace: of either; None for this pod's own.
-        lease_s: the length of the lease, as `timing.Timing` says.
+        lease_s: the length of the lease, see `timing.Timing`.
         renew_deadline_s: likewise.
         retry_s: likewise.
         user_agent: names us to the API server.
@@ -63,7 +63,7 @@ def election_of(
     """The election to stand for; None where this process leads without one.
 
     Raises:
-        ElectionError: an election was asked for that cannot be held here.
+        ElectionError: an election was requested that cannot be held here.
     """
     if config is None:
         return None
@@ -90,7 +90,7 @@ def lock_of(config: ElectionConfig, *, own: str | None, in_pod: bool) -> ObjectK
     """Namespace and name of the Lease or the ConfigMap of an election; None where none is held in that place.
 
     Raises:
-        ElectionError: an election was asked for that cannot be held here.
+        ElectionError: an election was requested that cannot be held here.
     """
     if config.mode == "life" and not in_pod:
         return None

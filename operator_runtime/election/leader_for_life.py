@@ -2,8 +2,8 @@
 
 The ConfigMap is owned by the leader's Pod, so that the garbage collector frees it, and only then. There is no deadline
 and nothing to renew: two cannot lead as long as a Pod that is gone from the API runs nowhere and no other client writes
-the ConfigMap. A pod whose node is lost stays in the API, being deleted, until a person says that it is gone; so does
-one that was evicted. The one that waits says so (see `verdict`), and cannot know it of a node that is only cut off.
+the ConfigMap. A pod whose node is lost stays in the API, being deleted, until a person confirms that it is gone; so
+does one that was evicted. The one that waits reports it (see `verdict`), and cannot know a node that is only cut off.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ENDED = ("Failed", "Succeeded")
 
 
 class _NotYetError(KubeError):
-    """This process cannot take part now. The message says what is missing, and the remedy."""
+    """Reason that this process cannot take part now. The message has what is missing, and the remedy."""
 
 
 class _Owner(msgspec.Struct):
@@ -67,7 +67,7 @@ class _Spec(msgspec.Struct):
 
 
 class Observed(msgspec.Struct):
-    """A ConfigMap, a Pod or a Node, as far as this election looks at it."""
+    """A ConfigMap, a Pod or a Node, as far as this election reads it."""
 
     metadata: _Meta
     spec: _Spec = msgspec.field(default_factory=_Spec)
@@ -78,7 +78,7 @@ _decode = msgspec.json.Decoder(Observed).decode
 
 
 class Verdict(StrEnum):
-    """What to do about a leader."""
+    """Verdict on a leader."""
 
     WAIT = "wait"
     DELETE = "delete"
@@ -86,12 +86,12 @@ class Verdict(StrEnum):
 
 
 def verdict(pod: Observed, node: Observed | None, *, node_known: bool = True) -> Verdict:
-    """What to do about the leader's pod, given its node.
+    """Decide about the leader's pod, given its node.
 
     Args:
         pod: the leader's.
         node: the pod's, None where there is none of that name.
-        node_known: False where the node could not be looked at.
+        node_known: False where the node could not be read.
     """
     if pod.status.phase in ENDED:
         return Verdict.DELETE
@@ -103,7 +103,7 @@ def verdict(pod: Observed, node: Observed | None, *, node_known: bool = True) ->
 
 
 class LifeApi(Protocol):
-    """What this election needs of an `ApiClient`."""
+    """Methods of `ApiClient` that this election calls."""
 
     async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes: ...
     async def create(self, resource: Resource, namespace: str | None, body: object, *, field_manager: str) -> bytes: ...
@@ -163,7 +163,7 @@ class LifeElection:
             raise WriteRefused(f"not sent: this process does not hold {self}")
 
     def complaint(self) -> str | None:
-        """What is wrong with the election, for a probe: nothing can be."""
+        """Return the election's complaint for a probe: nothing can be wrong."""
         return None
 
     async def elected(self) -> None:
@@ -249,7 +249,7 @@ class LifeElection:
         logger.warning("deleted pod %s, which led by %s: %s", holder.name, self, why)
 
     async def _node(self, pod: Observed) -> tuple[Observed | None, bool]:
-        """The pod's node, and whether it could be looked at."""
+        """The pod's node, and whether it could be read."""
         if pod.metadata.deletionTimestamp is None or not pod.spec.nodeName:
             return None, False
         try:
@@ -261,7 +261,7 @@ class LifeElection:
             return None, False
 
     def _say(self, level: int, what: str) -> None:
-        """Once: what is said here stays so until the election is over."""
+        """Once: what is reported here stays so until the election is over."""
         if what not in self._said:
             self._said.add(what)
             logger.log(level, "%s", what)

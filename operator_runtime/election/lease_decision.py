@@ -1,4 +1,4 @@
-"""Pure: who leads by a Lease, and when a leader has lost it, as a step function that does no I/O.
+"""Pure: decision on who leads by a Lease, and when a leader has lost it, as a step function without I/O.
 
 `step(candidate, state, event, now)` gives the next state and the next actions: send a request, begin to lead, end.
 `wake_at` says when to come back if nothing happens until then. Threads, HTTP and clocks are `lease_election`'s.
@@ -56,7 +56,7 @@ Step = tuple[State, tuple[Action, ...]]
 
 
 def step(me: Candidate, state: State, event: Event, now: float) -> Step:
-    """What follows from an event at the time `now`."""
+    """Take in an event at the time `now`, and decide."""
     if state.phase is Phase.ENDED:
         return state, ()
     match event:
@@ -77,7 +77,7 @@ def step(me: Candidate, state: State, event: Event, now: float) -> Step:
 
 
 def wake_at(state: State) -> float:
-    """When a `Tick` is due, on the candidate's clock; inf where only an event can bring news."""
+    """Time at which a `Tick` is due, on the candidate's clock; inf where only an event can bring news."""
     match state.phase:
         case Phase.LEADING:
             return state.write_until if state.request is not None else min(state.next_at, state.write_until)
@@ -169,7 +169,7 @@ def _failed(me: Candidate, state: State, failed: Failed, now: float) -> State:
 
 
 def _releasing(me: Candidate, state: State, now: float) -> Step:
-    """This process lets go of the Lease."""
+    """Let go of the Lease, as this process ends."""
     idle = state.phase is Phase.STANDBY and not isinstance(state.request, Write)
     if idle and not state.in_doubt:
         return replace(state, phase=Phase.ENDED), (Done(),)
@@ -201,7 +201,7 @@ def _written(me: Candidate, state: State, lease: Lease, now: float) -> Step:
 
 
 def _decide(me: Candidate, state: State, now: float) -> Step:
-    """What is to be done in this state, now that time has come so far."""
+    """Decide the next action in this state at the time `now`."""
     if state.phase is Phase.LEADING and now >= state.write_until:
         trouble = f": {state.trouble}" if state.trouble else ""
         return _lost(state, f"it could not be renewed within {me.timing.renew_deadline_s:g} s{trouble}")

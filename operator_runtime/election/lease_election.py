@@ -4,7 +4,7 @@ It runs on a thread and an event loop of its own, with connections of its own, s
 Lease and a full pool of connections cannot either. What crosses the border between the two threads: the time until
 which writes may go out, one float that the write fence reads; that this process leads now; that it shall let
 go. That the Lease is lost crosses nothing: the thread ends the process there and then, whatever the rest of it does.
-Nor does it renew for an operator that hangs: it asks the other event loop for a sign of life with each renewal.
+Nor does it renew for an operator that hangs: it requires a sign of life from the other event loop with each renewal.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def awake_or_asleep() -> float:
 
 
 def own_identity(environ: Mapping[str, str]) -> str:
-    """A name that no other process has or had, and that tells people where to look: the pod's name and a uuid."""
+    """A name that no other process has or had, and that leads people to its process: the pod's name and a uuid."""
     return f"{environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4()}"
 
 
@@ -81,7 +81,7 @@ def _exit_at_once(code: int) -> NoReturn:
 
 
 class LeaseApi(WatchClient, Protocol):
-    """What an election needs of an `ApiClient`."""
+    """Methods of `ApiClient` that an election calls."""
 
     async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes: ...
     async def create(self, resource: Resource, namespace: str | None, body: object, *, field_manager: str) -> bytes: ...
@@ -100,7 +100,7 @@ class LeaseElection:
     touched by that thread alone.
 
     Attributes:
-        slow_paths: how often the leader had to look before it could renew, as another client seemed to have changed
+        slow_paths: how often the leader had to read before it could renew, as another client seemed to have changed
             the Lease.
     """
 
@@ -214,11 +214,11 @@ class LeaseElection:
 
     @property
     def leading(self) -> bool:
-        """Whether writes may go out now."""
+        """Report whether writes may go out now."""
         return self._clock() < self._write_until
 
     def complaint(self) -> str | None:
-        """What is wrong with the election, for a probe: a renewal so late that its thread must hang."""
+        """Return the election's complaint for a probe: a renewal so late that its thread must hang."""
         renewed_at = self._renewed_at
         overdue_s = 0.0 if renewed_at is None else self._clock() - renewed_at - self.timing.lease_s
         return f"{self} should have been renewed or given up {overdue_s:.0f} s ago" if overdue_s > 0.0 else None
@@ -374,7 +374,7 @@ class LeaseElection:
         self._events.put_nowait(Seen(None if after is None else after.lease(self.timing.lease_s)))
 
     def _tell(self, before: State, event: Event) -> None:
-        """Say who leads when that changes, and what keeps the Lease from being renewed or taken."""
+        """Log who leads when that changes, and what keeps the Lease from being renewed or taken."""
         state = self._state
         if isinstance(event, Failed):
             if state.phase is Phase.LEADING:

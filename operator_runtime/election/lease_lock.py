@@ -15,7 +15,7 @@ _MOST_TRANSITIONS = 2**31 - 1
 
 
 class LeaseRecord(msgspec.Struct, frozen=True):
-    """What is kept of a Lease. `duration_s` is None where it says none."""
+    """Fields that are kept of a Lease. `duration_s` is None where it has none."""
 
     namespace: str
     name: str
@@ -27,7 +27,7 @@ class LeaseRecord(msgspec.Struct, frozen=True):
     transitions: int
 
     def lease(self, default_duration_s: float) -> Lease:
-        """The same for the rules of the election; a Lease that was made by hand may lack a duration, or say one
+        """The same for the rules of the election; a Lease that was made by hand may lack a duration, or have one
         that no leader has.
         """
         duration_s = default_duration_s if self.duration_s is None else float(self.duration_s)
@@ -89,7 +89,7 @@ def micro_time(when: datetime) -> str:
 
 
 def lease_body(write: Write, name: str, namespace: str, now: datetime) -> dict[str, object]:
-    """What to send: a whole Lease to create, or a merge patch, which leaves alone what others put on the Lease.
+    """Build the body of a write: a whole Lease to create, or a merge patch, which leaves fields of others alone.
 
     The patch carries the uid and the version of what it replaces, so that it changes exactly that or nothing.
     """

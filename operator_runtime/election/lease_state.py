@@ -14,7 +14,7 @@ from operator_runtime.election.timing import Timing
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Who takes part: a name that no other process has or had, and the lengths of the protocol."""
+    """One participant: a name that no other process has or had, and the lengths of the protocol."""
 
     identity: str
     timing: Timing
@@ -80,7 +80,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """This process will not write again: let go of the Lease, so that another may begin at once."""
+    """Let go of the Lease, so that another may begin at once: this process will not write again."""
 
 
 Event = Seen | Looked | Written | Refused | Failed | Tick | Release
@@ -133,7 +133,7 @@ Action = Look | Write | Lead | Lost | Done
 
 
 class Phase(StrEnum):
-    """Where a candidate stands."""
+    """Phase of a candidate."""
 
     STANDBY = "standby"
     LEADING = "leading"
@@ -143,7 +143,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What one candidate knows. All times are on its own clock.
+    """Knowledge of one candidate. All times are on its own clock.
 
     Invariants:
         `write_until` is in the future only in phase LEADING.
@@ -177,9 +177,9 @@ class State:
 
     @property
     def right_ends_at(self) -> float:
-        """Until then writes may go out as things stand; -inf where none may."""
+        """Time until which writes may go out as things stand; -inf where none may."""
         return -inf if self.disputed else self.write_until
 
     def may_write(self, now: float) -> bool:
-        """Whether a write may go out at this moment."""
+        """Report whether a write may go out at this moment."""
         return now < self.right_ends_at

@@ -1,4 +1,4 @@
-"""How long the parts of an election by a Lease last, and what keeps them apart.
+"""Durations of an election by a Lease, and what keeps them apart.
 
 Apart from the rules (lease_decision.py), as settings are checked in every operator, and few of a laptop's elect.
 """
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 # A lease lasts at least so many times as long as the right to write. Of it 10 % are for clocks that run at different
 # rates (far more than any that keep time at all), the rest for what was sent last to arrive.
 MARGIN = 1.2
-# At least so many tries fit into the time after which a leader gives up (client-go asks for 1.2 retries).
+# At least so many tries fit into the time after which a leader gives up (client-go requires 1.2 retries).
 MIN_TRIES = 2
-# No setting gives a leader longer. A Lease that says so was written by hand, and would keep all others waiting.
+# No setting gives a leader longer. A Lease that does was written by hand, and would keep all others waiting.
 LONGEST_LEASE_S = 3600
 
 
@@ -38,7 +38,7 @@ class Timing:
     def problems(
         self, lease: str = "lease_s", renew_deadline: str = "renew_deadline_s", retry: str = "retry_s"
     ) -> tuple[str, ...]:
-        """What does not fit together, a sentence each; the arguments are the names to use in them."""
+        """List what does not fit together, a sentence each; the arguments are the names to use in them."""
         problems = []
         if self.lease_s < MARGIN * self.renew_deadline_s:
             problems.append(

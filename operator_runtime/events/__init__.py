@@ -1,1 +1,1 @@
-"""Kubernetes Events: the recorder, and what one looks like."""
+"""Kubernetes Events: the recorder, and the form of an event."""

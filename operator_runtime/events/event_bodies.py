@@ -1,4 +1,4 @@
-"""What one event is: about which object, in how many bytes, under which name, and how events.k8s.io/v1 writes it.
+"""Contents of one event: its object, its bounds in bytes, its name, and its form in events.k8s.io/v1.
 
 Apart from `events`, which decides whether, when and how often an event is written and knows nothing of its shape.
 """
@@ -36,7 +36,7 @@ class ObjectReference:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happened to an object; `event_of` keeps the texts within the API server's limits."""
+    """Event about an object; `event_of` keeps the texts within the API server's limits."""
 
     regarding: ObjectReference
     type: EventType
@@ -46,12 +46,12 @@ class Event:
 
     @property
     def namespace(self) -> str:
-        """Where it is written: the API server takes events about cluster-scoped objects in `default` alone."""
+        """Namespace of the event: the API server takes events about cluster-scoped objects in `default` alone."""
         return self.regarding.namespace or "default"
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What two events have in common that are one series; versions of the object are not told apart."""
+        """Key that two events of one series share; versions of the object do not matter."""
         about = self.regarding
         return (about.uid, about.kind, about.namespace, about.name, self.type, self.reason, self.action, self.note)
 
@@ -96,7 +96,7 @@ def event_of(regarding: ObjectReference, type: EventType, reason: str, action: s
 
 
 def series_patch(count: int, last_ns: int) -> dict[str, object]:
-    """What makes a written event a series: it was seen `count` times, last at `last_ns` (nanoseconds since 1970)."""
+    """Build the patch that makes an event a series, seen `count` times, last at `last_ns` (nanoseconds since 1970)."""
     return {"series": {"count": count, "lastObservedTime": timestamp(last_ns)}}
 
 

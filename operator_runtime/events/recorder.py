@@ -1,6 +1,6 @@
 """Kubernetes events: what an operator did to an object, where `kubectl describe` shows it.
 
-An event is a courtesy. So `EventRecorder.emit` only notes it down; one coroutine writes what was noted to
+An event is a courtesy. So `EventRecorder.emit` only queues it; one coroutine writes what was queued to
 events.k8s.io/v1, slowly, and gives up before it gets in the way.
 
 Rates and where they come from:
@@ -69,7 +69,7 @@ _LONGEST_RETRY_S = 10.0
 
 
 class EventsApi(Protocol):
-    """What the recorder needs of an `ApiClient`."""
+    """Methods of `ApiClient` that the recorder calls."""
 
     async def create(self, resource: Resource, namespace: str, body: object, *, field_manager: str) -> bytes: ...
 
@@ -178,7 +178,7 @@ class EventRecorder:
 
         Args:
             regarding: the object that it is about.
-            type: Warning if someone should look.
+            type: Warning if someone should act.
             reason: why, in one CamelCase word for machines.
             action: what was done, in one CamelCase word for machines.
             note: what happened, for people; cut to 1024 bytes.
@@ -210,7 +210,7 @@ class EventRecorder:
         self._stopping.set()
 
     async def run(self) -> None:
-        """Write what is noted down, until `stop`."""
+        """Write what is queued, until `stop`."""
         async with asyncio.TaskGroup() as group:
             delivery = group.create_task(self._deliver(), name="events")
             await self._stopping.wait()
@@ -348,7 +348,7 @@ class EventRecorder:
             self._drop(noted, "write failed")
         if _namespace_is_going(error) or type(error).__name__ in self._said:
             return
-        # Said once, until a write succeeds again.
+        # Reported once, until a write succeeds again.
         self._said.add(type(error).__name__)
         remedy = ""
         if isinstance(error, Forbidden):
@@ -357,7 +357,7 @@ class EventRecorder:
 
 
 def _namespace_is_going(error: KubeError) -> bool:
-    """Whether the write failed because its namespace is being deleted or is gone: that event will not be read."""
+    """Report whether a write failed because its namespace is being deleted or gone: that event will not be read."""
     if isinstance(error, NotFound):
         return True
     return isinstance(error, Forbidden) and any(cause.reason == "NamespaceTerminating" for cause in error.causes)

@@ -1,4 +1,4 @@
-"""Objects as caches and reconcilers hold them: what every object says of itself, and the parts that a kind declares.
+"""Objects as caches and reconcilers hold them: the metadata of every object, and the parts that a kind declares.
 
 What the caches hold is shared by all who read it: an object is never changed in place.
 """
@@ -31,7 +31,7 @@ class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Metadata(msgspec.Struct, frozen=True, gc=False):
-    """What every object says of itself, managedFields excepted.
+    """Metadata of any object, managedFields excepted.
 
     Attributes:
         namespace: "" for a cluster-scoped object.
@@ -55,7 +55,7 @@ class Metadata(msgspec.Struct, frozen=True, gc=False):
 
 
 class ApiObject(Record, Protocol):
-    """What `Object` and `PlainObject` have in common; a type of one's own that has it can be used wherever they can."""
+    """Attributes that `Object` and `PlainObject` share; any other type that has them can be used in their place."""
 
     @property
     def generation(self) -> int: ...
@@ -90,17 +90,17 @@ class _Described(msgspec.Struct, frozen=True):
 
     @property
     def uid(self) -> str:
-        """What tells it from its successors of the same name."""
+        """Uid, which differs from that of its successors of the same name."""
         return self.metadata.uid
 
     @property
     def resource_version(self) -> str:
-        """Which version of it this is."""
+        """Version of the object."""
         return self.metadata.resource_version
 
     @property
     def generation(self) -> int:
-        """How often its spec was changed, from 1; 0 for kinds that do not count."""
+        """Number of its spec's version, from 1; 0 for kinds that do not count."""
         return self.metadata.generation
 
     @property
@@ -115,7 +115,7 @@ class _Described(msgspec.Struct, frozen=True):
 
     @property
     def finalizers(self) -> tuple[str, ...]:
-        """Who must agree before it goes."""
+        """Finalizers that must be removed before it goes."""
         return self.metadata.finalizers
 
     @property
@@ -130,12 +130,12 @@ class _Described(msgspec.Struct, frozen=True):
 
     @property
     def deleting(self) -> bool:
-        """Whether it is being deleted, which its finalizers may still hold up."""
+        """Report whether it is being deleted, which its finalizers may still hold up."""
         return bool(self.metadata.deletion_timestamp)
 
     @property
     def key(self) -> ObjectKey:
-        """Under which a store holds it."""
+        """Key under which a store holds it."""
         return ObjectKey(self.metadata.namespace, self.metadata.name)
 
 
@@ -153,10 +153,10 @@ class PlainObject(_Described, frozen=True):
 
 
 def same(before: object, after: object) -> bool:
-    """Whether two versions of an object differ in nothing but resourceVersion, as far as they were decoded.
+    """Report whether two versions of an object differ in nothing but resourceVersion, as far as they were decoded.
 
     A change of managedFields alone, or of a part that the kind's type leaves out, makes such a version. False where it
-    cannot be told.
+    cannot be known.
     """
     match before, after:
         case PlainObject(), PlainObject():
@@ -181,7 +181,7 @@ def same(before: object, after: object) -> bool:
 
 
 class _WireMetadata(msgspec.Struct, rename="camel"):
-    """As it comes; Go writes what is empty as null unless told otherwise."""
+    """Metadata on the wire; Go writes an empty value as null unless configured otherwise."""
 
     name: str
     uid: str

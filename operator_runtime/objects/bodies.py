@@ -1,6 +1,6 @@
 """Pure: the bodies that authors write, completed and checked before anything is sent.
 
-What is wrong in one is a mistake of the program and not of the cluster: a ValueError or TypeError that says what to
+What is wrong in one is a mistake of the program and not of the cluster: a ValueError or TypeError that has what to
 write instead. The API server would answer that it does not know the path, or with another object than was meant.
 """
 
@@ -44,7 +44,7 @@ def whole_body(resource: Resource, body: Mapping[str, object]) -> Body:
 
     Raises:
         TypeError: it is no mapping, or its metadata is none.
-        ValueError: it is of another kind, says not which object it is, or has an owner in another namespace.
+        ValueError: it is of another kind, does not name its object, or has an owner in another namespace.
     """
     metadata = _checked(resource, body)
     name, namespace = metadata.get("name", ""), metadata.get("namespace", "")
@@ -136,7 +136,7 @@ def without_nones(value: Any) -> Any:
     """A body without its fields that are None, which would be written as nulls."""
     match value:
         case str() | int():
-            return value  # as most are, and an abstract class is asked slowly
+            return value  # as most are, and an abstract class is slow to check
         case Mapping():
             return {name: without_nones(part) for name, part in value.items() if part is not None}
         case list() | tuple():
@@ -220,7 +220,7 @@ def _dumped_model(value: object) -> object:
 
 
 def _checked(resource: Resource, body: Mapping[str, object]) -> Mapping[str, Any]:
-    """The metadata of a body that is of that kind, or does not say."""
+    """The metadata of a body that is of that kind, or names none."""
     if not isinstance(body, Mapping):
         raise TypeError(f"the body of a {resource.kind} is {body!r}: give a dict, as a manifest has it")
     for field, desired in (("apiVersion", resource.api_version), ("kind", resource.kind)):

@@ -1,4 +1,4 @@
-"""Conditions: what a status says of an object in the form that `kubectl wait` and people know."""
+"""Conditions: what a status reports of an object in the form that `kubectl wait` and people know."""
 
 from __future__ import annotations
 
@@ -73,6 +73,6 @@ def rfc3339(moment: datetime | None = None) -> str:
 
 
 def _says(live: Condition, desired: Condition, generation: int) -> bool:
-    """Whether a condition says already what is to be said."""
+    """Report whether a live condition already has the desired content."""
     said = live.status, live.reason, live.message, live.observedGeneration
     return said == (desired.status, desired.reason, desired.message, generation)

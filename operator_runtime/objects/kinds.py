@@ -64,7 +64,7 @@ _KIND = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
 
 
 class UnreadableObject(msgspec.DecodeError, KubeError):
-    """An object's JSON is not what its kind's type says; the message names object, field and problem.
+    """An object's JSON does not fit its kind's type; the message names object, field and problem.
 
     A watch reports it once, keeps what it knew of the object, and goes on.
     """
@@ -73,7 +73,7 @@ class UnreadableObject(msgspec.DecodeError, KubeError):
 class Kind(Generic[R]):
     """One kind of object: where it lives, and what its JSON becomes.
 
-    Kinds are told apart by identity: the same instance used twice shares one informer, and so one cache.
+    Kinds are distinguished by identity: the same instance used twice shares one informer, and so one cache.
 
     Attributes:
         resource: group, version, plural, kind and scope.
@@ -98,7 +98,7 @@ class Kind(Generic[R]):
         """An object from its JSON.
 
         Raises:
-            UnreadableObject: it is not what the kind's type says.
+            UnreadableObject: it does not fit the kind's type.
         """
         try:
             try:
@@ -182,7 +182,7 @@ def plain(api_version: str, kind: str, plural: str, *, namespaced: bool = True) 
 
 
 def resource_of(api_version: str, kind: str, plural: str, *, namespaced: bool = True) -> Resource:
-    """Where a kind lives, from the names that its manifests and `kubectl api-resources` show.
+    """Return the location of a kind, from the names that its manifests and `kubectl api-resources` show.
 
     Raises:
         ValueError: a name that the API server cannot know.
@@ -207,7 +207,7 @@ def owner_reference(kind: Kind[Any], obj: Record) -> dict[str, object]:
 
     The garbage collector then deletes that object with its owner; both are in one namespace, or the owner is
     cluster-scoped. The collector takes an owner in another namespace for one that is gone, and deletes the object at
-    once: the client refuses to write such an entry, with a ValueError. One that is written by hand it cannot tell.
+    once: the client refuses to write such an entry, with a ValueError. One that is written by hand it cannot know.
 
     Raises:
         ValueError: `obj` has no uid: it did not come from the API server.

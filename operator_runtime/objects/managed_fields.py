@@ -1,4 +1,4 @@
-"""Pure: who wrote a field, by an object's `metadata.managedFields`.
+"""Pure: writers of a field, by an object's `metadata.managedFields`.
 
 The caches hold no managedFields, as they are half of an object's bytes. This is for the seldom case that another
 client must be named; the object is then read once.
@@ -51,7 +51,7 @@ _decode = msgspec.json.Decoder(_Object).decode
 
 
 class Writers:
-    """Who wrote what of one object."""
+    """Managers of one object's fields."""
 
     def __init__(self, body: bytes) -> None:
         """
@@ -64,7 +64,7 @@ class Writers:
             self._entries = ()
 
     def owners(self, path: str) -> list[Writer]:
-        """Who owns the field of that path, all around it or something in it; the latest first.
+        """List the managers that own the field of that path, all around it or something in it; the latest first.
 
         Args:
             path: `spec.template.spec.containers[memcached].image`, `metadata.labels[app]`.
@@ -73,7 +73,7 @@ class Writers:
         return _latest_first(each for each in self._entries if _owns(each.fieldsV1, steps))
 
     def latest(self, path: str) -> list[Writer]:
-        """Who wrote the object at all, the latest first: a field that was removed has no owner.
+        """List the managers that wrote the object at all, the latest first: a field that was removed has no owner.
 
         Args:
             path: of the field. One of the status is written by other requests than the rest.
@@ -101,7 +101,7 @@ def _owns(fields: dict[str, Any], steps: Sequence[tuple[str, str]]) -> bool:
 
 
 def _is_keyed(entry: str, key: str) -> bool:
-    """Whether `k:{"name":"memcached"}` or `v:"memcached"` names the entry of a list that has this key."""
+    """Report whether `k:{"name":"memcached"}` or `v:"memcached"` names the entry of a list that has this key."""
     kind, _, value = entry.partition(":")
     if kind not in ("k", "v"):
         return False

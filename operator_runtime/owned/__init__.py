@@ -1,1 +1,1 @@
-"""What reconciles are written with: keeping owned objects, finalizers, and what is remembered of a key."""
+"""Building blocks of a reconcile: keeping owned objects, finalizers, and state per key."""

@@ -1,7 +1,7 @@
-"""Pure: how a live object differs from the desired one, field by field.
+"""Pure: differences of a live object from the desired one, field by field.
 
-Only what the desired object says is compared. Labels, annotations, containers and owner references that others added
-stay as they are; a field that the desired object leaves out is not owned. One that was desired before would look the
+Only fields of the desired object are compared. Labels, annotations, containers and owner references that others added
+stay as they are; a field that the desired object leaves out is not owned. One that was desired before would be the
 same, and managedFields, which know better, may be cleared. An operator that may desire less of an object later keeps
 the names of its fields in an annotation (`names_of`), and takes away what is `no_longer` desired.
 """
@@ -29,7 +29,7 @@ _KEYS = {
 }
 # It merges these by a field that two entries may share, such as a port for TCP and UDP. They are one owner's.
 _PORTS, _SPREAD = "ports", "topologySpreadConstraints"
-# Of lists that stand beside `metadata` and not in a part of the object, it merges these alone, and these in it alone.
+# Of lists that stand next to `metadata` and not in a part of the object, it merges these alone, and these in it alone.
 _AT_THE_TOP, _IN_METADATA = ("webhooks", "secrets"), ("ownerReferences", "finalizers")
 REPLACED = ("policy", ("spec", "selector"))
 """The one dict of all kinds that a strategic merge patch replaces, by the kind's group: a PodDisruptionBudget's."""
@@ -84,7 +84,7 @@ class Difference(NamedTuple):
 
     @property
     def path(self) -> str:
-        """As `kubectl explain` names it, list entries by their key: `spec.containers[memcached].image`."""
+        """Path as `kubectl explain` names it, list entries by their key: `spec.containers[memcached].image`."""
         path = ""
         for step in self.steps:
             path = f"{path}[{step.key}]" if isinstance(step, Entry) else _inner(path, step)
@@ -112,7 +112,7 @@ def differences(desired: object, live: object, steps: Steps = ()) -> Iterator[Di
         case list() | tuple() if (key_field := key_of(steps, desired)) is not None:
             yield from _of_entries(desired, live if isinstance(live, list | tuple) else (), key_field, steps)
         case list() if steps[-1:] == (_PORTS,) and isinstance(live, list) and len(desired) == len(live):
-            # What they say of a port is all that is ours of it: the protocol has a default.
+            # These are the fields of a port that are owned: the protocol has a default.
             if any(next(differences(*each), None) for each in zip(desired, live, strict=True)):
                 yield Difference(steps, desired, live)
         case [] if live is None:
@@ -190,7 +190,7 @@ def names_of(desired: Any, steps: Steps = ()) -> Any:
 
 
 def no_longer(names: Any, desired: Any, live: Any, steps: Steps = ()) -> Iterator[Difference]:
-    """What a live object has by these names and is not desired any more."""
+    """Yield the parts that a live object has by these names and that are no longer desired."""
     if not isinstance(names, Mapping) or not isinstance(live, Mapping):
         return
     ours = desired if isinstance(desired, Mapping) else {}
@@ -215,12 +215,12 @@ def no_longer(names: Any, desired: Any, live: Any, steps: Steps = ()) -> Iterato
 
 
 def _is_apart(name: str, names: Mapping[str, Any], live: object) -> bool:
-    """Whether what these names say of a dict goes alone, and leaves what others have in it."""
+    """Report whether the part of a dict that these names cover is removed alone, and what others have in it is left."""
     return name in _APART or (name in _PARTS_APART and not _is_all(names, live))
 
 
 def _is_all(names: object, live: object) -> bool:
-    """Whether a dict has nothing besides what these names say, as far as its fields are apart."""
+    """Report whether a dict has nothing besides these names, as far as its fields are removed alone."""
     if not isinstance(names, Mapping) or not isinstance(live, Mapping):
         return True
     apart = (*_APART, *_PARTS_APART)
@@ -233,7 +233,7 @@ def field_name(path: str) -> str:
 
 
 def key_of(steps: Steps, entries: Sequence[object]) -> str | None:
-    """By which field the entries of a list are known, "" for values; None for a list that is compared as a whole."""
+    """Return the field by which the entries of a list are known, "" for values; None for a list compared as a whole."""
     if entries and isinstance(entries[0], Fields):
         return entries[0].entry_key or None
     if (key := _key(steps)) is None:
@@ -247,7 +247,7 @@ def _key(steps: Steps) -> str | None:
 
 
 def is_merged(steps: Steps, key: str | None = None) -> bool:
-    """Whether a strategic merge patch merges that list of one of Kubernetes' own kinds, and by that key."""
+    """Report whether a strategic merge patch merges that list of one of Kubernetes' own kinds, and by that key."""
     field = _field(steps)
     if field in _IN_METADATA and steps[-2:-1] != ("metadata",):
         return False
@@ -257,7 +257,7 @@ def is_merged(steps: Steps, key: str | None = None) -> bool:
 
 
 def is_source(steps: Steps) -> bool:
-    """Whether that is the source of a volume, which may be there without a field of its own."""
+    """Report whether that is the source of a volume, which may be there without a field of its own."""
     return steps[-1] != "name" and len(steps) > 1 and isinstance(steps[-2], Entry) and holder(steps[:-1]) == "volumes"
 
 
@@ -267,7 +267,7 @@ def holder(steps: Steps) -> str:
 
 
 def value_at(body: Any, steps: Steps) -> Any:
-    """What is at the end of a way into a body, None where there is nothing."""
+    """Return the value at the end of a path into a body, None where there is nothing."""
     for step in steps:
         if isinstance(step, Entry):
             body = entry_of(body, step) if isinstance(body, Sequence) else None
@@ -277,7 +277,7 @@ def value_at(body: Any, steps: Steps) -> Any:
 
 
 def outermost(found: Iterable[Difference]) -> list[Difference]:
-    """The differences that are not within another one, which says all of what it leads to."""
+    """The differences that are not within another one, which covers all of what it leads to."""
     listed = list(found)
     ways = {each.steps for each in listed}
     return [each for each in listed if not any(each.steps[:at] in ways for at in range(1, len(each.steps)))]
@@ -288,7 +288,7 @@ def _field(steps: Steps) -> str:
 
 
 def value_of(entry: object, field: str) -> object:
-    """By what an entry of a list is known; None where it does not say."""
+    """Key by which an entry of a list is known; None where it has none."""
     if not field:
         return entry
     return entry.get(field) if isinstance(entry, Mapping) else getattr(entry, field)
@@ -301,11 +301,11 @@ def entry_of(entries: Iterable[Any], entry: Entry) -> Any:
 
 def _entry_names(entry: Mapping[str, Any], key: str, steps: Steps) -> dict[str, Any]:
     if key == "uid":
-        return {key: entry[key]}  # an owner is there with all that is said of it, or is not
+        return {key: entry[key]}  # an owner reference is there as a whole, or is not
     return {**names_of(entry, (*steps, Entry(key, entry[key]))), key: entry[key]}
 
 
 def _inner(path: str, key: str) -> str:
-    """Where an entry of a dict stands: a field of a body, or one of what people name themselves, such as a label."""
+    """Extend a path by an entry of a dict: a field of a body, or a name that people choose, such as a label."""
     named_by_people = path.rpartition(".")[2] in _NAMED_BY_PEOPLE or not _PLAIN_NAME.fullmatch(key)
     return f"{path}[{key}]" if path and named_by_people else f"{path}.{key}" if path else key

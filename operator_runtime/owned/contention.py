@@ -1,4 +1,4 @@
-"""Pure: which objects another client writes against us in a loop, and how rarely their owner is looked at then.
+"""Pure: detection of objects that another client writes against us in a loop, and rare reconciles of their owner.
 
 Drift is put right at once. Of a loop, that would make a write for each write of the other client, for ever. So an
 object that needs its `REPAIRS`th repair within `WINDOW_S` is contested, until no other client has changed it for
@@ -33,7 +33,7 @@ Verb = Literal["changed", "deleted", "made"]
 
 
 class Undone(NamedTuple):
-    """What a repair undoes, and to which object; the fields of one that was changed."""
+    """Change that a repair undoes, with the object's name; the fields of one that was changed."""
 
     verb: Verb
     name: str
@@ -59,7 +59,7 @@ class Undone(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Repairs:
-    """Those of one object.
+    """Repairs of one object.
 
     Attributes:
         digest: what it was last put right to, and for which generation of the owner.
@@ -72,16 +72,16 @@ class _Repairs:
     drift_s: deque[float] = field(default_factory=lambda: deque(maxlen=REPAIRS))
 
     def is_drift(self, desired: Hashable) -> bool:
-        """Whether another client did what is put right: the same was desired before. What is new is believed once."""
+        """Report whether another client caused this: the same was desired before. What is new is believed once."""
         return desired is None or self.digest == desired
 
     def within(self, now: float) -> int:
-        """How many were within the window that ends now."""
+        """Count the repairs within the window that ends now."""
         return sum(now < each + WINDOW_S for each in self.drift_s)
 
     @property
     def over_s(self) -> float:
-        """When no other client has changed it for long enough."""
+        """Time from which no other client has changed it for long enough."""
         return self.drift_s[-1] + WINDOW_S if self.drift_s else 0.0
 
 
@@ -90,16 +90,16 @@ class _Loop:
     """An owner of contested objects.
 
     Attributes:
-        generation: of the owner at the last look.
+        generation: of the owner at the last reconcile.
         reconciled_s: when that was.
         contested: the repairs of the contested objects.
         undone: what another client did to each.
         notes: of the event for each.
-        free: the user asked for something just before the last look, which is then as any other.
-        rests: the last look may not repair owned objects, as the one before did.
-        wrote: the last look has had its one write.
-        waiting: owned objects for which a look had no write left, in the order of their turns.
-        turn: for which of these the present look has its write; None: for whichever comes first.
+        free: the user changed the owner just before the last reconcile, which is then as any other.
+        rests: the last reconcile may not repair owned objects, as the one before did.
+        wrote: the last reconcile has had its one write.
+        waiting: owned objects for which a reconcile had no write left, in the order of their turns.
+        turn: for which of these the present reconcile has its write; None: for whichever comes first.
         repairs: how many there were since the first object is contested.
     """
 
@@ -127,18 +127,18 @@ class Contention:
         self._swept_s = clock()
 
     def __len__(self) -> int:
-        """How many owners have a contested object."""
+        """Count the owners of a contested object."""
         return len(self._loops.items())
 
     def wait_s(self, key: ObjectKey, generation: int) -> float:
-        """Seconds until the next look at an owner of that generation; 0.0 where it may be now."""
+        """Seconds until the next reconcile of an owner of that generation; 0.0 where it may be now."""
         loop = self._loops.find(key)
         if loop is None or loop.generation != generation:
             return 0.0
         return max(0.0, loop.reconciled_s + CONTESTED_EVERY_S - self._clock())
 
     def look(self, key: ObjectKey, generation: int) -> str:
-        """A look begins; what is over by now, "" for nothing."""
+        """Begin a reconcile; return what is over by now, "" for nothing."""
         loop, now = self._loops.find(key), self._clock()
         if loop is None:
             return ""
@@ -153,9 +153,9 @@ class Contention:
         return ""
 
     def may_repair(self, key: ObjectKey, of: Hashable) -> bool:
-        """Whether this look may put that object right, which needs it.
+        """Report whether this reconcile may repair that object, which needs it.
 
-        Where it may not, the look has had its write, or it is the turn of another object, or of the owner's status.
+        If not, the reconcile has had its write, or it is the turn of another object, or of the owner's status.
         """
         loop = self._loops.find(key)
         if loop is None or loop.free:
@@ -167,22 +167,22 @@ class Contention:
         return False
 
     def wrote(self, key: ObjectKey) -> None:
-        """This look made a write that is no repair, such as an object in place of one that was replaced."""
+        """Record a write of this reconcile that is no repair, such as an object in place of one that was replaced."""
         if (loop := self._loops.find(key)) is not None:
             loop.wrote = True
 
     def is_throttled(self, key: ObjectKey) -> bool:
-        """Whether this look is one of the rare ones at a contested owner: one write, and no words about it."""
+        """Report whether this is one of a contested owner's rare reconciles: one write, and no message about it."""
         loop = self._loops.find(key)
         return loop is not None and not loop.free
 
     def is_budget_used(self, key: ObjectKey) -> bool:
-        """Whether this look has had its one write."""
+        """Report whether this reconcile has had its one write."""
         loop = self._loops.find(key)
         return loop is not None and loop.wrote and not loop.free
 
     def requeue_after_s(self, key: ObjectKey) -> float | None:
-        """Seconds after which to look again at the latest; None where nothing is contested."""
+        """Seconds after which to reconcile again at the latest; None where nothing is contested."""
         loop = self._loops.find(key)
         if loop is None:
             return None
@@ -191,7 +191,7 @@ class Contention:
         return max(CONTESTED_EVERY_S, *(each.over_s - self._clock() for each in loop.contested))
 
     def is_last(self, key: ObjectKey, generation: int, of: Hashable, digest: DesiredDigest | None) -> bool:
-        """Whether one more repair of that object, which `repaired` tells of, makes it contested."""
+        """Report whether one more repair of that object, which `repaired` records, makes it contested."""
         repairs, loop = (self._repairs.find(key) or {}).get(of), self._loops.find(key)
         if repairs is None or (loop is not None and repairs in loop.contested):
             return False
@@ -238,7 +238,7 @@ class Contention:
             if loop is None:
                 loop = self._loops.of(key)
                 loop.generation, loop.reconciled_s, loop.wrote = generation, now, True
-                loop.reminder.due(now)  # it is said as it begins
+                loop.reminder.due(now)  # it is reported as it begins
             loop.contested.append(repairs)
             loop.undone.append(str(undone))
             loop.notes.append(note)

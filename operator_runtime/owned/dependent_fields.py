@@ -1,4 +1,4 @@
-"""Pure: which fields of Kubernetes' own kinds may not stay as they are where another one is written.
+"""Pure: fields of Kubernetes' own kinds that may not stay as they are where another one is written.
 
 Of some fields one alone may be there, such as the handlers of a probe: the API server refuses a second one, whichever
 client wrote the first. Others the API server fills in by the value of a field, and keeps when that changes: what is
@@ -24,7 +24,7 @@ _ALTERNATIVES: Final = {
     "defaultBackend": ("resource", "service"),
 }
 _OF_BUDGETS: Final = ("maxUnavailable", "minAvailable")
-# Fields that one value of `type` alone has beside it; of a strategy it is the default.
+# Fields that one value of `type` alone allows next to it; of a strategy it is the default.
 _OF_A_TYPE: Final = {
     **dict.fromkeys(("strategy", "updateStrategy"), ("RollingUpdate", "rollingUpdate")),
     **dict.fromkeys(("appArmorProfile", "seccompProfile"), ("Localhost", "localhostProfile")),

@@ -26,7 +26,7 @@ P = TypeVar("P", bound=Ownable)
 
 
 class LastWrite(NamedTuple):
-    """What was done last to an object for the owner of this uid, while no status tells of it.
+    """Last write of an object for the owner of this uid, while no status reports it.
 
     Attributes:
         owner_uid: the owner's.
@@ -48,14 +48,14 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing can be done yet, as `why` says in a sentence."""
+    """Nothing can be done yet, for the reason in `why`, a sentence."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """An object of another owner, or of none, has the name; `why` says which, and the remedy."""
+    """An object of another owner, or of none, has the name; `why` has which, and the remedy."""
 
     why: str
 
@@ -69,7 +69,7 @@ class Unchangeable:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """There is no object.
+    """Creation of an object that does not exist.
 
     Attributes:
         drift: another client has deleted it.
@@ -101,7 +101,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """`fields` cannot be changed, so that the object is deleted, and made anew when it is gone; `why` says so."""
+    """`fields` cannot be changed, so that the object is deleted, and created anew when it is gone; `why` reports it."""
 
     fields: Sequence[Difference]
     propagation: Propagation
@@ -116,11 +116,11 @@ class Delete(Generic[P]):
 
 
 def creation(last: LastWrite | None, *, seen: bool) -> Create:
-    """How an object is made that is not there.
+    """Decide how a missing object is created.
 
     Args:
         last: what was done to it before.
-        seen: the owner's status tells of such an object.
+        seen: the owner's status reports such an object.
     """
     replaces = last is not None and bool(last.deleted_uid)
     drift = not replaces and (seen or (last is not None and last.answered))
@@ -142,7 +142,7 @@ class Decider(Generic[W, P]):
     rules: Rules[W, P]
 
     def decide(self, owner: Owner, desired: W, live: P) -> Leave | Wait | Foreign | Unchangeable | Replace | Update:
-        """What is to be done about an object that is there, so that it is as desired."""
+        """Decide what brings an object that exists to its desired state."""
         if (claimed := self.claim(owner, live)) is not None:
             return claimed
         kind = self.resource.kind
@@ -168,13 +168,13 @@ class Decider(Generic[W, P]):
 
     @property
     def going(self) -> str:
-        """What is waited for once an object is deleted."""
+        """Message while a deleted object is still there."""
         return f"The {self.resource.kind} is being deleted."
 
     def claim(self, owner: Owner, live: P) -> Wait | Foreign | None:
-        """Why an object is not this owner's, None where it is; also of what a write was answered with.
+        """Return why an object is not this owner's, None where it is; also for the answer to a write.
 
-        Its type may decode nothing of what is not ours, so that only its owner is looked at.
+        Its type may decode nothing of a foreign object, so only its owner is read.
         """
         if self.rules.is_owned(live, owner.uid):
             return None
@@ -191,7 +191,7 @@ class Decider(Generic[W, P]):
         return Foreign(f"A {kind} named {live.name} exists{where} and {whose}: it is not changed. {remedy}.")
 
     def reverted(self, owner: Owner, desired: W, answer: P, update: Update) -> str:
-        """What reverts an update, in words, where its answer shows the object as it was before; "" for nothing."""
+        """Describe what reverts an update, where its answer shows the object as it was before; "" for nothing."""
         if not self.rules.is_owned(answer, owner.uid) or tuple(self.rules.differences(desired, answer)) != update.found:
             return ""
         fields = "; ".join(map(str, update.reported))
@@ -205,7 +205,7 @@ class Decider(Generic[W, P]):
 
 
 def has_status(owner: object) -> bool:
-    """Whether something was written into the status of an object, as far as that can be told.
+    """Report whether something was written into the status of an object, as far as that can be known.
 
     Conditions that have been so since 1970 are those that a CustomResourceDefinition fills in until the first write.
     """

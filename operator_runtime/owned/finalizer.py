@@ -42,17 +42,17 @@ A = TypeVar("A", bound="Finalizable")
 _DOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _NAME = re.compile(rf"(?=[^/]{{1,253}}/){_DOMAIN}/[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
 _OLD_NAME = re.compile(rf"(?=.{{1,63}}$)(?=.*\.){_DOMAIN}")
-# Another client that changes the object between our look and our write does so once or twice, not for ever.
+# Another client that changes the object between our read and our write does so once or twice, not for ever.
 _TRIES = 5
-# What was said of an object that was not looked at for so long is forgotten: it went by another's hand. If it did not,
-# the same is said once more.
+# The report on an object that was not reconciled for so long is forgotten: another client removed it. If not, the same
+# is reported once more.
 _FORGET_AFTER_S = 3600.0
 # The condition that a report is given.
 CONDITION = "Finalized"
 
 
 class Stage(StrEnum):
-    """How an object stands with a finalizer.
+    """State of an object with regard to a finalizer.
 
     `LIVE`: it is not being deleted and the finalizer is on it: go on with the reconcile. In all other stages nothing is
     left to do for it. `WAITING`: it is being deleted and the cleanup goes on. `CLEANED`: the cleanup is done and the
@@ -67,9 +67,9 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a cleanup gives back that is not done yet.
+    """Result of a cleanup that is not done yet.
 
-    It is called again at the next reconcile: where no change of a watched object will bring one, the reconcile asks for
+    It is called again at the next reconcile: where no change of a watched object will bring one, the reconcile requests
     it by `Result(requeue_after_s=...)`.
 
     Attributes:
@@ -87,7 +87,7 @@ class Finalized(NamedTuple, Generic[A]):
 
 
 class Finalizable(Owner, Protocol):
-    """What is read of an object that has finalizers."""
+    """Fields that are read of an object with finalizers."""
 
     @property
     def finalizers(self) -> tuple[str, ...]: ...
@@ -101,7 +101,7 @@ class _Unfinished:
         reconciled_s: when it was last tried.
         cut_off: what is yet to be reported of one that was cancelled. The next attempt begins with it: a cleanup that
             hangs is cancelled each time, and would never be seen in the status.
-        waits: what was last said of one that waits.
+        waits: what was last reported of one that waits.
     """
 
     reconciled_s: float
@@ -113,7 +113,7 @@ class Finalizer(Generic[A]):
     """One finalizer on the objects of one kind; see `finalize`.
 
     `_unfinished` holds the cleanups that are not done by the object's uid, in the order in which they were last tried.
-    Nothing tells of an object that goes by another's hand, so what was not tried for long is forgotten.
+    Nothing reports an object that another client removes, so what was not tried for long is forgotten.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class Finalizer(Generic[A]):
                 `Waiting`.
             add: put it on objects; False: it is only taken off those that carry it.
             events: of a failure, on the object, and of what a cleanup waits for, each time that this changes;
-                None where the cleanup tells of itself, also in the log.
+                None where the cleanup reports itself, also in the log.
             owners: the objects, so that one that takes the finalizer off in a loop is not raced with.
             report: writes the condition `Finalized` into the object's status while the cleanup fails or waits; it is
                 called at each attempt, and sends nothing where nothing differs, as `Client.patch_status` does.
@@ -203,7 +203,7 @@ class Finalizer(Generic[A]):
             )
             raise
         except StaleCache:
-            raise  # no failure: it is looked at again
+            raise  # no failure: it is reconciled again
         except TerminalError as error:
             await self._report_failure(obj, self._on_change(obj, str(error), "when the object changes"))
             raise
@@ -249,7 +249,7 @@ class Finalizer(Generic[A]):
         )
 
     def _on_change(self, obj: A, why: str, again: str = "after a while") -> str:
-        """Say that the cleanup failed, and what it keeps from going; what was said."""
+        """Report that the cleanup failed, and what it keeps from going; return the report."""
         note = (
             f"{self._kind.resource.kind} {obj.name} cannot go, as the cleanup of its finalizer {self.name} failed; "
             f"it is tried again {again}: {why}"
@@ -272,7 +272,7 @@ class Finalizer(Generic[A]):
         """Take the finalizer off. That the object changed since the cleanup began is no reason to clean up again.
 
         Raises:
-            StaleCache: there is none of that name; an API server that boots says so of each object of a CRD's kind.
+            StaleCache: there is none of that name; an API server that boots answers so for each object of a CRD's kind.
         """
         live = obj
         for attempt in range(_TRIES):

@@ -92,7 +92,7 @@ class Keeper(Generic[O, W, P]):
         Args:
             owner: whose object; `desired` has its `owner_reference`.
             desired: the object.
-            seen: the owner's status tells of such an object, so that one that is missing was deleted, unless we did
+            seen: the owner's status reports such an object, so that one that is missing was deleted, unless we did
                 that; None: if anything was written into the status.
             desired_changed: the owner's specification is newer than its status, or `desired` follows from what has
                 changed elsewhere, so that no other client made a difference. It is believed once for each generation
@@ -100,7 +100,7 @@ class Keeper(Generic[O, W, P]):
 
         Raises:
             NotOwned: an object of that name is there and is not this owner's. It is not touched. Where the cache cannot
-                show it, it is not looked for again for `REFUSED_S`.
+                show it, it is not read again for `REFUSED_S`.
             Unwatched: the API server refuses the list of a kind that is optional. Nothing is done.
             Forbidden, Invalid: the API server refuses; the same is not requested again for `REFUSED_S`.
             Reverted: a change is taken and reverted.
@@ -284,7 +284,7 @@ class Keeper(Generic[O, W, P]):
         )
 
     def _last(self, owner: O, key: ObjectKey) -> LastWrite | None:
-        """What was done last to an object for this very owner, and no predecessor of its name."""
+        """Find the last write of an object for this very owner, and no predecessor of its name."""
         last = (self._last_writes.find(key_of(owner)) or {}).get(key)
         return last if last is not None and last.owner_uid == owner.uid else None
 
@@ -301,7 +301,7 @@ class Keeper(Generic[O, W, P]):
         return hash(msgspec.json.encode(self._rules.body(desired)))
 
     def _judged(self, owner: O, answer: P) -> EnsureResult[P]:
-        """What a write was answered with: another client may have made it another owner's in that moment."""
+        """Judge the answer to a write: another client may have made the object another owner's in that moment."""
         match self._decider.claim(owner, answer):
             case Wait(why):
                 return EnsureResult(None, why)
@@ -311,7 +311,7 @@ class Keeper(Generic[O, W, P]):
                 return EnsureResult(answer)
 
     def _may_show(self, live: P) -> bool:
-        """Whether the cache has, or may yet have, an object; labels that its type does not tell it has not."""
+        """Report whether the cache has, or may yet have, an object; one whose type does not give labels has none."""
         labels = getattr(live, "labels", {})
         return self._store.selection.may_hold(live.namespace, live.name, labels)
 

@@ -33,7 +33,7 @@ _ANOTHER = "Another client"
 
 
 class Owner(Record, Protocol):
-    """What is read of an owner."""
+    """Fields that are read of an owner."""
 
     @property
     def generation(self) -> int: ...
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class _Gone(NamedTuple):
-    """Which version of an owner the cache still had when the API server had none, and until when that is believed."""
+    """Version of an owner that the cache still had when the API server had none, and until when that is believed."""
 
     version: str = ""
     until_s: float = 0.0
@@ -83,9 +83,9 @@ class Owners(Generic[O]):
         self._gone = self.states.keyed(_Gone)
 
     def wait_s(self, key: ObjectKey) -> float:
-        """Seconds for which an owner is not looked at: it is gone, whatever the cache shows, or contested.
+        """Seconds for which an owner is not reconciled: it is gone, whatever the cache shows, or contested.
 
-        What the user asks for is not kept waiting.
+        A user's change is not kept waiting.
         """
         owner = self._store.get(key)
         if owner is None or owner.deleting:
@@ -107,7 +107,7 @@ class Owners(Generic[O]):
         return Result(requeue_after_s=next_s, priority=result.priority)
 
     def may_repair(self, owner: O, kind: Kind[Any], at: ObjectKey) -> bool:
-        """Whether an object that needs it may be put right in this look; see `Contention.may_repair`."""
+        """Report whether an object that needs it may be repaired in this reconcile; see `Contention.may_repair`."""
         return self.contention.may_repair(key_of(owner), _object(kind, at))
 
     @asynccontextmanager
@@ -122,7 +122,7 @@ class Owners(Generic[O]):
         digest: DesiredDigest | None = None,
         status: bool = False,
     ) -> AsyncIterator[None]:
-        """Around a write that puts an object right. If it is one too many, the log and an event say who else writes.
+        """Around a write that puts an object right. If it is one too many, the log and an event report who else writes.
 
         Args:
             owner: for which it is written.
@@ -176,7 +176,7 @@ class Owners(Generic[O]):
             return await write()
 
     async def still_there(self, owner: O) -> bool:
-        """Whether this owner is there now and is not being deleted, whatever the cache shows.
+        """Report whether this owner exists now and is not being deleted, whatever the cache shows.
 
         Without this, a watch that is down would have us make again what the garbage collector deletes.
         """
@@ -197,7 +197,7 @@ class Owners(Generic[O]):
         return max(0.0, gone.until_s - self._clock())
 
     async def _other_manager(self, kind: Kind[Any], at: ObjectKey, fields: Sequence[str]) -> str:
-        """Who else writes these fields, as well as can be told."""
+        """Name another manager that writes these fields, as well as can be known."""
         ours = self.client.field_manager
         try:
             writers = await self.client.writers(kind, at)
@@ -237,5 +237,5 @@ def delayed(owners_of: OwnersOf, delay_s: Callable[[ObjectKey], float]) -> Calla
 
 
 def _object(kind: Kind[Any], at: ObjectKey) -> Hashable:
-    """By what an object is known among those of one owner."""
+    """Return the key by which an object is known among those of one owner."""
     return kind.resource.kind, at

@@ -1,8 +1,8 @@
-"""Pure: what differs -> the one patch that puts it right, and nothing else.
+"""Pure: conversion of differences to the one patch that repairs them, and nothing else.
 
-What is to go is set to null by its name, whichever client wrote it: managedFields, which may be cleared, have no say.
+What is to go is set to null by its name, whichever client wrote it: managedFields, which may be cleared, do not count.
 Kubernetes' own kinds take a strategic merge patch, which merges lists by their entries' keys. All others take a JSON
-merge patch, in which a list is there as a whole, as it is live but for what differs. What may not stay beside a field
+merge patch, in which a list is there as a whole, as it is live but for what differs. What may not stay next to a field
 that is written goes with the same patch.
 """
 
@@ -33,12 +33,12 @@ Json = dict[str, Any]
 
 
 def is_strategic(resource: Resource) -> bool:
-    """Whether that kind takes a strategic merge patch; else a JSON merge patch."""
+    """Report whether that kind takes a strategic merge patch; else a JSON merge patch."""
     return resource.group in _BUILT_IN
 
 
 def needs_live(found: Iterable[Difference], resource: Resource) -> bool:
-    """Whether the patch has something as a whole that others may add to, so that `patch_of` is to have the object."""
+    """Report whether the patch has a whole field that others may add to, so that `patch_of` needs the live object."""
     return any(_whole(each.steps, resource) is not None for each in found)
 
 
@@ -53,7 +53,7 @@ def patch_of(
     Args:
         found: what differs.
         resource: of the object.
-        live: the object's body, where `needs_live` says so. The patch is of that version alone then.
+        live: the object's body, where `needs_live` is True. The patch is of that version alone then.
         desired: the desired body. An entry that is new to a merged list goes where it stands there, and what depends on
             a field is left as it is where it is desired, too.
     """
@@ -106,7 +106,7 @@ def _whole(steps: Steps, resource: Resource) -> Steps | None:
 
 
 def _put_beside(patch: Json, each: Difference, desired: Mapping[str, Any]) -> None:
-    """Have the patch take away what cannot stay beside what it writes, and what the API server is to fill in anew."""
+    """Have the patch remove what cannot stay next to what it writes, and what the API server is to fill in anew."""
     new = each.live is None and isinstance(each.steps[-1], Entry)
     for way in companions(each.steps, msgspec.to_builtins(each.desired), new=new):
         if value_at(desired, way) is None and value_at(patch, way) is None:
@@ -119,7 +119,7 @@ def _put_beside(patch: Json, each: Difference, desired: Mapping[str, Any]) -> No
 
 
 def _sent(each: Difference, resource: Resource) -> Any:
-    """What stands at the end of the way in a patch."""
+    """Return the value at the end of the path in a patch."""
     desired = msgspec.to_builtins(each.desired)
     match desired, each.live:
         case dict(), Mapping() if (resource.group, each.steps) != REPLACED:
@@ -162,7 +162,7 @@ def _put(patch: Json, steps: Steps, value: Any) -> None:
 
 
 def _order(patch: Json, new: Difference, desired: Mapping[str, Any]) -> None:
-    """Have a new entry of a list stand among ours as desired; a merge would put it before them."""
+    """Have a new entry of a list stand among the owned ones as desired; a merge would put it before them."""
     entry, at = new.steps[-1], new.steps[:-1]
     if new.live is not None or not isinstance(entry, Entry) or not entry.field:
         return

@@ -1,4 +1,4 @@
-"""What is remembered of each key of a controller from one reconcile to the next, and forgotten in one place."""
+"""State that is kept for each key of a controller from one reconcile to the next, and forgotten in one place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class KeyedStates:
         self._slots: list[dict[ObjectKey, Any]] = []
 
     def __len__(self) -> int:
-        """How many things are remembered."""
+        """Count the keys' states that are kept."""
         return sum(map(len, self._slots))
 
     def keyed(self, make: Callable[[], T]) -> KeyedState[T]:
@@ -47,11 +47,11 @@ class KeyedState(Generic[T]):
         self._make = make
 
     def find(self, key: ObjectKey) -> T | None:
-        """What is remembered of that key, None for nothing."""
+        """Return the state of that key, None for nothing."""
         return self._of.get(key)
 
     def of(self, key: ObjectKey) -> T:
-        """What is remembered of that key, begun now where it was nothing."""
+        """Return the state of that key, made now where there is none."""
         if key not in self._of:
             self._of[key] = self._make()
         return self._of[key]

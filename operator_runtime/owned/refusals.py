@@ -1,4 +1,4 @@
-"""What the API server refused is not sent again at once, as its answer would be the same."""
+"""Memory of refused writes: a write is not sent again at once, as its answer would be the same."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from operator_runtime.client.errors import Forbidden, Invalid, KubeError
 from operator_runtime.objects.kinds import Kind
 from operator_runtime.owned.per_key_state import KeyedStates
 
-# No watch tells of a right that was granted, or of a quota that was raised.
+# No watch reports a right that was granted, or of a quota that was raised.
 REFUSED_S = 30.0
 
 
 class Refused(KubeError):
-    """A write did not do what it should, although the API server took it; the message says why, and the remedy."""
+    """A write did not do what it should, although the API server accepted it; the message has the remedy."""
 
 
 class _Refusal(NamedTuple):
@@ -26,7 +26,7 @@ class _Refusal(NamedTuple):
 
 
 class _Refusals(dict[tuple[str, ObjectKey], _Refusal]):
-    """By kind and key of the object."""
+    """Refusals by kind and key of the object."""
 
 
 class Refusals:
@@ -58,6 +58,6 @@ class Refusals:
             raise
 
     def add(self, owner: ObjectKey, kind: Kind[Any], at: ObjectKey, what: object, error: KubeError) -> None:
-        """This write was refused, as the error says."""
+        """Record that this write was refused with that error."""
         refusal = _Refusal(what, error, self._clock() + REFUSED_S)
         self._refusals.of(owner)[kind.resource.qualified_name, at] = refusal

@@ -1,4 +1,4 @@
-"""How owned objects are kept: what authors say of it, and what they get back.
+"""Rules by which owned objects are kept, as authors give them, and the results they get back.
 
 `keeper.Keeper` does it.
 """
@@ -36,7 +36,7 @@ _SAYABLE = ("labels", "annotations", "finalizers", "ownerReferences")
 
 
 class Ownable(Record, Protocol):
-    """What is read of an object that may be owned."""
+    """Fields that are read of an object that may be owned."""
 
     @property
     def deleting(self) -> bool: ...
@@ -49,7 +49,7 @@ P = TypeVar("P", bound=Ownable)
 
 
 class NotOwned(Refused):
-    """An object of that name belongs to another owner, or to none; the message says which, and the remedy."""
+    """An object of that name belongs to another owner, or to none; the message has which, and the remedy."""
 
 
 class Unwatched(Refused):
@@ -82,7 +82,7 @@ class Change(NamedTuple, Generic[P]):
         fields: what was put right. Of one that was deleted to be replaced, what cannot be changed of it, and so of the
             one that is made in its place; nothing of any other that was made or deleted.
         desired_changed: the user requested it; else another client had changed the fields, or deleted the object.
-        routine: it is contested, and that was said: this one is not worth a word.
+        routine: it is contested, and that was reported: this one is not worth a message.
         deleted: the object was deleted.
     """
 
@@ -96,20 +96,20 @@ class Change(NamedTuple, Generic[P]):
 
 @dataclass(frozen=True, slots=True)
 class Rules(Generic[W, P]):
-    """How the objects of one kind are kept.
+    """Rules for the objects of one kind.
 
     Attributes:
-        differences: which fields of the live object are not as desired, all of them: what they say is written, in one
+        differences: which fields of the live object are not as desired, all of them: each is written, in one
             patch. One that is to go has None for what is desired.
         key: of what is desired.
         body: of what is desired, as a manifest has it; a None in it is sent as a null.
         is_owned: whether an object is that of the owner of this uid.
-        handover: what would make an object ours that has no owner, to follow the remedy; "" for nothing.
+        handover: what would make an object owned that has no owner, to follow the remedy; "" for nothing.
         fixed: what the paths of differences begin with that cannot be put right, as Kubernetes does not let the field
             change. `spec.selector` is one without a word in the groups apps and batch: Deployments, StatefulSets, Jobs.
         replace: an object that differs in such a field is deleted so, and made anew when it is gone; None: it is left
-            as it is, and `Refused` says so. "Orphan" leaves its dependents, such as the pods of a StatefulSet.
-        unsaid: paths of differences that follow from others, and are said where nothing else differs.
+            as it is, and `Refused` reports it. "Orphan" leaves its dependents, such as the pods of a StatefulSet.
+        unsaid: paths of differences that follow from others, and are reported where nothing else differs.
     """
 
     differences: Callable[[W, P], Iterable[Difference]]
@@ -125,8 +125,8 @@ class Rules(Generic[W, P]):
 def rules_for_bodies(
     manager: str, resource: Resource, *, fixed: tuple[str, ...] = (), replace: Propagation | None = None
 ) -> Rules[Any, Any]:
-    """For what is desired as dicts. An annotation of the object has the names of what the last body said, so that what
-    the next one leaves out is taken away.
+    """Make the rules for objects that are desired as dicts. An annotation of the object has the names in the last body,
+    so that a name that the next one leaves out is removed.
     """
     annotation, one = f"{manager}/{_SAID}", REPLACED[1] if resource.group == REPLACED[0] else ()
 
@@ -153,7 +153,7 @@ def rules_for_bodies(
 def _with_one(
     found: Iterable[Difference], desired: Mapping[str, Any], live: Mapping[str, Any], way: Steps
 ) -> Iterable[Difference]:
-    """Differences, of which those in the dict at the end of that way are one: it is replaced, so ours as a whole."""
+    """Differences, of which those in the dict at the end of that way are one: it is replaced, so owned as a whole."""
     yield from (each for each in found if each.steps == way or each.steps[: len(way)] != way)
     ours, theirs = value_at(desired, way), value_at(live, way)
     if ours is not None and (theirs is None or any(differences(ours, theirs)) or any(differences(theirs, ours))):
@@ -167,7 +167,7 @@ def _compared(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _names_in(said: str) -> Mapping[str, object]:
-    """The names in such an annotation, which any client may write: of what no body says there are none."""
+    """The names in such an annotation, which any client may write: none where it is no such annotation."""
     try:
         names = decode_nested(msgspec.json.decode, said.encode())
     except UNDECODABLE:

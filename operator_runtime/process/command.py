@@ -63,7 +63,7 @@ def run(
     settings: type[RuntimeSettings] = RuntimeSettings,
     argv: Sequence[str] | None = None,
 ) -> int:
-    """Do what the command line says, which without `--help` or `--version` is to run the operator until it is stopped.
+    """Run the command line, which without `--help` or `--version` is to run the operator until it is stopped.
 
     Log lines of the package that `set_up` is in, and of the one that was started, are the operator's own.
 
@@ -81,7 +81,7 @@ def run(
         fault, else 0.
 
     Raises:
-        TypeError, ValueError: the program's author gave something that does not fit; the message says what.
+        TypeError, ValueError: the program's author gave something that does not fit; the message has what.
     """
     if iscoroutinefunction(set_up):
         raise TypeError("set_up must be a plain function: it puts parts together, and nothing runs yet (async def)")

@@ -48,7 +48,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def answered(program_name: str, work: Callable[[], int]) -> int:
-    """The exit code of `work`. What is wrong with its arguments is said on standard error, a line each."""
+    """The exit code of `work`. What is wrong with its arguments is printed on standard error, a line each."""
     try:
         return work()
     except UsageError as error:
@@ -98,7 +98,7 @@ def add_option(group: argparse._ActionsContainer, option: Option, *, hidden: boo
 
 
 def asks_for_help(arguments: Sequence[str]) -> bool:
-    """Whether help is to be shown, whatever else the arguments say."""
+    """Report whether help is to be shown, whatever else the arguments are."""
     return "-h" in arguments or "--help" in arguments
 
 
@@ -140,7 +140,7 @@ def settings_from(schema: Schema[S], flags: Flags) -> S:
 
 
 def printed(text: str) -> int:
-    """To standard output. Its reader may leave early (`crd | head`), which is no fault."""
+    """Print to standard output. Its reader may leave early (`crd | head`), which is no fault."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

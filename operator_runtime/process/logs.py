@@ -1,14 +1,14 @@
 """Log lines on standard error: text for people, JSON for machines, always one record per line.
 
-The convention, for every module: a module-level `logger = logging.getLogger(__name__)`, a message that says all to a
+The convention, for every module: a module-level `logger = logging.getLogger(__name__)`, a message with all for a
 person, and what a machine should find again as fields, without an import of this module:
 
     logger.info("scaled to %d replicas", 3, extra={"fields": {"replicas": 3}})
 
-Fields are in JSON alone, as the message says them already; but `namespace` and `name`, in both, say which object a line
-is about. Inside a reconcile they and the reconcile's id come
-by themselves. Control characters are escaped, so that nothing that a user wrote into an object can forge a line; in
-text a traceback follows its line indented, in JSON it is the field `exception`.
+Fields are in JSON alone, as the message has them already; but `namespace` and `name`, in both, name the object that a
+line is about. Inside a reconcile they and the reconcile's id come by themselves. Control characters are escaped, so
+that nothing that a user wrote into an object can forge a line; in text a traceback follows its line indented, in JSON
+it is the field `exception`.
 """
 
 import json
@@ -24,7 +24,7 @@ RUNTIME_PACKAGE = "operator_runtime"
 
 
 class Reconcile(Protocol):
-    """What a line says of the reconcile that it was written in. `key` prints as namespace/name."""
+    """Reconcile that a log line was written in. `key` prints as namespace/name."""
 
     @property
     def controller(self) -> str: ...

@@ -1,1 +1,1 @@
-"""What the process answers: probes, scrapes, and who may see them."""
+"""Endpoints of the process: probes, scrapes, and who may read them."""

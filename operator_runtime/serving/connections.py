@@ -1,4 +1,4 @@
-"""What strangers can make a server hold: a number of connections, and of bytes that are on their way.
+"""Bounds on what unknown clients can make a server hold: connections, and bytes that are on their way.
 
 Any client that reaches a port may connect, send slowly and take nothing. So connections are counted from before a TLS
 handshake on, and one more ends the one that has waited longest for its peer.
@@ -26,8 +26,8 @@ class Connections:
 
     Invariants:
         `_open` has each conversation, and at most `most` of them. Of these `_waiting` has those that wait for their
-        peer to shake hands, to ask or to take an answer, with what is held of it, longest first; the others are being
-        answered. `_ending` were told to make room and do so.
+        peer to shake hands, to send a request or to take an answer, with what is held of it, longest first; the others
+        are being answered. `_ending` were cancelled to make room and do so.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Connections:
         """
         Args:
             name: what is served, for the log.
-            converse: serves one connection to its end, and closes it. It tells by `waits`, `answers` and `sends` how
+            converse: serves one connection to its end, and closes it. It reports by `waits`, `answers` and `sends` how
                 it is with it.
             most: connections at once.
             most_bytes: of answers that are held, all together. What is held for several counts once, and one may hold
@@ -80,11 +80,11 @@ class Connections:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def waits(self, task: Conversation) -> None:
-        """It waits for its peer to shake hands, or to ask."""
+        """Record that a conversation waits for its peer's handshake or request."""
         self.sends(task, b"")
 
     def answers(self, task: Conversation) -> None:
-        """It is being answered: its peer waits and not we."""
+        """Record that a request is being answered: its peer waits and not we."""
         self._waiting.pop(task, None)
 
     def sends(self, task: Conversation, held: bytes) -> None:
@@ -97,7 +97,7 @@ class Connections:
             self._drop()
 
     def _resume(self, listening: socket.socket) -> None:
-        # asyncio's own servers tell of a connection with TLS only after its handshake: too late to bound them.
+        # asyncio's own servers report a connection with TLS only after its handshake: too late to bound them.
         if listening.fileno() != -1:
             asyncio.get_running_loop().add_reader(listening, self._accept, listening)
 

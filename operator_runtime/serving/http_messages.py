@@ -108,7 +108,7 @@ def encode_response(response: HttpResponse, *, keep_alive: bool, body: bool = Tr
     Args:
         response: the answer.
         keep_alive: another request may follow on the connection.
-        body: False for the answer to a HEAD, which only says how long it would be.
+        body: False for the answer to a HEAD, which only has how long it would be.
     """
     try:
         phrase = HTTPStatus(response.status).phrase

@@ -40,11 +40,11 @@ HANDSHAKE_TIMEOUT_S = 5.0
 
 
 class ServingError(Exception):
-    """Something cannot be served as the settings ask; the message names the flag and the remedy."""
+    """Something cannot be served by the settings; the message names the flag and the remedy."""
 
 
 class ListenAddress(NamedTuple):
-    """Where to listen; `host` None means on all addresses of the machine, port 0 one that is free."""
+    """Address to listen on; `host` None means all addresses of the machine, port 0 one that is free."""
 
     host: str | None
     port: int
@@ -54,7 +54,7 @@ def parse_address(text: str) -> ListenAddress | None:
     """`HOST:PORT`, `:PORT` or `[IPv6]:PORT`; None for "0", which turns a server off.
 
     Raises:
-        ValueError: it is none of these; the message says what is allowed.
+        ValueError: it is none of these; the message has what is allowed.
     """
     if text == "0":
         return None
@@ -94,7 +94,7 @@ class HttpServer:
         await self.close()
 
     async def open(self) -> None:
-        """Listen. Requests are answered from now on; `url` says where.
+        """Listen. Requests are answered from now on, at `url`.
 
         Raises:
             ServingError: the address is taken, not this machine's, or not ours to take.
@@ -189,7 +189,7 @@ def _address_of(writer: asyncio.StreamWriter) -> str:
 
 
 def _url_of(address: ListenAddress, listening: Sequence[socket.socket], *, secure: bool) -> str:
-    """Where one finds what these sockets listen for."""
+    """Return the URL at which these sockets are reached."""
     host = address.host
     shown = f"[{host}]" if host and ":" in host else host or "localhost"
     return f"{'https' if secure else 'http'}://{shown}:{listening[0].getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""Who may scrape: asks the API server whose a token is (TokenReview) and what they may (SubjectAccessReview).
+"""Access to metrics: the API server reports whose a token is (TokenReview), and what they may (SubjectAccessReview).
 
 As kube-rbac-proxy and controller-runtime do it, with their times: an account is remembered for a minute, that it may
 for five minutes, that it may not for half a minute.
@@ -31,7 +31,7 @@ ALLOWED_S = 300.0
 DENIED_S = 30.0
 # Scrapers are few; a client that tries tokens must not fill the memory with them.
 MAX_REMEMBERED = 256
-# Requests with tokens that were invalid so far, while the API server is asked about them: of one address a few scrapes
+# Requests with tokens that were invalid so far, while the API server reviews them: of one address a few scrapes
 # at once, of all half of the server's connections, so that the others are there for tokens that are known.
 MAX_STRANGERS_OF_ADDRESS = 8
 MAX_STRANGERS = 32
@@ -41,13 +41,13 @@ _BEARER = "bearer "
 
 
 class ReviewClient(Protocol):
-    """What is needed of `client.api_client.ApiClient`."""
+    """Methods of `client.api_client.ApiClient` that a review calls."""
 
     async def request(self, method: str, path: str, *, body: bytes, expected: Expected | None) -> bytes: ...
 
 
 class Account(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who a token belongs to, as TokenReview says it and SubjectAccessReview takes it."""
+    """Account that a token belongs to, in the form of TokenReview and of SubjectAccessReview."""
 
     username: str = ""
     uid: str = ""
@@ -87,11 +87,11 @@ class Remembered(Generic[V]):
         return found[1]
 
     def __contains__(self, key: bytes) -> bool:
-        """Whether there was an answer, however old."""
+        """Report whether there was an answer, however old."""
         return key in self._answers
 
     def forget(self, key: bytes) -> None:
-        """There was never an answer."""
+        """Forget an answer, as if there had never been one."""
         self._answers.pop(key, None)
 
     def put(self, key: bytes, answer: V, seconds: float) -> V:
@@ -110,12 +110,12 @@ class _TooManyStrangers(Exception):
 class MetricsAuthentication:
     """Lets those see the metrics who may `get` the non-resource URL of their path; see `refusal`.
 
-    One question about a stranger's token goes out at a time: trying tokens does not make us flood the API server. Nor
-    does it keep out others. A token that was valid before does not wait for strangers, is not forgotten for their
-    sake, and few strangers wait.
+    One review of an unknown token goes out at a time: trying tokens does not make us flood the API server. Nor
+    does it keep out others. A token that was valid before does not wait for unknown ones, is not forgotten for
+    their sake, and few of these wait.
 
     Invariants:
-        `_accounts` has tokens that were valid when last asked about, `_nobodys` those that were not.
+        `_accounts` has tokens that were valid when last reviewed, `_nobodys` those that were not.
         `_strangers` counts by address the requests that wait for an answer about a token that is not in `_accounts`.
     """
 
@@ -124,8 +124,8 @@ class MetricsAuthentication:
     ) -> None:
         """
         Args:
-            client: asks the API server; it needs the permission to create both reviews.
-            paths: where there are metrics. Who asks elsewhere must be one who may get /metrics to learn that nothing
+            client: of the API server; it needs the permission to create both reviews.
+            paths: where there are metrics. A client elsewhere must be one who may get /metrics to learn that nothing
                 is there.
             clock: monotonic seconds.
         """
@@ -140,10 +140,10 @@ class MetricsAuthentication:
         self._said = False
 
     async def refusal(self, request: HttpRequest) -> HttpResponse | None:
-        """What to answer instead; None to those who may see the metrics.
+        """Return the response that refuses a request; None for those who may see the metrics.
 
-        401 to a client that the API server does not know, 403 to one that may not, 429 to strangers while too many are
-        asked about, 503 while the API server cannot be asked.
+        401 to a client that the API server does not know, 403 to one that may not, 429 to unknown clients while too
+        many are reviewed, 503 while the API server cannot be reached.
         """
         token = _token(request.headers)
         if not token:
@@ -162,7 +162,7 @@ class MetricsAuthentication:
         return None if allowed else text_response(403, "Forbidden\n")
 
     async def _account(self, token: str, address: str) -> Account | None:
-        """Whose token it is; None for an invalid one."""
+        """Return the account of a token; None for an invalid one."""
         # Tokens are secrets: they are not kept.
         key = hashlib.sha256(token.encode("latin-1")).digest()
         if (known := self._accounts.get(key)) is not None:

@@ -1,4 +1,4 @@
-"""What an operator shows of itself: the servers for probes and scrapes, and what they ask its parts."""
+"""Servers for probes and scrapes, and what they read from the operator's parts."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ REVIEW_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class MonitoringConfig:
-    """What is served where.
+    """Addresses of what is served, and their protection.
 
     Attributes:
         probes: address of the probes, "0" for none.
         metrics: address of the metrics, "0" for none.
         secure: metrics by TLS and only to accounts that may see them.
-        cert_dir: folder with tls.crt and tls.key, None to sign a certificate of our own.
-        user_agent: names us to the API server when it is asked who may see metrics.
+        cert_dir: folder with tls.crt and tls.key, None to sign a certificate here.
+        user_agent: names us to the API server in reviews of who may see metrics.
     """
 
     probes: str
@@ -91,12 +91,12 @@ async def served(
 
     Args:
         config: where, and to whom.
-        manager: runs the servers, and has the reflectors that readiness looks at. Everything was added to it.
+        manager: runs the servers, and has the reflectors that readiness depends on. Everything was added to it.
         metrics: what there is to see.
         access: the way to the API server, for who may see metrics.
-        health_checks: what besides the event loop /healthz asks.
-        ready_checks: what besides the event loop and the watches /readyz asks.
-        further: what there is to see beside /metrics, by its path.
+        health_checks: of /healthz, besides the event loop.
+        ready_checks: of /readyz, besides the event loop and the watches.
+        further: what there is to see besides /metrics, by its path.
 
     Raises:
         ValueError: two checks have one name.

@@ -1,8 +1,8 @@
-"""Probes: named checks behind /healthz and /readyz, asked and answered as Kubernetes' own components do.
+"""Probes: named checks behind /healthz and /readyz, requested and answered as Kubernetes' own components do.
 
-`/healthz` says whether to restart the process, `/readyz` whether it sees its cluster now. The formats are those of
+`/healthz` reports whether to restart the process, `/readyz` whether it sees its cluster now. The formats are those of
 kube-apiserver and of controller-runtime: `?verbose` lists the checks, `?exclude=NAME` leaves one out, and
-`/readyz/NAME` asks one alone and gives its reason.
+`/readyz/NAME` runs one alone and gives its reason.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RECONNECT_GRACE_S = 5.0
 
 
 class Check(NamedTuple):
-    """One thing to look at.
+    """One thing to check.
 
     Attributes:
         name: unique among the checks of a probe, and part of a URL's path.
@@ -49,9 +49,9 @@ class Checks:
         """Have /healthz fail while `ask` gives a reason; for what only a restart mends.
 
         Args:
-            name: the path /healthz/NAME asks this check alone.
+            name: the path /healthz/NAME runs this check alone.
             ask: what is wrong, None when all is well. Quick, and never waits: what must be waited for is done by a
-                task, whose last finding this tells.
+                task, whose last finding this returns.
 
         Raises:
             ValueError: the name is empty, or a check has it already.
@@ -72,7 +72,7 @@ def _add(checks: list[Check], probe: str, name: str, ask: Callable[[], str | Non
 
 
 def ping() -> Check:
-    """Always well: that it is answered at all says that the event loop turns."""
+    """Always well: that it is answered at all shows that the event loop turns."""
     return Check("ping", lambda: None)
 
 
@@ -91,7 +91,7 @@ def watch_check(reflector: Reflector[Any]) -> Check:
 
 
 class Probe:
-    """The checks behind one path. Once they have passed, the log says when they fail and when that is over."""
+    """The checks behind one path. Once they have passed, the log reports when they fail and when that is over."""
 
     def __init__(self, name: str, checks: Sequence[Check]) -> None:
         """
@@ -124,7 +124,7 @@ class Probe:
                 lines.append(f"[+]{check.name} ok")
             else:
                 failures[check.name] = reason
-                # As in Kubernetes: any client may ask this, so that only /NAME gives the reason.
+                # As in Kubernetes: any client may request this, so that only /NAME gives the reason.
                 lines.append(f"[-]{check.name} failed: reason withheld")
         if unknown:
             names = ",".join(f'"{each}"' for each in sorted(unknown))
@@ -146,7 +146,7 @@ class Probe:
         return text_response(200, "ok") if reason is None else text_response(500, f"internal server error: {reason}\n")
 
     def _asked(self, check: Check) -> str | None:
-        """What is wrong; a check that raises has found something wrong, too."""
+        """Run a check and return its complaint, None for none; a check that raises has found something wrong, too."""
         try:
             reason = check.ask()
         except Exception as error:

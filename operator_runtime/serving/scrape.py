@@ -20,7 +20,7 @@ from operator_runtime.telemetry.metrics import Given, Metrics
 
 PATH = "/metrics"
 
-# Of a scraper's Accept header only the format is looked at: Prometheus takes 0.0.4 and 1.0.0 whatever else it can read,
+# Of a scraper's Accept header only the format is read: Prometheus takes 0.0.4 and 1.0.0 whatever else it can read,
 # and the library's own choice stumbles over versions that it does not know.
 _OPENMETRICS = "application/openmetrics-text"
 _openmetrics: Callable[[Collector], bytes] = generate_openmetrics
@@ -36,7 +36,7 @@ Refusal = Callable[[HttpRequest], Awaitable[HttpResponse | None]]
 class Scrapes:
     """Answers GET /metrics, and GET of further paths that have metrics of their own, one scrape at a time.
 
-    A client that asks while a scrape is being written waits for the next one, and shares it with all that do: many
+    A client that comes while a scrape is being written waits for the next one, and shares it with all that do: many
     scrapers take no more time and memory than two.
 
     Invariants:

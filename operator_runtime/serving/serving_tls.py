@@ -1,4 +1,4 @@
-"""What metrics are served with: files of a certificate, followed as they change, or one of our own."""
+"""Certificate that metrics are served with: files, followed as they change, or one that is signed here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Stamp = tuple[tuple[int, int, int], ...]
 class CertificateFiles:
     """A server's TLS context that follows tls.crt and tls.key in a folder.
 
-    Each handshake looks whether the files are other ones (two stats), so that a renewed certificate is served at once
+    Each handshake checks whether the files are other ones (two stats), so that a renewed certificate is served at once
     and no timer is needed. Files that do not fit together (half of a renewal was written) leave the last good ones in
     place.
 
@@ -56,11 +56,11 @@ class CertificateFiles:
         self.context.sni_callback = self._choose
 
     def families(self) -> Iterator[Metric]:
-        """How often the files were read, under controller-runtime's names, and whether they are served now."""
+        """Yield how often the files were read, under controller-runtime's names, and whether they are served now."""
         total, errors = "Times that the files of the certificate were read.", "Times that they could not be used."
         yield counter("certwatcher_read_certificate_total", total, (), [((), self._reads)])
         yield counter("certwatcher_read_certificate_errors_total", errors, (), [((), self._errors)])
-        # The counters alone do not tell a renewal that was half written once from one that never came to its end.
+        # The counters alone do not show whether a renewal was half written once, or never came to its end.
         state = "Whether the files could be used when they were last read: 1 or 0."
         yield gauge("certwatcher_last_read_successful", state, (), [((), self._usable)])
 

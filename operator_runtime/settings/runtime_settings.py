@@ -1,8 +1,8 @@
 """Every setting that any operator has, once: flags, environment variable, default, limits, help and why it is so.
 
-A flag wins over the variable, the variable over the default. What a type cannot say stands in the field's `Setting`;
-the command line, the messages and a page of reference are made from both. An operator with settings of its own has a
-subclass.
+A flag wins over the variable, the variable over the default. What a type cannot express stands in the field's
+`Setting`; the command line, the messages and a page of reference are made from both. An operator with settings of its
+own has a subclass.
 """
 
 from typing import Annotated, Literal, TypeVar
@@ -28,7 +28,7 @@ from operator_runtime.settings.values import (
 
 
 class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What every operator can be set to: `--help` says what each means, `docs/settings.md` why. Immutable.
+    """Settings of every operator: `--help` has the meaning of each, `docs/settings.md` the reason. Immutable.
 
     Values are checked where they come from outside, by `schema_of`; which operator it is gives some of the defaults.
     Values that must fit together are checked in `__post_init__`, which raises ValueError with a line for each problem;

@@ -1,4 +1,4 @@
-"""What an author's settings have wrong, found before any of it is used, and told all at once.
+"""Mistakes in an author's settings, found before any of them is used, and reported all at once.
 
 Nothing here is a user's doing: that is `schema.SettingsError`.
 """
@@ -56,7 +56,7 @@ def _mistakes(field: Field, names: Iterable[str]) -> Iterator[str]:
 
 
 def _untold_by_type(field: Field) -> Iterator[str]:
-    """What keeps the type from telling which values are allowed."""
+    """Yield what keeps the type from showing which values are allowed."""
     if field.plain is bool:
         return
     if get_origin(field.plain) is Literal:

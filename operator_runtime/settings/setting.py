@@ -1,4 +1,4 @@
-"""What is written beside the type of a setting, and what is made of both: flags, variable, words, and a value of text.
+"""Annotation of a setting's type, and what is made of both: flags, variable, words, and a value of text.
 
 Knows no particular setting. The field of a msgspec struct is one by its annotation:
 
@@ -26,7 +26,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a field's type cannot say of a setting.
+    """Properties of a setting that its field's type cannot express.
 
     Attributes:
         group: heading under which help and reference show it.
@@ -39,7 +39,7 @@ class Setting:
         empty_counts: an empty variable is a value. For other settings it means "not set", as templates produce it.
         repeatable: the flag may be given several times; the values are joined by commas.
         switches: flags for single values.
-        allowed: the allowed values in words, to follow "must be", where the type does not tell them.
+        allowed: the allowed values in words, to follow "must be", where the type does not have them.
         unset: what happens without a value, where the default is None. `{workers}` in it stands for the default of the
             field `workers`.
         read: makes of the text what its type takes, or text again where that is a number or true or false; raises
@@ -70,7 +70,7 @@ class Field:
         type: as it is annotated.
         plain: the type without limits, and without None where that is a value too.
         limits: what msgspec holds the values to.
-        setting: what is written beside the type, if anything is.
+        setting: the annotation of the type, if there is one.
         default: msgspec.NODEFAULT where there is none.
     """
 
@@ -154,7 +154,7 @@ class Option:
     _of_text: Callable[[str], object]
 
     def value_of(self, given: object) -> object:
-        """What is given, as text or as a value, as the type has it.
+        """Convert what is given, as text or as a value, to the type.
 
         Raises:
             NotAllowedError: it is not allowed.

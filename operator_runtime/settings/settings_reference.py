@@ -10,7 +10,7 @@ from operator_runtime.settings.setting import Option
 
 
 def reference(schema: Schema[Any], *, title: str, origin: str) -> str:
-    """How settings are read, a table of them to look up, then a section for each."""
+    """Write the reference of the settings: how they are read, a table of them, then a section for each."""
     options = schema.options
     empty = ", ".join(f"`{option.variable}`" for option in options if option.setting.empty_counts)
     introduction = (

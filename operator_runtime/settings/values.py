@@ -1,4 +1,4 @@
-"""What the text of a setting may be, and what it becomes."""
+"""Formats of a setting's text, and their values."""
 
 from typing import Annotated, Final
 

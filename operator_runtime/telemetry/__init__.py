@@ -1,1 +1,1 @@
-"""What the process counts, and how that is written for others."""
+"""Counters of the process, and how they are written for others."""

@@ -1,4 +1,4 @@
-"""What is counted and shown: prometheus-client's own counters, gauges and histograms in a registry of the operator's.
+"""Metrics: prometheus-client's own counters, gauges and histograms in a registry of the operator's.
 
 What something else holds anyway is read at the scrape, by a source. Names and labels are controller-runtime's where it
 has the metric: its dashboards work. Every label's values come from a set that the code bounds, those of
@@ -131,7 +131,7 @@ _ERRORS = {
 
 
 class ControllerMetrics:
-    """What controller-runtime shows of controllers and their queues, for all of an operator."""
+    """Metrics of controllers and their queues, as controller-runtime has them, for all of an operator."""
 
     def __init__(self, metrics: Metrics) -> None:
         prefix, controller, queue = "controller_runtime_", ("controller",), ("name", "controller")
@@ -271,7 +271,7 @@ def _by_priority(depth: Mapping[int, int]) -> dict[str, int]:
 
 
 def loop_metrics(metrics: Metrics) -> Callable[[float], None]:
-    """Show the event loop's; gives back what is to be told, each `PERIOD_S`, by how many seconds it was late."""
+    """Show the event loop's; returns what is to be called, each `PERIOD_S`, with how many seconds it was late."""
     tasks = "Tasks of the event loop that have not ended: steady growth means a leak."
     Gauge("event_loop_tasks", tasks, registry=metrics).set_function(_tasks)
     lag = f"Seconds by which the event loop was late, looked at each {PERIOD_S:g} s."
@@ -281,5 +281,5 @@ def loop_metrics(metrics: Metrics) -> Callable[[float], None]:
 def _tasks() -> int:
     try:
         return len(asyncio.all_tasks())
-    except RuntimeError:  # no loop runs here, as where a test looks at what there is
+    except RuntimeError:  # no loop runs here, as where a test reads the metrics
         return 0

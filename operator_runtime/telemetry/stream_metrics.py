@@ -1,4 +1,4 @@
-"""What is shown of each watch: whether it lives, what it has been through, and what it holds; and writes."""
+"""Metrics of each watch: whether it lives, its history, and what it holds; and of writes."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _copied(record: Record) -> Record | None:
 
 
 def _place(was: object, now: object) -> str:
-    """Where two values differ first, as Python would write it: `.body['data']['apples']`."""
+    """Find where two values differ first, as Python would write it: `.body['data']['apples']`."""
     for step, old, new in _steps(was, now):
         if old != new:
             return step + _place(old, new)

@@ -1,4 +1,4 @@
-"""A clock and a sleep that move when a test says so.
+"""A clock and a sleep that a test moves.
 
 For code that takes its clock and its sleep as arguments, `clock: Callable[[], float] = time.monotonic` and
 `sleep: Callable[[float], Awaitable[None]] = asyncio.sleep`::
@@ -19,7 +19,7 @@ from typing import Final
 # Only a test whose task never sleeps runs into it.
 _ASLEEP_DEADLINE_S = 10.0
 START_S: Final = 1000.0
-"""Where a clock starts that is not told otherwise: not at 0, with which code might take a time for none."""
+"""Where a clock starts by default: not at 0, with which code might take a time for none."""
 
 
 class FakeClock:
@@ -33,10 +33,10 @@ class FakeClock:
         Args:
             now: its first time.
             autojump: a sleep moves the clock to its end at once without a wait; for code of one task, of which the
-                test asks how long it slept and not what happened meanwhile.
+                test checks how long it slept and not what happened meanwhile.
         """
         self.slept_s: list[float] = []
-        """How long each sleep was asked to be, in the order in which they began."""
+        """Length of each sleep, in the order in which they began."""
         self._now = now
         self._autojump = autojump
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
@@ -53,7 +53,7 @@ class FakeClock:
 
     @property
     def sleeping(self) -> int:
-        """How many sleep at present."""
+        """Number of sleepers at present."""
         return sum(not woken.done() for _, _, woken in self._sleepers)
 
     def advance(self, seconds: float) -> None:
@@ -70,7 +70,7 @@ class FakeClock:
         self.advance_to(self._now + seconds)
 
     def advance_to(self, time_s: float) -> None:
-        """As `advance`, by the clock's own time.
+        """Advance to a time of the clock's own.
 
         Raises:
             ValueError: that is past.

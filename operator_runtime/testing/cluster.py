@@ -10,7 +10,7 @@ One starts in about 10 ms, the first of a process in 30 ms, after some 0.7 s of 
 an author needs no fake of the client. What is asserted is what an API server would have stored and answered.
 
 The thread is why a test may block (`subprocess.run`, `eventually`) while the API server answers, and why an operator on
-the test's event loop cannot slow it down. `docs/simulator.md` says what it does as Kubernetes does, and what not.
+the test's event loop cannot slow it down. `docs/simulator.md` has what it does as Kubernetes does, and what not.
 
 It needs the extra `testing`, and no pytest; `plugin` has it as a fixture.
 """
@@ -50,14 +50,14 @@ AGENT: Final = "memcached-operator-testing"
 OPTIONS: Final = Options(pods_ready_after_s=0.0, memcached=False)
 """Pods are ready as soon as they are made, and none is a process."""
 UNDER_TEST: Final = Program("operator-under-test", "0.0.0")
-"""An operator whose test does not say what it is called."""
+"""An operator whose test does not name it."""
 
 
 class SimulatedCluster:
     """One simulator, from the beginning to the end of a `with` block. Its methods are for one thread at a time.
 
-    Methods that are no coroutines block until the simulator's thread has done what they say, which is well below a
-    millisecond where it is not said otherwise.
+    Methods that are no coroutines block until the simulator's thread has done the work, which is well below a
+    millisecond unless documented.
     """
 
     def __init__(self, options: Options = OPTIONS) -> None:
@@ -112,7 +112,7 @@ class SimulatedCluster:
     # What a user does.
 
     def install(self, *manifests: Manifest) -> list[Json]:
-        """As `apply`, for a test or fixture that is no coroutine, before an operator runs. Blocks for milliseconds."""
+        """Apply manifests in a test or fixture that is no coroutine, before an operator runs. Blocks briefly."""
         return self.run(self._apply(manifests))
 
     async def apply(self, *manifests: Manifest) -> list[Json]:
@@ -123,7 +123,7 @@ class SimulatedCluster:
 
         Args:
             manifests: dicts; YAML of one or many documents, as text or as a file's Path; a `crd.CustomResource`, which
-                is a kind as pydantic models say it.
+                is a kind as pydantic models have it.
 
         Raises:
             ValueError: a document lacks apiVersion, kind or metadata.name, or nothing of that kind is served.
@@ -227,7 +227,7 @@ class SimulatedCluster:
             program: its name and version.
             deadline_s: for how many seconds to wait until it is in sync, and at the end for its end.
             values: settings by their names. Without: the administrator of this simulator, all namespaces, no leader
-                election, neither probes nor metrics, and else the defaults. Environment variables have no say.
+                election, neither probes nor metrics, and else the defaults. Environment variables do not count.
 
         Raises:
             OperatorEndedError: it ended by itself after it was in sync.
@@ -281,7 +281,7 @@ class SimulatedCluster:
         agent: str = "",
         times: int | None = None,
     ) -> Iterator[Rule]:
-        """As `add_fault`, until the end of the block; requests that it stalls are answered then."""
+        """Add a fault until the end of the block, as `add_fault` does; requests that it stalls are answered then."""
         rule = self.add_fault(fault, verb=verb, resource=resource, namespace=namespace, agent=agent, times=times)
         try:
             yield rule
@@ -319,7 +319,7 @@ class SimulatedCluster:
 
     @contextmanager
     def hanging_apiserver(self) -> Iterator[None]:
-        """Until the end of the block the simulator's thread does nothing, as a process after SIGSTOP.
+        """Stop the simulator's thread until the end of the block, as SIGSTOP stops a process.
 
         Nothing else of this class can be called meanwhile.
         """
@@ -347,11 +347,11 @@ class SimulatedCluster:
     # For what has no method here.
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """What a coroutine gives that runs on the simulator's loop. Blocks."""
+        """Run a coroutine on the simulator's loop, and return its result. Blocks."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(_CALL_DEADLINE_S)
 
     def call(self, function: Callable[[], T]) -> T:
-        """What a function gives that is called on the simulator's loop, as all that reads its store must be."""
+        """Call a function on the simulator's loop, as all that reads its store must be, and return its result."""
 
         async def called() -> T:
             return function()
@@ -360,7 +360,7 @@ class SimulatedCluster:
 
 
 def _connection(kubeconfig: Path, name: str = AGENT) -> ApiClient:
-    # No variable of the developer's has a say, that of a proxy among them.
+    # No variable of the developer's counts, that of a proxy among them.
     return ApiClient(load_access(kubeconfig=str(kubeconfig), environ={}), user_agent=name)
 
 

@@ -1,4 +1,4 @@
-"""What a test can hand to the API server: dicts, YAML, files, and kinds as pydantic models say them."""
+"""Forms in which a test can hand objects to the API server: dicts, YAML, files, and kinds as pydantic models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulator as a pytest fixture. An author's `conftest.py` asks for it by name::
+"""The simulator as a pytest fixture. An author's `conftest.py` requests it by name::
 
     pytest_plugins = ["operator_runtime.testing.plugin"]
 
@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def simulator(request: pytest.FixtureRequest) -> Iterator[SimulatedCluster]:
     """A simulated Kubernetes API of the test's own, with nothing in it: see `testing.cluster.SimulatedCluster`.
 
-    Pods are ready as soon as they are made, unless the mark `simulator` says otherwise; it takes the fields of
+    Pods are ready as soon as they are made, unless the mark `simulator` has another value; it takes the fields of
     `simulator.Options`. For one that several tests share, make a fixture of another scope of `SimulatedCluster()`.
     """
     try:

@@ -14,7 +14,7 @@ from operator_runtime.settings.runtime_settings import S, schema_of
 from operator_runtime.testing.cache_guard import CacheGuard
 from operator_runtime.testing.waiting import DEADLINE_S, async_until
 
-# What a test wants that does not say otherwise: everything is watched, no port is taken, and an end is no long wait.
+# Defaults of a test: everything is watched, no port is taken, and an end is no long wait.
 _FOR_TESTS: Final[Mapping[str, object]] = {
     "watch_namespaces": (),
     "health_probe_bind_address": "0",
@@ -28,12 +28,12 @@ class OperatorEndedError(AssertionError):
 
 
 def settings_of(program: Program, settings: type[S], values: Mapping[str, object]) -> S:
-    """The settings that an operator is started with: what a test says, else what suits tests, else the defaults.
+    """The settings that an operator is started with: the test's, else what suits tests, else the defaults.
 
-    No environment variable has a say: a developer's own would make a test of something else.
+    No environment variable counts: a developer's own would make a test of something else.
 
     Raises:
-        TypeError: `settings` makes no program, as `run` would say, or has no setting of a name.
+        TypeError: `settings` makes no program, as `run` would report, or has no setting of a name.
         SettingsError: a value is not allowed.
     """
     return schema_of(settings, program).load({**_FOR_TESTS, **values}, environ={})
@@ -91,7 +91,7 @@ async def running_operator(
         began = True
         yield made[0]
     except asyncio.CancelledError:
-        # As in asyncio.timeout: a cancellation that another task asked for, too, goes on.
+        # As in asyncio.timeout: a cancellation that another task requested, too, goes on.
         if not ended_by_itself or test.uncancel() > 0:
             raise
     finally:

@@ -1,6 +1,6 @@
-"""Waiting for a state: looking again and again, with a deadline, and with what was seen last in the message.
+"""Waiting for a state: reading it again and again, with a deadline, and with what was seen last in the message.
 
-A test that waits for a fixed time is slow on a fast machine and fails on a slow one. These look until it is so::
+A test that waits for a fixed time is slow on a fast machine and fails on a slow one. These read until it is so::
 
     shop = eventually(lambda: kubectl_get("shop"), lambda shop: shop["status"]["ready"] == 3, what="three are ready")
     until("no event was written", lambda: len(recorder.events) > 0)
@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 DEADLINE_S = 60.0
 """Generous: a loaded machine starts Python in seconds. A wait ends as soon as what it waits for is there."""
-# Between two looks: short beside what a person notices, long beside what a look at another process costs.
+# Between two reads: short to what a person notices, long to what a read from another process costs.
 _POLL_S = 0.05
-# On an event loop of the same process a look costs next to nothing.
+# On an event loop of the same process a read costs next to nothing.
 _ASYNC_POLL_S = 0.005
 
 Errors = type[Exception] | tuple[type[Exception], ...]
@@ -42,10 +42,10 @@ def eventually(
     deadline_s: float = DEADLINE_S,
     ignoring: Errors = (),
 ) -> T:
-    """Ask until the answer is desired; that answer. Blocks the thread, and asks at least once.
+    """Query until the answer is as desired, and return it. Blocks the thread, and queries at least once.
 
     Args:
-        ask: looks at the present state.
+        ask: reads the present state.
         desired: whether an answer is what the test waits for.
         what: what is awaited, in words, for the message.
         deadline_s: how many seconds to try.
@@ -59,7 +59,7 @@ def eventually(
 
 
 def await_none(look: Callable[[], object | None], *, deadline_s: float = DEADLINE_S) -> None:
-    """Wait until there is nothing wrong: `look` gives what is, in words or as an object. Blocks the thread.
+    """Wait until there is nothing wrong: `look` returns what is, in words or as an object. Blocks the thread.
 
     Raises:
         AssertionError: the deadline has passed; the message has what was wrong last.
@@ -69,7 +69,7 @@ def await_none(look: Callable[[], object | None], *, deadline_s: float = DEADLIN
 
 
 def until(complaint: str, look: Callable[[], bool], *, deadline_s: float = DEADLINE_S) -> None:
-    """Wait until it is so; `complaint` says what is wrong until then. Blocks the thread.
+    """Wait until it is so; `complaint` is what is wrong until then. Blocks the thread.
 
     Raises:
         AssertionError: the deadline has passed; the message has the complaint.
@@ -108,7 +108,7 @@ async def async_eventually(
     deadline_s: float = DEADLINE_S,
     ignoring: Errors = (),
 ) -> T:
-    """As `eventually`, and the event loop runs meanwhile; a look that hangs ends at the deadline.
+    """Wait as `eventually` does, and let the event loop run meanwhile; a call that hangs ends at the deadline.
 
     Raises:
         AssertionError: the deadline has passed; the message has `what` and the last answer, or the last error.
@@ -119,7 +119,7 @@ async def async_eventually(
 async def async_until(
     complaint: str, look: Callable[[], bool] | Callable[[], Awaitable[bool]], *, deadline_s: float = DEADLINE_S
 ) -> None:
-    """As `until`, and the event loop runs meanwhile.
+    """Wait as `until` does, and let the event loop run meanwhile.
 
     Raises:
         AssertionError: the deadline has passed; the message has the complaint.
@@ -137,7 +137,7 @@ def _is_none(wrong: object) -> bool:
 
 
 class _Lateness:
-    """When a wait has taken too long, and how that is said. `what` is None where what is seen says what is wrong."""
+    """Deadline of a wait, and the message when it has passed. `what` is None where the observation explains itself."""
 
     def __init__(self, what: str | None, deadline_s: float) -> None:
         self._what = what
@@ -183,7 +183,7 @@ async def _async_wait(
 ) -> T:
     seen: object = "nothing: the first look did not come to its end"
     while True:
-        # A first look is given its time also where there is none.
+        # A first read is given its time also where there is none.
         limit = asyncio.timeout(max(lateness.left_s, _POLL_S))
         try:
             async with limit:

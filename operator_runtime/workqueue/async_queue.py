@@ -21,7 +21,7 @@ class AsyncWorkQueue(Generic[K]):
     """A `WorkQueue` whose keys can be waited for, by any number of workers on one event loop.
 
     `_waiters` holds the futures of the workers that found nothing, first come first served. Whatever makes a key ready
-    wakes one; a woken worker looks again, so a wake-up too many costs a look and one that was cancelled is passed on.
+    wakes one; a woken worker checks again, so a wake-up too many costs a check and one that was cancelled is passed on.
     `_timer` fires at the next deadline or before.
     """
 

@@ -11,11 +11,11 @@ highest priority and the earliest time win when a key is added twice), with four
   as the initial list takes longer than the age.
 - **Priority survives a requeue**: `fail` and `requeue` use the priority with which the key was handed out.
 - **A failure is counted once per attempt that was due.** An event that arrives during a backoff is a new reason, so
-  the key runs at once. If that early attempt fails too, it says nothing about how patient to be: the counter and the
+  the key runs at once. If that early attempt fails too, it shows nothing about how patient to be: the counter and the
   time of the scheduled retry stay as they were. Counting it would let a key with many events reach the longest backoff
   within seconds; moving the retry would let a stream of events push it away for ever. An attempt that ends after the
   scheduled time stands for the scheduled one and is counted.
-- **Failures that say nothing about the key are counted apart** (those with a bound, see `WorkQueue.fail`), so that an
+- **Failures that are not about the key are counted apart** (those with a bound, see `WorkQueue.fail`), so that an
   outage leaves no patience behind: the first conflict after it is a first failure.
 """
 
@@ -49,17 +49,17 @@ _STALE_TIMERS = 64
 # to spread keys: they are worked off by one process, which does not hammer itself.
 RETRY_BACKOFF = Backoff(first_s=0.05, longest_s=300.0, spread=0.2)
 
-# The longest delay after an error that says nothing about the object. In an outage the backoff grows to the length of
+# The longest delay after an error that is not about the object. In an outage the backoff grows to the length of
 # the outage, and the key would sleep on for as long again; the watches are back within 10 s too.
 OUTAGE_LONGEST_S = 10.0
 
-# Keys that were told the same Retry-After come back within this part of it more, and not all at once.
+# Keys with the same Retry-After come back within this part of it more, and not all at once.
 _RETRY_AFTER_SPREAD = 0.25
 
 
 @dataclass(slots=True)
 class _Failures:
-    """Counted failures of one key: its own, and those that say nothing about it; and when it is tried again."""
+    """Counted failures of one key: its own, and those that are not about it; and when it is tried again."""
 
     retry_at: float
     own: int = 0
@@ -120,9 +120,9 @@ class WorkQueue(Generic[K]):
         self._failures: dict[K, _Failures] = {}
 
     def add(self, key: K, *, priority: int = 0, after_s: float = 0.0) -> None:
-        """Ask for `key` to be handed out once, `after_s` seconds from now at the latest.
+        """Hand out `key` once, `after_s` seconds from now at the latest.
 
-        A key that is already asked for keeps the higher priority and the earlier time. A stopped queue ignores it.
+        A key that is already due keeps the higher priority and the earlier time. A stopped queue ignores it.
         """
         if self._stopped:
             return
@@ -173,9 +173,9 @@ class WorkQueue(Generic[K]):
 
         Args:
             key: a key that was handed out.
-            at_least_s: seconds that the server asked to wait (Retry-After). Up to a quarter more is waited, by chance;
-                it wins over `at_most_s`.
-            at_most_s: bound on the backoff, for a failure that says nothing about the key (`OUTAGE_LONGEST_S`). Such
+            at_least_s: seconds that the server requested to wait (Retry-After). Up to a quarter more is waited, by
+                chance; it wins over `at_most_s`.
+            at_most_s: bound on the backoff, for a failure that is not about the key (`OUTAGE_LONGEST_S`). Such
                 failures have a count of their own, and a retry that was scheduled for later is moved up.
 
         Raises:
@@ -219,7 +219,7 @@ class WorkQueue(Generic[K]):
 
     @property
     def stopped(self) -> bool:
-        """Whether `stop` was called."""
+        """Report whether `stop` was called."""
         return self._stopped
 
     @property
@@ -228,7 +228,7 @@ class WorkQueue(Generic[K]):
         return len(self._processing)
 
     def next_deadline(self) -> float | None:
-        """When the next waiting key becomes due, on the queue's clock; None when none waits."""
+        """Return when the next waiting key becomes due, on the queue's clock; None when none waits."""
         timers = self._timers
         while timers:
             if self._is_live(timers[0]):
@@ -259,7 +259,7 @@ class WorkQueue(Generic[K]):
         return sum(now - started for started, _ in self._processing.values())
 
     def _count(self, failures: _Failures, at_most_s: float) -> float:
-        """Count one more failure of its sort, and say how many seconds to be patient with it."""
+        """Count one more failure of its sort, and return how many seconds to be patient with it."""
         if at_most_s == math.inf:
             failures.own += 1
             return self._backoff.delay_s(failures.own)

@@ -1,8 +1,8 @@
-"""Pure: what is passed through from a specification, so that what is taken out of it again is seen.
+"""Pure: record of the options that a specification passes through, so that one taken out of it again is seen.
 
-A field that the operator says nothing about is not its own to compare. One that was passed through, and no longer is,
-would look like another client's. `labels.APPLIED_OPTIONS_ANNOTATION` on the object says which parts were taken, by
-their paths, and how each looked: one that looks otherwise now is written as a whole, and one that is not there any more
+A field that the operator does not set is not its own to compare. One that was passed through, and no longer is,
+would seem another client's. `labels.APPLIED_OPTIONS_ANNOTATION` on the object records which parts were applied, by
+their paths, and the content of each: one that differs now is written as a whole, and one that is not there any more
 goes by name. Of a part that the operator makes for an option, such as TLS, the name is enough.
 """
 
@@ -36,7 +36,7 @@ _ZEROES: Final = (
 
 
 def as_kept(passed: Any, of: str = "") -> Any:
-    """What is passed through as the API server keeps it; else it would look as if another client changed it.
+    """Return applied options as the API server stores them; else another client would seem to have changed them.
 
     Args:
         of: the field that holds it.

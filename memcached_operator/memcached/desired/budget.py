@@ -1,6 +1,6 @@
 """Pure: the disruption budget of a Memcached, and the budgets of others that select its pods.
 
-Where two budgets select one pod, the eviction API refuses to evict it at all, and a drain never ends. So ours gives
+Where two budgets select one pod, the eviction API refuses to evict it at all, and a drain never ends. So it gives
 way to one of another owner.
 """
 
@@ -77,11 +77,11 @@ def budget_record(raw: msgspec.Raw | bytes) -> BudgetRecord:
 
     Raises:
         msgspec.DecodeError: another client's selector cannot be read. That is found here, and not where Memcacheds
-            are looked at: it would fail all of the namespace.
+            are read: it would fail all of the namespace.
     """
     record = BUDGET.record(raw)
     fields = {field: getattr(record, field) for field in record.__struct_fields__}
-    # Of ours the normalized text has it.
+    # Of an owned one the normalized text has it.
     selector = b"" if record.normalized else bytes(_decode_object(raw).spec.selector)
     if selector:
         try:

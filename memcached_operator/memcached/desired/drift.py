@@ -1,4 +1,4 @@
-"""Pure: how a live object drifts from the desired one, field by field, one way for all kinds.
+"""Pure: drift of a live object from the desired one, field by field, in one way for all kinds.
 
 `passthrough_drift` compares the parts that are passed through.
 """
@@ -40,7 +40,7 @@ _decode_object = msgspec.json.Decoder(_Object).decode
 
 
 class Codec(Generic[M]):
-    """How the objects of one kind are compared, from records and to differences."""
+    """Comparison of one kind's objects, from records to differences."""
 
     def __init__(
         self,
@@ -53,9 +53,9 @@ class Codec(Generic[M]):
     ) -> None:
         """
         Args:
-            type_: what is ours of such an object.
+            type_: of the owned part of such an object.
             ours: brings a live object's specification to the form in which the desired one is built.
-            excess: what a live object has that must not be there, beside what the types say of it.
+            excess: what a live object has that must not be there, besides what the types show.
             fixed, replace: see `Rules`.
         """
         self._decode = msgspec.json.Decoder(type_).decode
@@ -74,11 +74,11 @@ class Codec(Generic[M]):
         return OwnedRecord(**common, normalized=normalized_of(manifest, common["name"], common["made_for_uid"]))
 
     def decoded(self, live: OwnedRecord) -> M:
-        """What is ours of a live object."""
+        """Decode the owned part of a live object."""
         return self._decode(live.owned)
 
     def differ(self, desired: M, live: OwnedRecord) -> Sequence[Difference]:
-        """The fields of an object of ours that are not as desired."""
+        """The fields of an owned object that are not as desired."""
         compared = comparable(desired)
         if live.owned == compared:
             return ()

@@ -1,4 +1,4 @@
-"""Pure: what a disk makes of a pod (extstore): memcached's options, and the volume that has its file.
+"""Pure: parts of a pod with a disk (extstore): memcached's options, and the volume that has its file.
 
 memcached empties the file at each start, so that nothing is lost with the volume, and a claim that goes with its pod is
 all that is needed.
@@ -36,7 +36,7 @@ _LARGE_KIB: Final = 1024
 
 
 def options(extstore: Extstore, item_size: str) -> tuple[str, ...]:
-    """Of memcached: the disk, all in words, so that another release of it changes nothing.
+    """Return memcached's options for the disk, all of them in words, so that another release of it changes nothing.
 
     Args:
         item_size: `spec.maxItemSize`.
@@ -80,7 +80,7 @@ def _volume(claim: EphemeralVolume | None, size: str) -> Volume:
 
 
 def extstore_of(pod: PodSpec) -> dict[str, Any] | None:
-    """What a pod of ours was made with of `spec.extstore`, as a specification has it; None without a disk."""
+    """Return `spec.extstore` of an owned pod, as it was when the pod was created; None without a disk."""
     volume = next((each for each in pod.volumes or () if each.name == EXTSTORE), None)
     if volume is None:
         return None

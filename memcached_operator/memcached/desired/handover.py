@@ -1,4 +1,4 @@
-"""Pure: what has a server fill itself from others: memcached's proxy with a script, and the file that names them.
+"""Pure: parts of a pod that fills itself from others: memcached's proxy with a script, and the file that names them.
 
 `handover.lua` is the protocol, `handover_commands.lua` the commands of clients. `handover.sh` puts them where memcached
 reads them, and starts it. That is no volume: `kubectl drain` keeps a pod with an `emptyDir`, an autoscaler its node.
@@ -52,7 +52,7 @@ def with_handover(pod: PodSpec) -> PodSpec:
 
 
 def handover_of(pod: PodSpec) -> dict[str, Any] | None:
-    """What a pod of ours was made with of `spec.handover`; None without it. For how long is no matter of the pod."""
+    """Return `spec.handover` of an owned pod; None without it. Its duration is not a matter of the pod."""
     return {} if any(each.name == HANDOVER for each in pod.volumes or ()) else None
 
 

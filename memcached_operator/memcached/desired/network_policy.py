@@ -1,4 +1,4 @@
-"""Pure: the NetworkPolicy that says who may reach the servers of a Memcached."""
+"""Pure: the NetworkPolicy that limits who may reach the servers of a Memcached."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PolicyManifest(Manifest, frozen=True, omit_defaults=True):
 
 
 def _ours(live: PolicyManifest) -> PolicyManifest:
-    # The API server leaves out an empty list; the desired form says that there are no rules.
+    # The API server leaves out an empty list; the desired form has it, for no rules.
     return msgspec.structs.replace(live, spec=msgspec.structs.replace(live.spec, ingress=live.spec.ingress or ()))
 
 

@@ -1,7 +1,7 @@
 """The parts that all objects of a Memcached have in common, as far as this operator speaks of them, as types.
 
 One set of structs serves both ways: a desired object of a Memcached is built from them, and a live object is decoded
-into them, which leaves out every field that is not ours to compare. A field that is None is not ours.
+into them, which leaves out every field that is not owned. A field that is None is not owned.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Manifest(Fields, frozen=True, omit_defaults=True):
     metadata: ObjectMeta = ObjectMeta()
 
     def body(self) -> dict[str, Any]:
-        """As a manifest has it."""
+        """Convert to the dict that a manifest has."""
         return as_json(self)
 
 
@@ -85,7 +85,7 @@ def encode(manifest: Manifest) -> bytes:
 
 
 def without_names(manifest: M) -> M:
-    """What is compared with a live object: all but kind and name, which cannot differ."""
+    """Return what is compared with a live object: all but kind and name, which cannot differ."""
     meta = manifest.metadata
     bare = ObjectMeta(labels=meta.labels, annotations=meta.annotations, ownerReferences=meta.ownerReferences)
     return msgspec.structs.replace(manifest, apiVersion=None, kind=None, metadata=bare)
@@ -113,7 +113,7 @@ def metadata(
 
     Args:
         name: the object's, None for the Memcached's.
-        more_labels: what the user wants beside ours, which stay.
+        more_labels: the user's, in addition to the operator's, which stay.
         annotations: likewise.
     """
     reference = OwnerRef(API_VERSION, KIND, owner.name, owner.uid, controller=True, blockOwnerDeletion=True)

@@ -1,7 +1,7 @@
-"""Pure: how the objects of a Memcached are kept in memory, one way for all kinds.
+"""Pure: form in which a Memcached's objects are kept in memory, one for all kinds.
 
-A record has what is ours of an object as one normalized text, in which the Memcached's name and uid are left out. Most
-objects of a kind differ in these alone, so that one such text serves thousands of records.
+A record has the owned part of an object as one normalized text, in which the Memcached's name and uid are left out.
+Most objects of a kind differ in these alone, so that one such text serves thousands of records.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _NAME, _UID = b"\x00", b"\x01"
 
 
 class OwnedRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """An object that a Memcached may own: ours in full, a stranger's by name only.
+    """An object that a Memcached may own: an owned one in full, a foreign one by name only.
 
     Attributes:
         owner: the controlling owner as "Kind name", "" without one.
-        made_for_uid: uid of the Memcached that it was made for, as its annotation says; survives a lost ownerReference.
-        normalized: what is ours of it, with the name and the uid of the Memcached taken out; b"" for a stranger's.
+        made_for_uid: uid of the Memcached that it was made for, by its annotation; survives a lost ownerReference.
+        normalized: its owned part, with the name and the uid of the Memcached taken out; b"" for a foreign one.
         held_by: finalizers that keep it while it is being deleted, the garbage collector's own excepted, as text.
     """
 
@@ -55,7 +55,7 @@ class OwnedRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def owned(self) -> bytes:
-        """JSON of what is compared (`objects.comparable`), b"" for a stranger's."""
+        """JSON of what is compared (`objects.comparable`), b"" for a foreign object."""
         return self.normalized.replace(_NAME, _quoted(self.name)).replace(_UID, _quoted(self.made_for_uid))
 
 
@@ -79,20 +79,20 @@ def common_fields(meta: ObjectMeta) -> dict[str, Any]:
 
 
 def may_be_owned(meta: ObjectMeta) -> bool:
-    """Whether some Memcached controls the object, or it was made for one."""
+    """Report whether some Memcached controls the object, or it was created for one."""
     owner = controller_of(meta.ownerReferences)
     ours = owner is not None and owner.kind == KIND and owner.apiVersion == API_VERSION
     return ours or bool((meta.annotations or {}).get(OWNER_UID_ANNOTATION))
 
 
 def normalized_of(manifest: Manifest, name: str, made_for_uid: str) -> bytes:
-    """The normalized text of an object of which `manifest` has all that may be ours."""
+    """The normalized text of an object of which `manifest` has all that may be owned."""
     owned = nameless(comparable(manifest), name)
     return _interned(owned.replace(_quoted(made_for_uid), _UID) if made_for_uid else owned)
 
 
 def uids_in(normalized: bytes) -> int:
-    """In how many places the Memcached's uid was left out of a normalized text."""
+    """Count the places where the Memcached's uid was left out of a normalized text."""
     return normalized.count(_UID)
 
 
@@ -102,7 +102,7 @@ def nameless(text: bytes, name: str) -> bytes:
 
 
 def owned_metadata(meta: ObjectMeta) -> ObjectMeta:
-    """What may be ours of a live object's metadata."""
+    """Return what may be owned of a live object's metadata."""
     annotations = meta.annotations or {}
     passed = digests(annotations.get(APPLIED_OPTIONS_ANNOTATION, ""))
     annotations = {
@@ -114,7 +114,7 @@ def owned_metadata(meta: ObjectMeta) -> ObjectMeta:
 
 
 def is_owned(live: OwnedRecord, uid: str) -> bool:
-    """Whether the Memcached of that uid controls the object, or did until its ownerReference was removed."""
+    """Report whether the Memcached of that uid controls the object, or did until its ownerReference was removed."""
     return bool(live.normalized) and (live.owner_uid if live.owner else live.made_for_uid) == uid
 
 

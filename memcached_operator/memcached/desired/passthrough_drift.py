@@ -1,4 +1,4 @@
-"""Pure: how the parts that are passed through differ between a desired object and a live one.
+"""Pure: differences of the parts that are passed through, between a desired object and a live one.
 
 Such a part is compared as the user wrote it: what the API server fills in around or within it is no difference.
 """
@@ -13,12 +13,12 @@ from memcached_operator.memcached.desired.applied_options import applied_options
 from memcached_operator.memcached.desired.object_types import Manifest
 from operator_runtime import Difference, Entry, Steps
 
-# Lists that admission adds to, and would again after each write of ours.
+# Lists that admission adds to, and would again after each write of the operator.
 _EXTENSIBLE: Final = ("tolerations",)
 
 
 def of_parts(desired: Manifest, live: Manifest, *, whole: bool = True) -> Iterator[Difference]:
-    """In what the parts of either differ.
+    """Yield the differences of the parts of either.
 
     Args:
         whole: a part that was changed in the specification differs as a whole, so that nothing of it is left behind.
@@ -61,7 +61,7 @@ def passed_through(*manifests: Manifest) -> list[Steps]:
 
 
 def is_within(at: Steps, others: Iterable[Steps]) -> bool:
-    """Whether one of the others leads to what these steps lead to, or to something around it."""
+    """Report whether one of the others leads to what these steps lead to, or to something around it."""
     return any(at[: len(each)] == each for each in others)
 
 
@@ -73,7 +73,7 @@ def way(path: str) -> Steps:
 
 
 def drift(desired: object, live: object, at: Steps) -> Iterator[Difference]:
-    """In what a part is not as desired; what a live one has besides in its objects and merged lists is no difference.
+    """Yield where a part is not as desired; more in the live one's objects and merged lists is no difference.
 
     Args:
         desired, live: both `keyed`.
@@ -93,7 +93,7 @@ def drift(desired: object, live: object, at: Steps) -> Iterator[Difference]:
 
 
 def unkeyed(value: Any, of: str = "") -> Any:
-    """As JSON has it, what is `keyed`."""
+    """Convert what is `keyed` to JSON's form."""
     if isinstance(value, Mapping):
         if of in MERGE_KEYS:
             return [unkeyed(each) for each in value.values()]

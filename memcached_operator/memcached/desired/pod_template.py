@@ -57,7 +57,7 @@ DEFAULTS: Final = Spec()
 
 
 class _Settings(NamedTuple):
-    """What a container is made with.
+    """Settings that a container is made with.
 
     Attributes:
         requests: quantities by resource, sorted.
@@ -88,12 +88,12 @@ class _Settings(NamedTuple):
 
 
 class _Common(NamedTuple):
-    """What templates of the same settings have in common.
+    """Parts that templates of the same settings share.
 
     Attributes:
         template_hash: digest of all but the memory.
         restart_hash: digest of all but the image, "" where a server that starts again has lost its items.
-        annotations: what the template says of itself.
+        annotations: of the template.
         options: paths of what `spec.tls`, `spec.auth`, `spec.extstore`, `spec.warmRestart`, `spec.handover` and
             `spec.resources` bring in.
     """
@@ -122,12 +122,12 @@ class Pods(NamedTuple):
 def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, restart: str = "") -> Pods:
     """The pods of the Memcached of that name.
 
-    The template's annotations say what of it only a new pod takes on, and what a running server can be given as well.
+    The template's annotations have what of it only a new pod takes on, and what a running server can be given as well.
 
     Args:
         image: container image.
         user_id: user and group of the pods; None leaves both to the image, or to what admits the pods.
-        spec: what the user asks for.
+        spec: the user's.
         restart: each server is to start again when this text changes.
     """
     given = spec.podTemplate.given()
@@ -150,13 +150,13 @@ def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, 
 
 
 def _of_all(given: Mapping[str, Any], made: PodTemplate) -> Mapping[str, Any]:
-    """What is given of all containers of a template that the operator makes, `keyed`."""
+    """Return the given options of all containers of a template that the operator makes, `keyed`."""
     sidecars = made.spec is not None and made.spec.initContainers
     return with_agreeing_sidecar(keyed(given)) if sidecars else keyed(given)
 
 
 class Fingerprint(NamedTuple):
-    """What a template says of itself, "" where it does not.
+    """Hashes in a template's annotations, "" where there are none.
 
     Attributes:
         template_hash: of all in it that only a new pod takes on.
@@ -168,13 +168,13 @@ class Fingerprint(NamedTuple):
 
 
 def fingerprint(made: PodTemplate | None) -> Fingerprint:
-    """What a template says of itself."""
+    """Read the fingerprint of a template."""
     annotations = (made.metadata.annotations if made and made.metadata else None) or {}
     return Fingerprint(annotations.get(labels.TEMPLATE_ANNOTATION, ""), annotations.get(labels.MEMORY_ANNOTATION, ""))
 
 
 def command(memory_mib: int, connections: int, threads: int, item_size: str) -> tuple[str, ...]:
-    """How memcached is started.
+    """Build the command that starts memcached.
 
     What the specification leaves out has memcached's own defaults, in words, so that another release of it changes
     nothing; "modern" ones, and errors in its log. Options and values are words of their own: "-m=64" makes memcached
@@ -207,7 +207,7 @@ def _settings(image: str, user_id: int | None, spec: Spec) -> _Settings:
 
 
 def _sleep_s(spec: Spec) -> int:
-    """No longer than a server has to end by itself; of what is no number the API server tells."""
+    """No longer than a server has to end by itself; the API server refuses what is no number."""
     grace_s = spec.podTemplate.spec.get("terminationGracePeriodSeconds")
     return min(SLEEP_S, max(grace_s, 0)) if isinstance(grace_s, int) else SLEEP_S
 
@@ -219,7 +219,7 @@ def _item_size(size: str) -> str:
 
 
 def _common(image: str, user_id: int | None, spec: Spec) -> _Common:
-    """What a specification that names no resources makes of a template, passing nothing through."""
+    """Make the template of a specification that names no resources, passing nothing through."""
     settings = (spec.memory, spec.maxConnections, spec.threads, spec.maxItemSize, spec.extraArgs)
     options = (spec.tls, spec.auth, spec.extstore, spec.warmRestart, spec.handover is not None)
     return _cached(image, user_id, settings, options, _sleep_s(spec))
@@ -276,7 +276,7 @@ def _of(settings: _Settings) -> _Common:
 
 @cache
 def _plain() -> Any:
-    """What the templates of all Memcacheds have, `keyed`."""
+    """Return the parts that the templates of all Memcacheds share, `keyed`."""
     says = dict.fromkeys((labels.TEMPLATE_ANNOTATION, labels.MEMORY_ANNOTATION), "")
     return keyed(as_json(PodTemplate(ObjectMeta(annotations=says), _pod_spec(_settings("", USER_ID, DEFAULTS)))))
 
@@ -302,7 +302,7 @@ def _pod_spec(settings: _Settings) -> PodSpec:
                     *(disk.options(settings.extstore, settings.largest) if settings.extstore is not None else ()),
                     *options(settings.tls, settings.auth),
                 ),
-                args=settings.extra,  # ours, also where it is empty: an added argument is drift
+                args=settings.extra,  # owned, also where it is empty: an added argument is drift
                 ports=(ContainerPort(labels.PORT, labels.PORT_NAME, "TCP"),),
                 resources=Resources(limits=dict(settings.limits), requests=dict(settings.requests)),
                 readinessProbe=READINESS,

@@ -1,4 +1,4 @@
-"""Pure: what a user's `spec.podTemplate` makes of the template that the operator makes: a strategic merge, in parts.
+"""Pure: strategic merge of a user's `spec.podTemplate` with the template that the operator makes, in parts.
 
 A part is what the user adds or sets at the first place where the operator has nothing to merge it with: a sidecar, one
 of memcached's variables, an annotation, `dnsPolicy`. By these parts a template is merged, held, compared and named;
@@ -14,12 +14,13 @@ from memcached_operator.api.reserved_pod_fields import MERGE_KEYS, keyed, steps
 from memcached_operator.memcached.desired.applied_options import NAMED_BY_PEOPLE, Part, as_kept
 from memcached_operator.memcached.desired.passthrough_drift import unkeyed
 
-# What a probe or a hook does: one of these, so that another one of the user's is in place of ours.
+# What a probe or a hook does: one of these, so that another one of the user's is in place of the operator's.
 _HANDLERS: Final = ("exec", "grpc", "httpGet", "sleep", "tcpSocket")
 
 
 def parts(given: Mapping[str, Any], ours: Mapping[str, Any], path: str = "", of: str = "") -> Iterator[Part]:
-    """What is given besides ours, as the API server keeps it; null is as good as nothing, as it is in all of the API.
+    """Yield what is given besides the operator's part, as the API server stores it; null counts as nothing, as in all
+    of the API.
 
     Args:
         given: a template, or a part of one, that is `keyed`.
@@ -36,7 +37,7 @@ def parts(given: Mapping[str, Any], ours: Mapping[str, Any], path: str = "", of:
         if isinstance(value, Mapping) and (isinstance(mine, Mapping) or shared):
             yield from parts(value, mine or {}, here, "" if of in MERGE_KEYS else field)
         elif field == "ports" and mine and value:
-            # Compared as a whole: a merge would leave one of ours that was edited beside ours.
+            # Compared as a whole: a merge would leave an owned one that was edited next to the owned one.
             yield here, [*mine, *as_kept(value)]
         elif of in MERGE_KEYS:
             yield here, as_kept(unkeyed(value))
@@ -61,7 +62,7 @@ def merged(body: Mapping[str, Any], passed: Iterable[Part]) -> Any:
 
 
 def of_options(made: Mapping[str, Any], plain: Mapping[str, Any] | None, path: str = "", of: str = "") -> Iterator[str]:
-    """The paths of what a template that the operator makes has beside a plain one, and of the entries of lists in it.
+    """The paths of what a template that the operator makes has besides a plain one, and of the entries of lists in it.
 
     Args:
         made, plain: the templates, or parts of them, that are `keyed`; None where the plain one has nothing.

@@ -1,4 +1,4 @@
-"""Pure: the resources of a server, from its settings and what the user says of them."""
+"""Pure: the resources of a server, from its settings and the user's `spec.resources`."""
 
 from __future__ import annotations
 

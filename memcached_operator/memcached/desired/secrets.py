@@ -1,4 +1,4 @@
-"""Pure: what TLS and passwords make of a pod: the Secrets in it, memcached's options, and who renews them.
+"""Pure: parts of a pod with TLS and passwords: its Secrets, memcached's options, and who renews them.
 
 A Secret that is renewed reaches the files by the kubelet; `reloader.sh`, in a native sidecar, has memcached take them
 up. It has no volume of its own: `kubectl drain` keeps a pod with an `emptyDir`, and an autoscaler its node.
@@ -45,11 +45,11 @@ COMMENT: Final = re.compile(r"^\s*#.*\n|^\n|\s# .*$", re.MULTILINE)
 
 
 class Transport(msgspec.Struct, frozen=True):
-    """How a server is to be spoken to.
+    """Transport to a server.
 
     Attributes:
         client_certificate: it refuses connections without one.
-        passwords: it asks for a password.
+        passwords: it requires a password.
         peers_port: it takes all commands on the port of its peers alone, as memcached's proxy knows those of clients.
     """
 
@@ -59,17 +59,17 @@ class Transport(msgspec.Struct, frozen=True):
     peers_port: bool = False
 
     def __str__(self) -> str:
-        """As the pods' annotation has it, "" for plain text without a password, on the port of clients."""
+        """Format as the pods' annotation has it, "" for plain text without a password, on the port of clients."""
         return ",".join(field for field in self.__struct_fields__ if getattr(self, field))
 
 
 PLAIN: Final = Transport()
 NO_CREDENTIALS: Final = "--server-credentials is off"
-"""Why the operator lacks what such a server asks for, where nobody wants it to have that."""
+"""Reason that the operator lacks what such a server requires, where it is not to have that."""
 
 
 def transport(tls: Tls | None, auth: Auth | None, *, peers_port: bool = False) -> Transport:
-    """How servers of that specification are spoken to."""
+    """Return the transport to servers of that specification."""
     required = tls is not None and tls.clientAuth == "Require"
     return Transport(
         tls=tls is not None, client_certificate=required, passwords=auth is not None, peers_port=peers_port
@@ -78,13 +78,13 @@ def transport(tls: Tls | None, auth: Auth | None, *, peers_port: bool = False) -
 
 @lru_cache(maxsize=8)
 def transport_of(annotation: str) -> Transport:
-    """How a server is spoken to whose pod has that annotation."""
+    """Parse the annotation of a pod into the transport to its server."""
     words = annotation.split(",")
     return Transport(**{field: field in words for field in Transport.__struct_fields__})
 
 
 def options(tls: Tls | None, auth: Auth | None) -> tuple[str, ...]:
-    """Of memcached: TLS 1.2 and newer alone, and where the passwords are."""
+    """Return memcached's options: TLS 1.2 and newer alone, and where the passwords are."""
     words: list[str] = []
     if tls is not None:
         folder = f"{MOUNTED}/{TLS}"
@@ -132,7 +132,7 @@ def _reloader(memcached: Container, mounts: tuple[Mount, ...], tls: Tls | None, 
 
 
 def _resources(server: Resources) -> Resources:
-    """What the sidecar takes: bounded in what its server is bounded in, so that what admits the one admits the other.
+    """Return the sidecar's resources: bounded in what its server's are, so that what admits the one admits the other.
 
     A pod of the class Guaranteed stays one.
     """
@@ -148,7 +148,7 @@ def _resources(server: Resources) -> Resources:
 def with_agreeing_sidecar(given: Mapping[str, Any]) -> Mapping[str, Any]:
     """A `spec.podTemplate` in which the sidecar is run as memcached is: else it may not signal it, or not start.
 
-    What it says of the sidecar itself goes before that.
+    What it has for the sidecar itself goes before that.
 
     Args:
         given: it, `keyed`.
@@ -172,7 +172,7 @@ def script() -> str:
 
 
 def secrets_of(pod: PodSpec) -> dict[str, dict[str, str]]:
-    """What a pod of ours was made with of `spec.tls` and `spec.auth`, by these names; only what there is."""
+    """Return `spec.tls` and `spec.auth` of an owned pod, by these names; only those that it has."""
     sources = {each.name: each.secret.secretName for each in pod.volumes or () if each.secret is not None}
     found: dict[str, dict[str, str]] = {}
     if TLS in sources:

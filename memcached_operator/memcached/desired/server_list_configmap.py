@@ -67,7 +67,7 @@ def publication(owner: Owner, spec: Spec, servers: Sequence[str]) -> Publication
 
 
 def is_untouched(live: PublicationManifest) -> bool:
-    """Whether the list is as it was written, so that a difference is no other client's change."""
+    """Report whether the list is as it was written, so that a difference is no other client's change."""
     servers = listed(live)
     is_recorded = applied_options_text({_LIST: servers}.items()) == applied_options(live)
     return is_recorded and (live.data or {}).items() >= _data(servers).items()

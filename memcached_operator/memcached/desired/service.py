@@ -94,5 +94,5 @@ def with_names(spec: Spec) -> Spec:
 
 
 def is_load_balanced(spec: Spec) -> bool:
-    """Whether connections to the Service are spread over several servers, so that a key is found by chance."""
+    """Report whether connections to the Service are spread over several servers, so that a key is found by chance."""
     return spec.service.type == "ClusterIP" and spec.size > 1

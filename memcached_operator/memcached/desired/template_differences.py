@@ -1,4 +1,4 @@
-"""Pure: how the pods of two workloads differ, by the fields of the specification that they are made of."""
+"""Pure: differences of the pods of two workloads, by the fields of the specification that they are made of."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COMMAND: Final = {"maxConnections": "-c", "threads": "-t", "maxItemSize": "-I"}
 def differing(desired_: WorkloadManifest, live_: WorkloadManifest) -> Sequence[Difference]:
     """The fields in which the pods of two workloads differ, with the values that their templates have.
 
-    None where they differ in nothing that a specification says.
+    None where they differ in nothing that a specification has.
     """
     desired, live = desired_.template, live_.template
     ours, theirs = _container(desired), _container(live)

@@ -1,4 +1,4 @@
-"""Pure: what has a server keep its items when its container starts again: a memory file, and who writes it out.
+"""Pure: parts of a pod whose server keeps its items when its container starts again: a memory file, and who writes it.
 
 The file is in memory, and charged to the pod, where it has the place of what memcached would have had for items without
 it (`server_memory.memory_file_mib`). `warm_restart.sh` starts memcached, and has it write out on SIGTERM what the next
@@ -63,13 +63,14 @@ _RESTART_FILE: Final = DownwardFile(_REQUESTED, FieldRef(f"metadata.annotations[
 
 
 def restart_of(annotation: str) -> str:
-    """What such an annotation of a Memcached asks with, in the one line that a server's shell reads of it."""
+    """Normalize a Memcached's restart request to the one line that a server's shell reads."""
     return " ".join(annotation.split())
 
 
 def are_alike(one: PodTemplate, other: PodTemplate) -> bool:
-    """Whether servers of both templates keep their items, and differ in nothing but the image and what asks for a
-    restart."""
+    """Report whether servers of both templates keep their items, and differ only in the image and in what requests a
+    restart.
+    """
     fixed, others = ((each.metadata and each.metadata.annotations) or {} for each in (one, other))
     return WARM_ANNOTATION in fixed and fixed[WARM_ANNOTATION] == others.get(WARM_ANNOTATION)
 

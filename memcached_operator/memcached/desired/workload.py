@@ -30,7 +30,7 @@ from memcached_operator.memcached.labels import (
 from memcached_operator.memcached.spec import Spec
 from operator_runtime import Difference, names_of, no_longer
 
-# How long a Deployment waits for a server beyond its pause, before it says that it gave up, in seconds: Kubernetes' own
+# How long a Deployment waits for a server beyond its pause, before it gives up, in seconds: Kubernetes' own
 # default.
 DEADLINE_S: Final = 600
 REPLICAS: Final = "spec.replicas"
@@ -38,7 +38,7 @@ FINGERPRINT_PATHS: Final = {
     f"spec.template.metadata.annotations[{annotation}]": annotation
     for annotation in (TEMPLATE_ANNOTATION, MEMORY_ANNOTATION)
 }
-"""Paths of what a template says of itself, to the annotations."""
+"""Paths of a template's own annotations."""
 
 
 def desired_workload(
@@ -52,7 +52,7 @@ def desired_workload(
     paused: bool = False,
     restart: str = "",
 ) -> WorkloadManifest:
-    """What runs the servers of a Memcached.
+    """Build the workload that runs the servers of a Memcached.
 
     Args:
         kind: a StatefulSet's servers keep their names; it is governed by the Service of the Memcached's name.
@@ -88,7 +88,7 @@ def _of_deployment(common: WorkloadSpec, spec: Spec, paused: bool) -> WorkloadSp
     unavailable = 1 if rollout.maxUnavailable is None else rollout.maxUnavailable
     return msgspec.structs.replace(
         common,
-        # A second cache beside the first is no help: it is empty, and on no list.
+        # A second cache next to the first is no help: it is empty, and on no list.
         strategy=Strategy(
             "RollingUpdate", RollingUpdate(unavailable, 0 if rollout.maxSurge is None else rollout.maxSurge)
         ),
@@ -106,7 +106,7 @@ def _names_of_any(kind: str | None) -> Any:
 
 
 def _excess(desired: WorkloadManifest, live: WorkloadManifest) -> Iterator[Difference]:
-    """What any workload of the kind has, and this one is to be without: user ids, a pause before servers end."""
+    """Yield fields that others of its kind have and this workload is to be without: user ids, a pause at the end."""
     names = _names_of_any(desired.kind)
     if desired.spec.template == live.spec.template and desired.passed == live.passed:
         desired, live = _without_pods(desired), _without_pods(live)  # as where the size alone has changed

@@ -203,11 +203,11 @@ class WorkloadManifest(Manifest, frozen=True, omit_defaults=True):
 
     @property
     def image(self) -> str:
-        """What memcached runs from."""
+        """Image that memcached runs from."""
         containers = (self.template.spec and self.template.spec.containers) or ()
         return next((each.image or "" for each in containers if each.name == CONTAINER), "")
 
     def body(self) -> dict[str, Any]:
-        """As a manifest has it, with what is passed through in its places."""
+        """Convert to the dict that a manifest has, with what is passed through in its places."""
         made = as_json(self)
         return merged(made, self.passed) if made.pop("passed", ()) else made

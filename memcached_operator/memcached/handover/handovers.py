@@ -324,7 +324,7 @@ class Handovers:
 
 
 def _is_changing(desired: DesiredList, last: Handover | None) -> bool:
-    """True if servers are queried with each reconcile."""
+    """Report whether servers are queried with each reconcile."""
     is_idle = last is None or last.step is HandoverStep.COMPLETE
     return not is_idle or desired.listed != frozenset(range(desired.size))
 

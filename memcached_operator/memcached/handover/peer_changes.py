@@ -1,4 +1,4 @@
-"""Pure: which servers are to have which others as peers, and which of them have items that others have changed."""
+"""Pure: peers that each server is to have, and servers with items that others have changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pure: from which other servers a server fills itself, as the annotation of its pod says it.
+"""Pure: peers from which a server fills itself, as the annotation of its pod has them.
 
 The kubelet writes the annotation into a file, which `handover.lua` reads each second. The first line is the
 generation, and each further line a peer: host and port.

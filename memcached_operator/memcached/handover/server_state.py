@@ -34,7 +34,7 @@ class HandoverState:
     failed: int
 
     def has_confirmed(self, generation: int) -> bool:
-        """True if each thread has read the peers' file of that generation, the last that was written."""
+        """Report whether each thread has read the peers' file of that generation, the last that was written."""
         return self.generations == generation * self.threads
 
 

@@ -1,4 +1,4 @@
-"""Pure: what a hand-over's next step follows from: the status, the pods, and what their servers report."""
+"""Pure: input of a hand-over's next step: the status, the pods, and what their servers report."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Situation:
 
     @property
     def has_others(self) -> bool:
-        """True if there is a list before and after, with servers to hand over from and to."""
+        """Report whether there is a list before and after, with servers to hand over from and to."""
         return bool(self.listed) and self.size > 0
 
     @property

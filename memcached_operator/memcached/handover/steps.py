@@ -1,4 +1,4 @@
-"""Pure: which step is next while the list of servers changes, so that no client misses or reads an older value.
+"""Pure: steps of a change of the list of servers in which no client misses or reads an older value.
 
 Each step is confirmed by every server before the next:
 
@@ -86,7 +86,7 @@ def decide(situation: Situation) -> Action:
 
 
 def is_list_held(situation: Situation, action: Action) -> bool:
-    """True while the published list must not change."""
+    """Report whether the published list must not change for now."""
     match action:
         case GiveUp() | Advance(publishes=True) | Advance(to=None) | Nothing():
             return False
@@ -95,12 +95,12 @@ def is_list_held(situation: Situation, action: Action) -> bool:
 
 
 def are_servers_kept(situation: Situation, action: Action) -> bool:
-    """True while servers that left the list must not be removed, however long they have drained."""
+    """Report whether servers that left the list must not be removed, however long they have drained."""
     return is_underway(action.to if isinstance(action, Advance | GiveUp) else situation.last)
 
 
 def is_rollout_held(situation: Situation, action: Action) -> bool:
-    """True while no server with keys may be replaced: from the purge on, which fails without that server."""
+    """Report whether no server with keys may be replaced: from the purge on, which fails without that server."""
     match action:
         case Purge() | Wait(why=Awaited.PURGE) | Advance(to=Handover(step=HandoverStep.HIDING)):
             return True
@@ -109,7 +109,7 @@ def is_rollout_held(situation: Situation, action: Action) -> bool:
 
 
 def is_underway(status: Handover | None) -> bool:
-    """True if servers have others as peers, are about to, or had."""
+    """Report whether servers have others as peers, are about to, or had."""
     return status is not None and status.step in _UNDERWAY
 
 

@@ -1,4 +1,4 @@
-"""Pure: for how long a step waits for servers, and what comes instead of it then: nothing waits for ever."""
+"""Pure: limits of a step's wait for servers, and what comes instead of it then: nothing waits for ever."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def wait_for_confirmations(situation: Situation) -> Action | None:
 
 
 def wait_for(situation: Situation, why: Awaited, names: tuple[str, ...]) -> Action:
-    """This wait, or what comes instead once the step has taken too long."""
+    """Wait, or decide what comes instead once the step has taken too long."""
     limit_s, given_up = _LIMITS[why]
     last = situation.last or status_at(HandoverStep.PREPARING, situation.now, EPOCH)
     since, former_end = max(start_of(last), situation.led_since), former_list_end_of(last)
@@ -69,7 +69,7 @@ def wait_for(situation: Situation, why: Awaited, names: tuple[str, ...]) -> Acti
 
 
 def in_time(situation: Situation, action: SetPeers | Purge | Empty, servers: Sequence[Server]) -> Action:
-    """This action, or what comes instead once the step has taken too long: of these servers it is yet to be done."""
+    """Choose this action, which is yet to be done at these servers, or what comes instead once the step took too long."""
     names = tuple(each.name for each in servers)
     if situation.missing:
         late = wait_for(situation, Awaited.SERVERS, situation.missing)

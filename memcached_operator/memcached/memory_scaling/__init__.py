@@ -1,1 +1,1 @@
-"""When the memory of servers grows: what they evict, what is decided of it, and what is reported."""
+"""Growth of servers' memory: their evictions, the decision, and the report."""

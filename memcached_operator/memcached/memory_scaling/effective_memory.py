@@ -1,4 +1,4 @@
-"""Pure: how much memory the servers of a Memcached are to have: what is specified, or what it has grown to."""
+"""Pure: memory that the servers of a Memcached are to have: what is specified, or what it has grown to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pure: what a server evicted between two of its answers, and how much memory it would need.
+"""Pure: evictions of a server between two of its answers, and how much memory it would need.
 
 An item that no client ever fetched is nobody's loss: a batch that stores everything once pushes out its own items. What
 counts are evicted items that a client had fetched, and for how long they had been idle. memcached has the idle time of
@@ -19,12 +19,12 @@ _MIB: Final = 2**20
 # A chunk is up to a quarter larger than its item (the growth factor of size classes, -f).
 _CHUNKS: Final = 1.25
 PARTS: Final = 5
-"""Of a window, in each of which there is a sample at least, where servers are asked often enough."""
+"""Of a window, in each of which there is a sample at least, where servers are queried often enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What a server evicted between two answers.
+    """Evictions of a server between two answers.
 
     Attributes:
         seconds: between them, by the server's own clock.
@@ -46,7 +46,7 @@ class Sample:
 
 
 def sample(before: Answer, now: Answer, retention_s: float) -> Sample | None:
-    """What two answers of a server in a row say; None where it was started or given another limit between them."""
+    """Compare two answers of a server in a row; None where it was started or given another limit between them."""
     seconds, limit = now.number("uptime") - before.number("uptime"), now.number("limit_maxbytes")
     if not (seconds > 0 and limit == before.number("limit_maxbytes")):
         return None
@@ -64,7 +64,7 @@ def sample(before: Answer, now: Answer, retention_s: float) -> Sample | None:
 
 
 def _evicted(before: SizeClass | None, now: SizeClass) -> tuple[float, float]:
-    """How many items a class evicted, and how many of them had been fetched; none where its counts were reset."""
+    """Count a class's evicted items, and those of them that had been fetched; none where its counts were reset."""
     if before is None:
         return 0.0, 0.0  # memcached leaves out a class while it is empty, and has the counts of its lifetime after that
     evicted, unfetched = now.evicted - before.evicted, now.evicted_unfetched - before.evicted_unfetched
@@ -75,7 +75,7 @@ def _evicted(before: SizeClass | None, now: SizeClass) -> tuple[float, float]:
 def _needed(of: SizeClass, retention_s: float) -> float:
     """Bytes of a class's items that were idle for less than the retention.
 
-    Of idle times the longest is known alone (`age`). Where each item is as likely to be asked for as another, they are
+    Of idle times the longest is known alone (`age`). Where each item is as likely to be requested as another, they are
     distributed exponentially, and the longest of n is about ln(n) times the mean. Any other load has fewer young items,
     so that this errs on the safe side.
     """
@@ -100,11 +100,11 @@ class History(NamedTuple):
 
     @property
     def limit_mib(self) -> int | None:
-        """Of its memory for items, None before the second answer."""
+        """Limit of its memory for items, None before the second answer."""
         return self.samples[-1].limit_mib if self.samples else None
 
     def covers(self, window_s: float) -> bool:
-        """Whether it goes back so far."""
+        """Report whether it goes back so far."""
         return len(self.samples) >= PARTS and sum(each.seconds for each in self.samples) >= window_s
 
 

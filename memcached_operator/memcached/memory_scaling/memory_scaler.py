@@ -48,7 +48,7 @@ _Judged: TypeAlias = tuple[Decision, str | None]
 
 @dataclass(slots=True)
 class _Known:
-    """What is known of a Memcached's memory; a successor observes its servers anew.
+    """State of a Memcached's memory; a successor observes its servers anew.
 
     Attributes:
         histories: of its servers, by uid of the pod.
@@ -88,7 +88,7 @@ class Scaler:
         self._clock = clock
 
     def hear(self, pod: PodRecord, answer: Answer) -> bool:
-        """Take what a server said of itself; whether something else is decided since."""
+        """Take a server's answer; report whether something else is decided since."""
         memcached = self._memcached_of(pod)
         spec = self._spec_of(memcached) if memcached is not None else None
         if memcached is None or spec is None or spec.memoryScaling is None:
@@ -103,7 +103,7 @@ class Scaler:
         return self._judged(known, with_effective_memory(spec, _reported(memcached)), pods) != known.judged
 
     def decide(self, snapshot: Snapshot, refused: Blocked | None, *, is_rolling: bool) -> Scaling | None:
-        """What is decided of the memory, None without `spec.memoryScaling`.
+        """Decide about the memory, None without `spec.memoryScaling`.
 
         Args:
             refused: that not all servers could be given the memory in force; None where they could.
@@ -195,7 +195,7 @@ class Scaler:
         return None
 
     def _withdraw(self, known: _Known, kept_mib: int) -> None:
-        """Not all servers could take a step: it is tried again later, and each time after longer."""
+        """Withdraw a step that not all servers could take: it is tried again later, and each time after longer."""
         if known.judged is not None and isinstance(known.judged[0], Blocked):
             return  # it is yet to be written
         known.histories.clear()
@@ -216,7 +216,7 @@ class Scaler:
 
 
 def _serving(spec: Spec, pods: Sequence[PodRecord]) -> list[PodRecord]:
-    """Those of a StatefulSet's servers that are ready, and to stay."""
+    """Return the servers of a StatefulSet that are ready, and to stay."""
     return [pod for pod in pods if pod.active and pod.ready and 0 <= pod.ordinal < spec.size]
 
 

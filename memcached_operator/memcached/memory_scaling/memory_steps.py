@@ -1,4 +1,4 @@
-"""Pure: how far servers are on their way to memory that nobody specified: none is replaced for its sake."""
+"""Pure: progress of servers to memory that nobody specified: none is replaced for its sake."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def without_step(spec: Spec, specified: str, live: str) -> Spec:
 
 
 def refusal(resizing: Resizing, servers: Sequence[PodRecord], kept: str, desired: str) -> Blocked | None:
-    """Why the servers cannot all be given the memory, None where they can, as far as is known.
+    """Explain why the servers cannot all be given the memory, None where they can, as far as is known.
 
     Args:
         kept, desired: what all of them have and what they are to have, as `labels.MEMORY_ANNOTATION` has it.
@@ -55,6 +55,6 @@ def refusal(resizing: Resizing, servers: Sequence[PodRecord], kept: str, desired
 
 
 def without_replacing(resizing: Resizing) -> Resizing:
-    """The same without servers that would be replaced, and without news: what is in the way is told elsewhere."""
+    """The same without servers that would be replaced, and without news: what is in the way is reported elsewhere."""
     pending = resizing.pending if resizing.failure is not None else {}
     return resizing._replace(pending=pending, impossible={}, refused="")

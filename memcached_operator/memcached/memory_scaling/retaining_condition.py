@@ -1,6 +1,6 @@
-"""Pure: what is reported of the memory that follows what is evicted: the condition Retaining, and events.
+"""Pure: report of the memory that follows what is evicted: the condition Retaining, and events.
 
-A condition says what was last decided until as much is known again: servers are observed for a while after each step,
+A condition has the last decision until as much is known again: servers are observed for a while after each step,
 and by each new leader.
 """
 
@@ -23,7 +23,7 @@ from memcached_operator.memcached.memory_scaling.scaling_decision import (
 from memcached_operator.memcached.spec import MemoryScaling
 from operator_runtime import Condition
 
-# In which servers say nothing of what they evict, whatever else is known of them.
+# In which servers report nothing of what they evict, whatever else is known of them.
 _UNKNOWN: Final = (Reason.UNREACHABLE, Reason.CREDENTIALS_MISSING)
 _DECIDED: Final = (
     *(Reason.RETENTION_KEPT, Reason.MEMORY_UNUSED, Reason.GROWING, Reason.MAXIMUM_REACHED),
@@ -33,7 +33,7 @@ _DECIDED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """What was decided of a Memcached's memory.
+    """Result of a decision about a Memcached's memory.
 
     Attributes:
         memory: of each server, to be in force now, as a quantity.
@@ -61,7 +61,7 @@ def retaining(scaling: Scaling, serving: Condition, last: Status, generation: in
         serving: the condition Serving as it is now.
         last: the status as it was last written.
         generation: of the specification.
-        is_asked: there are servers to be asked, and they are.
+        is_asked: there are servers to be queried, and they are.
     """
     if not is_asked or (serving.status == "Unknown" and serving.reason in _UNKNOWN):
         message = f"What servers evict is not known, so their memory does not grow. {serving.message}"
@@ -104,7 +104,7 @@ def retaining(scaling: Scaling, serving: Condition, last: Status, generation: in
 
 
 def events(scaling: Scaling, last: Status) -> list[ScalingEvent]:
-    """What is worth an event, and a log line, once the status was written.
+    """List the events, which are also log lines, to record once the status was written.
 
     Args:
         last: the status before.
@@ -124,7 +124,7 @@ def events(scaling: Scaling, last: Status) -> list[ScalingEvent]:
 
 
 def blocked(why: str, reason: Reason, kept_mib: int) -> Blocked:
-    """That a server could not be given more memory, so that all keep what they have."""
+    """Build the decision for servers that could not all be given more memory, so that all keep what they have."""
     message = f"All servers keep {kept_mib} MiB. {sentence(why)}"
     return Blocked(Problem(reason, message, blocking=False), kept_mib)
 

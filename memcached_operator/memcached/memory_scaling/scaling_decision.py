@@ -1,4 +1,4 @@
-"""Pure: whether the memory of a Memcached's servers is to grow, from what each of them evicted in the last while.
+"""Pure: decision to grow the memory of a Memcached's servers, from what each of them evicted in the last while.
 
 What is to grow it must hold in each part of the window: a batch that begins or ends pushes out what a server held,
 once. And the items that clients had fetched must be a part of what is evicted: a batch that does not end pushes out its
@@ -45,7 +45,7 @@ class ForeignLimit:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What clients ask for stays for the retention.
+    """Items that clients request stay for the retention.
 
     Attributes:
         is_unused: less than half of the memory would have done for a day.
@@ -88,7 +88,7 @@ class AtMaximum:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """Not all servers could be given more memory while they run.
+    """Growth that not all servers could be given while they run.
 
     Attributes:
         kept_mib: what all of them have, and keep.
@@ -104,7 +104,7 @@ Decision: TypeAlias = Observing | ForeignLimit | Kept | Grow | Waiting | AtMaxim
 def decide(
     histories: Sequence[History], servers: int, mib: int, max_mib: int, retention_s: float, window_s: float
 ) -> Decision:
-    """What is to be done about the memory.
+    """Decide about the memory.
 
     Args:
         histories: of the servers that answer.
@@ -126,18 +126,18 @@ def decide(
 
 
 def lost_after_s(samples: Sequence[Sample], retention_s: float) -> float | None:
-    """For how long the items had been idle that were evicted although clients ask for them; None for no such loss."""
+    """Return how long the evicted items that clients still request had been idle; None for no such loss."""
     lost = _loses(samples, retention_s) and all(_is_lost(each, retention_s) for each in _parts(samples))
     return evicted_after_s(samples) if lost else None
 
 
 def _loses(samples: Sequence[Sample], retention_s: float) -> bool:
-    """Whether more than a trifle of what clients ask for was evicted too early, be it by a batch."""
+    """Report whether more than a trifle of what clients request was evicted too early, be it by a batch."""
     return _is_early(samples, retention_s) and _fetched(samples) >= LEAST_SHARE * samples[-1].items
 
 
 def _is_lost(samples: Sequence[Sample], retention_s: float) -> bool:
-    """Whether in a part of a window more than its share of a trifle was evicted too early, and by no batch."""
+    """Report whether in a part of a window more than its share of a trifle was evicted too early, and by no batch."""
     evicted, fetched = sum(each.evicted for each in samples), _fetched(samples)
     if not _is_early(samples, retention_s) or fetched * PARTS < LEAST_SHARE * samples[-1].items:
         return False
@@ -150,7 +150,7 @@ def _is_early(samples: Sequence[Sample], retention_s: float) -> bool:
 
 
 def evicted_after_s(samples: Sequence[Sample]) -> float | None:
-    """For how long the fetched items had been idle that were evicted, on average; None where none were."""
+    """Return how long the fetched items had been idle that were evicted, on average; None where none were."""
     fetched = _fetched(samples)
     return sum(each.fetched * each.idle_s for each in samples) / fetched if fetched else None
 
@@ -176,7 +176,7 @@ def recommended_mib(histories: Sequence[History], mib: int, least_mib: int, rete
     Known of servers alone that run for at least the retention.
 
     Args:
-        histories: of all servers, which keep what clients ask for (`Kept`).
+        histories: of all servers, which keep what clients request (`Kept`).
         least_mib: what the specification allows at all.
     """
     for each in histories:

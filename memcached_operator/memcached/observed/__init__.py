@@ -1,1 +1,1 @@
-"""Pure: what the caches hold of Memcacheds, their workloads, their pods and all other objects."""
+"""Pure: records of Memcacheds, their workloads, their pods and all other objects in the caches."""

@@ -67,7 +67,7 @@ class Caches:
         return [pod for pod in self.own_pods_of(memcached) if pod.active]
 
     def own_pods_of(self, memcached: MemcachedRecord) -> list[PodRecord]:
-        """The pods of a Memcached's workloads. Those of a stranger's workload of its name are left out."""
+        """The pods of a Memcached's workloads. Those of a foreign workload of its name are left out."""
         foreign = {each.kind for each in self.workloads(memcached.key) if not is_owned(each, memcached.uid)}
         return [pod for pod in self.pods_of(memcached.key) if pod.workload not in foreign]
 

@@ -1,4 +1,4 @@
-"""Pure: why the claim of a server's disk is not bound: its pod says that it is not, and the claim's events say why."""
+"""Pure: reason that the claim of a server's disk is not bound: its pod shows that it is not, the claim's events why."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CHARS: Final = 300
 
 
 def may_be_unbound(problem: PodProblem) -> bool:
-    """Whether a pod has no node for the sake of a claim."""
+    """Report whether a pod has no node because of a claim."""
     return problem.reason == _UNSCHEDULABLE and any(words in problem.message.lower() for words in _OF_CLAIMS)
 
 
@@ -37,7 +37,7 @@ def claim_of(pod: str) -> str:
 
 
 def why_not_bound(events: Iterable[Creation], pod: str) -> PodProblem:
-    """Why the claim of a pod's disk is not bound, as its latest event has it; `NO_PROBLEM` where none says why."""
+    """Explain why the claim of a pod's disk is not bound, by its latest event; `NO_PROBLEM` where none explains it."""
     newest = max(events, key=lambda each: each.at_s, default=None)
     if newest is None or newest.reason in _ORDINARY:
         return NO_PROBLEM

@@ -1,7 +1,7 @@
-"""What the cache holds of a Memcached: a flat, slim record, made from its JSON as it comes in.
+"""Record of a Memcached in the cache: flat and slim, made from its JSON as it comes in.
 
 A record has what a reconcile reads and nothing else. Strings and bytes only, so that the garbage collector need not
-look into them (`gc=False`), and a few hundred bytes each where a decoded object would take ten times as much.
+traverse them (`gc=False`), and a few hundred bytes each where a decoded object would take ten times as much.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
         packed_status: JSON of `status`, packed; b"" when it is absent.
         finalizers: who must agree before it goes: we, the garbage collector, others.
         restored_from: uid of the Memcached in whose place it was restored from a backup, "" for none.
-        restart: what asks for a restart of each server, "" for nothing.
+        restart: what requests a restart of each server, "" for nothing.
     """
 
     namespace: str
@@ -80,7 +80,7 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def owner(self) -> Owner:
-        """As the objects that it owns name it."""
+        """Owner as the objects that it owns name it."""
         return Owner(self.name, self.namespace, self.uid)
 
     @property
@@ -143,7 +143,7 @@ _decode_seen = msgspec.json.Decoder(_Seen).decode
 
 
 def is_overdue(memcached: MemcachedRecord) -> bool:
-    """Whether it was made or changed, and its status does not say yet that this was looked at."""
+    """Report whether it was created or changed, and its status does not yet show that this was reconciled."""
     if not (status := memcached.status):
         return True
     try:

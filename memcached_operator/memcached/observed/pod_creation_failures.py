@@ -1,4 +1,4 @@
-"""Pure: what events say that no status does: why a StatefulSet cannot make pods, and a node cannot mount volumes."""
+"""Pure: failures in events that no status has: a StatefulSet cannot create pods, or a node cannot mount volumes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def creation(raw: msgspec.Raw | bytes) -> Creation:
     return Creation(meta.namespace, meta.name, meta.uid, meta.resourceVersion, event.reason, event.message, at_s)
 
 
-# Not of events.k8s.io: before Kubernetes 1.34 that selects by no field that tells of which object they are.
+# Not of events.k8s.io: before Kubernetes 1.34 that selects by no field of the object that they are about.
 CREATIONS: Final = Kind(resource_of("v1", "Event", "events"), creation)
 
 
@@ -75,9 +75,9 @@ def about(uid: str) -> str:
 
 
 def why_not_mounted(events: Iterable[Creation]) -> PodProblem:
-    """Why a pod's volumes are not mounted, as its node said last, as far as that is what it said.
+    """Explain why a pod's volumes are not mounted, as far as its node's last report is about that.
 
-    What others say of it, such as the scheduler, has the times of other clocks.
+    Reports of others, such as the scheduler, have the times of other clocks.
     """
     of_node = (each for each in events if each.reason in (*_UNMOUNTED, *_MOUNTED))
     newest = max(of_node, key=lambda each: (each.at_s, each.reason in _MOUNTED), default=None)
@@ -87,9 +87,9 @@ def why_not_mounted(events: Iterable[Creation]) -> PodProblem:
 
 
 def why_not_made(events: Iterable[Creation], stateful_set: str, ordinals: Iterable[int]) -> str:
-    """Why the first of these servers of which the events say so is not made, "" where they say so of none.
+    """Explain why the first of these servers with such an event is not created, "" where none has one.
 
-    An event outlives what it tells of: one of a server that was made since says nothing.
+    An event outlives its cause: one of a server that was created since has no meaning.
     """
     found = list(events)
     for ordinal in ordinals:

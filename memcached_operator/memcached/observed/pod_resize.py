@@ -1,4 +1,4 @@
-"""Pure: how a running pod gets other memory: which step is next."""
+"""Pure: steps by which a running pod gets other memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from operator_runtime import shared
 
 
 class Memory(NamedTuple):
-    """What `labels.MEMORY_ANNOTATION` says.
+    """Memory in the annotation `labels.MEMORY_ANNOTATION`.
 
     Attributes:
         mib: that memcached may use for items.
@@ -30,13 +30,13 @@ class Memory(NamedTuple):
     disk_from: int | None = None
 
     def __str__(self) -> str:
-        """As messages say it after "to"."""
+        """Format as messages have it after "to"."""
         disk = "" if self.disk_from is None else f", with items of {self.disk_from} bytes or more moved to the disk,"
         return f"{self.mib} MiB{disk}"
 
 
 def memory_of(annotation: str) -> Memory | None:
-    """What such an annotation says, None where it is none of ours."""
+    """Parse such an annotation, None where it is not of the operator's."""
     try:
         items, request, limit, *disk = annotation.split(",")
         mib = mebibytes(items)
@@ -47,7 +47,7 @@ def memory_of(annotation: str) -> Memory | None:
 
 
 def _bytes(text: str) -> int:
-    """A number of ours.
+    """A number that the operator wrote.
 
     Raises:
         ValueError: it is none, as of another client that wrote it.
@@ -58,7 +58,7 @@ def _bytes(text: str) -> int:
 
 
 class Step(Enum):
-    """What is to be done next about a server."""
+    """Next step of a server's resize."""
 
     RESIZE = auto()  # patch the resources of its pod
     WAIT = auto()  # its node has not done so yet
@@ -72,8 +72,8 @@ class Resizable(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         request, limit: memory of its memcached as specified, "" for none.
         actual: the limit that its node has set, "" where that is not known.
-        waits: what its node says while it has not, "" for nothing.
-        hopeless: its node can never allocate what is specified now, as the node says.
+        waits: its node's message while it has not, "" for nothing.
+        hopeless: its node can never allocate what is specified now, by the node's report.
     """
 
     namespace: str
@@ -88,7 +88,7 @@ class Resizable(msgspec.Struct, frozen=True, gc=False):
 
 
 def next_step(pod: Resizable, memory: Memory, *, limit_set: bool) -> Step:
-    """What is next: room first for what grows, and less to fill it with before it shrinks.
+    """Choose the next step: room first for what grows, and less to fill it with before it shrinks.
 
     Args:
         limit_set: memcached uses that memory.
@@ -98,17 +98,17 @@ def next_step(pod: Resizable, memory: Memory, *, limit_set: bool) -> Step:
     if not (_are_same(pod.request, memory.request) and _are_same(pod.limit, memory.limit)):
         return Step.RESIZE
     if not _are_same(pod.actual, memory.limit) or pod.waits:
-        return Step.WAIT  # of a request alone nothing but the node's words tell
+        return Step.WAIT  # of a request alone only the node's words show it
     return Step.DONE if limit_set else Step.SET_LIMIT
 
 
 def shrinks(pod: Resizable, memory: Memory) -> bool:
-    """Whether a pod is to have less room than it asks for."""
+    """Report whether a pod is to have less room than it requests."""
     return bool(pod.limit and memory.limit) and value(memory.limit) < value(pod.limit)
 
 
 def _are_same(one: str, other: str) -> bool:
-    """Whether two quantities are one amount, or none: a node writes all of them in powers of two, 400M as 390625Ki."""
+    """Report whether two quantities are one amount, or none: a node writes them in powers of two, 400M as 390625Ki."""
     return one == other or bool(one and other and value(one) == value(other))
 
 
@@ -161,7 +161,7 @@ def resizable(raw: msgspec.Raw | bytes) -> Resizable:
             for each in pod.status.conditions
             if each.type in ("PodResizePending", "PodResizeInProgress")
             and each.status == "True"
-            # Kubernetes before 1.34 does not say which it speaks of.
+            # Kubernetes before 1.34 does not report which one is meant.
             and (each.observedGeneration is None or each.observedGeneration >= pod.metadata.generation)
         ),
         _Condition(),

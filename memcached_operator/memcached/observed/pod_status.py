@@ -1,7 +1,7 @@
-"""Pure: why a pod is not ready, and whether its memcached ever ran, as far as its status tells.
+"""Pure: reason that a pod is not ready, and whether its memcached ever ran, as far as its status shows.
 
-That a volume cannot be mounted, as where its Secret is missing, is reported by events alone, which are not watched: of
-such a pod its status says what it waits for, and not why; see `rollout.mount_failures`.
+That a volume cannot be mounted, as where its Secret is missing, is reported by events alone, which are not watched: the
+status of such a pod has what it waits for, and not why; see `rollout.mount_failures`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from memcached_operator.memcached.desired.object_types import SeenCondition
 from memcached_operator.memcached.labels import CONTAINER
 
 AUTHORITY_REMOVED = "AuthorityRemoved"
-"""A reason of what a sidecar says of a memcached that runs, as `reloader.sh` has it: it trusts a CA that was taken out
+"""A reason in a sidecar's report on a memcached that runs, as `reloader.sh` has it: it trusts a CA that was taken out
 of its Secret. The other one, `Reason.RELOAD_FAILED`, is a condition's as well."""
 
 
 class PodProblem(msgspec.Struct, frozen=True, gc=False):
-    """Why a pod is not ready, or what is wrong with one that is; false for nothing.
+    """Problem of a pod: why it is not ready, or what is wrong with one that is; false for nothing.
 
     Attributes:
         reason: one word, "" for nothing.
@@ -39,17 +39,17 @@ class PodProblem(msgspec.Struct, frozen=True, gc=False):
         return bool(self.reason)
 
     def __str__(self) -> str:
-        """As a person reads it: `CreateContainerConfigError of the container exporter: secret "a" not found`."""
+        """Format for people: `CreateContainerConfigError of the container exporter: secret "a" not found`."""
         what = f"{self.reason} of the container {self.container}" if self.container else self.reason
         return f"{what}: {self.message}" if self.message else what
 
     @property
     def may_pass(self) -> bool:
-        """Whether it is what often ends by itself, such as the wait for a node, for volumes or for an image."""
+        """Report whether it often ends by itself, such as the wait for a node, for volumes or for an image."""
         return self.reason in ("Unschedulable", _CREATING, _INITIALIZING)
 
     def cut(self, chars: int) -> PodProblem:
-        """With no more characters than that in all."""
+        """Cut to no more characters than that in all."""
         message = self.message[: max(chars - len(str(self)) + len(self.message), 0)]
         return _one_of_many(self.reason[:chars], message.rstrip(": "), self.container)
 
@@ -64,7 +64,7 @@ NO_PROBLEM: Final = PodProblem()
 
 
 class Condition(SeenCondition):
-    """Of a pod."""
+    """Condition of a pod."""
 
     lastTransitionTime: str | None = None
 
@@ -88,13 +88,13 @@ class _ContainerStatus(msgspec.Struct):
 
     @property
     def halt(self) -> str:
-        """Why it does not run, "" where it does or is about to."""
+        """Reason that it does not run, "" where it does or is about to."""
         state = self.state.waiting or self.state.terminated
         return state.reason if state is not None and state.reason not in _ORDINARY_WAITS else ""
 
     @property
     def has_completed(self) -> bool:
-        """Whether it has ended well, as an init container is to."""
+        """Report whether it has ended well, as an init container is to."""
         return self.state.terminated is not None and self.state.terminated.reason == _COMPLETED
 
 
@@ -113,16 +113,16 @@ class PodStatus(msgspec.Struct):
 
     @property
     def memcached(self) -> _ContainerStatus | None:
-        """Of memcached's own container, None before its node has reported it."""
+        """Status of memcached's own container, None before its node has reported it."""
         return next((each for each in self.containerStatuses or () if each.name == CONTAINER), None)
 
 
 _NEVER: Final = Condition()
 # A scheduler's message lists what was wrong with each kind of node; its beginning is what a person reads.
 _PROBLEM_CHARS: Final = 160
-# What the sidecar says has two names and memcached's words in it.
+# The sidecar's report has two names and memcached's words in it.
 _REPORT_CHARS: Final = 512
-# Then it tells of preemption.
+# Then it reports preemption.
 _NEXT_SENTENCE: Final = ". "
 _COMPLETED: Final = "Completed"
 _CREATING, _INITIALIZING = "ContainerCreating", "PodInitializing"
@@ -154,16 +154,16 @@ _UNKNOWN: Final = PodProblem(
 
 
 def may_be_unmounted(wait: PodProblem) -> bool:
-    """Whether what a pod waits for may be its volumes."""
+    """Report whether a pod may wait for its volumes."""
     return wait in (_UNMOUNTED, _UNKNOWN)
 
 
 def problem_of(status: PodStatus) -> PodProblem:
-    """Why a pod is not ready, as far as is known."""
+    """Explain why a pod is not ready, as far as is known."""
     if reported := next(filter(None, map(_waits_for, _reloaders(status))), NO_PROBLEM):
         return reported
     for container in status.initContainerStatuses or ():
-        # A sidecar that ended to tell something of a memcached that runs is about to be started again.
+        # A sidecar that ended to report something of a memcached that runs is about to be started again.
         reports = container.name == RELOADER and bool(_outdated(container))
         if container.halt and not container.has_completed and not reports:
             return _halted(container)
@@ -179,7 +179,7 @@ def problem_of(status: PodStatus) -> PodProblem:
 
 
 def wait_of(status: PodStatus) -> PodProblem:
-    """What memcached's container waits for before it starts: a problem only where it takes long."""
+    """Return what memcached's container waits for before it starts: a problem only where it takes long."""
     own = status.memcached
     if status.condition("PodScheduled").status != "True" or (own is not None and own.state.waiting is None):
         return NO_PROBLEM
@@ -192,7 +192,7 @@ def wait_of(status: PodStatus) -> PodProblem:
 
 
 def is_down(status: PodStatus) -> bool:
-    """Whether memcached does not run, and so has no keys: it has no node, never ran, cannot start, or has ended."""
+    """Report whether memcached is down, and so has no keys: it has no node, never ran, cannot start, or has ended."""
     own = status.memcached
     waits = any(map(_waits_for, _reloaders(status)))
     return bool(own and own.halt) or waits or status.condition("PodScheduled").status == "False" or _never_ran(status)
@@ -218,14 +218,14 @@ def _halted(container: _ContainerStatus) -> PodProblem:
 
 
 def _has_no_shell(container: _ContainerStatus) -> bool:
-    """Whether its node could not start it for that, as its runtime says. Of one that runs, the last state is over."""
+    """Report whether its node could not start it for lack of a shell. Of one that runs, the last state is over."""
     waits = container.state.waiting is not None
     ended = (container.lastState.terminated if waits else container.state.terminated) or _Waiting()
     return ended.reason == "StartError" and '"sh"' in ended.message
 
 
 def outdated_of(status: PodStatus) -> PodProblem:
-    """What memcached has of its Secrets' former content, in its sidecar's words."""
+    """Return what memcached has of its Secrets' former content, in its sidecar's words."""
     return next(filter(None, map(_outdated, _reloaders(status))), NO_PROBLEM)
 
 
@@ -235,7 +235,7 @@ def _reloaders(status: PodStatus) -> list[_ContainerStatus]:
 
 
 def _reported(reloader: _ContainerStatus) -> PodProblem:
-    """What the sidecar ended with last: `reloader.sh` ends with a reason and a message."""
+    """Return the sidecar's last report: `reloader.sh` ends with a reason and a message."""
     ended = reloader.state.terminated or reloader.lastState.terminated
     text = ended.message[:_REPORT_CHARS].strip() if ended is not None else ""
     reason, _, message = text.partition(": ")
@@ -243,7 +243,7 @@ def _reported(reloader: _ContainerStatus) -> PodProblem:
 
 
 def _waits_for(reloader: _ContainerStatus) -> PodProblem:
-    """Why the sidecar does not let memcached start."""
+    """Explain why the sidecar does not let memcached start."""
     return NO_PROBLEM if reloader.started or _outdated(reloader) else _reported(reloader)
 
 

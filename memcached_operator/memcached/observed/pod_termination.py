@@ -12,7 +12,7 @@ from operator_runtime import rfc3339
 OVERDUE_S: Final = 60.0
 """So many seconds after its grace period a pod is thought to need a person: the kubelet kills what is left of it at
 once, and then takes it off the API."""
-# In a message; of the others `kubectl get pods` tells.
+# In a message; `kubectl get pods` lists the others.
 _NAMED: Final = 3
 
 
@@ -29,14 +29,14 @@ class Overdue(NamedTuple):
 
 
 def overdue(pods: Iterable[PodRecord], now_s: float) -> Overdue:
-    """What is to be said of pods by now; those that are not being deleted do not count."""
+    """Report the pods whose deletion is overdue by now; those that are not being deleted do not count."""
     left_s = {pod: pod.termination.ends_s + OVERDUE_S - now_s for pod in pods if pod.termination is not None}
     late = [pod for pod, seconds in left_s.items() if seconds <= 0]
     return Overdue(why_not_ended(late), min((each for each in left_s.values() if each > 0), default=None))
 
 
 def why_not_ended(pods: Sequence[PodRecord]) -> str:
-    """What keeps pods that are being deleted, and the remedy, as sentences; "" for none."""
+    """Explain what keeps pods that are being deleted, and the remedy, as sentences; "" for none."""
     ordered = sorted(pods, key=lambda pod: (pod.ordinal, pod.name))
     sentences = [_why(pod.name, pod.termination) for pod in ordered[:_NAMED] if pod.termination is not None]
     if sentences and (more := len(ordered) - _NAMED) > 0:

@@ -1,4 +1,4 @@
-"""What the cache holds of a pod."""
+"""Record of a pod in the cache."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OURS: Final = (CONTAINER, RELOADER)
 
 
 class Termination(msgspec.Struct, frozen=True, gc=False):
-    """Of a pod that is being deleted.
+    """Termination of a pod that is being deleted.
 
     Attributes:
         since_s: since when, in seconds since 1970.
@@ -72,8 +72,8 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         address: its IP address, "" before it has one.
         since_s: since when it is ready, or not ready on its node, in seconds since 1970; since when it is there where
             that is not known.
-        template_hash: digest of all in its template that only a new pod takes on, "" for a stranger's template.
-        memory: `spec.memory` when it was made, "" for a stranger's template.
+        template_hash: digest of all in its template that only a new pod takes on, "" for a foreign template.
+        memory: `spec.memory` when it was created, "" for a foreign template.
         restarted: what `kubectl rollout restart` wrote into its template, "" before.
         restart_hash: digest of what a container that starts again in it does not take on, "" where that loses its
             items.
@@ -115,7 +115,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def workload(self) -> Workload:
-        """Of which kind of workload it is."""
+        """Kind of workload that it belongs to."""
         return "Deployment" if self.ordinal == NO_ORDINAL else "StatefulSet"
 
     @property

@@ -1,4 +1,4 @@
-"""What the caches hold of a Deployment and of a StatefulSet."""
+"""Records of a Deployment and of a StatefulSet in the caches."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ from operator_runtime import shared
 
 
 class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
-    """A Deployment or a StatefulSet: ours in full, a stranger's by name only.
+    """A Deployment or a StatefulSet: an owned one in full, a foreign one by name only.
 
     Attributes:
         kind: which of both.
         generation: 1 until its specification is first changed.
         is_observed: its controller has seen its latest generation.
         revised: a Deployment's controller has seen another template than the present one.
-        rolled_out: a Deployment's controller has said that the pods of its present template are all available. It stays
-            so when it is scaled and when pods are lost; a new template ends it. Of a StatefulSet the pods tell.
-        create_failure: what keeps it from making pods, in the API server's words; a StatefulSet does not tell.
+        rolled_out: a Deployment's controller has reported all pods of its present template as available. It stays
+            so when it is scaled and when pods are lost; a new template ends it. Of a StatefulSet the pods show it.
+        create_failure: what keeps it from making pods, in the API server's words; a StatefulSet does not report it.
         deadline_exceeded: its controller's message once it gave up waiting for progress, "" before; a StatefulSet
             never gives up.
-        replicas: pods that it is to have, 0 for a stranger's.
-        image: what its template runs memcached from, "" for a stranger's.
+        replicas: pods that it is to have, 0 for a foreign one.
+        image: what its template runs memcached from, "" for a foreign one.
         template_hash: digest of all in its template that only a new pod takes on, "" where it is not there.
         memory: what a running server can be given of its template, "" likewise.
         restarted: what `kubectl rollout restart` wrote into its template, "" before.
@@ -58,8 +58,8 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
         restart_hash: digest of what a container that starts again in its pod does not take on, "" where that loses its
             items.
         has_revision: its controller has made a first revision of it.
-        sidecar: its pods have the operator's own beside memcached.
-        revision: which pods of a StatefulSet are of its present template, "" until its controller has said so.
+        sidecar: its pods have the operator's own next to memcached.
+        revision: which pods of a StatefulSet are of its present template, "" until its controller has reported it.
     """
 
     kind: Workload
@@ -89,7 +89,7 @@ class _Status(msgspec.Struct):
 
 class _Object(msgspec.Struct):
     metadata: ObjectMeta
-    # A stranger's spec is never looked into.
+    # A foreign spec is never read.
     spec: msgspec.Raw = msgspec.Raw(b"{}")
     status: _Status = msgspec.field(default_factory=_Status)
 
@@ -128,8 +128,9 @@ def _record(kind: Workload, object_: _Object, rollout_of: Callable[[_Object], di
 
 
 def _owned_part(meta: ObjectMeta, raw: msgspec.Raw, name: str, made_for_uid: str) -> dict[str, Any]:
-    """What is ours of a workload. It is worked out once for all that differ in their Memcached's name and uid alone:
-    each event of a Deployment brings its whole specification, and hardly any another one."""
+    """Return the owned part of a workload. It is worked out once for all that differ in their Memcached's name and uid
+    alone: each event of a Deployment brings its whole specification, and hardly any another one.
+    """
     owned = owned_metadata(meta)
     alike = normalized_of(Manifest(metadata=owned), name, made_for_uid), nameless(bytes(raw), name)
     if (found := _known.get(alike)) is not None:
@@ -185,7 +186,7 @@ def _rollout_of_stateful_set(object_: _Object) -> dict[str, Any]:
 
 
 def _left_out(spec: WorkloadSpec) -> dict[str, Any]:
-    """What the API server leaves out of a Deployment where it is as good as nothing."""
+    """Fill in what the API server leaves out of a Deployment where it is as good as nothing."""
     return {"paused": bool(spec.paused), "minReadySeconds": spec.minReadySeconds or 0}
 
 
@@ -206,10 +207,10 @@ def _has_sidecar(spec: WorkloadSpec) -> bool:
 
 
 def _owned(owned: ObjectMeta, spec: WorkloadSpec, raw: msgspec.Raw) -> WorkloadManifest:
-    """Keep of a live workload what can be ours, in the form in which the desired one is built."""
+    """Keep of a live workload what can be owned, in the form in which the desired one is built."""
     template = spec.template or PodTemplate()
     live, pod = template.metadata or ObjectMeta(), template.spec or PodSpec()
-    # The API server drops empty lists; the desired form says that there are no arguments.
+    # The API server drops empty lists; the desired form has them, for no arguments.
     containers = tuple(msgspec.structs.replace(each, args=each.args or ()) for each in pod.containers or ())
     annotations = {name: text for name, text in (live.annotations or {}).items() if name in _OURS}
     manifest = WorkloadManifest(

@@ -1,1 +1,1 @@
-"""How servers that run come to a changed specification: what a change costs, and how it reaches them."""
+"""Rollout of a changed specification: what a change costs, and how it reaches the servers that run."""

@@ -34,7 +34,7 @@ class Announcements:
     async def announce(
         self, snapshot: Snapshot, change: WorkloadChange, servers: Sequence[PodRecord], after: ObjectKey | None
     ) -> None:
-        """Say once what a change of the workload is about to cost.
+        """Report once what a change of the workload is about to cost.
 
         Args:
             servers: the pods that it is about.

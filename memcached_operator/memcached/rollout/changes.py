@@ -1,7 +1,7 @@
-"""Pure: which differences of two specifications cost what.
+"""Pure: costs of the differences between two specifications.
 
 What a difference costs is read off the templates that the operator would make of both: by their annotations it is
-decided, too, whether servers are replaced or changed while they run. So this says nothing else than what is done.
+decided, too, whether servers are replaced or changed while they run. So the costs are those of what is done.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from operator_runtime import Difference
 
 
 class Cost(Enum):
-    """What is done about a difference, the dearest first."""
+    """Cost of a difference, the dearest first."""
 
     MOVING = "moving"
     """All servers are made anew, by another kind of workload."""
@@ -79,7 +79,7 @@ _ABSENT = object()
 
 
 class Basis(NamedTuple):
-    """What decides beside the specification: the operator's settings and its cluster.
+    """Basis of a decision besides the specification: the operator's settings and its cluster.
 
     Attributes:
         image: of a specification that names none.
@@ -99,7 +99,7 @@ class Basis(NamedTuple):
 
 
 def changes(old: Spec, new: Spec, basis: Basis) -> tuple[Change, ...]:
-    """What costs what when a Memcached of that specification is given another one, the dearest first."""
+    """List the costs of giving a Memcached of that specification another one, the dearest first."""
     found: dict[Cost, list[Difference]] = {}
     total, before = _effect(old, new, basis), old
     for field, was in _differing(old, new):
@@ -112,7 +112,7 @@ def changes(old: Spec, new: Spec, basis: Basis) -> tuple[Change, ...]:
 
 
 def _effect(old: Spec, new: Spec, basis: Basis) -> Cost:
-    """What one specification after the other does to servers of the newer one's kind."""
+    """Return the cost of one specification after the other for servers of the newer one's kind."""
     was, is_ = basis.template(old), basis.template(new)
     before, after = fingerprint(was), fingerprint(is_)
     if after.template_hash != before.template_hash:
@@ -123,7 +123,7 @@ def _effect(old: Spec, new: Spec, basis: Basis) -> Cost:
 
 
 def _in_all(cost: Cost, total: Cost, old: Spec, new: Spec) -> Cost:
-    """What a difference costs beside the others."""
+    """Return the cost of a difference among the others."""
     if cost not in (paced := (Cost.ROLLING, Cost.IN_PLACE, Cost.LIVE)):
         return cost
     if old.workload != new.workload:

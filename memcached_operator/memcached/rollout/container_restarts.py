@@ -1,6 +1,6 @@
-"""Has servers come to another image in their pods, one step at a time; which step is next says `in_place`.
+"""Restarts by which servers come to another image in their pods, one step at a time; `in_place` chooses the step.
 
-It takes one more permission, to patch pods. Without it servers are replaced, and a condition says why.
+It takes one more permission, to patch pods. Without it servers are replaced, and a condition reports why.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from operator_runtime import Client, Conflict, Forbidden, Invalid, KeyedStates, 
 
 logger = logging.getLogger(__name__)
 
-# So long a server that is ready is given to say how many items it has.
+# So long a server that is ready is given to report how many items it has.
 ASK_FOR_S: Final = 10.0
 AT_ONCE: Final = Outcome(requeue_s=0.0)
 """The Memcached is reconciled again as soon as the cache shows what has become of the pod."""
@@ -32,7 +32,7 @@ _REFUSALS: Final = (Conflict, NotFound, Forbidden, Invalid, ServerError)
 
 
 class _Known(dict[str, int]):
-    """How many items servers had, by the uids of their pods; and why none can be changed in place.
+    """Items that servers had, by the uids of their pods; and the reason that none can be changed in place.
 
     Attributes:
         refused: in the API server's words, "" where that is not so.
@@ -116,7 +116,7 @@ class ContainerRestarts:
         return AT_ONCE  # for the next one: the operator's own write enqueues no key
 
     def report(self, memcached: MemcachedRecord, stale: int) -> Outcome:
-        """Why servers are replaced that could be restarted in place; nothing is remembered once none is stale."""
+        """Report why servers are replaced that could be restarted in place; nothing is kept once none is stale."""
         known = self._known.find(memcached.key)
         if known is not None and not stale:
             self._known.drop(memcached.key)
@@ -126,14 +126,14 @@ class ContainerRestarts:
         return Outcome(problems=(Problem(Reason.FORBIDDEN, message, blocking=False),))
 
     def _items(self, pod: PodRecord) -> int | None:
-        """How many items a server said that it has since its container was started, None where it did not."""
+        """Return how many items a server has reported since its container was started, None where it has not."""
         server = self._stats_cache.of(pod) if self._stats_cache is not None else None
         answer = server.answer if server is not None else None
         items = answer.number("curr_items") if answer is not None else None
         return int(items) if items is not None and items == items else None  # NaN is not itself
 
     def _not_changed(self, pod: PodRecord, error: Conflict | NotFound | Forbidden | Invalid | ServerError) -> Outcome:
-        """What it means of a pod that it could not be changed."""
+        """Return the outcome of a pod that could not be changed."""
         message = f"{pod.name} cannot be changed in place: {error.message or error}"
         match error:
             case Conflict() | NotFound():

@@ -1,4 +1,4 @@
-"""Pure: what is done about a change of a specification, what that costs, and about how long it takes, in words."""
+"""Pure: messages on a change of a specification: what is done, what that costs, and about how long it takes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ONE_BY_ONE: Final = "servers are replaced one at a time, and lose their keys"
 
 
 def rolling(spec: Spec, servers: int, until: str = "") -> str:
-    """What it is to replace so many servers.
+    """Describe the replacement of so many servers.
 
     Args:
         spec: whose workload and rollout decide on the pace.
@@ -33,7 +33,7 @@ def rolling(spec: Spec, servers: int, until: str = "") -> str:
 
 
 def in_place(spec: Spec, servers: int, until: str = "") -> str:
-    """What it is to have so many servers start again in their pods; the arguments are those of `rolling`."""
+    """Describe the restart of so many servers in their pods; the arguments are those of `rolling`."""
     return _in_turn(spec, servers, until, "restarted in place", "caches are kept")
 
 
@@ -52,7 +52,7 @@ def _in_turn(spec: Spec, servers: int, until: str, done: str, keys: str) -> str:
 
 
 def of_mirrored(servers: int) -> str:
-    """Why so many servers cannot be changed in place, after the words of `in_place` or `rolling`."""
+    """Explain why so many servers cannot be changed in place, after the words of `in_place` or `rolling`."""
     made = "was replaced when its pod was" if servers == 1 else "was replaced when their pods were"
     return (
         f"; the image of {servers} {made} created, as by an admission webhook, which cannot be repeated in place: "
@@ -61,12 +61,12 @@ def of_mirrored(servers: int) -> str:
 
 
 def instead_of_live(why: str) -> str:
-    """Why servers are replaced for a change that they could be given while they run, after the words of `rolling`."""
+    """Explain why servers are replaced for a change that could be made while they run, after the words of `rolling`."""
     return f"; their memory cannot be changed while they run, as {why}"
 
 
 def live(before: str, after: str, servers: int) -> str:
-    """What it is to give so many servers of a StatefulSet other memory while they run.
+    """Describe a change of memory of so many servers of a StatefulSet while they run.
 
     Args:
         before, after: as `labels.MEMORY_ANNOTATION` has it.
@@ -91,7 +91,7 @@ def live(before: str, after: str, servers: int) -> str:
 
 
 def scaling(old: Spec, new: Spec) -> str:
-    """What it is to run another number of servers."""
+    """Describe a change of the number of servers."""
     more = new.size - old.size
     if more > 0:
         return f"{_are(more)} added, without keys; clients look there for some of the keys that other servers have"
@@ -104,7 +104,7 @@ def scaling(old: Spec, new: Spec) -> str:
 
 
 def moving(old: Spec, new: Spec) -> str:
-    """What it is to run the servers by another kind of workload."""
+    """Describe a change of the workload that runs the servers."""
     return (
         f"{_are(new.size)} created by a {new.workload}, without keys; once all are ready they become the list, and "
         f"those of the {old.workload} are deleted {new.drainSeconds} s later"
@@ -120,7 +120,7 @@ def _its(servers: int) -> str:
 
 
 def _at_a_time(spec: Spec) -> int:
-    """How many a Deployment's controller replaces at once, by its own rules for shares."""
+    """Count the pods that a Deployment's controller replaces at once, by its own rules for shares."""
     most, surge = spec.rollout.maxUnavailable, spec.rollout.maxSurge
     unavailable = 1 if most is None else _count(most, spec.size, math.floor)
     return max(unavailable + _count(surge or 0, spec.size, math.ceil), 1)

@@ -1,6 +1,6 @@
-"""Pure: how a server comes to another image without losing its items: its container starts again within its pod.
+"""Pure: rules by which a server comes to another image and keeps its items: its container starts again in its pod.
 
-The operator gives the pod the image, and notes on it to what it is to come, and how often its container had been
+The operator gives the pod the image, and records on it to what it is to come, and how often its container had been
 started again by then. Once it has been once more, and is ready, the pod is given the label of the present template. So
 what is next follows from the pod, under any leader.
 """
@@ -23,7 +23,7 @@ from memcached_operator.memcached.observed.workloads import WorkloadRecord
 
 LATE_AFTER_S: Final = 120.0
 """A node starts a container again within seconds, and within the grace period of its pod. It pulls the image after it
-has ended the former one, which the pod's status then says."""
+has ended the former one, which the pod's status then shows."""
 
 # What the pod's status has of a container that has ended, until it has started again. A node waits before it starts one
 # once more that it started within the last minutes.
@@ -59,7 +59,7 @@ def requested(pod: PodRecord) -> Request | None:
 
 
 def _count(text: str) -> int:
-    """A number of ours.
+    """A number that the operator wrote.
 
     Raises:
         ValueError: it is none, as of another client that wrote it: longer than any, for one.
@@ -70,7 +70,7 @@ def _count(text: str) -> int:
 
 
 def is_possible(pod: PodRecord, workload: WorkloadRecord) -> bool:
-    """Whether a server can come to the present template in its pod.
+    """Report whether a server can come to the present template in its pod.
 
     One that has never run has nothing to lose: it is replaced. So is one whose image admission decides on.
     """
@@ -79,12 +79,12 @@ def is_possible(pod: PodRecord, workload: WorkloadRecord) -> bool:
     if needs_admission(pod, workload.image):
         return False
     ran = not pod.down or pod.restarts > 0 or bool(pod.in_place)
-    # A template that differs in nothing of ours was changed by another client, who waits for new pods.
+    # A template that differs in no owned field was changed by another client, who waits for new pods.
     return ran and (bool(pod.in_place) or pod.template_hash != workload.template_hash)
 
 
 def needs_admission(pod: PodRecord, image: str) -> bool:
-    """Whether only a new pod would get that image as it is to be: admission changed the one that this pod has.
+    """Report whether only a new pod would get the desired image: admission changed the one that this pod has.
 
     Webhooks that name a mirror mostly do so as pods are created, and not when they are changed.
     """
@@ -92,20 +92,20 @@ def needs_admission(pod: PodRecord, image: str) -> bool:
 
 
 def is_in_progress(pod: PodRecord, workload: WorkloadRecord) -> bool:
-    """Whether its node is changing it to the present template."""
+    """Report whether its node is changing it to the present template."""
     request = requested(pod)
     return request is not None and request.template_hash == workload.template_hash and is_possible(pod, workload)
 
 
 def is_restarting(pod: PodRecord, now_s: float) -> bool:
-    """Whether its node is about to start the container again, as far as can be seen."""
+    """Report whether its node is about to start the container again, as far as can be seen."""
     request = requested(pod)
     failed = pod.down and bool(pod.problem) and pod.problem.reason not in _BETWEEN
     return request is not None and pod.restarts <= request.restarts and not failed and left_s(pod, now_s) > 0.0
 
 
 def has_completed(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
-    """Whether it serves as the present template says.
+    """Report whether it serves by the present template.
 
     One that was given its former image back may do so without a restart: its node could not be reached meanwhile.
     """
@@ -116,7 +116,7 @@ def has_completed(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> boo
 
 
 def has_failed(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
-    """Whether a server that was given back what it ran before has not come to run that again, in its time.
+    """Report whether a server that was given back what it ran before has not come to run that again, in its time.
 
     Any that is changed to something new stops the rollout; this one is what people come back to.
     """
@@ -131,7 +131,7 @@ def left_s(pod: PodRecord, now_s: float) -> float:
 
 
 def change(pod: PodRecord, workload: WorkloadRecord, desired: WorkloadManifest, now_s: float) -> dict[str, object]:
-    """Strategic merge patch that has its node start its container again, by the image or by what asks for a restart.
+    """Strategic merge patch that has its node start its container again, by the image or by what requests a restart.
 
     Where the image is the same, the pod's own stays as it is, whoever gave it that.
 

@@ -1,6 +1,6 @@
 """Other memory for servers that run: their pods are resized in place, and memcached gets its new limit.
 
-That costs no key. What cannot be changed so is left to a rollout, and an event says why.
+That costs no key. What cannot be changed so is left to a rollout, and an event has the reason.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def limit_setter(endpoints: EndpointResolver) -> SetLimit:
 
 
 class _Servers(dict[str, ServerResize]):
-    """By uid of the pod."""
+    """Resizes of servers by uid of the pod."""
 
 
 class LiveMemory:
@@ -84,10 +84,10 @@ class LiveMemory:
         """
         Args:
             client: reads and resizes pods.
-            states: what is known of each Memcached; a successor asks once more.
+            states: what is known of each Memcached; a successor queries once more.
             set_limit: has a memcached use other memory.
             record_event: records an event.
-            credentials: the operator may read the Secrets that servers ask for.
+            credentials: the operator may read the Secrets that servers require.
             stats_cache: the servers' statistics; None where servers are not queried.
             clock: monotonic seconds.
         """
@@ -101,7 +101,7 @@ class LiveMemory:
         self._resizes: bool | None = None
 
     async def why_not(self, pods: Sequence[PodRecord]) -> str:
-        """Why these servers cannot be given other memory while they run, by what is known; "" where nothing is.
+        """Explain why these servers cannot be given other memory while they run, by what is known; "" where nothing is.
 
         What is announced of a change: `resize` has the same reason for each of them.
         """
@@ -113,7 +113,7 @@ class LiveMemory:
         return why_not_live(pod.transport, means, unreachable)
 
     async def _means(self) -> Means:
-        """What it takes; a cluster that cannot resize is queried again, as it may have been upgraded."""
+        """Return the means for a resize; a cluster that cannot resize is queried again: it may have been upgraded."""
         if not self._resizes:
             try:
                 self._resizes = await self._client.serves(RESIZABLE_PODS, "resize")
@@ -177,7 +177,7 @@ class LiveMemory:
             server.state = Impossible(why) if why else Pending()
 
     async def _go_on(self, pod: PodRecord, memory: Memory, server: ServerResize, *, scales: bool) -> None:
-        """As many steps as can be done now."""
+        """Take as many steps as can be done now."""
         is_read = False
         try:
             live = await self._client.get(RESIZABLE_PODS, ObjectKey(pod.namespace, pod.name))
@@ -220,7 +220,7 @@ class LiveMemory:
         *,
         replaces: bool,
     ) -> None:
-        """Say which of these servers have their memory since now, and which are replaced for it."""
+        """Report which of these servers have their memory since now, and which are replaced for it."""
         done = [each for each in pods if servers[each.uid].is_change and isinstance(servers[each.uid].state, Done)]
         if done:
             names = ", ".join(each.name for each in done)
@@ -239,7 +239,7 @@ class LiveMemory:
 
 
 def _may_differ(pod: PodRecord, workload: WorkloadRecord, desired: str, servers: Mapping[str, ServerResize]) -> bool:
-    """Whether a ready server may have other memory, or another limit.
+    """Report whether a ready server may have other memory, or another limit.
 
     While the template has other memory, any server may have been given another limit, even by a former leader.
     """
@@ -249,5 +249,5 @@ def _may_differ(pod: PodRecord, workload: WorkloadRecord, desired: str, servers:
 
 
 def _is_known(server: ServerResize | None, desired: str, pod: PodRecord) -> bool:
-    """Whether it was begun with a server, as it is now."""
+    """Report whether the resize was begun with a server, as it is now."""
     return server is not None and (server.desired, server.restarts) == (desired, pod.restarts)

@@ -1,6 +1,6 @@
-"""Pure: whether servers can be given other memory while they run, as far as that is known before it is tried.
+"""Pure: check that servers can be given other memory while they run, as far as that is known before it is tried.
 
-The announcement of a change, `render --diff` and what is done about the change ask here, and so never differ.
+The announcement of a change, `render --diff` and what is done about the change use it, and so never differ.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ NO_RESIZE: Final = "this cluster cannot resize pods in place (Kubernetes 1.33 an
 
 
 class Means(NamedTuple):
-    """What it takes on the operator's and on the cluster's side; None where that is not known.
+    """Means for a resize, on the operator's and on the cluster's side; None where that is not known.
 
     Attributes:
-        credentials: the operator may read the Secrets that servers ask for.
+        credentials: the operator may read the Secrets that servers require.
         resizes: the cluster can resize pods in place.
     """
 
@@ -25,10 +25,10 @@ class Means(NamedTuple):
 
 
 def why_not_live(transport: Transport, means: Means, unreachable: str = "") -> str:
-    """Why servers cannot be given other memory while they run, in words after "as"; "" where nothing is known.
+    """Explain why servers cannot be given other memory while they run, in words after "as"; "" where nothing is known.
 
     Args:
-        transport: how the servers are to be spoken to.
+        transport: to the servers.
         unreachable: why no server could be connected to, "" where some could, or none was queried.
     """
     if means.resizes is False:

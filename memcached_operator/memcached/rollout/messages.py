@@ -1,4 +1,4 @@
-"""Pure: what is said of a write, in the log and in an event."""
+"""Pure: messages on a write, in the log and in an event."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Word
         fields = {"action": "publish", "kind": kind, "servers": number}
         # No event: they would use up those of the Memcached while it grows.
         return Words("", f"published {number} servers", "", fields)
-    # What a template says of itself follows from the rest, and is named only where another client has edited it.
+    # A template's own annotations follow from the rest, and is named only where another client has edited it.
     reported = [each for each in change.fields if each.path not in FINGERPRINT_PATHS] or change.fields
     what = "; ".join(map(str, reported))
     fields = {"action": "update", "kind": kind, "changed": [each.path for each in reported]}

@@ -1,7 +1,7 @@
-"""Why servers of a StatefulSet are missing: pods that do not end, that cannot be made, or that are in the way.
+"""Reasons for missing servers of a StatefulSet: pods that do not end, that cannot be created, or that are in the way.
 
-A StatefulSet says nothing of that in its status. What the caches do not show is read seldom, and only where a
-server has been missing for longer than it takes to make one: the events of the StatefulSet, then a pod of its name.
+A StatefulSet reports nothing of that in its status. What the caches do not show is read seldom, and only where a
+server has been missing for longer than its creation takes: the events of the StatefulSet, then a pod of its name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ READ_AFTER_S: Final = 5.0
 """A StatefulSet's controller makes a pod in less."""
 REREAD_AFTER_S: Final = 30.0
 READ_EVERY_S: Final = 1.0
-"""Of all Memcacheds together: the API server looks through all events of a namespace for those of one object, and where
+"""Of all Memcacheds together: the API server reads all events of a namespace for those of one object, and where
 thousands of Memcacheds begin at once, all of them miss servers for a while."""
 
 _REMEDY: Final = (
@@ -42,7 +42,7 @@ _ANY_POD: Final = plain("v1", "Pod", "pods")
 
 
 class PodAbsence(NamedTuple):
-    """What is known of missing servers.
+    """Knowledge of missing servers.
 
     Attributes:
         missing_s: for how many seconds each server that has no pod, not even one that is ending, has had none, by its
@@ -61,7 +61,7 @@ _NONE: Final = PodAbsence({})
 
 @dataclass(slots=True)
 class _Seen:
-    """Of one Memcached.
+    """Observation of one Memcached's missing servers.
 
     Attributes:
         of: of which StatefulSet, and which generation of it.
@@ -78,7 +78,7 @@ class _Seen:
     since_s: dict[int, float] = field(default_factory=dict)
 
     def missing_s(self, not_created: Sequence[int], now_s: float) -> Mapping[int, float]:
-        """For how many seconds each of these servers has had no pod."""
+        """Return for how many seconds each of these servers has had no pod."""
         self.since_s = {ordinal: self.since_s.get(ordinal, now_s) for ordinal in not_created}
         return {ordinal: now_s - since_s for ordinal, since_s in self.since_s.items()}
 
@@ -88,7 +88,7 @@ def _nothing() -> _Seen:
 
 
 class MissingPods:
-    """Looks why servers of one Memcached at a time are missing; see `absence`."""
+    """Search for missing servers' reasons, for one Memcached at a time; see `absence`."""
 
     def __init__(self, client: Client, states: KeyedStates) -> None:
         """
@@ -99,7 +99,7 @@ class MissingPods:
         self._client = client
         self._seen = states.keyed(_nothing)
         self._is_reported = False  # that events may not be read
-        self._free_s = 0.0  # from when on any Memcached may ask
+        self._free_s = 0.0  # from when on any Memcached may query
 
     async def absence(
         self,
@@ -110,7 +110,7 @@ class MissingPods:
         inactive: Sequence[PodRecord],
         now: datetime,
     ) -> PodAbsence:
-        """Why servers are missing, as far as that is known by now.
+        """Find out why servers are missing, as far as that is known by now.
 
         Args:
             workload: what runs the servers.
@@ -160,7 +160,7 @@ class MissingPods:
     async def _read(
         self, workload: WorkloadRecord, not_created: Sequence[int], before: Problem | None
     ) -> Problem | None:
-        """Why the pods of these ordinals are not made, None where it is not known."""
+        """Read why the pods of these ordinals are not created, None where it is not known."""
         try:
             if refusal := why_not_made(await self._events(workload), workload.name, not_created):
                 return pods_refused(refusal, sidecar=workload.sidecar)
@@ -172,7 +172,7 @@ class MissingPods:
         return _in_the_way(pod, workload)
 
     async def _events(self, workload: WorkloadRecord) -> Sequence[Creation]:
-        """What happened to the StatefulSet; nothing where that may not be read."""
+        """Read the events of the StatefulSet; nothing where they may not be read."""
         try:
             events = await self._client.list(CREATIONS, workload.namespace, fields=about(workload.uid))
         except (Forbidden, NotFound, Invalid) as error:
@@ -185,7 +185,7 @@ class MissingPods:
 
 
 def _in_the_way(pod: PlainObject, workload: WorkloadRecord) -> Problem | None:
-    """Whether a pod of a server's name keeps the StatefulSet from making that server."""
+    """Return the problem of a pod that has a server's name and keeps the StatefulSet from creating that server."""
     labels, actual = selector_labels(workload.name), pod.labels
     holder = pod.controller
     if holder is not None and holder.uid != workload.uid:

@@ -1,4 +1,4 @@
-"""Why servers do not start whose volumes are not mounted, or not there: a pod's status says that, and events say why.
+"""Failed mounts that keep servers from starting: a pod's status has that fact, and events have the reason.
 
 The events are read seldom, of one server of a Memcached, and only where it has waited for longer than a mount takes.
 """
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Read(NamedTuple):
-    """Of one Memcached.
+    """Last read of the events of one Memcached.
 
     Attributes:
         uid: of the pod whose events were read.
@@ -37,19 +37,19 @@ class _Read(NamedTuple):
 
 
 class MountFailures:
-    """Looks why servers of one Memcached at a time do not start; see `explained`."""
+    """Search for failed mounts of servers, for one Memcached at a time; see `explained`."""
 
     def __init__(self, client: Client, states: KeyedStates, *, clock: Callable[[], float]) -> None:
         """
         Args:
             client: lists events.
-            states: what is known of each Memcached; a successor asks once more.
+            states: what is known of each Memcached; a successor queries once more.
             clock: monotonic seconds.
         """
         self._client = client
         self._reads = states.keyed(_Read)
         self._clock = clock
-        self._free_s = float("-inf")  # from when on any Memcached may ask
+        self._free_s = float("-inf")  # from when on any Memcached may query
 
     async def explained(self, key: ObjectKey, seen: ObservedPods, now_s: float) -> ObservedPods:
         """The pods as they were seen; those whose volumes are not mounted with why, where that is known.
@@ -70,7 +70,7 @@ class MountFailures:
         return _explained(seen, pod, read.why, left_s)
 
     async def _read(self, pod: PodRecord, before: _Read) -> _Read:
-        """What the events of a pod say by now; what was known where it is not the turn of this Memcached."""
+        """Read the events of a pod; keep what was known where it is not the turn of this Memcached."""
         now_s = self._clock()
         if now_s < self._free_s:
             return before._replace(at_s=now_s)

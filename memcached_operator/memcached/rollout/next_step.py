@@ -1,9 +1,9 @@
-"""Pure: how the servers of a Memcached come to a new template, and at which pace.
+"""Pure: order and pace in which the servers of a Memcached come to a new template.
 
 A server that is replaced has lost its keys. So one is replaced after the other, from the highest ordinal, and the next
 only when all have been ready for `spec.rollout.pauseSeconds`. Of a StatefulSet the operator does this, by evictions, so
 that disruption budgets hold; a Deployment's own controller does the like where the template changed. Where a Secret
-did, of which no template tells, the operator does it for both. What is decided here follows from the caches, and from
+did, which shows in no template, the operator does it for both. What is decided here follows from the caches, and from
 what the servers show, so that a new leader goes on at the same pace.
 
 The gates are evaluated in their order (`GATES`), and the first that returns a step decides.
@@ -22,7 +22,7 @@ from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S, Ro
 
 
 class WaitReason(Enum):
-    """What a rollout waits for."""
+    """Reason that a rollout waits."""
 
     CONTROLLER = "the Deployment's controller replaces pods"
     UNPAUSED = "spec.rollout.paused is true"
@@ -43,7 +43,7 @@ class Wait:
     """Something else comes first.
 
     Attributes:
-        requeue_s: seconds until more is to be done, None where an event will tell.
+        requeue_s: seconds until more is to be done, None where an event will come.
     """
 
     why: WaitReason
@@ -78,7 +78,7 @@ class Stuck:
     Attributes:
         server: the name of the one that keeps it.
         why: a message for the user.
-        requeue_s: seconds until more is to be done, None where an event will tell.
+        requeue_s: seconds until more is to be done, None where an event will come.
     """
 
     server: str
@@ -103,12 +103,12 @@ class Rollout(NamedTuple):
 
     @property
     def is_underway(self) -> bool:
-        """Whether servers are yet to be replaced, or a new one is yet to get ready."""
+        """Report whether servers are yet to be replaced, or a new one is yet to get ready."""
         return bool(self.stale) or not isinstance(self.step, Done)
 
     @property
     def requeue_s(self) -> float | None:
-        """Seconds until more is to be done, None where an event will tell."""
+        """Seconds until more is to be done, None where an event will come."""
         return self.step.requeue_s if isinstance(self.step, Wait | Stuck) else None
 
 
@@ -116,7 +116,7 @@ DONE: Final = Rollout()
 
 
 def rollout(state: RolloutState | None) -> Rollout:
-    """What follows from what there is; None while there is no workload."""
+    """Choose the next step from the observed state; None while there is no workload."""
     if state is None or state.workload.deleting:
         return DONE
     return Rollout(_next_step(state), len(state.stale), len(state.restartable))
@@ -140,7 +140,7 @@ def controlled_by_deployment(state: RolloutState) -> Step | None:
 
 
 def nothing_underway(state: RolloutState) -> Step | None:
-    """Without a server of another template there is no rollout; that a server fails by itself does not make one."""
+    """End the rollout where no server is of another template; a server that fails by itself does not make one."""
     return None if state.stale or state.underway else Done()
 
 
@@ -155,7 +155,7 @@ def paused(state: RolloutState) -> Step | None:
 
 
 def unobserved(state: RolloutState) -> Step | None:
-    """Until the controller has named the new revision, no pod would be made of it."""
+    """Wait until the controller has named the new revision: before that, no pod would be created of it."""
     return None if state.workload.is_observed else Wait(WaitReason.OBSERVED)
 
 
@@ -238,7 +238,7 @@ def _until_deadline_s(state: RolloutState, pod: PodRecord) -> float:
 
 
 def _keeps_from_going_on(state: RolloutState, pod: PodRecord) -> bool:
-    """Whether a server that was replaced or restarted will not get ready by itself."""
+    """Report whether a server that was replaced or restarted will not get ready by itself."""
     if pod in state.due or pod in state.restarting or state.may_yet_start(pod):
         return False
     return bool(pod.problem) or pod.ready or state.is_past_deadline(pod)

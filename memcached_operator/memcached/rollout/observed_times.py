@@ -1,4 +1,4 @@
-"""Pure: since when pods are as they are, as far as this operator may believe it.
+"""Pure: times since when pods are as they are, as far as this operator may believe them.
 
 Nodes, the scheduler and the API server write their own times into a pod. One whose clock is ahead writes a time that is
 yet to come, and what waits for so many seconds after it would wait for as long as that clock is ahead. So no wait lasts
@@ -30,7 +30,7 @@ UNSEEN: Final[Seen] = {}
 
 
 class ObservedPods(NamedTuple):
-    """Pods, as far as what they tell of themselves is to be believed.
+    """Pods, as far as their reports are to be believed.
 
     Attributes:
         pods: in the order in which they came, with times that are not yet to come.
@@ -46,12 +46,12 @@ class ObservedPods(NamedTuple):
 
     @property
     def active(self) -> Sequence[PodRecord]:
-        """Those that are neither terminating nor finished."""
+        """Pods that are neither terminating nor finished."""
         return [pod for pod in self.pods if pod.active]
 
 
 def observed_pods(pods: Sequence[PodRecord], seen: Seen, now_s: float, clock_s: float) -> ObservedPods:
-    """What is to be believed of pods.
+    """Correct the times that pods report, and delay problems that may pass.
 
     Args:
         seen: what was remembered.

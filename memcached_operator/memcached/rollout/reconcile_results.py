@@ -21,14 +21,14 @@ R = TypeVar("R", bound=OwnedRecord)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a step leaves to be reported and to be done. The outcomes of several steps are merged with `+`.
+    """Outcome of a step: what is to be reported and done. The outcomes of several steps are merged with `+`.
 
     Attributes:
         problems: what its user should know.
         waiting: what is waited for before all is there, in sentences.
         foreign: kinds of which an object with the name has another owner.
         pending_writes: kinds that are yet to be written for this generation.
-        requeue_s: seconds until more is to be done, None where an event will tell.
+        requeue_s: seconds until more is to be done, None where an event will come.
         failures: what the API server failed in, for all of it to be tried again once all else is done and reported.
     """
 
@@ -66,7 +66,7 @@ def soonest(*after_s: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Attempt(Generic[R]):
-    """How an attempt to keep an object ended.
+    """Result of an attempt to keep an object.
 
     Attributes:
         kept: None where something was in the way, as the outcome has it.
@@ -111,7 +111,7 @@ def write_failure(what: str, error: ServerError | TooManyRequests) -> Outcome:
 
 
 def finalizer_outcome(why_not: Problem | ServerError | TooManyRequests | None) -> Outcome:
-    """Why the finalizer could not be put on the Memcached, None where it could or is not to be."""
+    """Return the outcome of a finalizer that could not be put on the Memcached, None where it could or is not to be."""
     match why_not:
         case None:
             return Outcome()
@@ -123,7 +123,7 @@ def finalizer_outcome(why_not: Problem | ServerError | TooManyRequests | None) -
 
 @dataclass(frozen=True, slots=True)
 class WorkloadResult:
-    """What became of the workloads of a Memcached, and of their servers.
+    """Result for the workloads of a Memcached, and for their servers.
 
     Attributes:
         workload: that runs the servers, as it is now; None where there is none.
@@ -146,13 +146,13 @@ class WorkloadResult:
 
     @property
     def is_rolling(self) -> bool:
-        """Whether servers are to be replaced, now or later."""
+        """Report whether servers are to be replaced, now or later."""
         return bool(self.rollout.stale) or self.hold in (Hold.QUEUED, Hold.PAUSED)
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectsResult:
-    """What became of all objects of a Memcached.
+    """Result for all objects of a Memcached.
 
     Attributes:
         service: the name of its Service, "" without one.

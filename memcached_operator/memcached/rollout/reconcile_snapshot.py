@@ -1,4 +1,4 @@
-"""What a reconcile acts on: one Memcached, and what was found and planned of it."""
+"""Snapshot that a reconcile acts on: one Memcached, and what was found and planned of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pure: how far servers are on their way to other memory while they run, and what an error means for that."""
+"""Pure: progress of servers to other memory while they run, and the meaning of an error for that."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from operator_runtime import Conflict, Forbidden, Invalid, KubeError, NotFound, 
 
 # A node resizes a pod within seconds, or when another pod there has gone.
 REQUEUE_S: Final = 1.0
-# No event says that a quota has room again, or that a busy server answers again.
+# No event reports that a quota has room again, or that a busy server answers again.
 REFUSED_RETRY_S: Final = 10.0
 BUSY_RETRY_S: Final = 10.0
 PATIENCE_S: Final = 60.0
@@ -22,11 +22,11 @@ _NODE_TOO_SMALL: Final = "NodeCapacity"
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """It is not done yet.
+    """Resize that is not done yet.
 
     Attributes:
         why: what keeps it from being done now, "" for nothing that is known.
-        busy: the server has connections and no time for ours. It would lose its keys for that if it was replaced.
+        busy: the server has connections and no time for us. It would lose its keys for that if it was replaced.
         failure: what kept the API server from it, to be tried again.
     """
 
@@ -42,7 +42,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Impossible:
-    """It cannot be done while the server runs."""
+    """Resize that cannot be done while the server runs."""
 
     why: str
 
@@ -59,7 +59,7 @@ ResizeState: TypeAlias = Pending | Done | Impossible | Refused
 
 
 def classify(error: KubeError, pod: str, *, is_read: bool, is_change: bool) -> ResizeState:
-    """What an error means for the resize of a pod.
+    """Classify an error of a pod's resize.
 
     Args:
         pod: its name.
@@ -90,7 +90,7 @@ def _of_refusal(error: Forbidden, *, is_read: bool, is_change: bool) -> ResizeSt
 
 @dataclass(slots=True)
 class ServerResize:
-    """What was done about one server.
+    """Progress of one server's resize.
 
     Attributes:
         desired: what was desired then.
@@ -113,7 +113,7 @@ class ServerResize:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is to be tried."""
+        """Report whether nothing more is to be tried."""
         return isinstance(self.state, Done | Impossible)
 
     def take(self, state: ResizeState, now_s: float) -> None:
@@ -130,7 +130,7 @@ class ServerResize:
 
     @property
     def is_enough(self) -> bool:
-        """Whether what is left to be done matters to nobody."""
+        """Report whether what is left to be done matters to nobody."""
         return self.keeps_room and self.limit_set
 
     @property
@@ -142,7 +142,7 @@ class ServerResize:
 
 
 class Resizing(NamedTuple):
-    """How far the servers of one Memcached are on their way to other memory.
+    """Progress of the servers of one Memcached to other memory.
 
     Attributes:
         pending: names of servers that do not have it yet, and what each waits for, "" where that is not known.
@@ -163,7 +163,7 @@ NOTHING: Final = Resizing()
 
 
 def resizing_of(servers: Mapping[tuple[str, str], ServerResize], mib: int) -> Resizing:
-    """How far these servers are.
+    """Sum up the progress of these servers.
 
     Args:
         servers: by the names and uids of their pods.

@@ -1,4 +1,4 @@
-"""Whose servers are replaced for the operator's own sake: those of one Memcached after the other."""
+"""Lock on replacements of servers for the operator's own sake: one Memcached after the other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 class RolloutLock:
-    """Who may begin a rollout that no user requested, for example of another default image.
+    """Lock that one Memcached takes for a rollout that no user requested, for example of another default image.
 
     A default that does not start stops so at one server of one Memcached, and no more than one cache is cold at a time.
 
@@ -38,7 +38,7 @@ class RolloutLock:
         self.holder: ObjectKey | None = None
 
     def may_begin(self, key: ObjectKey, *, paused: bool) -> bool:
-        """Whether servers may be replaced now for a change that is the operator's own, as of its default image."""
+        """Report whether servers may be replaced now for a change of the operator's own, as of its default image."""
         if paused:
             self.leave(key)
             return False
@@ -52,11 +52,11 @@ class RolloutLock:
         return True
 
     def take(self, key: ObjectKey) -> bool:
-        """Whether it is the turn of this one, which waits for it from now on if it is not."""
+        """Report whether it is the turn of this one, which waits for it from now on if it is not."""
         if not self._is_restored:
             self._is_restored, self.holder = True, self._underway()
             if self.holder is not None:
-                self._wake(self.holder)  # it may be done by now, and would not say so by itself
+                self._wake(self.holder)  # it may be done by now, and would not report that by itself
         if self.holder in (None, key):
             self.holder = key
             self._waiting.pop(key, None)
@@ -65,15 +65,15 @@ class RolloutLock:
         return False
 
     def has_begun(self, key: ObjectKey) -> bool:
-        """Whether its rollout was begun in its turn, and is not over."""
+        """Report whether its rollout was begun in its turn, and is not over."""
         return key == self.holder or key in self._suspended
 
     def may_continue(self, key: ObjectKey) -> bool:
-        """Whether a rollout goes on: at once, but where it has left its turn to others in the midst."""
+        """Report whether a rollout goes on: at once, but where it has left its turn to others in the midst."""
         return key not in self._suspended or self.take(key)
 
     def suspend(self, key: ObjectKey) -> None:
-        """This one cannot go on for now: the others' servers may be replaced meanwhile, and it waits for them then."""
+        """Suspend a rollout that cannot go on: others may replace servers meanwhile, and it waits for them then."""
         has_begun = self.has_begun(key)
         if key == self.holder or key in self._waiting:
             self.leave(key)
@@ -81,11 +81,11 @@ class RolloutLock:
             self._suspended.add(key)
 
     def resume(self, key: ObjectKey) -> None:
-        """The user asks for its rollout: it waits for no turn."""
+        """The user requests its rollout: it waits for no turn."""
         self._suspended.discard(key)
 
     def leave(self, key: ObjectKey) -> None:
-        """This one is done, or asks for no turn any more."""
+        """Leave the lock: the rollout is done, or needs no turn any more."""
         self._waiting.pop(key, None)
         self._suspended.discard(key)
         if key == self.holder:
@@ -95,7 +95,7 @@ class RolloutLock:
 
 
 def rollout_underway(memcacheds: Iterable[MemcachedRecord]) -> ObjectKey | None:
-    """A Memcached whose servers are being replaced, for the operator's own sake as far as one can tell."""
+    """A Memcached whose servers are being replaced, for the operator's own sake as far as can be known."""
     for each in memcacheds:
         reasons = {condition.type: condition.reason for condition in reported_conditions(each)}
         if each.deleting or reasons.get("Progressing") != Reason.UPDATING:

@@ -19,7 +19,7 @@ the rest is for an image that must be pulled."""
 
 @dataclass(frozen=True)
 class RolloutState:
-    """What a rollout's next step follows from.
+    """Observed state that decides a rollout's next step.
 
     Attributes:
         workload: what runs the servers.
@@ -47,7 +47,7 @@ class RolloutState:
 
     @property
     def is_deployment(self) -> bool:
-        """Whether the workload's own controller replaces pods."""
+        """Report whether the workload's own controller replaces pods."""
         return self.workload.kind == "Deployment"
 
     @cached_property
@@ -88,7 +88,7 @@ class RolloutState:
 
     @cached_property
     def completed(self) -> Sequence[PodRecord]:
-        """Servers in progress that serve as the template says."""
+        """Servers in progress that serve by the template."""
         return [pod for pod in self.in_progress if in_place.has_completed(pod, self.workload, self.now_s)]
 
     @cached_property
@@ -113,15 +113,15 @@ class RolloutState:
 
     @cached_property
     def missing(self) -> int:
-        """How many servers are not there."""
+        """Number of servers that do not exist."""
         return missing_servers(self.spec, self.workload, self.pods)
 
     def is_past_deadline(self, pod: PodRecord) -> bool:
-        """Whether a server has been unready past the deadline."""
+        """Report whether a server has been unready past the deadline."""
         return not pod.ready and not self.left_s(pod, STUCK_AFTER_S)
 
     def may_yet_start(self, pod: PodRecord) -> bool:
-        """Whether a new server waits for what often comes by itself."""
+        """Report whether a new server waits for what often comes by itself."""
         return pod.problem.may_pass and self.left_s(pod, STUCK_AFTER_S) > 0.0
 
     def left_s(self, pod: PodRecord, enough_s: float) -> float:
@@ -135,25 +135,25 @@ class RolloutState:
 
 
 def missing_servers(spec: Spec, workload: WorkloadRecord | None, pods: Sequence[PodRecord]) -> int:
-    """How many of a StatefulSet's servers are not there, or are ending."""
+    """Count a StatefulSet's servers that do not exist, or are ending."""
     if workload is None or workload.kind != "StatefulSet":
         return 0
     return spec.size - sum(NO_ORDINAL < pod.ordinal < spec.size for pod in pods)
 
 
 def is_stale(pod: PodRecord, workload: WorkloadRecord, impossible: Container[str] = ()) -> bool:
-    """Whether only a new pod would be as the template says.
+    """Report whether only a new pod would be as the template has it.
 
     Args:
         impossible: uids of pods whose memory cannot be changed while they run.
     """
     is_other = (pod.template_hash, pod.restarted) != (workload.template_hash, workload.restarted)
     if workload.kind == "Deployment":
-        # A pod whose annotations were removed says nothing of it.
+        # A pod whose annotations were removed has no hash.
         return bool(pod.template_hash) and (is_other or pod.memory != workload.memory)
     if pod.in_place:
         return True
     if not workload.revision or pod.revision == workload.revision:
         return False
-    # A template that differs in nothing of ours was changed by another client, who waits for new pods.
+    # A template that differs in no owned field was changed by another client, who waits for new pods.
     return is_other or pod.memory == workload.memory or pod.uid in impossible

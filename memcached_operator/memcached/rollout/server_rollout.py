@@ -27,17 +27,17 @@ from operator_runtime import Client, Conflict, Forbidden, KeyedStates, ServerErr
 
 logger = logging.getLogger(__name__)
 
-# No event says that a disruption budget allows an eviction again, or that nobody else writes to it.
+# No event reports that a disruption budget allows an eviction again, or that nobody else writes to it.
 BUDGET_RETRY_S: Final = 10.0
 
-# What the event of a replaced server says.
+# The note of the event of a replaced server.
 _CURRENT: Final = "with the current template"
 _RENEWED: Final = "with the renewed certificate"
 _DISTRUSTING: Final = "that trusts no CA but those in ca.crt"
 
 
 class ServerProgress(NamedTuple):
-    """How far the servers are.
+    """Progress of the servers, and the next step.
 
     Attributes:
         absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
@@ -71,7 +71,7 @@ class ServerRollout:
         self._restarts = ContainerRestarts(client, states, record_event, stats_cache)
 
     async def observe(self, snapshot: Snapshot, workload: WorkloadRecord | None, resizing: Resizing) -> ServerProgress:
-        """How far the servers are, and the next step."""
+        """Observe the progress of the servers, and choose the next step."""
         spec, pods = snapshot.spec, snapshot.pods
         absence = await self._missing.absence(snapshot.memcached, spec, workload, pods, snapshot.inactive, snapshot.now)
         outdated_secrets = self._outdated_secrets(pods)
@@ -151,7 +151,7 @@ class ServerRollout:
 
 
 def _is_updating(status: Status) -> bool:
-    """Whether a rollout was on its way by that status."""
+    """Report whether a rollout was underway by that status."""
     progressing = status.condition("Progressing")
     return progressing is not None and progressing.reason == Reason.UPDATING
 

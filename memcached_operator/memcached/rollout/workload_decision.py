@@ -1,4 +1,4 @@
-"""Pure: how a workload is to be written now: as desired, or with its pods as they are made now, and why so."""
+"""Pure: decision on how a workload is written now: as desired, or with its template as it is, and why so."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memcached_operator.memcached.observed.workloads import WorkloadRecord
 
 
 class Provenance(Enum):
-    """Where a difference between the desired workload and the live one comes from."""
+    """Origin of a difference between the desired workload and the live one."""
 
     SPECIFICATION = "the specification changed, or a restart was requested"
     DEFAULTS = "the operator's own defaults have changed"
@@ -26,7 +26,7 @@ class Provenance(Enum):
 
 
 class Hold(Enum):
-    """What keeps the pods of a workload as they are made now."""
+    """Reason that keeps the template of a workload's pods as it is."""
 
     NONE = "nothing"
     QUEUED = "the servers of another Memcached are being replaced for the operator's own defaults"
@@ -36,7 +36,7 @@ class Hold(Enum):
 
 
 class TemplateChange(NamedTuple):
-    """In what the pods of a live workload are to be made otherwise.
+    """Parts in which the pods of a live workload are to differ.
 
     Attributes:
         needs_new_pods: in something that only a new pod takes on.
@@ -49,11 +49,11 @@ class TemplateChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorkloadChange:
-    """A desired workload beside the live one.
+    """A desired workload and the live one.
 
     Attributes:
         live: None where there is none.
-        is_target: the specification asks for this kind of workload; the other one's servers leave.
+        is_target: the specification has this kind of workload; the other one's servers leave.
         restart: what each server is to start again for.
         is_pending: the specification is yet to be written to it.
         planned: what is desired follows from what the plan has come to.
@@ -70,7 +70,7 @@ class WorkloadChange:
 
     @property
     def template(self) -> TemplateChange:
-        """How the pods' template is to change."""
+        """Change of the pods' template."""
         if self.live is None:
             return TemplateChange()
         desired = fingerprint(self.desired.spec.template)
@@ -80,7 +80,7 @@ class WorkloadChange:
 
     @property
     def provenance(self) -> Provenance:
-        """Where the change comes from, the user's own wish first."""
+        """Origin of the change, the user's own first."""
         if self.is_pending or (self.live is not None and self.restart != self.live.restart):
             return Provenance.SPECIFICATION
         if self.is_target and any(self.template):
@@ -89,12 +89,12 @@ class WorkloadChange:
 
     @property
     def needs_turn(self) -> bool:
-        """Whether servers are to be replaced without a user's request: one Memcached at a time."""
+        """Report whether servers are to be replaced without a user's request: one Memcached at a time."""
         return self.is_target and self.template.needs_new_pods and self.provenance is Provenance.DEFAULTS
 
 
 class Decision(NamedTuple):
-    """What is written of a workload.
+    """Decision about a workload.
 
     Attributes:
         hold: why its pods are left as they are made now, `Hold.NONE` where they are not.
@@ -105,7 +105,7 @@ class Decision(NamedTuple):
 
 
 def decide(change: WorkloadChange, *, has_turn: bool, paused: bool, resizing: bool) -> Decision:
-    """What is to be written now.
+    """Decide what is written now.
 
     Args:
         has_turn: servers may be replaced now for the operator's own defaults.
@@ -130,12 +130,12 @@ def _hold(change: WorkloadChange, *, has_turn: bool, paused: bool, resizing: boo
 
 
 def has_foreign_template(workload: WorkloadRecord, manifest: WorkloadManifest) -> bool:
-    """Whether new pods would be made of what another client wrote there, which is put right as soon as it may be."""
+    """Report whether another client changed the template for new pods, which is repaired as soon as it may be."""
     return any(each.path.startswith("spec.template") for each in CODEC.differ(manifest, workload))
 
 
 def _with_template_of(live: WorkloadRecord, desired: WorkloadManifest) -> WorkloadManifest:
-    """What is desired, with the pods left as they are made now."""
+    """Build the desired workload with the live template of pods."""
     decoded, meta = CODEC.decoded(live), desired.metadata
     annotations = {name: text for name, text in (meta.annotations or {}).items() if name != APPLIED_OPTIONS_ANNOTATION}
     if applied := applied_options(decoded):

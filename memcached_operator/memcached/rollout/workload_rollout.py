@@ -40,7 +40,7 @@ from operator_runtime import Keeper, ObjectKey
 
 Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]
 Desired = Callable[[Workload, MemcachedRecord, int, Spec, bool, str], WorkloadManifest]
-"""The workload of a kind that a Memcached desires, with so many pods, whether it is paused, and what asks for a restart
+"""The workload of a kind that a Memcached desires, with so many pods, whether it is paused, and what requests a restart
 of each server."""
 
 
@@ -76,7 +76,7 @@ class WorkloadRollout:
         self._lock = lock
 
     async def keep(self, snapshot: Snapshot) -> WorkloadResult:
-        """Make, put right and remove workloads as the plan says, and take the next step of a rollout.
+        """Create, repair and remove workloads by the plan, and take the next step of a rollout.
 
         Raises:
             KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
@@ -101,13 +101,13 @@ class WorkloadRollout:
         self._lock.leave(key)
 
     def _change(self, snapshot: Snapshot, kind: Workload, replicas: int, live: WorkloadRecord | None) -> WorkloadChange:
-        """What is to change now: what the user specifies first, and a step of the memory once all servers have it.
+        """Build the change to make now: the user's specification first, then a step of the memory once all have it.
 
         Servers that are replaced during a step might find no node for it, and it could not be taken back any more.
         """
         memcached, spec, plan = snapshot.memcached, snapshot.spec, snapshot.plan
         paused = spec.rollout.paused and live is not None and live.has_revision
-        # That nothing asks for a restart any more is no reason for one.
+        # That nothing requests a restart any more is no reason for one.
         restart = memcached.restart or (live.restart if live is not None else "")
         change = WorkloadChange(
             self._desired(kind, memcached, replicas, spec, paused, restart),
@@ -127,9 +127,9 @@ class WorkloadRollout:
         return replace(change, is_step=True) if is_current and not any(first.template) else first
 
     async def _decided(self, snapshot: Snapshot, change: WorkloadChange) -> tuple[Decision, Resizing, Blocked | None]:
-        """What is to be written, and how far servers are on their way to other memory, which comes first.
+        """Decide what is written, after the progress of servers to other memory, which comes first.
 
-        The last is why not all of them can be given memory that nobody specified.
+        The last result is why not all of them can be given memory that nobody specified.
         """
         key, spec, live, resizing = snapshot.key, snapshot.spec, change.live, NOTHING
         refused = None
@@ -198,7 +198,7 @@ class WorkloadRollout:
 
 
 def _is_done(snapshot: Snapshot, workload: WorkloadRecord | None, rollout: Rollout) -> bool:
-    """Whether all servers are ready, and of the present template."""
+    """Report whether all servers are ready, and of the present template."""
     if workload is None or not (workload.is_observed and workload.rolled_out):
         return False
     ready = sum(each.ready for each in snapshot.pods if each.workload == workload.kind)

@@ -1,1 +1,1 @@
-"""Pure: which servers clients are told of, which of them drain, and from which workload to which they move."""
+"""Pure: the list of servers that clients read, servers that drain, and moves from one workload to another."""

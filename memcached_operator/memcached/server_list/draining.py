@@ -68,7 +68,7 @@ def stateful_set_servers(
 
 
 def drained_at(drain: Drain, drain_s: int) -> datetime | None:
-    """When these servers have drained; None where another client wrote since when they do, and not as a time."""
+    """Time at which these servers have drained; None where another client wrote no time as their start."""
     try:
         since = datetime.fromisoformat(drain.startTime)
         return since.astimezone(UTC) + timedelta(seconds=drain_s) if since.tzinfo is not None else None
@@ -106,7 +106,7 @@ def _until(latest: str, drain: Drain) -> Drain:
 
 
 def _leaving(size: int, last: Status, now: datetime) -> list[Drain]:
-    """What leaves the list of a StatefulSet, and has left it: from which ordinal on, since when."""
+    """Servers that leave the list of a StatefulSet, or have left it: from which ordinal on, since when."""
     since: dict[int, str] = {}
     for each in drains_of_stateful_set(last):
         first = max(each.firstOrdinal, size)  # what is below has been taken back
@@ -117,14 +117,14 @@ def _leaving(size: int, last: Status, now: datetime) -> list[Drain]:
 
 
 def _live_replicas(owned: Mapping[Workload, WorkloadRecord], pods: Iterable[PodRecord]) -> int:
-    """How many pods a StatefulSet has, or had before it was deleted and left its pods behind."""
+    """Count the pods that a StatefulSet has, or had before it was deleted and left its pods behind."""
     if (live := owned.get("StatefulSet")) is not None:
         return live.replicas
     return 1 + max((pod.ordinal for pod in pods), default=-1)
 
 
 def _replicas(size: int, live: int, last: Status, drained: Sequence[Drain]) -> int:
-    """How many pods a StatefulSet is to have. The status as it was written decides: what is yet to leave the list
+    """Count the pods that a StatefulSet is to have. The status as it was written decides: what is yet to leave the list
     stays."""
     written = drains_of_stateful_set(last)
     drained_from = min((each.firstOrdinal for each in written if each in drained), default=live)

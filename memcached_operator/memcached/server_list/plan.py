@@ -1,4 +1,4 @@
-"""Pure: which servers the list has, in which order, and when those that left the list may go.
+"""Pure: servers of the list, their order, and the end of those that left the list.
 
 What is decided here follows from the caches and from the status as it was last written, so that a new leader goes on
 where the last one was. The list itself is `published_list`'s; servers that leave it drain (`draining`), one by one or
@@ -52,7 +52,7 @@ def plan(
     now: datetime,
     policy: ListPolicy = FREE,
 ) -> Plan:
-    """What follows from the specification and from what there is.
+    """Plan the servers by the specification and by what there is.
 
     Args:
         last: the status as it was last written.

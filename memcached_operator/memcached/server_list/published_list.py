@@ -24,7 +24,7 @@ _ORDINAL: Final = re.compile(r"[0-9]{1,10}")  # others may write the status, too
 
 
 class Servers(NamedTuple):
-    """What is published of the servers.
+    """Published servers.
 
     Attributes:
         workload: whose servers are listed.
@@ -38,12 +38,12 @@ class Servers(NamedTuple):
 
     @property
     def has_names(self) -> bool:
-        """Whether clients know some of the servers by names."""
+        """Report whether clients know some of the servers by names."""
         return "StatefulSet" in (self.workload, *(each.workload for each in self.draining))
 
 
 class ListPolicy(NamedTuple):
-    """What a hand-over asks of the list of a StatefulSet.
+    """Requirements of a hand-over on the list of a StatefulSet.
 
     Attributes:
         held: it stays as the status has it.
@@ -74,7 +74,7 @@ def next_list(key: ObjectKey, size: int, listed: Workload, last: Status, pods: S
 
 
 def as_published(last: Status, pods: Sequence[PodRecord]) -> Servers | None:
-    """What stays published while the specification cannot be read; None where nothing was."""
+    """List that stays published while the specification cannot be read; None where nothing was."""
     match last.workload:
         case "Deployment":
             return Servers("Deployment", addresses(pods), last.draining or ())
@@ -85,7 +85,7 @@ def as_published(last: Status, pods: Sequence[PodRecord]) -> Servers | None:
 
 
 def as_ending(last: Status, owned: Mapping[Workload, WorkloadRecord], pods: Sequence[PodRecord]) -> Servers | None:
-    """What stays published while the Memcached is being deleted; None where nothing was.
+    """List that stays published while the Memcached is being deleted; None where nothing was.
 
     Where a StatefulSet is there, it makes a lost server anew under its name, which stays listed. Where it goes or is
     gone, no server comes back.
@@ -104,7 +104,7 @@ def addresses(pods: Iterable[PodRecord]) -> tuple[str, ...]:
 
 
 def listed_ordinals(last: Status) -> set[int]:
-    """Of the servers of a StatefulSet that the last list had."""
+    """Ordinals of the servers of a StatefulSet that the last list had."""
     if last.workload != "StatefulSet":
         return set()
     numbers = (each.partition(".")[0].rpartition("-")[2] for each in last.serverList or ())

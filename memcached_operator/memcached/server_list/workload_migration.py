@@ -23,7 +23,7 @@ OTHER: Final[Mapping[Workload, Workload]] = {"Deployment": "StatefulSet", "State
 
 
 class Migration(NamedTuple):
-    """What a migration does to the workloads.
+    """Effect of a migration on the workloads.
 
     Attributes:
         draining: servers of a workload that drain as a whole.
@@ -77,7 +77,7 @@ def migration(
 def _is_all_ready(
     kind: Workload, size: int, owned: Mapping[Workload, WorkloadRecord], pods: Iterable[PodRecord]
 ) -> bool:
-    """Whether a workload has so many servers that the list can go over to it."""
+    """Report whether a workload has so many servers that the list can go over to it."""
     if (workload := owned.get(kind)) is None or workload.deleting:
         return False
     if kind == "Deployment":

@@ -1,1 +1,1 @@
-"""What the servers themselves report: read over memcached's protocol, shown as metrics, judged for the status."""
+"""Statistics of the servers themselves: read over memcached's protocol, shown as metrics, judged for the status."""

@@ -1,4 +1,4 @@
-"""What is read of a server's certificate, and pure judgements of those that the servers of a Memcached show."""
+"""Reading of a server's certificate, and pure judgements of those that the servers of a Memcached show."""
 
 from __future__ import annotations
 
@@ -96,13 +96,13 @@ def _say_what_is_missing() -> None:
 
 
 def missing_names(certificate: Certificate, desired: Iterable[str]) -> list[str]:
-    """Those of the desired DNS names that it is not for, in their order."""
+    """List the desired DNS names that it is not for, in their order."""
     names = frozenset(certificate.names)
     return [name for name in desired if name not in names and f"*.{name.partition('.')[2]}" not in names]
 
 
 def has_expired(shown: Shown, now_s: float) -> bool:
-    """Whether no client that looks at it takes the server's certificate any more."""
+    """Report whether the certificate has expired, so that clients that verify it reject the server."""
     return shown.certificate.not_after <= now_s
 
 
@@ -112,13 +112,13 @@ def newest(shown: Collection[Shown]) -> Certificate | None:
 
 
 def stale_from_s(one: Shown, shown: Iterable[Shown]) -> float | None:
-    """When a server is late with its certificate, in seconds since 1970; None where no other shows a newer one."""
+    """Return when a certificate is stale, in seconds since 1970; None where no other server shows a newer one."""
     newer = [each.since_s for each in shown if each.certificate.not_before > one.certificate.not_before]
     return min(newer) + STALE_S if newer else None
 
 
 def next_change_s(shown: Sequence[Shown], now_s: float) -> float | None:
-    """In how many seconds one of these expires or is late, None for never."""
+    """Return in how many seconds one of these expires or is late, None for never."""
     moments = {each.certificate.not_after for each in shown}
     if len({each.certificate.fingerprint for each in shown}) > 1:
         moments |= {when for each in shown if (when := stale_from_s(each, shown)) is not None}

@@ -1,4 +1,4 @@
-"""Pure: what a server's answers say of its disk, over several of them.
+"""Pure: state of a server's disk, by several of its answers.
 
 memcached counts what goes wrong and goes on, so that a client sees misses alone: what cannot be read, or is not what
 was written, is one; and a value that it has no time to move to the disk is evicted.
@@ -27,7 +27,7 @@ _OVER_AFTER: Final = 20
 
 
 class DiskProblem(Enum):
-    """What is wrong with a disk, the worst first; in words for people."""
+    """Problem of a disk, the worst first; in words for people."""
 
     DAMAGED = "values that it reads from its disk are damaged"
     SLOW = f"more than {QUEUE} requests wait for its disk"
@@ -35,7 +35,7 @@ class DiskProblem(Enum):
 
 
 class Disk(msgspec.Struct, frozen=True, gc=False):
-    """What is made of a server's disk.
+    """State of a server's disk.
 
     Attributes:
         problem: what is reported of it, None for nothing.
@@ -49,7 +49,7 @@ class Disk(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def why(self) -> str:
-        """In words, "" for nothing."""
+        """Problem in words, "" for nothing."""
         return self.problem.value if self.problem is not None else ""
 
 
@@ -57,7 +57,7 @@ GOOD: Final = Disk()
 
 
 def disk(known: Disk, before: Answer | None, now: Answer) -> Disk:
-    """What an answer makes of a server's disk.
+    """Judge a server's disk by another answer.
 
     Args:
         before: the answer before it since the server was started, None for none.

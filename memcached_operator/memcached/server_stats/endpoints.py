@@ -90,7 +90,7 @@ SECRETS = Kind(resource_of("v1", "Secret", "secrets"), secret_record)
 
 
 class _Kept:
-    """What is known of a Secret: what it has, or in words why that is not known."""
+    """Cached content of a Secret, or in words why it is not known."""
 
     __slots__ = ("found", "lock", "until_s")
 
@@ -109,7 +109,7 @@ class Secrets:
         self._kept: dict[ObjectKey, _Kept] = {}
 
     async def read(self, key: ObjectKey) -> Mapping[str, bytes] | str:
-        """What a Secret has, by key, or why that is not known, in words."""
+        """Read the content of a Secret, by key, or why that is not known, in words."""
         kept = self._kept.get(key)
         if kept is None:
             while len(self._kept) >= _SECRETS_KEPT:
@@ -134,7 +134,7 @@ class Secrets:
 
 
 class EndpointResolver:
-    """How to speak to each server, by what its pod says of it and what is known of its credentials."""
+    """Resolver of each server's endpoint, by its pod's annotations and what is known of its credentials."""
 
     def __init__(self, caches: Caches, secrets: Secrets | None = None) -> None:
         """
@@ -145,7 +145,7 @@ class EndpointResolver:
         self._secrets = secrets
 
     async def to(self, pod: PodRecord) -> Resolved:
-        """How to speak to a pod's server. Nothing is waited for where it takes no credentials."""
+        """Resolve the endpoint of a pod's server. Nothing is waited for where it takes no credentials."""
         transport = pod.transport
         if not transport.tls and not transport.passwords:
             return Resolved(Endpoint(pod.address, port=PEERS_PORT if transport.peers_port else PORT))
@@ -173,7 +173,7 @@ class EndpointResolver:
         return Resolved(endpoint, lacks, due)
 
     def _named(self, pod: PodRecord) -> tuple[Tls | None, Auth | None]:
-        """What the pod's Memcached says now. Where it names other Secrets since, the pod is about to be replaced."""
+        """Read the pod's Memcached. If it names other Secrets by now, the pod is about to be replaced."""
         key = pod.memcached_key
         memcached = self._caches.memcacheds.get(key) if key is not None else None
         try:
@@ -212,10 +212,10 @@ class EndpointResolver:
 
 
 class Resolved(NamedTuple):
-    """How to speak to a server, as far as its credentials are known.
+    """Endpoint of a server, as far as its credentials are known.
 
     Attributes:
-        lacks: why a credential that it asks for is not there, "" where none is lacking.
+        lacks: why a credential that it requires is not there, "" where none is lacking.
         due: fingerprint of the certificate that it is to show, and comes to by being replaced; "" where it comes to it
             by itself, or where that is not known.
     """
@@ -225,7 +225,7 @@ class Resolved(NamedTuple):
     due: str = ""
 
     def explained(self, failure: Failure) -> Failure:
-        """A failure, with why the credentials are not there that the server asks for."""
+        """A failure, with why the credentials are not there that the server requires."""
         if failure.kind is not ErrorKind.DENIED or not self.lacks:
             return failure
         return Failure(failure.kind, f"{failure.why}, and {self.lacks}")
@@ -245,7 +245,7 @@ def login_of(passwords: bytes) -> Login | None:
 
 @lru_cache(_CONTEXTS_KEPT)
 def _showing(chain: bytes, key: bytes) -> ssl.SSLContext | None:
-    """For TLS with that client certificate; None where these are none."""
+    """Make the context for TLS with that client certificate; None where these are none."""
     context = client_context()
     try:
         load_cert_chain(context, chain.rstrip() + b"\n" + key)

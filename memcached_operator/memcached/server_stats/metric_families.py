@@ -2,7 +2,7 @@
 
 Dashboards and alerts that were made for it work, with the labels of a pod in the place of an exporter's target. What it
 asks `stats slabs`, `stats items` and `stats settings` for is left out, but for the limit of connections, and for what
-alerts look at of each size class: there are up to 63 of them.
+alerts use of each size class: there are up to 63 of them.
 
 Two types differ: OpenMetrics knows no counter whose name does not end with `_total`, so that `memcached_uptime_seconds`
 and `memcached_extstore_bytes_used` are gauges.

@@ -1,4 +1,4 @@
-"""Asks every server once an interval: which are due, pure; and the part that asks them, on the leader alone."""
+"""Polling of every server once an interval: which are due, pure; and the part that queries, on the leader alone."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ logger = logging.getLogger(__name__)
 TIMEOUT_S: Final = 1.0
 """As the exporter has it by default: a server that takes longer fails its clients, too."""
 TICK_S: Final = 0.5
-"""How often it is looked which are due."""
+"""Time between two checks which are due."""
 # A few milliseconds of work between two reconciles.
 AT_ONCE: Final = 16
-# At most so many beside those that are due, when many begin at once.
+# At most so many besides those that are due, when many begin at once.
 _MISSING_AT_ONCE: Final = 25
 
 Ask = Callable[[Endpoint, float], Awaitable[Response]]
 
 
 class Rounds:
-    """Which servers are due: each once an interval, spread evenly over it, and new ones before the others.
+    """Schedule of the servers that are due: each once an interval, spread evenly over it, and new ones first.
 
     Invariants:
         `_round` gives the pods that are still to come in this round, `_ended` when there are no more; `_seen` has the
@@ -51,7 +51,7 @@ class Rounds:
         self._round = self._all()
 
     def due(self, now_s: float) -> list[PodRecord]:
-        """Those to be queried now."""
+        """Return the servers to be queried now."""
         found = self._missing()
         passed_s, self._last_s = now_s - self._last_s, now_s
         self._due += passed_s * len(self._caches.pods) / self._interval_s
@@ -66,14 +66,14 @@ class Rounds:
         return found
 
     def _begun(self, now_s: float) -> bool:
-        """Whether a round is on its way; a new one begins when it is time."""
+        """Report whether a round is underway; a new one begins when it is time."""
         if self._ended and now_s >= self._began_s + self._interval_s:
             self._ended, self._began_s, self._due = False, now_s, 1.0
             self._seen, self._round = set(), self._all()
         return not self._ended
 
     def _missing(self) -> list[PodRecord]:
-        """Those that a reconcile looked for in vain, as they are now."""
+        """Return the servers that a reconcile read in vain, as they are now."""
         missing, found = self._stats_cache.missing, list[PodRecord]()
         while missing and len(found) < _MISSING_AT_ONCE:
             uid = next(iter(missing))
@@ -95,7 +95,7 @@ class Rounds:
 
 
 class Poller:
-    """Asks the servers that are due, a few at once, and tells whose Memcached has other news by it.
+    """Queries the servers that are due, a few at once, and reports whose Memcached has other news by it.
 
     A runnable of the manager's: it begins when this process leads, and does nothing that a reconcile waits for.
     """
@@ -120,9 +120,9 @@ class Poller:
         Args:
             changed: is sent the key of each Memcached whose report changes.
             endpoints: how to speak to each; None to use no credentials.
-            heard: takes what a server said of itself; whether something else is to be told since.
+            heard: takes a server's answer; whether something else is to be reported since.
             now: seconds since 1970.
-            tick_s: how often it is looked which are due.
+            tick_s: between two checks which are due.
         """
         self._caches = caches
         self._stats_cache = stats_cache
@@ -173,9 +173,9 @@ class Poller:
             self._changed.send(key)
 
     def _taken(self, pod: PodRecord, answer: Answer) -> bool:
-        """Whether something else is to be told since an answer.
+        """Report whether an answer changes what is to be reported.
 
-        A server can say what it likes: what its answer leads to must not end a process that takes care of all others.
+        A server can send anything: what its answer leads to must not end a process that takes care of all others.
         """
         try:
             return self._heard(pod, answer)

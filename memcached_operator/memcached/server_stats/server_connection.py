@@ -1,6 +1,6 @@
 """One exchange with a server, over a socket of its own: in plain text, or by TLS of which nothing is verified.
 
-What a server shows as its certificate is looked at, and not trusted: whether clients trust it is their affair, and one
+What a server shows as its certificate is read, and not trusted: whether clients trust it is their affair, and one
 that has expired is to be seen. All of it can be read by any client that has the address.
 
 What goes wrong is no error here but a result: a caller gets an answer or a `Failure`, never an exception.
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class ErrorKind(Enum):
-    """In which way a server did not answer."""
+    """Kind of failure to answer."""
 
     UNREACHABLE = "no connection was made"
     SILENT = "connected, but no whole answer arrived in time"
@@ -46,10 +46,10 @@ class ErrorKind(Enum):
 
 
 class Failure(NamedTuple):
-    """Why there is no answer.
+    """Failure to get an answer.
 
     Attributes:
-        why: in a few words for people, which say nothing that changes from try to try.
+        why: in a few words for people, with nothing that changes from try to try.
     """
 
     kind: ErrorKind
@@ -75,12 +75,12 @@ class Login:
 
 
 class Endpoint(NamedTuple):
-    """How to speak to a server.
+    """Address of a server, and the transport to it.
 
     Attributes:
         tls: of `client_context`, with a client certificate or without; None where it speaks plain text.
         has_certificate: there is a client certificate in `tls`.
-        login: with which it lets ask, None where it asks for none or none is known.
+        login: for its queries, None where it requires none or none is known.
     """
 
     address: str
@@ -91,7 +91,7 @@ class Endpoint(NamedTuple):
 
 
 def client_context() -> ssl.SSLContext:
-    """For TLS with any server whose certificate is to be seen, however weak or old it is."""
+    """Make the context for TLS with any server whose certificate is to be seen, however weak or old it is."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -150,7 +150,7 @@ async def _answer(
     connection: socket.socket, request: bytes, read: Callable[[bytes], T | Failure | None]
 ) -> T | Failure:
     loop = asyncio.get_running_loop()
-    # A server that turns others away has said so and closed the connection.
+    # A server that turns others away has reported it and closed the connection.
     with suppress(ConnectionError):
         await loop.sock_sendall(connection, request)
     received = b""
@@ -180,7 +180,7 @@ class _Tls:
         self._begun = False
 
     async def answer(self, request: bytes, read: Callable[[bytes], T | Failure | None]) -> T | Failure:
-        """As `_answer`.
+        """Exchange a request for an answer, as `_answer` does.
 
         Raises:
             ssl.SSLError: the server does not speak TLS, or refuses to go on.
@@ -210,7 +210,7 @@ class _Tls:
                 with suppress(ssl.SSLWantReadError):
                     return step()
             finally:
-                # A server that refuses the client's certificate has said so and closed the connection.
+                # A server that refuses the client's certificate has reported it and closed the connection.
                 with suppress(ConnectionError):
                     await loop.sock_sendall(self._connection, self._outgoing.read())
             more = await loop.sock_recv(self._connection, MAX_BYTES)
@@ -223,7 +223,7 @@ class _Tls:
 
 
 def _refusal(error: ssl.SSLError, endpoint: Endpoint, tls: _Tls | None) -> Failure:
-    """What an error of OpenSSL's says of the server."""
+    """Return the failure of the server that an error of OpenSSL's shows."""
     if tls is not None and tls.first == TOO_MANY:
         return SATURATED
     if isinstance(error, ssl.SSLEOFError):

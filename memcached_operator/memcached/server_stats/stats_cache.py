@@ -1,4 +1,4 @@
-"""What each server said last, and what that makes of it; pure but for the dictionary that holds it.
+"""Cache of each server's last statistics, and their verdict; pure but for the dictionary that holds it.
 
 Of an answer the figures that are shown are kept, packed, as there may be thousands of servers.
 
@@ -90,15 +90,15 @@ _CLASSES: Final = tuple(
 # inf, and raises ValueError for an integer of 4,301 digits.
 WHOLE: Final = re.compile(rb"[0-9]{1,20}")
 _FIGURE: Final = re.compile(rb"[0-9]{1,20}(\.[0-9]{1,9})?")
-# It goes into the status and becomes a label, and a server can say what it likes.
+# It goes into the status and becomes a label, and a server can send anything.
 _VERSION: Final = re.compile(rb"[0-9A-Za-z][0-9A-Za-z.+~_-]{0,63}")
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """What a server said of itself.
+    """Answer of a server with its statistics.
 
     Attributes:
-        version: its release, "" where it says none that can be shown.
+        version: its release, "" where it reports none that can be shown.
         packed: the figures, see `number`.
         classes: the figures of each size class that has had an item, see `by_class`.
     """
@@ -109,7 +109,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, stats: Mapping[bytes, bytes], items: Mapping[bytes, bytes] | None = None) -> Self:
-        """From the lines of `stats`, and of `stats items` where there are some."""
+        """Read the lines of `stats`, and of `stats items` where there are some."""
         version = stats.get(b"version", b"")
         text = shared(version.decode("ascii")) if _VERSION.fullmatch(version) else ""
         names = _ALL if b"extstore_limit_maxbytes" in stats else _BASIC
@@ -122,7 +122,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def has_extstore(self) -> bool:
-        """Whether it has the figures of `EXTSTORE`."""
+        """Report whether it has the figures of `EXTSTORE`."""
         return len(self.packed) > len(FIGURES) * _NUMBER.size
 
     def number(self, name: str) -> float:
@@ -144,7 +144,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def class_count(self) -> int:
-        """Of how many size classes there are figures."""
+        """Number of size classes with figures."""
         return len(self.classes) // _CLASS.size
 
 
@@ -154,14 +154,14 @@ def _number(text: bytes | None) -> float:
 
 _FAILURES: Final = 2
 _CALM: Final = 2
-# -c counts file descriptors, of which memcached has so many itself, beside those that it reserves for its threads.
+# -c counts file descriptors, of which memcached has so many itself, besides those that it reserves for its threads.
 # Measured of 1.6.45: with 1, 4 and 8 threads it takes -c less 13, 28 and 48 connections.
 _OWN_DESCRIPTORS: Final = 8
 _ANSWERS_SOMEHOW: Final = (ErrorKind.SATURATED, ErrorKind.DENIED)
 
 
 class Verdict(Enum):
-    """What is made of a server's answers."""
+    """Verdict on a server's answers."""
 
     UNKNOWN = "there is too little data"
     ANSWERING = "it answers"
@@ -172,7 +172,7 @@ class Verdict(Enum):
 
 
 class Server(msgspec.Struct, frozen=True, gc=False):
-    """What was heard of a server since its container was started.
+    """State of a server since its container was started.
 
     Attributes:
         restarts: how often the container had been started again by then.
@@ -180,7 +180,7 @@ class Server(msgspec.Struct, frozen=True, gc=False):
         why: of a verdict that is not good, in words that stay the same from try to try.
         answer: the last one, None before the first.
         in_a_row: how many tries ended as the last one, good or bad; an answer of a full server is neither.
-        health: what the last try said if it had no answer.
+        health: report of the last try if it had no answer.
         shown: the certificate that it showed last, None where it never showed one.
         outdated_certificate: its Secret has another certificate, which only a new server would show.
         disk: what is made of its disk, which is good where it has none.
@@ -204,7 +204,7 @@ class Server(msgspec.Struct, frozen=True, gc=False):
 
 
 class ServerHealth(NamedTuple):
-    """What is known of a server that was queried, or will be."""
+    """Health of a server that was queried, or will be."""
 
     pod: str
     verdict: Verdict = Verdict.UNKNOWN
@@ -215,7 +215,7 @@ class ServerHealth(NamedTuple):
 
 
 def health(before: Server | None, said: Answer | Failure, *, restarts: int, reached: bool) -> Server:
-    """What a try makes of a server.
+    """Judge a server by another try.
 
     Args:
         before: what was known, None where the container was started since.
@@ -249,7 +249,7 @@ def health(before: Server | None, said: Answer | Failure, *, restarts: int, reac
 
 
 def _is_full(before: Answer | None, now: Answer) -> bool:
-    """Whether a server that answered us turns others away: we had the place that another client had just left."""
+    """Report whether a server that answered us rejects others: we had the place that another client had just left."""
     if before is None or not now.number("rejected_connections") > before.number("rejected_connections"):
         return False
     taken = now.number("curr_connections") + now.number("reserved_fds") + _OWN_DESCRIPTORS
@@ -257,11 +257,11 @@ def _is_full(before: Answer | None, now: Answer) -> bool:
 
 
 class StatsCache:
-    """What was heard of each pod's server, by the pod's uid.
+    """States of the pods' servers, by the pod's uid.
 
     Attributes:
         reached: any server ever answered this process.
-        missing: ready pods that a reconcile looked for and that were not queried yet, by uid.
+        missing: ready pods that a reconcile read and that were not queried yet, by uid.
     """
 
     def __init__(self) -> None:
@@ -273,7 +273,7 @@ class StatsCache:
         return len(self._servers)
 
     def of(self, pod: PodRecord) -> Server | None:
-        """What was heard of a pod's server since its container was started."""
+        """Return the state of a pod's server since its container was started."""
         server = self._servers.get(pod.uid)
         return server if server is not None and server.restarts == pod.restarts else None
 
@@ -286,7 +286,7 @@ class StatsCache:
         *,
         due: str | None = None,
     ) -> bool:
-        """Take what a try said; whether the server is judged otherwise since.
+        """Take the result of a try; report whether the server is judged otherwise since.
 
         Args:
             now_s: since when it shows that, if it is another than before, in seconds since 1970.
@@ -306,7 +306,7 @@ class StatsCache:
         return _told(server) != _told(before)
 
     def look(self, pods: Iterable[PodRecord]) -> list[ServerHealth]:
-        """What is known of those that can be queried, in the order of their names; the others are queried soon."""
+        """Return the health of those that can be queried, in the order of their names; the others are queried soon."""
         found = []
         for pod in sorted((each for each in pods if is_asked(each)), key=lambda each: each.name):
             server = self.of(pod)
@@ -319,7 +319,7 @@ class StatsCache:
         return found
 
     def out_of_reach(self, pod: PodRecord) -> str:
-        """Why this process cannot connect to a pod's server, nor to any other; "" where it can, or is yet to try."""
+        """Explain why this process can connect to no server, as to this pod's; "" where it can, or is yet to try."""
         server = self.of(pod)
         return server.why if server and server.verdict is Verdict.OUT_OF_REACH and not self.reached else ""
 
@@ -341,5 +341,5 @@ def _told(server: Server | None) -> tuple[object, ...]:
 
 
 def is_asked(pod: PodRecord) -> bool:
-    """Whether a pod's server is to be queried: one that is not ready has no promise to keep."""
+    """Report whether a pod's server is to be queried: only ready servers are polled."""
     return pod.active and pod.ready and bool(pod.address)

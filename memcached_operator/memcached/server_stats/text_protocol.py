@@ -31,7 +31,7 @@ Stats = Mapping[bytes, bytes]
 
 
 class Response(NamedTuple):
-    """What a server said, and what it showed.
+    """Response of a server, and the certificate that it showed.
 
     Attributes:
         certificate: DER, b"" for none.
@@ -45,14 +45,14 @@ MALFORMED = Failure(ErrorKind.MALFORMED, "the port does not speak memcached's te
 
 
 async def ask(endpoint: Endpoint, timeout_s: float) -> Response:
-    """What a server says of itself by `stats` and `stats items`."""
+    """Query a server by `stats` and `stats items`."""
     return Response(*await _logged_in(endpoint, b"stats\r\nstats items\r\n", answer_of, timeout_s))
 
 
 async def memlimit(endpoint: Endpoint, mib: int, timeout_s: float, *, disk_from: int | None = None) -> Failure | None:
     """Give a server another limit of the memory for items, and read it back; None where it has it now.
 
-    It is not written anywhere: a restarted server has what its command line says.
+    It is not written anywhere: a restarted server has the value of its command line.
 
     Args:
         mib: the limit, at least 8 (memcached's least).
@@ -105,7 +105,7 @@ async def _logged_in(
 
 
 def answer_of(received: bytes) -> Answer | Failure | None:
-    """What the answers to `stats` and to `stats items` say; None while they are not whole.
+    """Parse the answers to `stats` and to `stats items`; None while they are not whole.
 
     One that does not give its items by size class gives none.
     """
@@ -158,7 +158,7 @@ def _stats(received: bytes) -> Stats | Failure:
 
 
 def _complaint(line: bytes) -> Failure:
-    """What a line is that stands where an answer should."""
+    """Return the failure that a line shows where an answer is expected."""
     if line == TOO_MANY:
         return SATURATED
     if line == _UNAUTHENTICATED:

@@ -1,1 +1,1 @@
-"""What is reported of a Memcached, and when."""
+"""Status of a Memcached: its contents, and when they are written."""

@@ -1,4 +1,4 @@
-"""Pure: what was observed -> the status of a Memcached.
+"""Pure: conversion of an observation to the status of a Memcached.
 
 The table of conditions is in docs/conditions.md; here is what decides each. Everything derives from the pods, the
 workload's record and the last status, never from the order of events.
@@ -88,20 +88,20 @@ def _serving(observed: Observation, last: Status, now: str) -> Condition:
 
 
 def _retaining(observed: Observation, last: Status, serving: Condition) -> Iterator[Condition]:
-    """Whether what clients ask for stays; with `spec.memoryScaling` alone."""
+    """Report with `spec.memoryScaling` alone whether the items that clients request stay."""
     if observed.scaling is not None:
         is_asked = observed.health is not None and any(pod.ready for pod in observed.pods)
         yield retaining(observed.scaling, serving, last, observed.generation, is_asked=is_asked)
 
 
 def _discouraged(observed: Observation) -> Iterator[Condition]:
-    """What works as it is specified, and should be specified otherwise; for the first reason, and in all words."""
+    """Report what works as specified and should be specified otherwise: the first reason, and all messages."""
     if advice := observed.advice:
         yield Condition(DISCOURAGED, "True", advice[0].reason, " ".join(each.message for each in advice))
 
 
 def _draining(servers: Servers, last: Status, now: str) -> tuple[Drain, ...] | None:
-    """What drains. What begins to does so when it is written, and not when it was planned, some writes ago."""
+    """Return the servers that drain. Their start is the time of this write, and not of the plan, some writes ago."""
     written = last.draining or ()
     written_draining = (
         each if each in written else msgspec.structs.replace(each, startTime=max(each.startTime, now))
@@ -111,13 +111,14 @@ def _draining(servers: Servers, last: Status, now: str) -> tuple[Drain, ...] | N
 
 
 def minimum_available(size: int) -> int:
-    """How many ready pods make a Memcached of that size available: a quarter, rounded down, may be missing, as of a
-    Deployment by default."""
+    """Return how many ready pods make a Memcached of that size available: a quarter, rounded down, may be missing, as
+    of a Deployment by default.
+    """
     return size - size // 4
 
 
 def _until(observed: Observation, draining: Sequence[Drain]) -> str:
-    """How many servers drain, and until when the last of them do; "" where none does."""
+    """Describe how many servers drain, and until when the last of them do; "" where none does."""
     number = sum(
         any(pod.workload == each.workload and each.firstOrdinal <= max(pod.ordinal, 0) for each in draining)
         for pod in observed.pods
@@ -130,10 +131,10 @@ def _until(observed: Observation, draining: Sequence[Drain]) -> str:
 
 
 def _image(observed: Observation, progressing: Condition, last: Status) -> str | None:
-    """What all servers run: while another image is rolled out it is the one before.
+    """Return the image that all servers run: while another is rolled out it is the one before.
 
     It changes with the end of a rollout, whose write it shares. Until its controller has seen a Deployment's present
-    template, pods run the former, whatever the Deployment says.
+    template, pods run the former, whatever the Deployment has.
     """
     if _is_foreign(observed):
         return None
@@ -144,7 +145,7 @@ def _image(observed: Observation, progressing: Condition, last: Status) -> str |
 
 
 def _is_foreign(observed: Observation) -> bool:
-    """Whether the workload of the Memcached's name has another owner."""
+    """Report whether the workload of the Memcached's name has another owner."""
     problem = observed.problem
     return problem is not None and problem.blocking and problem.reason is Reason.NOT_CONTROLLED
 
@@ -183,7 +184,7 @@ def _pods_refused(workload: WorkloadRecord) -> Problem:
 
 
 def _missing_pods(observed: Observation) -> str:
-    """A StatefulSet does not tell in its status what keeps it from making pods; see `rollout.missing_pods`."""
+    """A StatefulSet does not report in its status what keeps it from creating pods; see `rollout.missing_pods`."""
     workload, size = observed.workload, observed.size or 0
     if workload is None or workload.kind != "StatefulSet" or not workload.is_observed or len(observed.target) >= size:
         return ""
@@ -251,17 +252,17 @@ def _is_complete(observed: Observation, workload: WorkloadRecord, last: Status) 
 
 
 def _has_one_template(observed: Observation, workload: WorkloadRecord) -> bool:
-    """Whether all pods are of the present template, as far as the workload tells.
+    """Report whether all pods are of the present template, as far as the workload shows.
 
     The first template's pods speak for themselves, sooner than the workload does. Of a later template there may be none
-    yet, while those of the former are all ready. A Deployment that is paused says so in place of that, and no pod is
+    yet, while those of the former are all ready. A Deployment that is paused reports that instead, and no pod is
     stale here.
     """
     return workload.rolled_out or not workload.revised or observed.paused
 
 
 def _under_way(observed: Observation, workload: WorkloadRecord, last: Status) -> Reason:
-    """What is being rolled out; the reason stays until the end."""
+    """Return the reason of a rollout that is underway; it stays until the end."""
     before = last.condition("Progressing")
     if observed.servers is not None and observed.servers.draining:
         return Reason.SCALING
@@ -272,7 +273,7 @@ def _under_way(observed: Observation, workload: WorkloadRecord, last: Status) ->
     if workload.generation == 1:
         return Reason.DEPLOYING
     # Until the workload's controller has reported on the change, the last number of pods decides. (Not today's: its
-    # ReplicaSet may be done with a new size before it says so.)
+    # ReplicaSet may be done with a new size before it reports it.)
     scaling = _has_one_template(observed, workload) if workload.is_observed else last.replicas != observed.size
     return Reason.SCALING if scaling else Reason.UPDATING
 
@@ -303,7 +304,7 @@ def _replacing(observed: Observation, workload: WorkloadRecord) -> Condition:
 
 
 def _trusting(observed: Observation) -> str:
-    """Which servers trust a CA that was taken out of their Secret, in a sentence after a space."""
+    """List the servers that trust a CA that was removed from their Secret, in a sentence after a space."""
     names = sorted(pod.name for pod in observed.target if pod.outdated.reason == AUTHORITY_REMOVED)
     return f" A CA that is no longer in ca.crt is still accepted by {first_of(names)}." if names else ""
 
@@ -336,7 +337,7 @@ def _degraded(observed: Observation) -> Condition:
 
 
 def _ready(observed: Observation, progressing: Condition, degraded: Condition) -> Condition:
-    """Whether all that the specification asks for is there and serves."""
+    """Report whether all that is specified exists and serves."""
     if observed.size is None:
         return Condition("Ready", "Unknown", Reason.INVALID_SPEC, "The specification cannot be read.")
     status, reason, message = "False", progressing.reason, progressing.message

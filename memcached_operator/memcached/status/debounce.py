@@ -1,4 +1,4 @@
-"""For how long a status that still changes is held back, and which events are of interest meanwhile.
+"""Delay of a status that still changes, and the events that count meanwhile.
 
 A status is written at once when its servers are all there or all ready, and else `delay_s` after it first differed.
 While many Memcacheds start servers at once, it is held back for longer, as long as no user is to act on it: so the API
@@ -36,7 +36,7 @@ class _Unwritten:
         pods: how many there are of its servers once more than their number is to be reported; None where each event may
             be.
         not_before_s: until when none is written, after a conflict.
-        others: how many were held back beside it, at most.
+        others: how many were held back besides it, at most.
     """
 
     since_s: float | None = None
@@ -102,7 +102,7 @@ class StatusDebounce:
             self._since_s, self._completed = None, 0
 
     def awaited(self, key: ObjectKey) -> int | None:
-        """How many pods a Memcached is to have before there is more to report of it than their number.
+        """Return how many pods a Memcached is to have before there is more to report of it than their number.
 
         None where any event may be worth a reconcile. Where it is a number, there is a reconcile without an event, too.
         """
@@ -117,7 +117,7 @@ class StatusDebounce:
 
 
 def awaited_pods(observed: Observation) -> int | None:
-    """How many pods there are to be, where servers on their way are all that is waited for; else None."""
+    """Count the desired pods, where servers that start are all that is waited for; else None."""
     holds = observed.paused or observed.hold is not Hold.NONE or observed.rollout.is_underway
     more = holds or observed.problem or observed.waiting or observed.terminating or observed.leaving
     drains = observed.servers is None or observed.servers.draining
@@ -125,7 +125,7 @@ def awaited_pods(observed: Observation) -> int | None:
 
 
 def is_complete(desired: Status, last: Status, size: int | None) -> bool:
-    """Whether a change is worth writing at once: its servers are all there, or all ready.
+    """Report whether a change is worth writing at once: its servers all exist, or are all ready.
 
     On the way there each pod would cost a write of its own; those wait a moment for the next one. So does no server
     that leaves the list, as its end is counted from the write, nor the step of a hand-over.
@@ -138,7 +138,7 @@ def is_complete(desired: Status, last: Status, size: int | None) -> bool:
 
 
 def is_urgent(desired: Status, last: Status) -> bool:
-    """Whether a change tells of more than of servers on their way: clients or people are to act on it."""
+    """Report whether a change concerns more than servers that start: clients or people are to act on it."""
     if (desired.serverList or ()) != (last.serverList or ()) or desired.draining != last.draining:
         return True
     return any(_holds(desired, each) != _holds(last, each) for each in ("Available", "Degraded"))

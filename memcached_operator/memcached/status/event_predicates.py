@@ -1,4 +1,4 @@
-"""Which changes of servers are worth a reconcile of their Memcached.
+"""Predicates that choose the changes of servers which are worth a reconcile of their Memcached.
 
 While the servers of a Memcached are on their way, each pod that is made, placed and given an address is an event, and
 so is each count that the workload's controller writes. Of these the status would report a number, which is held back
@@ -18,7 +18,7 @@ from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from operator_runtime import ObjectKey
 
 Awaited = Callable[[ObjectKey], int | None]
-"""How many pods a Memcached is to have before an event of its servers is worth a look; None where each is."""
+"""How many pods a Memcached is to have before an event of its servers is worth a reconcile; None where each is."""
 
 
 class ServerPredicates:
@@ -27,13 +27,13 @@ class ServerPredicates:
     def __init__(self, caches: Caches, awaited: Awaited) -> None:
         """
         Args:
-            awaited: see `Awaited`; where it is a number, there is a look without an event, too.
+            awaited: see `Awaited`; where it is a number, there is a reconcile without an event, too.
         """
         self._caches = caches
         self._awaited = awaited
 
     def by_pod(self, before: PodRecord | None, after: PodRecord | None) -> bool:
-        """Whether a change of a pod counts."""
+        """Report whether a change of a pod counts."""
         if after is None or not _starts(after) or not (before is None or _starts(before)):
             return True
         if before is not None and _as_placed(before, after) == after:
@@ -45,7 +45,7 @@ class ServerPredicates:
         return sum(pod.active for pod in self._caches.pods_of(key)) == awaited and before is None
 
     def by_workload(self, before: WorkloadRecord | None, after: WorkloadRecord | None) -> bool:
-        """Whether a change of a Deployment or a StatefulSet counts."""
+        """Report whether a change of a Deployment or a StatefulSet counts."""
         if before is None or after is None:
             return True
         seen = msgspec.structs.replace(
@@ -63,7 +63,7 @@ class ServerPredicates:
         return seen != after
 
     def _is_first_and_incomplete(self, key: ObjectKey, workload: WorkloadRecord) -> bool:
-        """Whether it is a Deployment whose first pods are not all ready: they say more of it than its controller."""
+        """Report whether it is a Deployment whose first pods are not all ready: their own changes show more."""
         return (
             workload.kind == "Deployment"
             and workload.generation == 1
@@ -84,5 +84,5 @@ def _as_placed(before: PodRecord, after: PodRecord) -> PodRecord:
 
 
 def _starts(pod: PodRecord) -> bool:
-    """Whether a pod is on its way, as far as is known."""
+    """Report whether a pod is starting, as far as is known."""
     return pod.active and not pod.ready and not pod.problem

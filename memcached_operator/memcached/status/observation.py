@@ -1,4 +1,4 @@
-"""Pure: what a reconcile found and did, of which a status is made."""
+"""Pure: observation of a reconcile's findings and acts, of which a status is made."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _OF_PODS: Final = (
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """What one look at the caches found.
+    """Observed state of one Memcached.
 
     Attributes:
         size: pods that are desired; None when the specification cannot be read.
@@ -52,10 +52,10 @@ class Observation(msgspec.Struct, frozen=True):
         problem: what keeps the operator from doing its work, None when nothing does.
         waiting: what is being waited for before all is there, "" for nothing.
         pending_writes: kinds of objects that are yet to be written for this generation.
-        write_failed: the workload is not as the specification asks, as the API server failed to write it.
+        write_failed: the workload is not as specified, as the API server failed to write it.
         terminating: what its deletion waits for, "" while it is not being deleted.
-        leaving: the kind of the workload that is there beside, which the servers move from; None for none.
-        advice: what its user should know although all is as they asked; the condition Discouraged.
+        leaving: the kind of the other workload, which the servers move from; None for none.
+        advice: what its user should know although all is as specified; the condition Discouraged.
         rollout: how far the servers have come to the present template.
         absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
         drain_s: seconds for which servers run on that left the list.
@@ -102,7 +102,7 @@ class Observation(msgspec.Struct, frozen=True):
 
     @property
     def target(self) -> Sequence[PodRecord]:
-        """The pods of the workload that the specification asks for."""
+        """The pods of the workload that the specification has."""
         return [pod for pod in self.pods if self.leaving is None or pod.workload != self.leaving]
 
     @property
@@ -122,7 +122,7 @@ def observed(
     ahead: Sequence[str] = (),
     scaling: Scaling | None = None,
 ) -> Observation:
-    """After a reconcile.
+    """Observe a Memcached after its reconcile.
 
     Args:
         done: what became of its objects.
@@ -135,7 +135,7 @@ def observed(
     workloads, outcome = done.workloads, done.outcome
     other = owned.get(OTHER[plan.target])
     waiting = list(outcome.waiting)
-    # Under a workload that is not ours, pods with our labels are not ours either.
+    # Under a foreign workload, pods with our labels are foreign, too.
     pods = [pod for pod in snapshot.pods if pod.workload not in outcome.foreign]
     if other is not None and other.held_by:
         waiting.append(
@@ -178,7 +178,7 @@ def _advice(spec: Spec) -> Iterator[Problem]:
 
 
 def _of_pods(pods: Sequence[PodRecord]) -> Iterator[Problem]:
-    """What servers wait for that are not started, as most of them tell it."""
+    """Yield the problem of servers that are not started, as most of them report it."""
     reported = Counter(pod.problem for pod in pods if not pod.ready and pod.problem.reason in _OF_PODS)
     if reported:
         # By count, then by name: equal counts must not make the message flap.
@@ -208,7 +208,7 @@ def unplanned(
     terminating: str = "",
     handover: Progress | None = None,
 ) -> Observation:
-    """Where nothing is planned: the specification cannot be read, or the Memcached is being deleted.
+    """Observe a Memcached without a plan: its specification cannot be read, or it is being deleted.
 
     Args:
         handover: how far it is; None where it stays as it is.

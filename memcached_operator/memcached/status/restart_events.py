@@ -20,7 +20,7 @@ _NONE: Final[Mapping[str, int]] = {}
 class RestartEvents:
     """Records an event for each server of a Memcached whose container has restarted and is ready again.
 
-    A container that never gets ready has no keys to lose; the condition Degraded says why it fails.
+    A container that never gets ready has no keys to lose; the condition Degraded has why it fails.
     """
 
     def __init__(self, states: KeyedStates, record_event: RecordEvent) -> None:
@@ -50,7 +50,7 @@ class RestartEvents:
 
 
 def _reported(pod: PodRecord, known: Mapping[str, int]) -> int:
-    """How many restarts of a server have been reported, or need not be."""
+    """Count a server's restarts that have been reported, or need not be."""
     return pod.restarts if pod.ready or pod.in_place else known.get(pod.uid, 0)
 
 

@@ -63,7 +63,7 @@ def serving_condition(
 
 
 def _not_serving(servers: Sequence[ServerHealth]) -> Condition | None:
-    """What keeps clients from some servers, or slows them down; None for nothing."""
+    """Problem that keeps clients from some servers, or slows them down; None for none."""
     failing, exhausted = _of(servers, Verdict.FAILING), _of(servers, Verdict.EXHAUSTED)
     impaired = [each for each in servers if each.disk]
     found = []
@@ -87,7 +87,7 @@ def _not_serving(servers: Sequence[ServerHealth]) -> Condition | None:
 
 
 def _unknown(servers: Sequence[ServerHealth], last: Condition | None, names: Sequence[str]) -> Condition | None:
-    """Why it is not known whether all servers answer; None where it is."""
+    """Reason for which it is not known whether all servers answer; None where it is."""
     if out_of_reach := _of(servers, Verdict.OUT_OF_REACH):
         message = (
             f"No server can be connected to from the operator ({out_of_reach[0].why}): the operator runs outside the "
@@ -109,14 +109,14 @@ def _of(servers: Sequence[ServerHealth], verdict: Verdict) -> list[ServerHealth]
 
 
 def certificates(servers: Sequence[ServerHealth] | None) -> list[Shown]:
-    """Those that servers show."""
+    """Certificates that servers show."""
     return [each.shown for each in servers or () if each.shown is not None]
 
 
 def _bad_certificate(
     servers: Sequence[ServerHealth], last: Condition | None, now_s: float, *, rolling: bool
 ) -> Condition | None:
-    """What is wrong with the certificates that the servers show, None for nothing."""
+    """Return the problem of the certificates that the servers show, None for nothing."""
     shown = certificates(servers)
     if not shown:
         return None
@@ -145,7 +145,7 @@ def _bad_certificate(
 def _stale(
     having: Sequence[tuple[str, Shown]], shown: Collection[Shown], now_s: float, *, is_reported: bool
 ) -> list[tuple[str, Shown]]:
-    """Those that are late with their certificate.
+    """List the servers that are late with their certificate.
 
     Args:
         is_reported: this is what was reported last. A new leader has not seen for how long, and takes nothing back for

@@ -1,4 +1,4 @@
-"""When the status of a Memcached is written, and what is said of it in events and in the log."""
+"""Writer of a Memcached's status, which also records its events and log lines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from operator_runtime import Client, Condition, Conflict, NotFound, ObjectKey, O
 
 logger = logging.getLogger(__name__)
 
-# How often to look again at what no watch may tell us of: a permission that was granted, a quota that was raised.
+# How often to reconcile for what no watch may report: a permission that was granted, a quota that was raised.
 SLOW_RETRY_S = 30.0
 # So long a wait for a certificate to expire is cut, as clocks are set.
 _DAY_S: Final = 86_400.0
@@ -68,7 +68,7 @@ class StatusWriter:
         Returns the status as it is now, and when to reconcile again.
 
         Args:
-            next_s: when to look again in any case, in seconds, None where nothing calls for it.
+            next_s: when to reconcile again in any case, in seconds, None where nothing calls for it.
 
         Raises:
             StaleCache: another client wrote the Memcached, or deleted it, and the cache has yet to show it.
@@ -80,7 +80,7 @@ class StatusWriter:
             health = self._stats_cache.look(observed.serving)
             if shown := certificates(health):
                 observed = replace(observed, names=client_names(observed, memcached.namespace))
-                # As the status has it, in whole seconds: what is not due by that must be looked at again.
+                # As the status has it, in whole seconds: what is not due by that must be reconciled again.
                 changes_s = min(next_change_s(shown, now.timestamp() // 1) or _DAY_S, _DAY_S)
             observed = replace(observed, health=health)
         desired = status_of(observed, last, rfc3339(now))
@@ -128,7 +128,7 @@ class StatusWriter:
             raise StaleCache("the Memcached no longer exists, whatever the cache contains") from error
 
     def _warn(self, memcached: MemcachedRecord, degraded: Condition | None, before: Condition | None) -> None:
-        """Say what is in the way when it begins, when it changes and when it is over."""
+        """Report what is in the way when it begins, when it changes and when it is over."""
         was = before is not None and before.status == "True"
         if degraded is None or degraded.status != "True":
             if was:
@@ -146,7 +146,7 @@ class StatusWriter:
         discouraged: Condition | None,
         before: Condition | None,
     ) -> None:
-        """Say once what a person should know although all is as they specified: not again while the condition stays."""
+        """Report once what a person should know although all is as specified: not again while the condition stays."""
         if before is not None and discouraged is not None and before.message == discouraged.message:
             return
         for each in advice:

@@ -9,7 +9,7 @@ import ipaddress
 import re
 from urllib.parse import SplitResult, urlsplit
 
-# RFC 1123, and the underscore that some name servers have. What is not ASCII is looked at in its encoded form.
+# RFC 1123, and the underscore that some name servers have. What is not ASCII is checked in its encoded form.
 _HOST_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 # With one slash after the scheme, or an unescaped one in the password, they are taken for the path, and shown.
@@ -17,7 +17,7 @@ _PASSWORD_BEHIND_HOST = re.compile(r":[^@]*@")
 
 
 def is_host(name: str) -> bool:
-    """Whether there can be a host of this name or address: asyncio and aiohttp raise what is no error of the network
+    """Report whether a host can have this name or address: asyncio and aiohttp raise an error other than the network's
     for a label that is empty or longer than 63 bytes, and for a NUL.
     """
     try:
@@ -36,7 +36,7 @@ def split_address(url: str) -> SplitResult:
     """The parts of a URL; its port is a number, and its host one that there can be.
 
     Raises:
-        ValueError: it has no such parts; says in words what is wrong.
+        ValueError: it has no such parts; the message has what is wrong.
     """
     if not url.isprintable() or " " in url:
         raise ValueError("it holds white space or control characters")
@@ -61,7 +61,7 @@ def server_url(url: str) -> str:
     """An API server's URL, its scheme in lower case and without a slash at its end.
 
     Raises:
-        ValueError: it is no http or https URL, or holds more than the place of a server; says in words what is wrong.
+        ValueError: it is no http or https URL, or holds more than the place of a server; the message has what is wrong.
     """
     parts = split_address(url)
     if parts.scheme not in ("http", "https"):

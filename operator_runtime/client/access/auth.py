@@ -1,4 +1,4 @@
-"""Which API server to speak to, and as whom: the one place that decides among kubeconfigs and the pod's own account."""
+"""Choice of API server and identity: the one place that decides among kubeconfigs and the pod's own account."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def load_access(
 
     The order: `kubeconfig`, else the files that the variable `KUBECONFIG` lists, else the pod's service account if it
     is all there, else `~/.kube/config`. A `context` exists in kubeconfigs only, so naming one leaves the pod's account
-    out. A proxy is the kubeconfig's `proxy-url`, else what `HTTPS_PROXY` and `NO_PROXY` say; nothing else of the
-    environment, and no ~/.netrc, has a say.
+    out. A proxy is the kubeconfig's `proxy-url`, else by `HTTPS_PROXY` and `NO_PROXY`; nothing else of the
+    environment, and no ~/.netrc, counts.
 
     Args:
         kubeconfig: one path, as `--kubeconfig` gives it; "" counts as None.
@@ -33,7 +33,7 @@ def load_access(
         environ: the variables of the process; plugins inherit them.
 
     Raises:
-        NoClusterAccess: none of them is there, or the chosen one is wrong; says what was tried and the remedy.
+        NoClusterAccess: none of them is there, or the chosen one is wrong; lists what was tried and the remedy.
     """
     home = _home(environ)
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 
 def no_passphrase() -> bytes:
-    """Passphrase of an encrypted key: it is refused instead of asking for one at a terminal."""
+    """Passphrase of an encrypted key: it is refused instead of requested at a terminal."""
     return b""
 
 

@@ -33,7 +33,7 @@ from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 
 T = TypeVar("T")
 
-# Where a cluster's entry keeps what it wants to tell an exec plugin.
+# Where a cluster's entry keeps its configuration for an exec plugin.
 EXEC_EXTENSION = "client.authentication.k8s.io/exec"
 
 
@@ -54,10 +54,10 @@ def context_access(
         environ: variables that exec plugins inherit, and those that name a proxy.
         clock: monotonic seconds.
         wall_clock: seconds since the epoch.
-        terminal: whether a person is there to ask; None looks at standard input.
+        terminal: whether a person can answer; None: by standard input.
 
     Raises:
-        NoClusterAccess: no such context, or it asks for something that is wrong or not supported.
+        NoClusterAccess: no such context, or it has something that is wrong or not supported.
     """
     chosen = _context(config, context)
     namespace = chosen.value.namespace or None
@@ -189,7 +189,7 @@ def _identity(
     wall_clock: Callable[[], float],
     terminal: bool,
 ) -> CachedIdentity | StaticIdentity:
-    """Who we are besides a client certificate, in kubectl's order: token file, token, password, plugin."""
+    """Choose the identity besides a client certificate, in kubectl's order: token file, token, password, plugin."""
     value = user.value
     if value.impersonate:
         raise NoClusterAccess(f"{user.origin}: impersonation (as) is not supported; name a user without it")
@@ -279,7 +279,7 @@ def _extension(cluster: Entry[Cluster]) -> object:
 
 
 def _check_extension(cluster: Entry[Cluster]) -> None:
-    """YAML can say more than JSON, in which the plugin is told."""
+    """YAML can express more than JSON, which the plugin gets."""
     try:
         msgspec.json.encode(_extension(cluster))
     except (TypeError, ValueError, OverflowError, RecursionError):

@@ -1,4 +1,4 @@
-"""What proves to the API server who we are, kept fresh while the process runs.
+"""Credentials that prove the client's identity to the API server, kept fresh while the process runs.
 
 A credential is fetched (a file read, a plugin run), cached, fetched again before it goes stale and after a 401; one
 class holds these rules for every kind of it. Nothing here prints a credential: no repr, no message, no log line.
@@ -30,11 +30,11 @@ FAILURE_PAUSE_S = 5.0
 
 
 class NoClusterAccess(KubeError):
-    """Which API server to speak to, or as whom, cannot be told. The message says what was tried and the remedy."""
+    """No API server, or no identity, can be determined. The message lists what was tried and the remedy."""
 
 
 class Credentials(Protocol):
-    """How a client proves who it is. Times are seconds on the clock that `load_access` was given."""
+    """Proof of a client's identity. Times are seconds on the clock that `load_access` was given."""
 
     async def headers(self) -> Mapping[str, str]:
         """The headers that each request carries. Call it per request: it also notices rotated files.
@@ -62,13 +62,13 @@ class Credentials(Protocol):
 
     @property
     def ssl_generation(self) -> int:
-        """Grows when `ssl_context` becomes another one. Look after `headers`, which notices new certificates."""
+        """Grows when `ssl_context` becomes another one. Read it after `headers`, which notices new certificates."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """Which API server, and with what credentials.
+    """API server and the credentials for it.
 
     Attributes:
         server: base URL without a trailing slash, an IPv6 address in brackets.
@@ -110,7 +110,7 @@ def basic(username: str, password: str) -> Mapping[str, str]:
 
 
 def is_token(text: str) -> bool:
-    """Whether `text` can stand in a header: a line break in it would start another one."""
+    """Report whether `text` can stand in a header: a line break in it would start another one."""
     return text.isascii() and text.isprintable() and " " not in text and text != ""
 
 
@@ -184,7 +184,7 @@ class CachedIdentity:
         if not self._is_fresh():
             update = self._updating()
             if self._identity is not None and not self._is_expired(self._identity):
-                # For as long as it is good it is used beside its renewal. One turn of the event loop is all that
+                # For as long as it is good it is used during its renewal. One turn of the event loop is all that
                 # reading a file takes; a plugin may take a minute.
                 await asyncio.sleep(0)
             elif update is not None:

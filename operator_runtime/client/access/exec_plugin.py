@@ -79,7 +79,7 @@ class ExecPlugin:
     async def fetch(self) -> Identity:
         """Run the plugin and read its answer.
 
-        What it says on standard error goes to ours: it is meant for the person who has to log in again.
+        Its standard error is that of this process: it is meant for the person who has to log in again.
 
         Raises:
             AuthenticationUnavailable: it is missing, fails, takes too long, or answers something else.
@@ -116,7 +116,7 @@ class ExecPlugin:
                 stdin=None if self.interactive else DEVNULL,
                 stdout=stdout,
                 env={**self.environ, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()},
-                # A group of its own can be killed with all that it started; at a terminal it must stay in ours, or
+                # A group of its own can be killed with all that it started; at a terminal it must stay in our own, or
                 # reading would stop it.
                 start_new_session=not self.interactive,
             )
@@ -146,7 +146,7 @@ class ExecPlugin:
                 f"{self.name} did not answer within {self.timeout_s:.0f} s; run it by hand to see what it waits for"
             ) from None
         finally:
-            # `exited` cannot tell: at the end of the event loop it is cancelled as this task is.
+            # `exited` does not show it: at the end of the event loop it is cancelled as this task is.
             exited.cancel()
             if process.returncode is None:
                 self._kill(process)
@@ -199,7 +199,7 @@ class ExecPlugin:
 
 
 class _Output:
-    """What a plugin has written so far, read as it comes by the event loop that it is made on.
+    """Output that a plugin has written so far, read as it comes by the event loop that it is made on.
 
     Invariant: the descriptor is watched until its end, until `full` or `close`, whichever comes first.
     """

@@ -14,7 +14,7 @@ __all__ = ["aiohttp"]
 
 
 def _load_when_used(context: ssl.SSLContext, purpose: ssl.Purpose = ssl.Purpose.SERVER_AUTH) -> None:
-    """In place of `SSLContext.load_default_certs`."""
+    """Replace `SSLContext.load_default_certs`."""
 
     def wrap_bio(*arguments: Any, **options: Any) -> ssl.SSLObject:
         del context.wrap_bio  # the class's own is seen again

@@ -1,4 +1,4 @@
-"""Which HTTP proxy leads to the API server: the kubeconfig's, or the environment's by the rules of Go programs."""
+"""HTTP proxy that leads to the API server: the kubeconfig's, or the environment's by the rules of Go programs."""
 
 from __future__ import annotations
 

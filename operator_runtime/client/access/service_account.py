@@ -24,13 +24,13 @@ DEFAULT_DIRECTORY = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccount:
-    """A pod's service account as files and variables; whether it is complete is `missing`'s to say."""
+    """A pod's service account as files and variables; `missing` reports whether it is complete."""
 
     directory: Path
     environ: Mapping[str, str]
 
     def missing(self) -> tuple[str, ...]:
-        """What a pod would have and this place has not, in words; empty inside a pod."""
+        """List what a pod would have and this place has not, in words; empty inside a pod."""
         files = (self.directory / "token", self.directory / "ca.crt")
         variables = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
         return (
@@ -86,7 +86,7 @@ class ServiceAccount:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is such a file. One that may not be read counts: the error says so when it is read."""
+    """Report whether such a file exists. One that may not be read counts: the error comes when it is read."""
     try:
         return path.exists()
     except OSError:

@@ -20,7 +20,7 @@ PEM_FILE_PERIOD_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Pem:
-    """PEM text in the configuration itself (`data`) or in a file (`path`); `name` says in messages what it is."""
+    """PEM text in the configuration itself (`data`) or in a file (`path`); `name` names it in messages."""
 
     name: str
     data: bytes | None = field(default=None, repr=False)
@@ -48,7 +48,7 @@ class Pem:
 
 @dataclass(frozen=True, slots=True)
 class ClientCertificate:
-    """A certificate chain and its private key, PEM; `name` says in messages whose it is."""
+    """A certificate chain and its private key, PEM; `name` names its owner in messages."""
 
     name: str
     chain: bytes = field(repr=False)

@@ -20,6 +20,6 @@ def test_the_page_shows_the_reconcile_as_it_is_and_it_fits_on_one() -> None:
 def test_its_steps_are_told_in_their_order() -> None:
     source = inspect.getsource(MemcachedReconciler.reconcile)
     _, _, page = PAGE.read_text().partition("## The reconcile\n")
-    steps = ["look", "finalize", "read the spec", "plan", "act", "report"]
+    steps = ["observe", "finalize", "read the spec", "plan", "act", "report"]
     assert sorted(steps, key=lambda step: source.index(f"# {step}")) == steps
     assert sorted(steps, key=lambda step: page.index(f"- **{step.capitalize()}.**")) == steps

@@ -1,0 +1,56 @@
+"""A docstring of the packages begins with a noun or a verb: what a thing is, or what it does."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+PACKAGES = ("memcached_operator", "operator_runtime", "kube_simulator", "examples")
+FILES = sorted(path for package in PACKAGES for path in (PROJECT / package).rglob("*.py"))
+
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+# Before the first word, where a module keeps no state and does no I/O.
+_PURE = "Pure: "
+_QUESTIONS = {"how", "that", "those", "what", "when", "where", "whether", "which", "who", "whose", "why"}
+_PREPOSITIONS = {"after", "as", "at", "by", "for", "from", "in", "of", "on", "since", "to", "under", "until", "with"}
+_OTHERS = {"has", "it", "not", "there", "this", "without"}
+NEITHER = _QUESTIONS | _PREPOSITIONS | _OTHERS
+
+
+def breaks(source: str) -> Iterator[str]:
+    """List the docstrings of a file that begin with another word, as `line: text`."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, _DOCUMENTED) and (text := ast.get_docstring(node)):
+            first, *_ = text.removeprefix(_PURE).split()
+            if first.rstrip(",.:;").lower() in NEITHER:
+                yield f"{node.body[0].lineno}: {text.splitlines()[0]}"
+
+
+def test_docstrings_begin_with_a_noun_or_a_verb() -> None:
+    found = [f"{path.relative_to(PROJECT)}:{each}" for path in FILES for each in breaks(path.read_text())]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '"""What a cache holds."""',
+        '"""Pure: how servers are replaced."""',
+        'class A:\n    def ready(self):\n        """Whether it is ready."""',
+        'async def read():\n    """\n    Of a pod.\n    """',
+    ],
+)
+def test_other_docstrings_are_found(source: str) -> None:
+    assert len(list(breaks(source))) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    ['"""Records of pods."""', 'def ready():\n    """Report whether it is ready."""', "def ready():\n    pass"],
+)
+def test_nouns_and_verbs_are_not_found(source: str) -> None:
+    assert list(breaks(source)) == []
