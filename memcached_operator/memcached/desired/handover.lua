@@ -16,6 +16,8 @@
 -- A copy keeps flags, lifetime and CAS. The CAS of a write is its time: of copies that differ the greatest counts.
 -- A write that a peer takes no tomb of is taken back, and answered by an error: that peer may have an older value, and its
 -- clients read it. So while a peer hangs or is cut off, writes fail, until it answers or FILE names it no more.
+-- Questions of reads that find nothing are bounded, as each burdens all servers: where too many were asked, a key that is
+-- not here is a miss, and no mark of that stays. Tombs are never left out, and what writes by the value always asks.
 --
 -- handover_commands.lua has the commands of clients; both files are one script.
 --
@@ -33,7 +35,10 @@ local OF_TOMB <const> = 1 << 62 -- what a tomb's CAS has more than its write's: 
 local ROUNDS <const>, TRIES <const> = 4, 12
 local LONGEST_SHOWN <const> = 1200 -- of values; with their line less than an answer may have that is a string
 local BUFFERS_KIB <const> = 16384 -- of values on their way; further ones are misses, or refused as out of memory
-local FILLED <const>, FAILED <const> = 2, 3 -- counters; the first has the generation
+-- Of questions that found nothing, in each thread: so many at once, and so many more a second. Two thousand take a tenth
+-- of the time of a thread (docs/performance.md); a list that changes needs none of them, as what is found costs none.
+local QUESTIONS <const>, QUESTIONS_A_SECOND <const> = 10000, 2000
+local FILLED <const>, FAILED <const>, UNASKED <const> = 2, 3, 4 -- counters; the first has the generation
 local OK <const>, TOUCHED <const>, NOT_STORED <const> = mcp.MCMC_CODE_OK, mcp.MCMC_CODE_TOUCHED, mcp.MCMC_CODE_NOT_STORED
 local ERRORS <const> = { [mcp.MCMC_CODE_CLIENT_ERROR] = true, [mcp.MCMC_CODE_SERVER_ERROR] = true }
 
@@ -53,7 +58,7 @@ function mcp_config_pools() -- in the thread that configures
     end })
     mcp.backend_flap_backoff_max(1) -- a peer that is back is to be found at once
     mcp.buffer_memory_limit(BUFFERS_KIB)
-    for index, name in ipairs({ "generation", "filled", "failed" }) do mcp.add_stat(index, "handover_" .. name) end
+    for index, name in ipairs({ "generation", "filled", "failed", "unasked" }) do mcp.add_stat(index, "handover_" .. name) end
     for line in text:gmatch("[^\n]+") do
         local host, port = line:match("^(%S+) (%d+)$")
         if host then
@@ -177,10 +182,19 @@ local function fill(q, item, copy) -- store it over a mark; true if it is here n
     return true
 end
 
+local questions, counted_at = QUESTIONS, 0
+local function may_ask() -- a read of what is not here
+    local now = mcp.time_mono_millis()
+    questions, counted_at = math.min(QUESTIONS, questions + (now - counted_at) * QUESTIONS_A_SECOND / 1000), now
+    if questions < 1 then pcall(mcp.stat, UNASKED, 1) end
+    return questions >= 1
+end
+
 local function find(q) -- a value that is here now, or "absent", or a mark that stays, with the .copy of a peer
     local item = look(q)
     if q.alone then return item and item.kind == "value" and item or { kind = "absent", c = item and item.c } end
     if not item then
+        if q.reads and not may_ask() then return { kind = "absent" } end
         local cas = version()
         local code = mark(q, {}, "placeholder", cas)
         if code == NOT_STORED then return find(q) end
@@ -191,6 +205,7 @@ local function find(q) -- a value that is here now, or "absent", or a mark that 
     local ours = item.kind == "ours" and item.c
     item.copy = ask(q)
     if not item.copy then
+        if q.reads and item.kind == "ours" then questions = questions - 1 end
         local cas, now = version(), not ours and look(q)
         if ours and mark(q, item, "absent", cas) ~= OK or now and now.c ~= item.c then return find(q) end -- a write came
         item.kind, item.c = "absent", ours and cas or item.c

@@ -35,6 +35,7 @@ local function show(q, copy) -- the answer to a command that reads
 end
 
 local function read(q)
+    q.reads = true
     for _ = 1, TRIES do
         local answer = own(q)
         if answer then return answer end
