@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from operator_runtime.testing.waiting import async_eventually
 from tests.handover.changes import Cluster
 from tests.handover.scripts import changed, cluster_of, needs_memcached
-from tests.handover.servers import HOST, closed
+from tests.handover.servers import connected
 
 pytestmark = needs_memcached
 AT_ONCE, A_SECOND = 100, 5
 MISSES, BATCH = 1_000, 20
-
-
-class _Connection:
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
-
-    async def answer(self, *requests: str) -> str:
-        """What several are answered, which a server does in their order."""
-        self._writer.write("".join(f"{request}\r\n" for request in (*requests, "mn")).encode())
-        return (await self._reader.readuntil(b"MN\r\n")).decode().removesuffix("MN\r\n")
-
-
-@asynccontextmanager
-async def _connected(port: int) -> AsyncIterator[_Connection]:
-    reader, writer = await asyncio.open_connection(HOST, port)
-    try:
-        yield _Connection(reader, writer)
-    finally:
-        await closed(writer)
 
 
 async def _asked(cluster: Cluster) -> Sequence[int]:
@@ -50,9 +29,9 @@ async def test_reads_of_what_nobody_has_ask_so_often_and_no_more(folder: Path) -
         await cluster.fill()
         first, second, _ = cluster.servers
         async with (
-            _connected(first.port) as client,
-            _connected(first.peer_port) as inner,
-            _connected(second.peer_port) as peer,
+            connected(first.port) as client,
+            connected(first.peer_port) as inner,
+            connected(second.peer_port) as peer,
         ):
             await peer.answer("set moved 7 0 5\r\nvalue", "set number 0 0 1\r\n1", "set text 0 0 1\r\na")
             before, began_s = await _asked(cluster), time.monotonic()
@@ -80,7 +59,7 @@ async def test_values_that_a_peer_has_are_asked_for_without_end(folder: Path) ->
         await cluster.start(2)
         await cluster.fill()
         first, second = cluster.servers
-        async with _connected(first.port) as client, _connected(second.peer_port) as peer:
+        async with connected(first.port) as client, connected(second.peer_port) as peer:
             await peer.answer(*(f"set key-{number} 0 0 1\r\n1" for number in range(BATCH)))
 
             answers = await client.answer(*(f"get key-{number}" for number in range(BATCH)))
