@@ -24,6 +24,7 @@ COMMANDS = (
         "gets none",
     ),
     *("set a%1%d 0 0 1\r\np", "get a%1%d", "set a%1%d 0 0 1\r\nq", "mg a%1%d v", "get a none a%1%d m"),
+    *("set a\tb 0 0 1\r\nx", "get a\tb", "append a\tb 0 0 1\r\ny", "mg a\tb v", "delete a\tb noreply", "get a\tb"),
     *("incr n 1", "set n 0 0 1\r\n5", "incr n 3", "decr n 1 noreply", "get n", "ma new N0 J13 v", "ma new v"),
     *("append n 0 0 1\r\n7", "get n", "add n 0 0 1\r\n1", "add m 0 0 1 noreply\r\n1", "get m"),
     *("replace m 4 0 2\r\nhi", "get m", "replace none 0 0 1\r\nx", "prepend m 0 0 1\r\no", "get m"),

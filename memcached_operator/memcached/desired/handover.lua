@@ -38,7 +38,7 @@ local LONGEST_SHOWN <const> = 1200 -- of values; with their line less than an an
 local LONGEST_EXCHANGED <const> = 200 -- of keys: a request with the former key and another may not exceed 500 bytes
 local BUFFERS_KIB <const> = 16384 -- of values on their way; further ones are misses, or refused as out of memory
 -- Of questions that found nothing, in each thread: so many at once, and so many more a second. Two thousand take a tenth
--- of the time of a thread (docs/performance.md); a list that changes needs none of them, as what is found costs none.
+-- of the time of a thread with ten servers. A list that changes needs none of them: a question that finds something is free.
 local QUESTIONS <const>, QUESTIONS_A_SECOND <const> = 10000, 2000
 local FILLED <const>, FAILED <const>, UNASKED <const> = 2, 3, 4 -- counters; the first has the generation
 local OK <const>, TOUCHED <const>, NOT_STORED <const> = mcp.MCMC_CODE_OK, mcp.MCMC_CODE_TOUCHED, mcp.MCMC_CODE_NOT_STORED

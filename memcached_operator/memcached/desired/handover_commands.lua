@@ -99,7 +99,9 @@ local function touch(q) -- also what reads and touches, or reads and creates
         local after, t = look(q), flag(q, "T")
         if not q.meta then t = q.words[q.words[1] == "touch" and 3 or 2] end
         if not answer or after and after.kind ~= "value" then return NOT_STORED end
-        if t and not q.alone then send(q, mcp.request("mg " .. q.key .. q.b .. " u T" .. t .. "\r\n"), q.handles.tomb[1]) end -- marks, too
+        if t and not q.alone then -- marks, too: who finds one with another lifetime puts that right
+            send(q, mcp.request("mg " .. q.key .. q.b .. " u T" .. t .. "\r\n"), q.handles.tomb[1])
+        end
         return nil, answer
     end)
 end
@@ -178,7 +180,7 @@ local COMMANDS <const> = {
 local NOREPLY <const> = { -- which word of a classic command says it
     set = 6, add = 6, replace = 6, append = 6, prepend = 6, cas = 7, touch = 4, delete = 3, incr = 4, decr = 4,
 }
-local CLASSIC <const> = "(%S+) *(%S*) *(%S*) *(%S*) *(%S*) *(%S*) *(%S*)" -- it has seven words at most
+local CLASSIC <const> = "([^ ]+)" .. (" *([^ ]*)"):rep(6) -- such a command has seven words at most
 
 local function answer(context, r, missed)
     local key, line = r:key(), r:raw_line()
@@ -188,12 +190,11 @@ local function answer(context, r, missed)
     local q = {
         rctx = context.rctx, handles = context.handles, prepared = context.prepared, alone = context.alone,
         r = r, key = key, b = "", words = words, first = math.huge, missed = missed,
-        asked = 1, spread = 1,
-        cas = name == "gets" or name == "gats", noreply = words[NOREPLY[name]] == "noreply",
+        asked = 1, spread = 1, cas = name == "gets" or name == "gats", noreply = words[NOREPLY[name]] == "noreply",
     }
     if #name == 2 then
         q.meta, q.words, q.first = true, {}, name == "ms" and 4 or 3
-        for word in line:gmatch("%S+") do q.words[#q.words + 1] = word end
+        for word in line:gmatch("[^ ]+") do q.words[#q.words + 1] = word end
         q.b = flag(q, "b") and " b" or ""
         q.quiet = flag(q, "q") and (name == "mg" and "EN" or "HD")
         q.token = flag(q, "C")
@@ -208,35 +209,31 @@ local function get(context, r)
     return answer(context, r, not hit)
 end
 
-local function attach(pools, names, f, writes) -- a route, whose requests each have handles and prepared requests of their own
+local function attach(pools, f, reads) -- a route for all that read, or for all others
     local generator, handles = mcp.funcgen_new(), { ask = {}, tomb = {}, again = {} }
-    for round = 1, ROUNDS do
-        handles.ask[round], handles.tomb[round] = {}, {}
-        for index, pool in ipairs(pools) do
-            handles.ask[round][index] = generator:new_handle(pool)
-            handles.tomb[round][index] = writes and generator:new_handle(pool) or nil
-        end
-    end
+    for round = 1, ROUNDS do handles.ask[round], handles.tomb[round] = {}, {} end
     for index, pool in ipairs(pools) do
         local again = generator:new_handle(pool)
-        for round = 1, ROUNDS do handles.again[handles.ask[round][index]] = again end
+        for round = 1, ROUNDS do
+            handles.ask[round][index] = generator:new_handle(pool)
+            handles.tomb[round][index] = not reads and generator:new_handle(pool) or nil
+            handles.again[handles.ask[round][index]] = again
+        end
     end
     generator:ready({ n = "handover", f = function(rctx)
         -- Alone, no marks are made: other threads may not hide them yet.
         local context = { rctx = rctx, handles = handles, prepared = {}, alone = #pools == 0 }
         return function(r) return f(context, r) end
     end })
-    for _, name in ipairs(names) do mcp.attach(mcp["CMD_" .. name:upper()], generator) end
+    for name, command in pairs(COMMANDS) do
+        if (command == read) == reads then mcp.attach(mcp["CMD_" .. name:upper()], generator) end
+    end
 end
 
 function mcp_config_routes(config)
     if config.generation == 0 and not attached then return end
-    local others = {}
-    for name in pairs(COMMANDS) do
-        if name ~= "get" and name ~= "gets" then table.insert(others, name) end
-    end
-    attach(config.pools, { "get", "gets" }, get, false)
-    attach(config.pools, others, answer, true)
+    attach(config.pools, get, true)
+    attach(config.pools, answer, false)
     attached, counted = true, counted or 0
     if pcall(mcp.stat, 1, config.generation - counted) then counted = config.generation end -- not at the start
 end
