@@ -23,7 +23,7 @@ CLIENTS = 10
 # What clients see of a change of the list comes within seconds; an operator gives them minutes.
 WINDOW_S = 2.0
 SLOW_S = 0.004
-# Of the list, in a long history: with what comes before and after it, each takes eight seconds.
+# Of the list, one after the other: with what comes before and after it, each takes eight seconds.
 CHANGES = 7
 
 # What is left out or turned round, and must be found; each by its text in the script.
@@ -102,7 +102,7 @@ async def test_the_model_finds_that_a_peer_that_hung_has_older_values(folder: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10, 26))
+@pytest.mark.parametrize("seed", range(10, 22))
 async def test_no_client_sees_an_older_value_in_thousands_of_histories(folder: Path, seed: int) -> None:
     """Through one change of the list after the other, of servers that have what earlier ones left."""
     chosen, sizes = random.Random(seed), [3]
@@ -113,7 +113,7 @@ async def test_no_client_sees_an_older_value_in_thousands_of_histories(folder: P
         lifetimes=seed % 3 == 0,
         largest=60_000 if seed % 4 == 1 else 200,
         cool=seed % 2 * 1000,
-        commands=(20, 80, 400)[seed % 3],
+        commands=(20, 40, 80)[seed % 3],
     )
 
     found = await _through(cluster_of(folder, seed, delay_s=seed % 3 * SLOW_S / 2), keys, sizes, window_s=WINDOW_S / 2)
