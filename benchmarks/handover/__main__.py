@@ -13,7 +13,10 @@ from dataclasses import dataclass
 
 from benchmarks.handover.servers import HOST, Server, ServerError, confirm, started
 from lab.cache import BuildError
+from memcached_operator.memcached.desired import handover
 
+# How many misses may ask other servers, at once and in a second, as the script has it.
+_BOUND = "10000, 2000"
 _CONNECTIONS = 4
 _PIPELINED = 50
 _VALUE = b"x" * 1_000
@@ -63,17 +66,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _situations() -> Iterator[tuple[str, list[Server]]]:
     """Servers in each situation of a hand-over; requests go to the first."""
-    with started(1, proxy=False) as servers:
+    with started(1) as servers:
         yield "plain", servers
-    with started(3) as servers:
+    asking, bounded = _script("1000000000, 0"), _script("0, 0")
+    with started(3, asking) as servers:
         yield "with the proxy, at rest", servers
         confirm(servers, 1, servers)
         yield "3 that hand over", servers
         confirm(servers, 2, ())
         yield "3 afterwards, until they restart", servers
-    with started(10) as servers:
+    with started(10, asking) as servers:
         confirm(servers, 1, servers)
         yield "10 that hand over", servers
+    with started(10, bounded) as servers:
+        confirm(servers, 1, servers)
+        yield "10 that hand over, when misses no longer ask", servers
+
+
+def _script(bound: str) -> str:
+    """The script with another bound, so that each miss of the many asks, or none does."""
+    text = handover.lua()
+    if text.count(_BOUND) != 1:
+        raise ServerError(f"the script has no bound of {_BOUND}")
+    return text.replace(_BOUND, bound)
 
 
 def _cpu_us(servers: Sequence[Server], request: Request, count: int, rounds: int) -> float:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from benchmarks.process import free_port, memory_mib
 from lab.programs import memcached
-from memcached_operator.memcached.desired import handover
 from memcached_operator.memcached.handover.server_state import HandoverState, Unsupported, state_of
 from memcached_operator.memcached.server_stats.server_connection import Failure
 
@@ -72,8 +71,11 @@ class Server:
 
 
 @contextlib.contextmanager
-def started(count: int, *, proxy: bool = True) -> Iterator[list[Server]]:
+def started(count: int, script: str | None = None) -> Iterator[list[Server]]:
     """Servers until the end of the block, once they answer.
+
+    Args:
+        script: of their proxy; without one they have none.
 
     Raises:
         BuildError: there is no memcached to run.
@@ -83,9 +85,9 @@ def started(count: int, *, proxy: bool = True) -> Iterator[list[Server]]:
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as ends:
         folder = Path(name)
         folder.chmod(0o755)
-        (folder / "handover.lua").write_text(handover.lua())
+        (folder / "handover.lua").write_text(script or "")
         for _ in range(count):
-            servers.append(Server(folder, proxy=proxy))
+            servers.append(Server(folder, proxy=script is not None))
             ends.callback(servers[-1].end)
         _wait(lambda: not any(isinstance(server.state(), Failure) for server in servers), "they start")
         yield servers

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 
@@ -221,6 +221,8 @@ MEMCACHED = StandIn(
     command=("memcached",),
     user=MEMCACHED_USER,
 )
+# Of the release that the other packages are of: it has the proxy, and is older than 1.6.45.
+OLDER_MEMCACHED = replace(MEMCACHED, newest={})
 BUSYBOX = StandIn(packages=("base-files", "busybox-static"), finish=_small, command=("sh",))
 # What a kubelet's container runtime holds a pod's namespaces open with.
 PAUSE = StandIn(packages=("base-files", "busybox-static"), finish=_small, entrypoint=("sleep", "infinity"), user=65535)

@@ -80,6 +80,11 @@ def memcached_image(tag: str) -> Path:
     return bases.archive(bases.MEMCACHED, tag, images_dir())
 
 
+def older_memcached_image(tag: str) -> Path:
+    """As :func:`memcached_image`, of Debian's stable."""
+    return bases.archive(bases.OLDER_MEMCACHED, tag, images_dir())
+
+
 def busybox_image(tag: str) -> Path:
     """A stand-in for busybox's image; raises as :func:`memcached_image` does."""
     return bases.archive(bases.BUSYBOX, tag, images_dir())

@@ -26,6 +26,7 @@ PORT: Final = 11211
 _BATCH: Final = 100
 _WRITES: Final = 2
 _TIMEOUT_S: Final = 3.0
+_READ_ALL_S: Final = 180.0
 # The library hashes in Python. Without a pause that alone would take both processors.
 _PAUSE_S: Final = 0.02
 
@@ -229,6 +230,7 @@ class Load:
         until(
             "each client has read each key",
             lambda: all(reader.rounds >= goal for reader, goal in zip(readers, goals, strict=True)),
+            deadline_s=_READ_ALL_S,
         )
 
 

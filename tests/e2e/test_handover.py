@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from lab.image import images
 from lab.node.node import Node
-from memcached_operator.api.status import HandoverStep
+from memcached_operator.api.status import HandoverStep, Reason
 from memcached_operator.memcached.handover.purge import COARSE_S
 from operator_runtime.testing.waiting import eventually, until
 from tests.e2e.handover_load import Counts, Load, load
@@ -25,12 +26,14 @@ from tests.integration.conftest import memcached
 from tests.kubectl_in_namespace import Kubectl
 
 NAME = "cache"
-KEYS = 10_000
+OLDER_MEMCACHED = "docker.io/library/memcached:older"
+# Of each kind of client.
+KEYS = 25_000
 # Longer than clients take to read all keys twice on a busy machine, after which the late ones follow the list.
-FOR_S = 40
-DEADLINE_S = 180.0
+FOR_S = 75
+DEADLINE_S = 240.0
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("system")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("system")]
 
 
 @dataclass
@@ -158,6 +161,26 @@ def test_a_server_that_is_killed_meanwhile_costs_its_own_keys_and_no_others(node
         assert not others, f"{len(others)} of other servers; {seen[name]}"
         assert seen[name].stale == 0, str(seen[name])
         assert (after[name].missed, after[name].stale, after[name].errors) == (set(), 0, 0), str(after[name])
+
+
+def test_servers_whose_memcached_is_too_old_change_without_a_hand_over_and_a_condition_says_so(
+    node: Node, kubectl: Kubectl
+) -> None:
+    node.load_image(images.older_memcached_image(OLDER_MEMCACHED))
+    scene = Scene(kubectl, {"image": OLDER_MEMCACHED, "handover": {"forSeconds": FOR_S}})
+    scene.resize(2)
+    kubectl.wait(f"mc/{NAME}", "condition=Ready")
+    scene.listed(2)
+
+    scene.resize(3)
+    scene.listed(3)
+
+    kubectl.wait(f"mc/{NAME}", "condition=Discouraged")
+    discouraged = next(each for each in scene.status["conditions"] if each["type"] == "Discouraged")
+    assert discouraged["reason"] == Reason.HANDOVER_UNAVAILABLE
+    assert f"{NAME}-0" in discouraged["message"]
+    for name in (f"{NAME}-{index}" for index in range(3)):
+        assert kubectl.get("pod", name)["status"]["containerStatuses"][0]["restartCount"] == 0
 
 
 def test_another_leader_goes_on_with_each_step(node: Node, system: Kubectl, kubectl: Kubectl) -> None:

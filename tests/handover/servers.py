@@ -7,8 +7,8 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from memcached_operator.memcached.handover.purge import Purged, purge
@@ -36,6 +36,28 @@ async def closed(writer: asyncio.StreamWriter) -> None:
     writer.close()
     with suppress(OSError):
         await writer.wait_closed()
+
+
+class Connection:
+    """A client's, on which one command follows the other."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    async def answer(self, *requests: str) -> str:
+        """What these requests are answered, in their order, together."""
+        self._writer.write("".join(f"{request}\r\n" for request in (*requests, "mn")).encode())
+        return (await self._reader.readuntil(b"MN\r\n")).decode().removesuffix("MN\r\n")
+
+
+@asynccontextmanager
+async def connected(port: int) -> AsyncIterator[Connection]:
+    """A connection to one of a server's ports, until the end of the block."""
+    reader, writer = await asyncio.open_connection(HOST, port)
+    try:
+        yield Connection(reader, writer)
+    finally:
+        await closed(writer)
 
 
 class Server:

@@ -8,26 +8,23 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from lab.programs import memcached
-from memcached_operator.memcached.desired import handover
 from tests.handover.changes import Cluster, running
 from tests.handover.clients import Keys
 from tests.handover.model import NEVER, Finding, Status, counted
+from tests.handover.scripts import changed, cluster_of, needs_memcached
 
-PROGRAM = memcached.found()
-pytestmark = pytest.mark.skipif(
-    PROGRAM is None, reason="no memcached with a proxy: ./dev test --all fetches it from Debian's archive"
-)
+pytestmark = needs_memcached
 CLIENTS = 10
 # What clients see of a change of the list comes within seconds; an operator gives them minutes.
 WINDOW_S = 2.0
 SLOW_S = 0.004
+# Of the list, one after the other: with what comes before and after it, each takes eight seconds.
+CHANGES = 7
 
 # What is left out or turned round, and must be found; each by its text in the script.
 BROKEN: Mapping[str, tuple[str, str]] = {
@@ -40,33 +37,15 @@ BROKEN: Mapping[str, tuple[str, str]] = {
 }
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """One that memcached's user reads, also while another pytest starts, which closes its own folders to others."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        yield folder
+def _keys(seed: int, *, lifetimes: bool = False, largest: int = 200, cool: int = 1000, commands: int = 80) -> Keys:
+    return Keys(random.Random(seed), hot=20, cool=cool, commands=commands, lifetimes=lifetimes, largest=largest)
 
 
-def _cluster(
-    folder: Path, seed: int, *, script: str | None = None, delay_s: float = 0.0, memory_mib: int = 64
-) -> Cluster:
-    assert PROGRAM is not None
-    copy = folder / "handover.lua"
-    copy.write_text(script or handover.lua())
-    return Cluster(PROGRAM, copy, folder, random.Random(seed), memory_mib=memory_mib, delay_s=delay_s)
-
-
-def _keys(seed: int, *, lifetimes: bool = False, largest: int = 200, cool: int = 1000) -> Keys:
-    return Keys(random.Random(seed), hot=20, cool=cool, commands=80, lifetimes=lifetimes, largest=largest)
-
-
-async def _through(cluster: Cluster, keys: Keys, sizes: Sequence[int]) -> list[Finding]:
+async def _through(cluster: Cluster, keys: Keys, sizes: Sequence[int], *, window_s: float = WINDOW_S) -> list[Finding]:
     """Clients while the list changes from one number of servers to the next; what they must never have seen."""
     async with running(cluster, keys, sizes[0], CLIENTS):
         for size in sizes[1:]:
-            await cluster.begin(size, WINDOW_S)
+            await cluster.begin(size, window_s)
             await cluster.end(size)
     return _never(keys)
 
@@ -74,28 +53,24 @@ async def _through(cluster: Cluster, keys: Keys, sizes: Sequence[int]) -> list[F
 def _never(keys: Keys) -> list[Finding]:
     """What must never be, after something was done at all."""
     histories = keys.all()
-    assert sum(operation.status is Status.DONE for history in histories for operation in history.operations) > 500
-    _, findings = counted(histories)
+    operations = [operation for history in histories for operation in history.operations]
+    assert sum(operation.status is Status.DONE for operation in operations) > 500
+    faults, findings = counted(histories)
+    found = ", ".join(f"{count} times {fault}" for fault, count in faults.items())
+    print(f"judged: {len(histories)} keys' histories with {len(operations)} operations; {found or 'nothing is wrong'}")
     return [finding for finding in findings if finding.fault in NEVER]
 
 
 async def test_no_client_sees_an_older_value_while_servers_come_and_go(folder: Path) -> None:
-    found = await _through(_cluster(folder, 1, delay_s=SLOW_S), _keys(1), (3, 4, 3))
+    found = await _through(cluster_of(folder, 1, delay_s=SLOW_S), _keys(1), (3, 4, 3))
 
     assert not found, "\n".join(map(str, found[:10]))
-
-
-def _changed(right: str, wrong: str) -> str:
-    """The script with one of its lines changed."""
-    text = handover.lua()
-    assert text.count(right) == 1
-    return text.replace(right, wrong)
 
 
 async def _broken(folder: Path, name: str, fault: str = "") -> list[Finding]:
     """What clients see of a script that is wrong."""
     right, wrong = BROKEN[name]
-    cluster = _cluster(folder, 1, script=_changed(right, wrong), delay_s=SLOW_S)
+    cluster = cluster_of(folder, 1, script=changed(right, wrong), delay_s=SLOW_S)
     keys = _keys(1, cool=0)
     await _begun(cluster, keys, fault)
     return _never(keys)
@@ -128,11 +103,20 @@ async def test_the_model_finds_that_a_peer_that_hung_has_older_values(folder: Pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10, 22))
-async def test_no_client_sees_an_older_value_in_more_histories(folder: Path, seed: int) -> None:
-    sizes = (3, 6, 2) if seed % 2 else (3, 4, 3)
-    keys = _keys(seed, lifetimes=seed % 3 == 0, largest=60_000 if seed % 4 == 1 else 200, cool=seed % 2 * 1000)
+async def test_no_client_sees_an_older_value_in_thousands_of_histories(folder: Path, seed: int) -> None:
+    """Through one change of the list after the other, of servers that have what earlier ones left."""
+    chosen, sizes = random.Random(seed), [3]
+    for _ in range(CHANGES):
+        sizes.append(chosen.choice([size for size in range(2, 7) if size != sizes[-1]]))
+    keys = _keys(
+        seed,
+        lifetimes=seed % 3 == 0,
+        largest=60_000 if seed % 4 == 1 else 200,
+        cool=seed % 2 * 1000,
+        commands=(20, 40, 80)[seed % 3],
+    )
 
-    found = await _through(_cluster(folder, seed, delay_s=seed % 3 * SLOW_S / 2), keys, sizes)
+    found = await _through(cluster_of(folder, seed, delay_s=seed % 3 * SLOW_S / 2), keys, sizes, window_s=WINDOW_S / 2)
 
     assert not found, "\n".join(map(str, found[:10]))
 
@@ -142,24 +126,24 @@ async def test_no_client_sees_an_older_value_in_more_histories(folder: Path, see
 async def test_no_client_sees_an_older_value_where_clocks_differ(folder: Path, seed: int) -> None:
     """Each server's is two seconds ahead of the one before it."""
     clock, ahead = "mcp.time_real_millis() << 20", 'mcp.start_arg:match("%d+$") * 2000'
-    script = _changed(clock, clock.replace("mcp", f"({ahead} + mcp").replace(" <<", ") <<"))
+    script = changed(clock, clock.replace("mcp", f"({ahead} + mcp").replace(" <<", ") <<"))
     sizes = (3, 6, 2) if seed % 2 else (3, 4, 3)
 
-    found = await _through(_cluster(folder, seed, script=script, delay_s=SLOW_S), _keys(seed), sizes)
+    found = await _through(cluster_of(folder, seed, script=script, delay_s=SLOW_S), _keys(seed), sizes)
 
     assert not found, "\n".join(map(str, found[:10]))
 
 
 @pytest.mark.slow
 async def test_no_client_sees_an_older_value_of_ten_servers(folder: Path) -> None:
-    found = await _through(_cluster(folder, 2), _keys(2), (9, 10, 9))
+    found = await _through(cluster_of(folder, 2), _keys(2), (9, 10, 9))
 
     assert not found, "\n".join(map(str, found[:10]))
 
 
 @pytest.mark.slow
 async def test_no_client_sees_an_older_value_where_marks_are_evicted(folder: Path) -> None:
-    cluster, keys = _cluster(folder, 3, memory_mib=2), _keys(3, largest=20_000, cool=4000)
+    cluster, keys = cluster_of(folder, 3, memory_mib=2), _keys(3, largest=20_000, cool=4000)
     async with running(cluster, keys, 3, CLIENTS):
         for size in (4, 3):
             await cluster.begin(size, WINDOW_S)
@@ -196,7 +180,7 @@ async def _with(cluster: Cluster, fault: str, lasts_s: float) -> None:
 @pytest.mark.slow
 async def test_the_model_finds_that_a_new_pod_serves_before_it_has_peers(folder: Path) -> None:
     """A limit that docs/decisions.md names: what it stores until then, no peer is told of."""
-    cluster, keys = _cluster(folder, 1, delay_s=SLOW_S), _keys(1)
+    cluster, keys = cluster_of(folder, 1, delay_s=SLOW_S), _keys(1)
     async with running(cluster, keys, 3, CLIENTS):
         change = asyncio.create_task(cluster.begin(4, 4 * WINDOW_S))
         await cluster.filling.wait()
@@ -210,7 +194,7 @@ async def test_the_model_finds_that_a_new_pod_serves_before_it_has_peers(folder:
 @pytest.mark.parametrize("fault", ["killed", "hung", "cut off"])
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_no_client_sees_an_older_value_when_a_server_is(folder: Path, fault: str, seed: int) -> None:
-    cluster, keys = _cluster(folder, seed), _keys(seed)
+    cluster, keys = cluster_of(folder, seed), _keys(seed)
     await _begun(cluster, keys, fault)
 
     found = _never(keys)

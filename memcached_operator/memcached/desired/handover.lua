@@ -16,6 +16,8 @@
 -- A copy keeps flags, lifetime and CAS. The CAS of a write is its time: of copies that differ the greatest counts.
 -- A write that a peer takes no tomb of is taken back, and answered by an error: that peer may have an older value, and its
 -- clients read it. So while a peer hangs or is cut off, writes fail, until it answers or FILE names it no more.
+-- Questions of reads that find nothing are bounded, as each burdens all servers: where too many were asked, a key that is
+-- not here is a miss, and no mark of that stays. Tombs are never left out, and what writes by the value always asks.
 --
 -- handover_commands.lua has the commands of clients; both files are one script.
 --
@@ -25,16 +27,25 @@
 -- at a reload, memcached ends a second later, as its stack has an error in the place of its table of crons.
 
 local MARK <const>, SIZE <const> = "handover mark\r\n", "13" -- no number, so that incr refuses it
-local FLAGS <const> = { placeholder = "4076008192", tomb = "4076008193", absent = "4076008194" }
 local MARKS <const> = { ["4076008192"] = "placeholder", ["4076008193"] = "tomb", ["4076008194"] = "absent" }
 local LIFE_S <const>, SURE_MS <const> = 3, 1500 -- memcached counts whole seconds: 3 are more than 2
+local MARKED <const> = {} -- by kind: the words that make a mark
+for flags, kind in pairs(MARKS) do MARKED[kind] = " F" .. flags .. " T" .. LIFE_S end
 local RELATIVE_S <const> = 2592000 -- greater lifetimes are dates
 local OF_TOMB <const> = 1 << 62 -- what a tomb's CAS has more than its write's: they are never taken for each other
-local ROUNDS <const>, TRIES <const> = 4, 12
+local ROUNDS <const>, TRIES <const> = 3, 12
 local LONGEST_SHOWN <const> = 1200 -- of values; with their line less than an answer may have that is a string
+local LONGEST_EXCHANGED <const> = 200 -- of keys: a request with the former key and another may not exceed 500 bytes
 local BUFFERS_KIB <const> = 16384 -- of values on their way; further ones are misses, or refused as out of memory
-local FILLED <const>, FAILED <const> = 2, 3 -- counters; the first has the generation
+-- Of questions that found nothing, in each thread: so many at once, and so many more a second. Two thousand take a tenth
+-- of the time of a thread with ten servers. A list that changes needs none of them: a question that finds something is free.
+local QUESTIONS <const>, QUESTIONS_A_SECOND <const> = 10000, 2000
+local FILLED <const>, FAILED <const>, UNASKED <const> = 2, 3, 4 -- counters; the first has the generation
 local OK <const>, TOUCHED <const>, NOT_STORED <const> = mcp.MCMC_CODE_OK, mcp.MCMC_CODE_TOUCHED, mcp.MCMC_CODE_NOT_STORED
+local SAYS <const> = { -- answers of classic commands
+    HD = "STORED\r\n", NS = "NOT_STORED\r\n", EX = "EXISTS\r\n", NF = "NOT_FOUND\r\n", EN = "END\r\n",
+}
+local DONE <const> = { delete = "DELETED\r\n", touch = "TOUCHED\r\n" }
 local ERRORS <const> = { [mcp.MCMC_CODE_CLIENT_ERROR] = true, [mcp.MCMC_CODE_SERVER_ERROR] = true }
 
 local function peers_file()
@@ -53,7 +64,7 @@ function mcp_config_pools() -- in the thread that configures
     end })
     mcp.backend_flap_backoff_max(1) -- a peer that is back is to be found at once
     mcp.buffer_memory_limit(BUFFERS_KIB)
-    for index, name in ipairs({ "generation", "filled", "failed" }) do mcp.add_stat(index, "handover_" .. name) end
+    for index, name in ipairs({ "generation", "filled", "failed", "unasked" }) do mcp.add_stat(index, "handover_" .. name) end
     for line in text:gmatch("[^\n]+") do
         local host, port = line:match("^(%S+) (%d+)$")
         if host then
@@ -77,6 +88,21 @@ local function version() -- a CAS that is greater than those of earlier writes
 end
 
 local function internal(line, value) return mcp.internal(mcp.request(line .. "\r\n", value)) end
+
+-- The request of a FORM, "mg WORDS" or "ms 13 WORDS", for the key of Q and with a CAS of its own. One that is there is
+-- changed: a new one costs as much as all the rest of a question, most of it to collect it as garbage.
+local function prepared(q, form, cas)
+    local request = q.prepared[form]
+    if request and #q.key <= LONGEST_EXCHANGED then
+        request:token(2, q.key)
+    else
+        local value = form:sub(1, 2) == "ms" and MARK or nil
+        request = mcp.request(form:sub(1, 3) .. q.key .. form:sub(3) .. "\r\n", value)
+        if #q.key <= LONGEST_EXCHANGED then q.prepared[form] = request end
+    end
+    if cas then request:flag_set("E", cas) end
+    return request
+end
 
 local function flag(q, letter) -- of a meta command: its argument, which may be empty, or nil
     for index = q.first, #q.words do
@@ -110,11 +136,11 @@ end
 
 local function reply(q, status, found) -- what has no value to show
     if q.noreply or status == q.quiet then return internal("mg handover:none q") end -- which says nothing
-    return q.meta and meta(q, status, found or {}) or q.says[status] .. "\r\n"
+    return q.meta and meta(q, status, found or {}) or status == "HD" and DONE[q.words[1]] or SAYS[status]
 end
 
 local function look(q) -- what this server has
-    local res = internal("mg " .. q.key .. q.b .. " u s f c t")
+    local res = mcp.internal(prepared(q, "mg u s f c t" .. q.b))
     local s, f, c, t = (res:line() or ""):match("^s(%d+) f(%d+) c(%d+) t(%-?%d+)")
     return s and { s = s, f = f, c = c, t = t, kind = s == SIZE and MARKS[f] or "value" }
 end
@@ -125,7 +151,9 @@ local function store(q, item, value, size, words, cas) -- over ITEM, which is he
 end
 
 local function mark(q, item, kind, cas)
-    return store(q, item, MARK, SIZE, " F" .. FLAGS[kind] .. " T" .. LIFE_S, cas):code()
+    local request = prepared(q, "ms 13" .. (item.c and " C0" or " ME") .. MARKED[kind] .. q.b, cas)
+    if item.c then request:flag_set("C", item.c) end
+    return mcp.internal(request):code()
 end
 
 local function fail(q, why)
@@ -133,27 +161,30 @@ local function fail(q, why)
     return q.noreply and internal("mg handover:none q") or "SERVER_ERROR " .. why .. "\r\n"
 end
 
-local function peers(q, request, handles, each) -- all at once; then EACH(index, result), which is nil if none came
-    if #handles == 0 then return end
+local function send(q, request, handles) -- to all peers at once; then each has answered, or does not
     q.rctx:enqueue(request, handles)
     q.rctx:wait_cond(#handles, mcp.WAIT_ANY)
-    for index, handle in ipairs(handles) do
-        local res = q.rctx:res_any(handle)
-        each(index, res and res:ok() and res or nil)
-    end
+end
+
+local function answered(q, handle) -- by a peer, or nil
+    local res = q.rctx:res_any(handle)
+    return res and res:ok() and res or nil
 end
 
 local function ask(q) -- the newest copy of peers, or nil; it lasts if no other is known that differs
     local handles, newest, differ = q.handles.ask[q.asked], nil, false
     q.asked = q.asked + 1
-    peers(q, mcp.request("mg " .. q.key .. q.b .. " u s f c t v\r\n"), handles, function(index, res)
+    send(q, prepared(q, "mg u s f c t v" .. q.b), handles)
+    for _, handle in ipairs(handles) do
+        local res = answered(q, handle)
         local s, f, c, t, more = (res and res:line() or ""):match("^s(%d+) f(%d+) c(%d+) t(%-?%d+)(.*)")
-        if not s or s == SIZE and MARKS[f] then return end
-        differ = differ or newest and (newest.c ~= c or math.abs(newest.t - t) > 2)
-        if not newest or tonumber(c) > tonumber(newest.c) then
-            newest = { s = s, f = f, c = c, t = t, l = "0", h = "0", won = more, res = res, handle = handles[index] }
+        if s and not (s == SIZE and MARKS[f]) then
+            differ = differ or newest and (newest.c ~= c or math.abs(newest.t - t) > 2)
+            if not newest or tonumber(c) > tonumber(newest.c) then
+                newest = { s = s, f = f, c = c, t = t, l = "0", h = "0", won = more, res = res, handle = handle }
+            end
         end
-    end)
+    end
     if newest then
         local raw = newest.res:raw_string()
         newest.value = raw:sub(raw:find("\n", 1, true) + 1) -- with its end of line
@@ -177,10 +208,20 @@ local function fill(q, item, copy) -- store it over a mark; true if it is here n
     return true
 end
 
+local questions, counted_at = QUESTIONS, 0
+local function may_ask() -- a read of what is not here
+    local now = mcp.time_mono_millis()
+    questions, counted_at = math.min(QUESTIONS, questions + (now - counted_at) * QUESTIONS_A_SECOND / 1000), now
+    if questions < 1 then pcall(mcp.stat, UNASKED, 1) end
+    return questions >= 1
+end
+
 local function find(q) -- a value that is here now, or "absent", or a mark that stays, with the .copy of a peer
-    local item = look(q)
+    local item = not q.missed and look(q) or nil
+    q.missed = false
     if q.alone then return item and item.kind == "value" and item or { kind = "absent", c = item and item.c } end
     if not item then
+        if q.reads and not may_ask() then return { kind = "absent" } end
         local cas = version()
         local code = mark(q, {}, "placeholder", cas)
         if code == NOT_STORED then return find(q) end
@@ -191,6 +232,7 @@ local function find(q) -- a value that is here now, or "absent", or a mark that 
     local ours = item.kind == "ours" and item.c
     item.copy = ask(q)
     if not item.copy then
+        if q.reads and item.kind == "ours" then questions = questions - 1 end
         local cas, now = version(), not ours and look(q)
         if ours and mark(q, item, "absent", cas) ~= OK or now and now.c ~= item.c then return find(q) end -- a write came
         item.kind, item.c = "absent", ours and cas or item.c
@@ -203,11 +245,13 @@ end
 local function finish(q, answer, cas) -- after a write: ANSWER when no older copy is anywhere
     if q.alone then return answer end
     while q.spread <= ROUNDS do
-        local line, all = " F" .. FLAGS.tomb .. " T" .. LIFE_S .. " E" .. (cas + OF_TOMB) .. "\r\n", true
-        peers(q, mcp.request("ms " .. q.key .. " 13" .. q.b .. line, MARK), q.handles.tomb[q.spread], function(_, res)
-            all = all and res and res:code() == OK
-        end)
+        local handles, all = q.handles.tomb[q.spread], true
         q.spread = q.spread + 1
+        send(q, prepared(q, "ms 13" .. MARKED.tomb .. q.b, cas + OF_TOMB), handles)
+        for _, handle in ipairs(handles) do
+            local res = answered(q, handle)
+            all = all and res and res:code() == OK
+        end
         local now = mcp.time_mono_millis()
         local late = now - q.since > SURE_MS -- marks may have gone meanwhile, and an older copy have come
         if all and not late then return answer end

@@ -35,8 +35,9 @@ local function show(q, copy) -- the answer to a command that reads
 end
 
 local function read(q)
+    q.reads = true
     for _ = 1, TRIES do
-        local answer = own(q)
+        local answer = not q.missed and own(q)
         if answer then return answer end
         local item = find(q)
         if item.kind ~= "value" then return item.copy and show(q, item.copy) or reply(q, "EN") end
@@ -52,8 +53,10 @@ local function set(q) -- over whatever there is; once more if a tomb came over i
         local res = internal("ms " .. q.key .. " " .. q.size .. q.b .. over .. q.kept .. " E" .. cas, q.r)
         local done = res:code() == OK
         if answer and not done and not ERRORS[res:code()] then return answer end -- another has written over the tomb
-        answer = finish(q, done and reply(q, "HD", { c = cas, s = q.size }) or res, cas)
-        local item = done and not q.alone and try < ROUNDS - 1 and look(q)
+        answer = finish(q, done and reply(q, "HD", q.meta and { c = cas, s = q.size }) or res, cas)
+        if not done or q.alone or try == ROUNDS - 1 then return answer end
+        if mcp.internal(prepared(q, "mg u c" .. q.b)):line() == "c" .. cas then return answer end -- it is here still
+        local item = look(q)
         if not item or item.kind ~= "tomb" then return answer end
         over = " C" .. item.c
         if math.tointeger(item.c) > cas + OF_TOMB then q.rctx:sleep(0.02) end -- of a set that is done again already
@@ -96,9 +99,8 @@ local function touch(q) -- also what reads and touches, or reads and creates
         local after, t = look(q), flag(q, "T")
         if not q.meta then t = q.words[q.words[1] == "touch" and 3 or 2] end
         if not answer or after and after.kind ~= "value" then return NOT_STORED end
-        if t then
-            local request = mcp.request("mg " .. q.key .. q.b .. " u T" .. t .. "\r\n") -- marks that it meets are found
-            peers(q, request, q.handles.tomb[1], function() end)
+        if t and not q.alone then -- marks, too: who finds one with another lifetime puts that right
+            send(q, mcp.request("mg " .. q.key .. q.b .. " u T" .. t .. "\r\n"), q.handles.tomb[1])
         end
         return nil, answer
     end)
@@ -143,13 +145,13 @@ local function add(q) -- to a number, or take from it
     end)
 end
 
+local MODES <const> = { set = "S", add = "E", replace = "R", append = "A", prepend = "P", cas = "S" }
+
 local function storing(q)
     local name, words = q.words[1], q.words
-    local modes = { set = "S", add = "E", replace = "R", append = "A", prepend = "P", cas = "S" }
-    local mode = modes[name] or (flag(q, "M") or "S"):sub(1, 1)
+    local mode = MODES[name] or (flag(q, "M") or "S"):sub(1, 1)
     q.size, q.token = words[q.meta and 3 or 5], q.meta and flag(q, "C") or name == "cas" and words[6] or nil
-    q.kept = " F" .. (q.meta and flag(q, "F") or words[3]) .. " T" .. (q.meta and flag(q, "T") or words[4])
-    if q.meta then q.kept = flags(q, "bckqsCEIMNOklLP") end
+    q.kept = q.meta and flags(q, "bckqsCEIMNOklLP") or " F" .. words[3] .. " T" .. words[4]
     if mode == "A" or mode == "P" then
         return put(q, function(there)
             if there then return q.token and q.token ~= there.c and "EX" end
@@ -175,49 +177,63 @@ local COMMANDS <const> = {
     set = storing, add = storing, replace = storing, append = storing, prepend = storing, cas = storing, ms = storing,
     delete = delete, md = delete, incr = add, decr = add, ma = add,
 }
-local SAYS <const> = { HD = "STORED", NS = "NOT_STORED", EX = "EXISTS", NF = "NOT_FOUND", EN = "END" }
-local DONE <const> = { delete = "DELETED", touch = "TOUCHED" }
+local NOREPLY <const> = { -- which word of a classic command says it
+    set = 6, add = 6, replace = 6, append = 6, prepend = 6, cas = 7, touch = 4, delete = 3, incr = 4, decr = 4,
+}
+local CLASSIC <const> = "([^ ]+)" .. (" *([^ ]*)"):rep(6) -- such a command has seven words at most
 
-local function answer(rctx, r, handles)
-    local q, words = { rctx = rctx, r = r, handles = handles, key = r:key() }, {}
-    for word in r:raw_line():gmatch("%S+") do words[#words + 1] = word end
+local function answer(context, r, missed)
+    local key, line = r:key(), r:raw_line()
+    if #key > 250 then return mcp.internal(r) end -- which says so
+    local words = { line:match(CLASSIC) }
     local name = words[1]
-    q.alone = #handles.tomb[1] == 0 -- and no marks are made: other threads may not hide them yet
-    q.words, q.meta, q.asked, q.spread, q.since = words, #name == 2, 1, 1, mcp.time_mono_millis()
-    q.first = q.meta and (name == "ms" and 4 or 3) or math.huge
-    q.b = flag(q, "b") and " b" or ""
-    q.quiet = flag(q, "q") and (name == "mg" and "EN" or "HD")
-    q.token = flag(q, "C")
-    q.noreply = words[#words] == "noreply" and not q.meta
-    q.cas = name == "gets" or name == "gats"
-    q.says = DONE[name] and setmetatable({ HD = DONE[name] }, { __index = SAYS }) or SAYS
-    if #q.key > 250 then return mcp.internal(r) end -- which says so
+    local q = {
+        rctx = context.rctx, handles = context.handles, prepared = context.prepared, alone = context.alone,
+        r = r, key = key, b = "", words = words, first = math.huge, missed = missed,
+        asked = 1, spread = 1, cas = name == "gets" or name == "gats", noreply = words[NOREPLY[name]] == "noreply",
+    }
+    if #name == 2 then
+        q.meta, q.words, q.first = true, {}, name == "ms" and 4 or 3
+        for word in line:gmatch("[^ ]+") do q.words[#q.words + 1] = word end
+        q.b = flag(q, "b") and " b" or ""
+        q.quiet = flag(q, "q") and (name == "mg" and "EN" or "HD")
+        q.token = flag(q, "C")
+    end
     return COMMANDS[name](q)
 end
 
-function mcp_config_routes(config)
-    if config.generation == 0 and not attached then return end
-    local generator = mcp.funcgen_new()
-    local handles = { ask = {}, tomb = {}, again = {} }
+local function get(context, r)
+    local res = mcp.internal(r)
+    local hit = res:hit()
+    if hit and res:vlen() ~= #MARK - 2 or not hit and context.alone then return res end -- most are that
+    return answer(context, r, not hit)
+end
+
+local function attach(pools, f, reads) -- a route for all that read, or for all others
+    local generator, handles = mcp.funcgen_new(), { ask = {}, tomb = {}, again = {} }
     for round = 1, ROUNDS do handles.ask[round], handles.tomb[round] = {}, {} end
-    for index, pool in ipairs(config.pools) do
+    for index, pool in ipairs(pools) do
         local again = generator:new_handle(pool)
         for round = 1, ROUNDS do
-            handles.ask[round][index], handles.tomb[round][index] = generator:new_handle(pool), generator:new_handle(pool)
+            handles.ask[round][index] = generator:new_handle(pool)
+            handles.tomb[round][index] = not reads and generator:new_handle(pool) or nil
             handles.again[handles.ask[round][index]] = again
         end
     end
     generator:ready({ n = "handover", f = function(rctx)
-        return function(r)
-            local command = r:command()
-            if command == mcp.CMD_GET or command == mcp.CMD_GETS then -- most are hits, of no size of a mark
-                local res = mcp.internal(r)
-                if res:hit() and res:vlen() ~= #MARK - 2 then return res end
-            end
-            return answer(rctx, r, handles)
-        end
+        -- Alone, no marks are made: other threads may not hide them yet.
+        local context = { rctx = rctx, handles = handles, prepared = {}, alone = #pools == 0 }
+        return function(r) return f(context, r) end
     end })
-    for name in pairs(COMMANDS) do mcp.attach(mcp["CMD_" .. name:upper()], generator) end
+    for name, command in pairs(COMMANDS) do
+        if (command == read) == reads then mcp.attach(mcp["CMD_" .. name:upper()], generator) end
+    end
+end
+
+function mcp_config_routes(config)
+    if config.generation == 0 and not attached then return end
+    attach(config.pools, get, true)
+    attach(config.pools, answer, false)
     attached, counted = true, counted or 0
     if pcall(mcp.stat, 1, config.generation - counted) then counted = config.generation end -- not at the start
 end

@@ -69,7 +69,7 @@ def wait_for(situation: Situation, why: Awaited, names: tuple[str, ...]) -> Acti
 
 
 def in_time(situation: Situation, action: SetPeers | Purge | Empty, servers: Sequence[Server]) -> Action:
-    """Choose this action, which is yet to be done at these servers, or what comes instead once the step took too long."""
+    """Choose this action, yet to be done at these servers, or what comes instead once the step has taken too long."""
     names = tuple(each.name for each in servers)
     if situation.missing:
         late = wait_for(situation, Awaited.SERVERS, situation.missing)

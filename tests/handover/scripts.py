@@ -1,0 +1,34 @@
+"""The script that is tried, whole or with a line of it changed, and the memcached that runs it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from lab.programs import memcached
+from memcached_operator.memcached.desired import handover
+from tests.handover.changes import Cluster
+
+PROGRAM = memcached.found()
+needs_memcached = pytest.mark.skipif(
+    PROGRAM is None, reason="no memcached with a proxy: ./dev test --all fetches it from Debian's archive"
+)
+
+
+def changed(right: str, wrong: str) -> str:
+    """The script with one of its lines changed."""
+    text = handover.lua()
+    assert text.count(right) == 1
+    return text.replace(right, wrong)
+
+
+def cluster_of(
+    folder: Path, seed: int, *, script: str | None = None, delay_s: float = 0.0, memory_mib: int = 64
+) -> Cluster:
+    """Servers that run a script, none of which is started yet."""
+    assert PROGRAM is not None
+    copy = folder / "handover.lua"
+    copy.write_text(script or handover.lua())
+    return Cluster(PROGRAM, copy, folder, random.Random(seed), memory_mib=memory_mib, delay_s=delay_s)

@@ -1,0 +1,65 @@
+"""Each command on its own: a server that fills itself answers what it answers when it does not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.handover.changes import Cluster
+from tests.handover.scripts import cluster_of, needs_memcached
+from tests.handover.servers import connected
+
+pytestmark = needs_memcached
+
+LONGEST = "k" * 250
+COMMANDS = (
+    *("set a 1 0 1 noreply\r\nz", "gets a", "get a", "mg a f v", "mg a k f O1", "mg a v f c q", "get none a none"),
+    *(
+        "ms a 2 T0 F5\r\nab",
+        "ms m 2 T10 c\r\nab",
+        "ms m 2 q\r\nab",
+        "mg m t v",
+        "mg none v q",
+        "mg none v",
+        "gets none",
+    ),
+    *("set a%1%d 0 0 1\r\np", "get a%1%d", "set a%1%d 0 0 1\r\nq", "mg a%1%d v", "get a none a%1%d m"),
+    *("set a\tb 0 0 1\r\nx", "get a\tb", "append a\tb 0 0 1\r\ny", "mg a\tb v", "delete a\tb noreply", "get a\tb"),
+    *("incr n 1", "set n 0 0 1\r\n5", "incr n 3", "decr n 1 noreply", "get n", "ma new N0 J13 v", "ma new v"),
+    *("append n 0 0 1\r\n7", "get n", "add n 0 0 1\r\n1", "add m 0 0 1 noreply\r\n1", "get m"),
+    *("replace m 4 0 2\r\nhi", "get m", "replace none 0 0 1\r\nx", "prepend m 0 0 1\r\no", "get m"),
+    *("touch m 100", "touch none 1", "touch m 100 noreply", "gat 100 m", "gats 100 m", "gat 1 none"),
+    *("delete m", "delete m", "delete n noreply", "get n", "md a q", "md a", "cas none 0 0 1 5\r\nx"),
+    *("mg won N30 v t", "mg won v t", "ms YWJj 2 b S2\r\nab", "ms YWJj 2 b\r\nab", "mg YWJj b k v", "md YWJj b"),
+    *("set size 0 0 13\r\n1234567890123", "get size", "mg size s v", "set gone 0 -1 1\r\nx", "get gone"),
+    *("set noreply 0 0 1\r\nx", "get noreply", "set noreply 0 0 1 noreply\r\ny", "gat 10 noreply", "get noreply"),
+    *("touch noreply 10", "delete noreply noreply", "get noreply", "gets noreply", "gat 10 noreply"),
+    *(f"set {LONGEST} 0 0 1\r\nx", f"get {LONGEST}", f"touch {LONGEST} 10", f"append {LONGEST} 0 0 1\r\ny"),
+    *(f"get {LONGEST}", f"delete {LONGEST}", f"delete {LONGEST}", f"get {LONGEST}", f"set {LONGEST}k 0 0 1\r\nx"),
+    *(f"set {LONGEST[:200]} 0 0 1\r\nx", f"delete {LONGEST[:-1]}", f"delete {LONGEST[:200]}", f"get {LONGEST[:201]}"),
+)
+"""Keys are used again and again; some are as long as they may be, or what a pattern or a command has a use for."""
+
+
+async def _answers(cluster: Cluster) -> list[str]:
+    async with connected(cluster.servers[0].port) as client:
+        answers = [await client.answer(command) for command in COMMANDS]
+    # The CAS of a write is the server's to choose.
+    return [re.sub(r"(?m)( c|^VALUE \S+ \d+ \d+ )\d+", r"\1N", answer) for answer in answers]
+
+
+async def test_servers_that_have_peers_and_that_had_some_answer_as_others_do(folder: Path) -> None:
+    cluster = cluster_of(folder, 1)
+    try:
+        await cluster.start(3)
+        at_rest = await _answers(cluster)
+        for step in (cluster.fill, cluster.hide):
+            await step()
+            async with connected(cluster.servers[0].peer_port) as inner:
+                assert await inner.answer("flush_all") == "OK\r\n"
+
+            assert list(zip(COMMANDS, await _answers(cluster), strict=True)) == list(
+                zip(COMMANDS, at_rest, strict=True)
+            )
+    finally:
+        await cluster.stop()
