@@ -62,15 +62,15 @@ if TYPE_CHECKING:
         labels_changed as labels_changed,
         none_of as none_of,
     )
-    from operator_runtime.crd.crd_reference import (
-        crd_reference as crd_reference,
-    )
-    from operator_runtime.crd.definition import (
+    from operator_runtime.crd.crd_generation import (
         CustomResource as CustomResource,
         PrinterColumn as PrinterColumn,
         Scale as Scale,
         custom_resource_definition as custom_resource_definition,
         to_yaml as to_yaml,
+    )
+    from operator_runtime.crd.crd_reference import (
+        crd_reference as crd_reference,
     )
     from operator_runtime.diagnostics.failure_log import (
         TerminalError as TerminalError,
@@ -117,6 +117,14 @@ if TYPE_CHECKING:
         names_of as names_of,
         no_longer as no_longer,
     )
+    from operator_runtime.owned.ensure_rules import (
+        Change as Change,
+        EnsureResult as EnsureResult,
+        NotOwned as NotOwned,
+        Reverted as Reverted,
+        Rules as Rules,
+        Unwatched as Unwatched,
+    )
     from operator_runtime.owned.finalizer import (
         Finalized as Finalized,
         Finalizer as Finalizer,
@@ -132,14 +140,6 @@ if TYPE_CHECKING:
         KeyedStates as KeyedStates,
     )
     from operator_runtime.owned.refusals import Refused as Refused
-    from operator_runtime.owned.rules import (
-        Change as Change,
-        EnsureResult as EnsureResult,
-        NotOwned as NotOwned,
-        Reverted as Reverted,
-        Rules as Rules,
-        Unwatched as Unwatched,
-    )
     from operator_runtime.process.command import (
         run as run,
     )
@@ -188,7 +188,7 @@ _PLACES = {
         "labels_changed",
         "none_of",
     ),
-    "crd.definition": ("CustomResource", "PrinterColumn", "Scale", "custom_resource_definition", "to_yaml"),
+    "crd.crd_generation": ("CustomResource", "PrinterColumn", "Scale", "custom_resource_definition", "to_yaml"),
     "crd.crd_reference": ("crd_reference",),
     "diagnostics.failure_log": ("TerminalError",),
     "events.recorder": ("EventRecorder",),
@@ -226,7 +226,7 @@ _PLACES = {
     "owned.per_key_state": ("KeyedState", "KeyedStates"),
     "owned.owners": ("Owners",),
     "owned.refusals": ("Refused",),
-    "owned.rules": ("Change", "EnsureResult", "NotOwned", "Reverted", "Rules", "Unwatched"),
+    "owned.ensure_rules": ("Change", "EnsureResult", "NotOwned", "Reverted", "Rules", "Unwatched"),
     "serving.probes": ("Checks",),
     "settings.runtime_settings": ("RuntimeSettings",),
     "settings.setting": ("Setting", "Switch"),

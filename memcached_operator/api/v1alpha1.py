@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
+from memcached_operator.api.cel_rules import RULES
 from memcached_operator.api.names import (
     ACCESS_MODES_MAX,
     DISK_ITEM_SIZE,
@@ -53,8 +54,7 @@ from memcached_operator.api.names import (
     ServiceType,
     Workload,
 )
-from memcached_operator.api.schema_rules import RULES
-from memcached_operator.api.validation_errors import explained
+from memcached_operator.api.schema_errors import explained
 
 Count = Annotated[int, Field(ge=0, le=SIZE_MAX, json_schema_extra={"format": "int32"})]
 _Image = Annotated[str, Field(min_length=1, max_length=IMAGE_MAX_LENGTH, pattern=f"^{IMAGE_CHARACTERS}*$")]

@@ -19,7 +19,7 @@ from memcached_operator import __version__
 from memcached_operator.about import PROGRAM
 from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.names import GROUP, VERSION
-from memcached_operator.check import definition, installing
+from memcached_operator.check import crd_differences, installing
 from memcached_operator.check.findings import Finding, Verdict, all_ok, as_json, as_text
 from memcached_operator.check.required_permissions import (
     RequiredPermission,
@@ -165,12 +165,12 @@ class _Checks:
 
     async def _definition(self, watched: tuple[str, ...]) -> Finding:
         try:
-            live = _decoded(await self._client.get(DEFINITIONS, None, definition.NAME))
+            live = _decoded(await self._client.get(DEFINITIONS, None, crd_differences.NAME))
         except NotFound:
-            return definition.absent(watched)
+            return crd_differences.absent(watched)
         except Forbidden:
             return await self._published_definition(watched)
-        return definition.judge_definition(live, memcached_crd(), watched)
+        return crd_differences.judge_definition(live, memcached_crd(), watched)
 
     async def _published_definition(self, watched: tuple[str, ...]) -> Finding:
         """Check the definition by what every authenticated client may read."""
@@ -178,22 +178,22 @@ class _Checks:
         try:
             await self._client.request("GET", path)
         except NotFound:
-            return definition.absent(watched)
+            return crd_differences.absent(watched)
         document = _decoded(await self._client.request("GET", f"/openapi/v3{path}"))
-        found = definition.published_differences(document, memcached_crd())
+        found = crd_differences.published_differences(document, memcached_crd())
         if found is None:
             return Finding(
                 "crd",
                 Verdict.UNKNOWN,
-                f"{definition.NAME}: the API server has not published it yet",
+                f"{crd_differences.NAME}: the API server has not published it yet",
                 "try again in some seconds",
             )
         if differing := tuple(found):
-            return definition.differing(differing, watched)
+            return crd_differences.differing(differing, watched)
         return Finding(
             "crd",
             Verdict.OK,
-            f"{definition.NAME} is served with this release's fields (columns and rules of names are not"
+            f"{crd_differences.NAME} is served with this release's fields (columns and rules of names are not"
             " compared: that takes the permission to get customresourcedefinitions.apiextensions.k8s.io)",
         )
 

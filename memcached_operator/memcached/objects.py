@@ -43,12 +43,12 @@ from memcached_operator.memcached.observed.caches import (
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.rollout.announcements import Announcements
 from memcached_operator.memcached.rollout.live_memory import LiveMemory, SetLimit
-from memcached_operator.memcached.rollout.messages import in_words
 from memcached_operator.memcached.rollout.reconcile_results import Attempt, ObjectsResult, Outcome, attempt
 from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
 from memcached_operator.memcached.rollout.rollout_lock import RolloutLock, rollout_underway
 from memcached_operator.memcached.rollout.server_rollout import ServerRollout
 from memcached_operator.memcached.rollout.workload_rollout import Keepers, WorkloadRollout
+from memcached_operator.memcached.rollout.write_messages import in_words
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from memcached_operator.memcached.spec import Spec
 from operator_runtime import Change, Keeper, Kind, ObjectKey, Operator

@@ -19,7 +19,7 @@ from operator_runtime.telemetry.metrics import counter, gauge
 if TYPE_CHECKING:
     # Loaded where they are needed: together they take most of a MiB.
     from operator_runtime.election.leader_for_life import LifeElection
-    from operator_runtime.election.lease_election import LeaseElection
+    from operator_runtime.election.lease_thread import LeaseElection
 
     Election = LeaseElection | LifeElection
 
@@ -75,7 +75,7 @@ def election_of(
     # An election by a Lease bounds each request itself, and more closely.
     client = ApiClient(access, user_agent=config.user_agent, timeout_s=config.renew_deadline_s)
     if config.mode == "lease":
-        from operator_runtime.election.lease_election import LeaseElection, own_identity
+        from operator_runtime.election.lease_thread import LeaseElection, own_identity
         from operator_runtime.election.timing import Timing
 
         timing = Timing(config.lease_s, config.renew_deadline_s, config.retry_s)

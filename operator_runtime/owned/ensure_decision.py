@@ -13,8 +13,8 @@ from operator_runtime.client.api_client import Propagation
 from operator_runtime.client.resources import Resource
 from operator_runtime.objects.kinds import PlainObject
 from operator_runtime.owned.compare import Difference
+from operator_runtime.owned.ensure_rules import Ownable, Rules
 from operator_runtime.owned.owners import Owner
-from operator_runtime.owned.rules import Ownable, Rules
 
 # What cannot change of an object that is there, of the kinds of these groups: Deployments, StatefulSets, Jobs.
 _FIXED, _FIXED_IN = "spec.selector", ("apps", "batch")

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from operator_runtime.crd.definition import CustomResource, custom_resource_definition
+from operator_runtime.crd.crd_generation import CustomResource, custom_resource_definition
 
 Json = dict[str, Any]
 Manifest = Mapping[str, object] | str | Path | CustomResource

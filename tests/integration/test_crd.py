@@ -14,7 +14,7 @@ import pytest
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from operator_runtime.crd.definition import CustomResource, Scale, custom_resource_definition, to_yaml
+from operator_runtime.crd.crd_generation import CustomResource, Scale, custom_resource_definition, to_yaml
 from tests.cluster import Cluster, await_established
 from tests.definitions import forget
 

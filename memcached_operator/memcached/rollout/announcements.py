@@ -9,9 +9,9 @@ from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.events import RecordEvent
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.rollout.live_memory import LiveMemory
-from memcached_operator.memcached.rollout.messages import announced
 from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
 from memcached_operator.memcached.rollout.workload_decision import Provenance, WorkloadChange
+from memcached_operator.memcached.rollout.write_messages import announced
 from operator_runtime import KeyedStates, ObjectKey
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ import re
 
 from lab import ROOT
 from memcached_operator.settings import SCHEMA, Settings
-from operator_runtime.election.lease_election import RELEASE_TIMEOUT_S
+from operator_runtime.election.lease_thread import RELEASE_TIMEOUT_S
 from operator_runtime.events.recorder import EventRecorder
 from tests.unit.manifests.install_files import container, deployment, pod
 

@@ -10,7 +10,7 @@ from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.access.credentials import ClusterAccess
 from operator_runtime.election.elections import ElectionConfig, ElectionError, election_families, election_of
 from operator_runtime.election.leader_for_life import LifeElection
-from operator_runtime.election.lease_election import LeaseElection
+from operator_runtime.election.lease_thread import LeaseElection
 from tests.unit.operator_runtime.client.client_support import FakeCredentials
 from tests.unit.operator_runtime.series import series
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from operator_runtime import Client, Kind, Object, PlainObject, plain, typed
+from operator_runtime.owned.ensure_rules import rules_for_bodies
 from operator_runtime.owned.patching import needs_live, patch_of
-from operator_runtime.owned.rules import rules_for_bodies
 
 CONFIG_MAPS = plain("v1", "ConfigMap", "configmaps")
 SERVICES = plain("v1", "Service", "services")

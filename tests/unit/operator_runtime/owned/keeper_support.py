@@ -22,7 +22,7 @@ from operator_runtime import (
     owner_reference,
     plain,
 )
-from operator_runtime.owned.rules import rules_for_bodies
+from operator_runtime.owned.ensure_rules import rules_for_bodies
 from operator_runtime.testing.clock import FakeClock
 
 CONFIG_MAPS = plain("v1", "ConfigMap", "configmaps")

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from operator_runtime import Client, typed
-from operator_runtime.owned.rules import rules_for_bodies
+from operator_runtime.owned.ensure_rules import rules_for_bodies
 from operator_runtime.testing.cluster import SimulatedCluster
 from tests.unit.operator_runtime.owned.bodies_kept import (
     CHANGES_NOTHING,

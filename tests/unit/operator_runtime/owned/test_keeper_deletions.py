@@ -12,8 +12,8 @@ import pytest
 from operator_runtime import Client, Forbidden, Refused, StaleCache, Unwatched, plain
 from operator_runtime.client.errors import Unreachable
 from operator_runtime.owned.contention import REPAIRS
+from operator_runtime.owned.ensure_rules import rules_for_bodies, telling
 from operator_runtime.owned.refusals import REFUSED_S
-from operator_runtime.owned.rules import rules_for_bodies, telling
 from tests.unit.operator_runtime.owned.keeper_support import CONFIG_MAPS, WORDS, Keeping
 
 FIXED = 'data[a]: "1" → "2"'

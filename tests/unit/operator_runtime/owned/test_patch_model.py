@@ -14,8 +14,8 @@ import msgspec
 from hypothesis import given, settings, strategies as st
 
 from operator_runtime import Kind, PlainObject, plain
+from operator_runtime.owned.ensure_rules import rules_for_bodies
 from operator_runtime.owned.patching import needs_live, patch_of
-from operator_runtime.owned.rules import rules_for_bodies
 from tests.unit.operator_runtime.owned import kubernetes_model as model
 from tests.unit.operator_runtime.owned.bodies_kept import OWNER
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from memcached_operator.memcached import labels
+from memcached_operator.memcached.desired.changed_fields import differing
 from memcached_operator.memcached.desired.handover import lua, script
 from memcached_operator.memcached.desired.network_policy import network_policy
 from memcached_operator.memcached.desired.object_types import as_json
 from memcached_operator.memcached.desired.pod_template import USER_ID, fingerprint, template
 from memcached_operator.memcached.desired.secrets import transport_of
-from memcached_operator.memcached.desired.template_differences import differing
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.spec import Spec
 from tests.unit.memcached_operator.memcached.live import spec_of

@@ -6,7 +6,7 @@ import msgspec
 import orjson
 import pytest
 
-from operator_runtime.election.lease_lock import lease_body, lease_record, micro_time
+from operator_runtime.election.lease_codec import lease_body, lease_record, micro_time
 from operator_runtime.election.lease_state import Lease, Write
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, 5, tzinfo=UTC)

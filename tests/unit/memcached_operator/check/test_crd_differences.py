@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from memcached_operator.api.crd import memcached_crd
-from memcached_operator.check.definition import (
+from memcached_operator.check.crd_differences import (
     absent,
     differences,
     judge_definition,

@@ -10,7 +10,7 @@ from memcached_operator.api.names import InvalidSpec, Workload
 from memcached_operator.memcached.desired.auxiliary_objects import auxiliary_objects
 from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.workload import desired_workload
-from memcached_operator.memcached.rollout.changes import Basis, Change, Cost, changes
+from memcached_operator.memcached.rollout.change_costs import Basis, Change, Cost, changes
 from memcached_operator.memcached.rollout.live_requirements import Means
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.spec_validation import read_spec

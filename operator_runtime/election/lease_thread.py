@@ -27,8 +27,8 @@ from operator_runtime.cache.store import ObjectKey, Store
 from operator_runtime.client.errors import UNDECODABLE, ApiError, Conflict, Forbidden, KubeError, NotFound, WriteRefused
 from operator_runtime.client.resources import LEASES, Resource
 from operator_runtime.diagnostics.watchdog import stack_of
+from operator_runtime.election.lease_codec import LeaseRecord, lease_body, lease_record
 from operator_runtime.election.lease_decision import step, wake_at
-from operator_runtime.election.lease_lock import LeaseRecord, lease_body, lease_record
 from operator_runtime.election.lease_state import (
     Action,
     Candidate,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from memcached_operator.memcached.desired.changed_fields import differing
 from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.server_list_configmap import PUBLICATION, listed
-from memcached_operator.memcached.desired.template_differences import differing
 from memcached_operator.memcached.desired.warm_restart import are_alike
 from memcached_operator.memcached.desired.workload import CODEC, FINGERPRINT_PATHS, REPLICAS
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest

@@ -9,8 +9,8 @@ import pytest
 
 from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.names import InvalidSpec
+from memcached_operator.api.schema_errors import RULES
 from memcached_operator.api.v1alpha1 import validate_spec
-from memcached_operator.api.validation_errors import RULES
 from operator_runtime.crd.crd_reference import fields
 
 

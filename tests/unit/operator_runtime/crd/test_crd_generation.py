@@ -11,7 +11,7 @@ import pytest
 from msgspec import Meta
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from operator_runtime.crd.definition import (
+from operator_runtime.crd.crd_generation import (
     CustomResource,
     PrinterColumn,
     Scale,

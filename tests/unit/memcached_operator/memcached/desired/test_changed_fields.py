@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from memcached_operator.memcached.desired.changed_fields import differing
 from memcached_operator.memcached.desired.pod_template import fingerprint
-from memcached_operator.memcached.desired.template_differences import differing
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.spec import Spec
