@@ -18,7 +18,7 @@ from urllib.parse import unquote_to_bytes
 
 from memcached_operator.memcached.labels import PEERS_PORT
 from memcached_operator.memcached.server_stats.server_connection import Endpoint, ErrorKind, Failure, exchange
-from memcached_operator.memcached.server_stats.stats_cache import WHOLE
+from memcached_operator.memcached.server_stats.stats_answer import WHOLE
 from memcached_operator.memcached.server_stats.text_protocol import MALFORMED, MAX_LINE, stats_of
 
 COARSE_S: Final = 2.0

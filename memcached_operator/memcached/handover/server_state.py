@@ -10,7 +10,7 @@ from typing import Final
 
 from memcached_operator.memcached.labels import PEERS_PORT
 from memcached_operator.memcached.server_stats.server_connection import Endpoint, ErrorKind, Failure, exchange
-from memcached_operator.memcached.server_stats.stats_cache import WHOLE
+from memcached_operator.memcached.server_stats.stats_answer import WHOLE
 from memcached_operator.memcached.server_stats.text_protocol import MALFORMED, Stats, stats_of
 
 _COUNTERS: Final = tuple(b"user_handover_" + name for name in (b"generation", b"filled", b"failed"))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import exp, log
 from typing import Final, NamedTuple
 
-from memcached_operator.memcached.server_stats.stats_cache import Answer, SizeClass
+from memcached_operator.memcached.server_stats.stats_answer import Answer, SizeClass
 
 _MIB: Final = 2**20
 # A chunk is up to a quarter larger than its item (the growth factor of size classes, -f).

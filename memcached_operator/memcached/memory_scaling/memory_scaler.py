@@ -31,7 +31,7 @@ from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
-from memcached_operator.memcached.server_stats.stats_cache import Answer
+from memcached_operator.memcached.server_stats.stats_answer import Answer
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime import KeyedStates, ObjectKey

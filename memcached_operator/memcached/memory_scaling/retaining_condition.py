@@ -54,16 +54,16 @@ class ScalingEvent(NamedTuple):
     note: str
 
 
-def retaining(scaling: Scaling, serving: Condition, last: Status, generation: int, *, is_asked: bool) -> Condition:
+def retaining(scaling: Scaling, serving: Condition, last: Status, generation: int, *, is_queried: bool) -> Condition:
     """The condition Retaining.
 
     Args:
         serving: the condition Serving as it is now.
         last: the status as it was last written.
         generation: of the specification.
-        is_asked: there are servers to be queried, and they are.
+        is_queried: there are servers to be queried, and they are.
     """
-    if not is_asked or (serving.status == "Unknown" and serving.reason in _UNKNOWN):
+    if not is_queried or (serving.status == "Unknown" and serving.reason in _UNKNOWN):
         message = f"What servers evict is not known, so their memory does not grow. {serving.message}"
         return Condition(RETAINING, "Unknown", serving.reason, message)
     retention = scaling.spec.retention

@@ -7,12 +7,11 @@ was written, is one; and a value that it has no time to move to the disk is evic
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
-if TYPE_CHECKING:
-    from memcached_operator.memcached.server_stats.stats_cache import Answer
+from memcached_operator.memcached.server_stats.stats_answer import Answer
 
 QUEUE: Final = 50
 """Requests that wait for the disk: with a fast one there are none at most times, and each takes its time for all before

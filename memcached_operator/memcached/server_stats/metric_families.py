@@ -18,7 +18,8 @@ from prometheus_client import Metric
 from prometheus_client.samples import Sample
 
 from memcached_operator.memcached.observed.pods import PodRecord
-from memcached_operator.memcached.server_stats.stats_cache import Answer, Server, Verdict, is_asked
+from memcached_operator.memcached.server_stats.stats_answer import Answer
+from memcached_operator.memcached.server_stats.stats_cache import Server, Verdict, is_queried
 
 PATH: Final = "/metrics/servers"
 LABELS: Final = ("namespace", "memcached", "pod")
@@ -194,7 +195,7 @@ def server_families(pods: Iterable[PodRecord], server_of: Callable[[PodRecord], 
     health = [
         ({"namespace": pod.namespace, "memcached": pod.memcached, "pod": pod.name}, server)
         for pod in pods
-        if is_asked(pod) and (server := server_of(pod)) is not None and server.verdict is not Verdict.OUT_OF_REACH
+        if is_queried(pod) and (server := server_of(pod)) is not None and server.verdict is not Verdict.OUT_OF_REACH
     ]
     rows = [(labels, server.answer) for labels, server in health if server.up and server.answer is not None]
     up = [

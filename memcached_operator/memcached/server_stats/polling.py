@@ -13,7 +13,8 @@ from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_stats.certificates import read_certificate
 from memcached_operator.memcached.server_stats.endpoints import EndpointResolver
 from memcached_operator.memcached.server_stats.server_connection import Endpoint, Failure
-from memcached_operator.memcached.server_stats.stats_cache import Answer, StatsCache, is_asked
+from memcached_operator.memcached.server_stats.stats_answer import Answer
+from memcached_operator.memcached.server_stats.stats_cache import StatsCache, is_queried
 from memcached_operator.memcached.server_stats.text_protocol import Response, ask
 from operator_runtime import Channel, ObjectKey
 
@@ -60,7 +61,7 @@ class Rounds:
             if (pod := next(self._round, None)) is None:
                 self._ended = True
                 self._stats_cache.keep(self._seen)
-            elif is_asked(pod) and pod.uid not in self._seen:
+            elif is_queried(pod) and pod.uid not in self._seen:
                 self._seen.add(pod.uid)
                 found.append(pod)
         return found
@@ -79,7 +80,7 @@ class Rounds:
             uid = next(iter(missing))
             before = missing.pop(uid)
             pod = self._caches.pods.get(ObjectKey(before.namespace, before.name))
-            if pod is not None and pod.uid == uid and is_asked(pod):
+            if pod is not None and pod.uid == uid and is_queried(pod):
                 self._seen.add(uid)
                 found.append(pod)
         return found

@@ -14,7 +14,7 @@ from memcached_operator.memcached.server_stats.server_connection import (
     Failure,
     exchange,
 )
-from memcached_operator.memcached.server_stats.stats_cache import WHOLE, Answer
+from memcached_operator.memcached.server_stats.stats_answer import WHOLE, Answer
 
 # The longest are paths of files and lists of ciphers among the settings.
 MAX_LINE: Final = 2_048

@@ -90,8 +90,8 @@ def _serving(observed: Observation, last: Status, now: str) -> Condition:
 def _retaining(observed: Observation, last: Status, serving: Condition) -> Iterator[Condition]:
     """Report with `spec.memoryScaling` alone whether the items that clients request stay."""
     if observed.scaling is not None:
-        is_asked = observed.health is not None and any(pod.ready for pod in observed.pods)
-        yield retaining(observed.scaling, serving, last, observed.generation, is_asked=is_asked)
+        is_queried = observed.health is not None and any(pod.ready for pod in observed.pods)
+        yield retaining(observed.scaling, serving, last, observed.generation, is_queried=is_queried)
 
 
 def _discouraged(observed: Observation) -> Iterator[Condition]:

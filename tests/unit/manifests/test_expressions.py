@@ -19,7 +19,8 @@ from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.pods import pod_record
 from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
 from memcached_operator.memcached.server_stats.metric_families import server_families
-from memcached_operator.memcached.server_stats.stats_cache import EXTSTORE, FIGURES, Answer, Server
+from memcached_operator.memcached.server_stats.stats_answer import EXTSTORE, FIGURES, Answer
+from memcached_operator.memcached.server_stats.stats_cache import Server
 from operator_runtime.cache.store import ObjectKey, Store
 from operator_runtime.election import elections
 from operator_runtime.owned.per_key_state import KeyedStates

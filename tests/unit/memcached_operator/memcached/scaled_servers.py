@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memcached_operator.memcached.server_stats.stats_cache import Answer
+from memcached_operator.memcached.server_stats.stats_answer import Answer
 from tests.unit.memcached_operator.memcached.running_servers import (
     control,
     pod,

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from memcached_operator.memcached.rollout.in_place import LATE_AFTER_S
-from memcached_operator.memcached.server_stats.stats_cache import Answer
+from memcached_operator.memcached.server_stats.stats_answer import Answer
 from operator_runtime.client.errors import Conflict, Forbidden, ServerError
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.running_servers import (

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from memcached_operator.memcached.memory_scaling.eviction_samples import History, extended
 from memcached_operator.memcached.memory_scaling.scaling_decision import Decision, Grow, decide
-from memcached_operator.memcached.server_stats.stats_cache import Answer
+from memcached_operator.memcached.server_stats.stats_answer import Answer
 
 POLL_S, WINDOW_S = 30, 600
 ITEMS_OF_MIB = 5

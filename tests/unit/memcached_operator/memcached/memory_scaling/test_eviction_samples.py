@@ -6,7 +6,7 @@ import pytest
 
 from memcached_operator.memcached.memory_scaling.eviction_samples import History, Sample, extended, sample
 from memcached_operator.memcached.memory_scaling.scaling_decision import Grow, Kept, Observing, decide, lost_after_s
-from memcached_operator.memcached.server_stats.stats_cache import Answer
+from memcached_operator.memcached.server_stats.stats_answer import Answer
 
 MIB = 2**20
 

@@ -17,7 +17,7 @@ from memcached_operator.memcached.labels import PORT
 from memcached_operator.memcached.observed.pod_status import NO_PROBLEM
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_stats.server_connection import Endpoint, Failure
-from memcached_operator.memcached.server_stats.stats_cache import Answer
+from memcached_operator.memcached.server_stats.stats_answer import Answer
 from memcached_operator.memcached.server_stats.text_protocol import ask
 from operator_runtime.testing.waiting import async_until
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from memcached_operator.memcached.server_stats.disks import GOOD, DiskProblem, disk
-from memcached_operator.memcached.server_stats.stats_cache import Answer, Server, health
+from memcached_operator.memcached.server_stats.stats_answer import Answer
+from memcached_operator.memcached.server_stats.stats_cache import Server, health
 from tests.unit.memcached_operator.memcached.server_stats.support import answer
 
 DISK = {"extstore_limit_maxbytes": 2**30, "extstore_pages_free": 50, "extstore_pages_used": 50}

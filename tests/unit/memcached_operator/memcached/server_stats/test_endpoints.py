@@ -35,7 +35,7 @@ from memcached_operator.memcached.server_stats.server_connection import (
     Login,
     without_certificate,
 )
-from memcached_operator.memcached.server_stats.stats_cache import Answer
+from memcached_operator.memcached.server_stats.stats_answer import Answer
 from memcached_operator.memcached.server_stats.text_protocol import ask
 from operator_runtime import Client, Forbidden, Kind, KubeError, NotFound, ObjectKey, ServerError, Store
 from operator_runtime.testing.clock import FakeClock

@@ -14,7 +14,8 @@ from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_stats.certificates import Certificate
 from memcached_operator.memcached.server_stats.metric_families import PATH, server_families
 from memcached_operator.memcached.server_stats.server_connection import SATURATED, ErrorKind, Failure
-from memcached_operator.memcached.server_stats.stats_cache import EXTSTORE, Answer, StatsCache
+from memcached_operator.memcached.server_stats.stats_answer import EXTSTORE, Answer
+from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from operator_runtime.serving.http_messages import HttpRequest
 from operator_runtime.serving.scrape import Scrapes
 from operator_runtime.telemetry.metrics import Metrics

@@ -17,7 +17,8 @@ from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_stats.polling import AT_ONCE, TICK_S, TIMEOUT_S, Poller, Rounds
 from memcached_operator.memcached.server_stats.server_connection import SATURATED, Endpoint, ErrorKind, Failure
-from memcached_operator.memcached.server_stats.stats_cache import Answer, StatsCache, Verdict
+from memcached_operator.memcached.server_stats.stats_answer import Answer
+from memcached_operator.memcached.server_stats.stats_cache import StatsCache, Verdict
 from memcached_operator.memcached.server_stats.text_protocol import Response
 from operator_runtime import Channel, ObjectKey, Store
 from operator_runtime.testing.clock import FakeClock

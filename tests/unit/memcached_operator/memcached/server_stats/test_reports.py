@@ -6,7 +6,7 @@ import pytest
 
 from memcached_operator.memcached.server_stats.certificates import STALE_S, Certificate
 from memcached_operator.memcached.server_stats.server_connection import ErrorKind, Failure
-from memcached_operator.memcached.server_stats.stats_cache import Answer
+from memcached_operator.memcached.server_stats.stats_answer import Answer
 from tests.unit.memcached_operator.memcached.server_stats.support import answer
 from tests.unit.memcached_operator.memcached.support import live_deployment
 from tests.unit.memcached_operator.memcached.world import DELAY_S, WRITE_STATUS, World

@@ -18,7 +18,7 @@ from memcached_operator.memcached.server_stats.server_connection import (
     client_context,
     without_certificate,
 )
-from memcached_operator.memcached.server_stats.stats_cache import Answer
+from memcached_operator.memcached.server_stats.stats_answer import Answer
 from memcached_operator.memcached.server_stats.text_protocol import Response, ask
 from tests.certificates import Authority, mounted, tls_arguments
 from tests.unit.memcached_operator.memcached.server_stats.support import (

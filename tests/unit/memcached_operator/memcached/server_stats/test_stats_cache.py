@@ -9,14 +9,14 @@ import pytest
 
 from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
 from memcached_operator.memcached.server_stats.server_connection import SATURATED, ErrorKind, Failure
+from memcached_operator.memcached.server_stats.stats_answer import Answer
 from memcached_operator.memcached.server_stats.stats_cache import (
-    Answer,
     Server,
     ServerHealth,
     StatsCache,
     Verdict,
     health,
-    is_asked,
+    is_queried,
 )
 from tests.unit.memcached_operator.memcached.server_stats.support import answer, server_pod
 
@@ -120,7 +120,7 @@ def test_once_any_server_answered_others_can_be_reached(stats_cache: StatsCache,
 @pytest.mark.parametrize("changes", [{}, {"ready": False}, {"active": False}, {"address": ""}])
 def test_whoever_is_ready_and_has_an_address_is_asked(stats_cache: StatsCache, changes: dict[str, Any]) -> None:
     pod, asked = server_pod(**changes), not changes
-    assert is_asked(pod) == asked
+    assert is_queried(pod) == asked
     assert [each.pod for each in stats_cache.look([pod])] == ([pod.name] if asked else [])
     assert list(stats_cache.missing.values()) == ([pod] if asked else [])
 

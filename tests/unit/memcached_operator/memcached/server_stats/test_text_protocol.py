@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 
 from memcached_operator.memcached.labels import PORT
 from memcached_operator.memcached.server_stats.server_connection import MAX_BYTES, Endpoint, ErrorKind, Failure
-from memcached_operator.memcached.server_stats.stats_cache import EXTSTORE, FIGURES, Answer
+from memcached_operator.memcached.server_stats.stats_answer import EXTSTORE, FIGURES, Answer
 from memcached_operator.memcached.server_stats.text_protocol import (
     MAX_LINE,
     answer_of as read_answer,

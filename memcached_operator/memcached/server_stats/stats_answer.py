@@ -1,0 +1,141 @@
+"""Statistics of one answer of a server, packed: there may be thousands of servers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from math import nan
+from struct import Struct, pack
+from typing import Final, NamedTuple, Self
+
+import msgspec
+
+from operator_runtime import shared
+
+_COMMANDS: Final = ("get", "delete", "incr", "decr", "cas", "touch")
+FIGURES: Final = (
+    *("uptime", "time", "rusage_user", "rusage_system"),
+    *("max_connections", "curr_connections", "total_connections", "rejected_connections", "reserved_fds"),
+    *("conn_yields", "listen_disabled_num", "accepting_conns"),
+    *("cmd_set", "cmd_flush", "cas_badval"),
+    *(f"{command}_{how}" for command in _COMMANDS for how in ("hits", "misses")),
+    *("bytes_read", "bytes_written", "bytes", "limit_maxbytes", "curr_items", "total_items"),
+    *("evictions", "reclaimed", "store_too_large", "store_no_memory", "direct_reclaims"),
+    *("lru_crawler_starts", "crawler_reclaimed", "crawler_items_checked"),
+    *("moves_to_cold", "moves_to_warm", "moves_within_lru"),
+)
+"""Names as `stats` has them, in the order in which they are kept."""
+EXTSTORE: Final = (
+    *(
+        f"extstore_{name}"
+        for name in (
+            *("compact_lost", "compact_rescues", "compact_skipped"),
+            *("page_allocs", "page_evictions", "page_reclaims", "pages_free", "pages_used"),
+            *("objects_evicted", "objects_read", "objects_written", "objects_used"),
+            *("bytes_evicted", "bytes_written", "bytes_read", "bytes_used", "bytes_fragmented"),
+            *("limit_maxbytes", "io_queue"),
+        )
+    ),
+    *(f"{name}_extstore" for name in ("get", "get_oom", "recache_from", "miss_from", "badcrc_from")),
+)
+"""Names that a server with storage on disk adds."""
+
+BY_CLASS: Final = ("evicted", "outofmemory", "evicted_unfetched", "evicted_time", "age", "mem_requested", "number")
+"""Names as `stats items` has them of each size class."""
+
+
+class SizeClass(NamedTuple):
+    """The figures of a size class, in the order of `BY_CLASS`; NaN where the server does not give one.
+
+    Attributes:
+        number: of the class.
+        evicted_unfetched: of the evicted items, those that no client ever fetched.
+        evicted_time: for how many seconds the last of them had been idle.
+        age: for how many seconds the item has been idle that is next.
+        mem_requested: bytes of its items.
+        items: how many there are.
+    """
+
+    number: int
+    evicted: float
+    outofmemory: float
+    evicted_unfetched: float
+    evicted_time: float
+    age: float
+    mem_requested: float
+    items: float
+
+
+_PLACE: Final = {name: place for place, name in enumerate((*FIGURES, *EXTSTORE))}
+_BASIC: Final = tuple(name.encode() for name in FIGURES)
+_ALL: Final = tuple(name.encode() for name in (*FIGURES, *EXTSTORE))
+_NUMBER: Final = Struct("d")
+_CLASS: Final = Struct(f"<B{len(BY_CLASS)}d")
+# memcached has at most so many (MAX_NUMBER_OF_SLAB_CLASSES).
+_CLASSES: Final = tuple(
+    (number, tuple(f"items:{number}:{name}".encode() for name in BY_CLASS)) for number in range(1, 64)
+)
+# As memcached writes them: whole ones of 64 bits, and seconds with a fraction. Python takes more for numbers, such as
+# inf, and raises ValueError for an integer of 4,301 digits.
+WHOLE: Final = re.compile(rb"[0-9]{1,20}")
+_FIGURE: Final = re.compile(rb"[0-9]{1,20}(\.[0-9]{1,9})?")
+# It goes into the status and becomes a label, and a server can send anything.
+_VERSION: Final = re.compile(rb"[0-9A-Za-z][0-9A-Za-z.+~_-]{0,63}")
+
+
+class Answer(msgspec.Struct, frozen=True, gc=False):
+    """Answer of a server with its statistics.
+
+    Attributes:
+        version: its release, "" where it reports none that can be shown.
+        packed: the figures, see `number`.
+        classes: the figures of each size class that has had an item, see `by_class`.
+    """
+
+    version: str
+    packed: bytes
+    classes: bytes = b""
+
+    @classmethod
+    def of(cls, stats: Mapping[bytes, bytes], items: Mapping[bytes, bytes] | None = None) -> Self:
+        """Read the lines of `stats`, and of `stats items` where there are some."""
+        version = stats.get(b"version", b"")
+        text = shared(version.decode("ascii")) if _VERSION.fullmatch(version) else ""
+        names = _ALL if b"extstore_limit_maxbytes" in stats else _BASIC
+        figures = pack(f"{len(names)}d", *[_number(stats.get(name)) for name in names])
+        held = items or {}
+        classes = [
+            _CLASS.pack(slab, *map(_number, map(held.get, names))) for slab, names in _CLASSES if names[0] in held
+        ]
+        return cls(text, figures, b"".join(classes))
+
+    @property
+    def has_extstore(self) -> bool:
+        """Report whether it has the figures of `EXTSTORE`."""
+        return len(self.packed) > len(FIGURES) * _NUMBER.size
+
+    def number(self, name: str) -> float:
+        """The figure of that name of `FIGURES` or `EXTSTORE`, NaN where the server does not give it."""
+        place = _PLACE[name] * _NUMBER.size
+        if place >= len(self.packed):
+            return nan
+        value: float = _NUMBER.unpack_from(self.packed, place)[0]
+        return value
+
+    def by_class(self, name: str) -> Iterator[tuple[int, float]]:
+        """The figure of that name of `BY_CLASS` of each size class."""
+        place = BY_CLASS.index(name) + 1
+        return ((each[0], each[place]) for each in _CLASS.iter_unpack(self.classes))
+
+    def size_classes(self) -> Iterator[SizeClass]:
+        """The figures of each size class."""
+        return map(SizeClass._make, _CLASS.iter_unpack(self.classes))
+
+    @property
+    def class_count(self) -> int:
+        """Number of size classes with figures."""
+        return len(self.classes) // _CLASS.size
+
+
+def _number(text: bytes | None) -> float:
+    return float(text) if text is not None and _FIGURE.fullmatch(text) else nan
