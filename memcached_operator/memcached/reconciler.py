@@ -126,7 +126,8 @@ class MemcachedReconciler:
         outcome = done.outcome + finalizer_outcome(finalizer) + handover.outcome
         if self._owners.contention.is_budget_used(key):
             return Result()
-        scaling = self.scaler.decide(snapshot, done.workloads.refused, is_rolling=done.workloads.is_rolling)
+        refused, is_rolling = done.workloads.refused, done.workloads.is_rolling
+        scaling = self.scaler.decide(key, spec, snapshot.pods, refused, is_rolling=is_rolling)
         found = observed(snapshot, replace(done, outcome=outcome), ours, handover, seen.ahead, scaling)  # report
         requeue_s = soonest(outcome.requeue_s, plan.next_s, seen.next_s)
         status, result = await self._status.report(memcached, last, found, next_s=requeue_s)

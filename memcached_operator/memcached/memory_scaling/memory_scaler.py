@@ -30,7 +30,6 @@ from memcached_operator.memcached.memory_scaling.scaling_decision import (
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
-from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
 from memcached_operator.memcached.server_stats.stats_answer import Answer
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.spec_validation import read_spec
@@ -102,14 +101,17 @@ class Scaler:
             del known.histories[gone]
         return self._judged(known, with_effective_memory(spec, _reported(memcached)), pods) != known.judged
 
-    def decide(self, snapshot: Snapshot, refused: Blocked | None, *, is_rolling: bool) -> Scaling | None:
+    def decide(
+        self, key: ObjectKey, spec: Spec, pods: Sequence[PodRecord], refused: Blocked | None, *, is_rolling: bool
+    ) -> Scaling | None:
         """Decide about the memory, None without `spec.memoryScaling`.
 
         Args:
+            spec: with the memory in force.
+            pods: the active ones.
             refused: that not all servers could be given the memory in force; None where they could.
             is_rolling: servers are to be replaced, now or later.
         """
-        spec, key = snapshot.spec, snapshot.key
         if spec.memoryScaling is None:
             self._known.drop(key)
             return None
@@ -119,7 +121,7 @@ class Scaler:
             self._withdraw(known, refused.kept_mib)
             known.judged = (refused, None)
             return Scaling(spec.memoryScaling, refused, quantity(refused.kept_mib))
-        known.judged = decision, recommended = self._judged(known, spec, snapshot.pods)
+        known.judged = decision, recommended = self._judged(known, spec, pods)
         # What is decided of more memory than was kept is decided of servers that have it.
         if isinstance(decision, Kept) or (isinstance(decision, Grow) and decision.from_mib > known.kept_mib):
             known.refused = 0

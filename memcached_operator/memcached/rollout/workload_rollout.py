@@ -10,7 +10,6 @@ from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
-from memcached_operator.memcached.memory_scaling.memory_steps import refusal, without_replacing, without_step
 from memcached_operator.memcached.memory_scaling.scaling_decision import Blocked
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
@@ -19,6 +18,7 @@ from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.rollout.announcements import Announcements
 from memcached_operator.memcached.rollout.live_memory import LiveMemory
+from memcached_operator.memcached.rollout.memory_steps import refusal, without_replacing, without_step
 from memcached_operator.memcached.rollout.next_step import Rollout
 from memcached_operator.memcached.rollout.reconcile_results import Outcome, WorkloadResult, attempt
 from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
