@@ -81,7 +81,7 @@ async def _measured(servers: int, interval_s: float, intervals: int) -> Figures:
     stats_cache, changed = StatsCache(), Channel[ObjectKey]()
 
     def looked_at(key: ObjectKey) -> None:
-        stats_cache.look(caches.pods_of(key))
+        stats_cache.read(caches.pods_of(key))
 
     changed.listen(looked_at)
     poller = Poller(caches, stats_cache, changed, interval_s=interval_s)
@@ -93,7 +93,7 @@ async def _measured(servers: int, interval_s: float, intervals: int) -> Figures:
     poller.stop()
     await running
     grown = _resident() - before
-    silent = sum(each.verdict is not Verdict.ANSWERING for each in stats_cache.look(pods))
+    silent = sum(each.verdict is not Verdict.ANSWERING for each in stats_cache.read(pods))
     metrics = Metrics()
     metrics.add(lambda: server_families(caches.pods.values(), stats_cache.of))
     scrapes, get = Scrapes(Metrics(), further={PATH: metrics}), HttpRequest("GET", PATH)

@@ -335,7 +335,7 @@ class Deletion:
             Reason.TERMINATION_STALLED, f"No progress for {STALLED_AFTER_S:.0f} s: {wait.why} {wait.remedy}"
         )
         left_s = progress.since_s + STALLED_AFTER_S - now
-        if left_s <= 0 or _was_told(memcached, stalled):
+        if left_s <= 0 or _was_reported(memcached, stalled):
             return stalled, SLOW_RETRY_S
         return None, left_s
 
@@ -387,7 +387,7 @@ def _kinds_of(memcached: MemcachedRecord) -> set[str]:
     return kinds
 
 
-def _was_told(memcached: MemcachedRecord, problem: Problem) -> bool:
+def _was_reported(memcached: MemcachedRecord, problem: Problem) -> bool:
     """Report whether the status has this problem already, as of before a restart."""
     degraded = decode_status(memcached.status).condition("Degraded")
     return degraded is not None and (degraded.reason, degraded.message) == (problem.reason, problem.message)

@@ -114,7 +114,7 @@ class MemcachedReconciler:
         memcached, finalizer = await self._deletion.add_finalizer(memcached)
         await self._objects.hand_over(memcached)
         last, now = decode_status(memcached.status), self._utc_now()
-        ours, seen = self._caches.workloads_of(memcached), await self._look_at_pods(memcached, now)
+        ours, seen = self._caches.workloads_of(memcached), await self._observe_pods(memcached, now)
         try:
             spec = with_effective_memory(read_spec(memcached.spec), last.memory, _made_with(ours))  # read the spec
         except InvalidSpec as error:
@@ -177,7 +177,7 @@ class MemcachedReconciler:
         handover.outcome.raise_failure()
         return result
 
-    async def _look_at_pods(self, memcached: MemcachedRecord, now: datetime) -> ObservedPods:
+    async def _observe_pods(self, memcached: MemcachedRecord, now: datetime) -> ObservedPods:
         """The pods of a Memcached's workloads: their times as far as they are believed, and why they do not start."""
         key, pods = memcached.key, self._caches.own_pods_of(memcached)
         found = observed_pods(pods, self._seen.of(key), now.timestamp(), self._clock())

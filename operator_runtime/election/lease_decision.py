@@ -33,10 +33,10 @@ from operator_runtime.election.lease_state import (
     Done,
     Event,
     Failed,
+    Fetch,
+    Fetched,
     Lead,
     Lease,
-    Look,
-    Looked,
     Lost,
     Phase,
     Refused,
@@ -62,8 +62,8 @@ def step(me: Candidate, state: State, event: Event, now: float) -> Step:
     match event:
         case Seen(lease):
             return _decide(me, _seen(me, state, lease, now), now)
-        case Looked(lease):
-            return _looked(me, state, lease, now)
+        case Fetched(lease):
+            return _fetched(me, state, lease, now)
         case Written(lease):
             return _written(me, state, lease, now)
         case Refused():
@@ -112,7 +112,7 @@ def _seen(me: Candidate, state: State, lease: Lease | None, now: float) -> State
     """The watch has shown the record."""
     ours = lease is not None and lease.holder == me.identity
     # That a write of ours was taken is no news; what else is seen while it is under way may be newer than it.
-    overtaken = isinstance(state.request, Look) or (state.request is not None and not ours)
+    overtaken = isinstance(state.request, Fetch) or (state.request is not None and not ours)
     if state.phase is Phase.STANDBY and not _same(state, lease):
         # A change is a reason to act at once: one try for each, so that it cannot become a rush.
         return replace(_observed(me, state, lease, now), overtaken=overtaken, next_at=now)
@@ -124,7 +124,7 @@ def _seen(me: Candidate, state: State, lease: Lease | None, now: float) -> State
     return state
 
 
-def _looked(me: Candidate, state: State, lease: Lease | None, now: float) -> Step:
+def _fetched(me: Candidate, state: State, lease: Lease | None, now: float) -> Step:
     """The record was read."""
     if state.overtaken and (state.disputed or not _same(state, lease)):
         # Which of the two is the newer one cannot be told: a watch may be behind, and so may an answer be.
@@ -208,7 +208,7 @@ def _decide(me: Candidate, state: State, now: float) -> Step:
     if state.request is not None or now < state.next_at:
         return state, ()
     if state.stale:
-        return _send(state, Look(), now)
+        return _send(state, Fetch(), now)
     lease, timing = state.lease, me.timing
     ours = lease is not None and lease.holder == me.identity
     if state.phase is Phase.RELEASING:
@@ -226,7 +226,7 @@ def _decide(me: Candidate, state: State, now: float) -> Step:
     return _send(state, write, now)
 
 
-def _send(state: State, request: Look | Write, now: float) -> Step:
+def _send(state: State, request: Fetch | Write, now: float) -> Step:
     return replace(state, request=request, sent_at=now, overtaken=False), (request,)
 
 

@@ -43,8 +43,8 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """The answer to `Look`; None: there is no such Lease."""
+class Fetched:
+    """The answer to `Fetch`; None: there is no such Lease."""
 
     lease: Lease | None
 
@@ -83,14 +83,14 @@ class Release:
     """Let go of the Lease, so that another may begin at once: this process will not write again."""
 
 
-Event = Seen | Looked | Written | Refused | Failed | Tick | Release
+Event = Seen | Fetched | Written | Refused | Failed | Tick | Release
 
 
 # What is to be done.
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Fetch:
     """Read the Lease."""
 
 
@@ -129,7 +129,7 @@ class Done:
     """Nothing is held any more, and nothing is under way."""
 
 
-Action = Look | Write | Lead | Lost | Done
+Action = Fetch | Write | Lead | Lost | Done
 
 
 class Phase(StrEnum):
@@ -167,7 +167,7 @@ class State:
     held_until: float = -inf
     write_until: float = -inf
     stale: bool = True
-    request: Look | Write | None = None
+    request: Fetch | Write | None = None
     sent_at: float = -inf
     next_at: float = -inf
     overtaken: bool = False

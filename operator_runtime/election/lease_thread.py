@@ -35,10 +35,10 @@ from operator_runtime.election.lease_state import (
     Done,
     Event,
     Failed,
+    Fetch,
+    Fetched,
     Lead,
     Lease,
-    Look,
-    Looked,
     Lost,
     Phase,
     Refused,
@@ -313,7 +313,7 @@ class LeaseElection:
 
     def _do(self, action: Action) -> None:
         match action:
-            case Look() | Write():
+            case Fetch() | Write():
                 request = self._group.create_task(self._ask(action), name="request for the Lease")
                 self._requests.add(request)
                 request.add_done_callback(self._requests.discard)
@@ -326,7 +326,7 @@ class LeaseElection:
             case Done():
                 pass
 
-    async def _ask(self, request: Look | Write) -> None:
+    async def _ask(self, request: Fetch | Write) -> None:
         try:
             async with asyncio.timeout(self.timing.request_timeout_s):
                 answer = await self._answer(request)
@@ -334,12 +334,12 @@ class LeaseElection:
             answer = Failed(f"no answer within {self.timing.request_timeout_s:g} s")
         self._events.put_nowait(answer)
 
-    async def _answer(self, request: Look | Write) -> Event:
+    async def _answer(self, request: Fetch | Write) -> Event:
         namespace, name = self.lock
         try:
             match request:
-                case Look():
-                    return Looked(self._lease(await self._client.get(LEASES, namespace, name)))
+                case Fetch():
+                    return Fetched(self._lease(await self._client.get(LEASES, namespace, name)))
                 case Write(over=over):
                     body = lease_body(request, name, namespace, self._now())
                     if over is None:
@@ -352,8 +352,8 @@ class LeaseElection:
         except Conflict:
             return Refused()
         except NotFound as error:
-            if isinstance(request, Look):
-                return Looked(None)
+            if isinstance(request, Fetch):
+                return Fetched(None)
             if request.over is not None:
                 return Refused()
             return Failed(f"{error}. The namespace {namespace} must exist")

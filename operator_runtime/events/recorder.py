@@ -97,11 +97,11 @@ _OVERALL_RATE = _Rate(interval_s=0.2, burst=25)
 
 
 @dataclass(slots=True, eq=False)
-class _Noted:
+class _Recorded:
     """One event and what of it the API server has. `written` is the count there, 0 before the first write."""
 
     event: Event
-    noted_at: float
+    recorded_at: float
     seen_at: float
     first_ns: int
     last_ns: int
@@ -162,9 +162,9 @@ class EventRecorder:
         self._clock = clock
         self._now_ns = now_ns
         self._sleep = sleep
-        self._queue: deque[_Noted] = deque()
-        self._refreshes: list[tuple[float, int, _Noted]] = []
-        self._known: OrderedDict[tuple[str, ...], _Noted] = OrderedDict()
+        self._queue: deque[_Recorded] = deque()
+        self._refreshes: list[tuple[float, int, _Recorded]] = []
+        self._known: OrderedDict[tuple[str, ...], _Recorded] = OrderedDict()
         self._objects: dict[str, float] = {}
         self._spent_until = 0.0
         self._sequence = count()
@@ -194,11 +194,11 @@ class EventRecorder:
             known.seen_at, known.last_ns = now, now_ns
             self._schedule_refresh(known)
         elif self._may_speak_of(regarding, now):
-            noted = self._known[event.identity] = _Noted(event, now, now, now_ns, now_ns)
+            recorded = self._known[event.identity] = _Recorded(event, now, now, now_ns, now_ns)
             self._known.move_to_end(event.identity)
             if len(self._known) > _MAX_KNOWN:
                 self._known.popitem(last=False)
-            self._queue.append(noted)
+            self._queue.append(recorded)
             if len(self._queue) > _QUEUE_LENGTH:
                 self._drop(self._queue.popleft(), "queue full")
         else:
@@ -217,8 +217,8 @@ class EventRecorder:
             delivery.cancel()
         try:
             async with asyncio.timeout(self._flush_s):
-                while (noted := self._take(float("inf"))) is not None:
-                    await self._write(noted, tries=1)
+                while (recorded := self._take(float("inf"))) is not None:
+                    await self._write(recorded, tries=1)
         except TimeoutError:
             log.info("stopped with %d events not written", len(self._queue) + len(self._refreshes))
 
@@ -227,11 +227,11 @@ class EventRecorder:
             await self._wait_until_due()
             if wait_s := _OVERALL_RATE.wait_s(self._spent_until, self._clock()):
                 await self._sleep(wait_s)
-            noted = self._take(self._clock())
-            if noted is None:
+            recorded = self._take(self._clock())
+            if recorded is None:
                 continue
             self._spent_until = _OVERALL_RATE.spend(self._spent_until, self._clock())
-            await self._write(noted, tries=_TRIES)
+            await self._write(recorded, tries=_TRIES)
 
     async def _wait_until_due(self) -> None:
         while not self._queue:
@@ -248,25 +248,25 @@ class EventRecorder:
                 if timer is not None:
                     timer.cancel()
 
-    def _take(self, now: float) -> _Noted | None:
+    def _take(self, now: float) -> _Recorded | None:
         """The event to write next: the one that has been due longest."""
         refresh_due = bool(self._refreshes) and self._refreshes[0][0] <= now
-        if refresh_due and not (self._queue and self._queue[0].noted_at < self._refreshes[0][0]):
-            noted = heapq.heappop(self._refreshes)[2]
-            noted.refresh_scheduled = False
-            return noted
+        if refresh_due and not (self._queue and self._queue[0].recorded_at < self._refreshes[0][0]):
+            recorded = heapq.heappop(self._refreshes)[2]
+            recorded.refresh_scheduled = False
+            return recorded
         return self._queue.popleft() if self._queue else None
 
-    def _put_back(self, noted: _Noted) -> None:
-        if noted.written == 0:
-            self._queue.appendleft(noted)
+    def _put_back(self, recorded: _Recorded) -> None:
+        if recorded.written == 0:
+            self._queue.appendleft(recorded)
         else:
-            self._schedule_refresh(noted)
+            self._schedule_refresh(recorded)
 
-    def _schedule_refresh(self, noted: _Noted) -> None:
-        if noted.written and noted.count > noted.written and not noted.refresh_scheduled:
-            noted.refresh_scheduled = True
-            heapq.heappush(self._refreshes, (noted.written_at + _SERIES_REFRESH_S, next(self._sequence), noted))
+    def _schedule_refresh(self, recorded: _Recorded) -> None:
+        if recorded.written and recorded.count > recorded.written and not recorded.refresh_scheduled:
+            recorded.refresh_scheduled = True
+            heapq.heappush(self._refreshes, (recorded.written_at + _SERIES_REFRESH_S, next(self._sequence), recorded))
 
     def _may_speak_of(self, regarding: ObjectReference, now: float) -> bool:
         key = regarding.uid or f"{regarding.kind} {regarding.namespace}/{regarding.name}"
@@ -281,71 +281,71 @@ class EventRecorder:
             del self._objects[old]
         return True
 
-    def _drop(self, noted: _Noted, why: DropReason) -> None:
+    def _drop(self, recorded: _Recorded, why: DropReason) -> None:
         self.dropped[why] += 1
-        if self._known.get(noted.event.identity) is noted:
-            del self._known[noted.event.identity]
+        if self._known.get(recorded.event.identity) is recorded:
+            del self._known[recorded.event.identity]
 
-    async def _write(self, noted: _Noted, *, tries: int) -> None:
+    async def _write(self, recorded: _Recorded, *, tries: int) -> None:
         try:
-            failure = await self._try(noted)
+            failure = await self._try(recorded)
             for attempt in range(1, tries):
                 if not isinstance(failure, Unreachable | TooManyRequests | ServerError):
                     break
                 asked_s = failure.retry_after_s if isinstance(failure, ApiError) else None
                 await self._sleep(min(max(asked_s or 0.0, _RETRY_S * attempt), _LONGEST_RETRY_S))
-                failure = await self._try(noted)
+                failure = await self._try(recorded)
         except asyncio.CancelledError:
             # Interrupted by the stop; the flush tries once more. If this write did arrive, that one is a Conflict.
-            self._put_back(noted)
+            self._put_back(recorded)
             raise
         if failure is not None:
-            self._give_up(noted, failure)
+            self._give_up(recorded, failure)
 
-    async def _try(self, noted: _Noted) -> KubeError | None:
+    async def _try(self, recorded: _Recorded) -> KubeError | None:
         try:
-            await self._send(noted)
+            await self._send(recorded)
         except KubeError as failure:
             return failure
         return None
 
-    async def _send(self, noted: _Noted) -> None:
-        if noted.written:
-            seen = noted.count
-            patch = series_patch(seen, noted.last_ns)
+    async def _send(self, recorded: _Recorded) -> None:
+        if recorded.written:
+            seen = recorded.count
+            patch = series_patch(seen, recorded.last_ns)
             try:
                 await self._api.merge_patch(
-                    EVENTS, noted.event.namespace, noted.name, patch, field_manager=self._field_manager
+                    EVENTS, recorded.event.namespace, recorded.name, patch, field_manager=self._field_manager
                 )
-                noted.written = seen
+                recorded.written = seen
             except NotFound:
                 # The API server forgets events, after an hour by default. The series begins anew.
-                noted.name, noted.first_ns, noted.count, noted.written = "", noted.last_ns, 1, 0
-        if not noted.written:
-            await self._send_new(noted)
+                recorded.name, recorded.first_ns, recorded.count, recorded.written = "", recorded.last_ns, 1, 0
+        if not recorded.written:
+            await self._send_new(recorded)
         self.written += 1
         self._said.clear()
-        noted.written_at = self._clock()
-        self._schedule_refresh(noted)
+        recorded.written_at = self._clock()
+        self._schedule_refresh(recorded)
 
-    async def _send_new(self, noted: _Noted) -> None:
-        event = noted.event
-        if not noted.name:
+    async def _send_new(self, recorded: _Recorded) -> None:
+        event = recorded.event
+        if not recorded.name:
             self._last_name_ns = max(self._last_name_ns + 1, self._now_ns())
-            noted.name = event_name(event.regarding, self._last_name_ns)
+            recorded.name = event_name(event.regarding, self._last_name_ns)
         body = event.body(
-            noted.name, noted.first_ns, controller=self._reporting_controller, instance=self._reporting_instance
+            recorded.name, recorded.first_ns, controller=self._reporting_controller, instance=self._reporting_instance
         )
         try:
             await self._api.create(EVENTS, event.namespace, body, field_manager=self._field_manager)
         except Conflict:
             # The name is unique, so this is our own event: an earlier try arrived and its answer did not.
-            log.debug("event %s was written by an earlier try", noted.name)
-        noted.written = 1
+            log.debug("event %s was written by an earlier try", recorded.name)
+        recorded.written = 1
 
-    def _give_up(self, noted: _Noted, error: KubeError) -> None:
-        if noted.written == 0:
-            self._drop(noted, "write failed")
+    def _give_up(self, recorded: _Recorded, error: KubeError) -> None:
+        if recorded.written == 0:
+            self._drop(recorded, "write failed")
         if _namespace_is_going(error) or type(error).__name__ in self._said:
             return
         # Reported once, until a write succeeds again.

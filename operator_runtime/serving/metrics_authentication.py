@@ -33,8 +33,8 @@ DENIED_S = 30.0
 MAX_REMEMBERED = 256
 # Requests with tokens that were invalid so far, while the API server reviews them: of one address a few scrapes
 # at once, of all half of the server's connections, so that the others are there for tokens that are known.
-MAX_STRANGERS_OF_ADDRESS = 8
-MAX_STRANGERS = 32
+MAX_UNKNOWN_OF_ADDRESS = 8
+MAX_UNKNOWN = 32
 _TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 _ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _BEARER = "bearer "
@@ -103,7 +103,7 @@ class Remembered(Generic[V]):
         return answer
 
 
-class _TooManyStrangers(Exception):
+class _TooManyUnknown(Exception):
     """No more of them can wait."""
 
 
@@ -116,7 +116,7 @@ class MetricsAuthentication:
 
     Invariants:
         `_accounts` has tokens that were valid when last reviewed, `_nobodys` those that were not.
-        `_strangers` counts by address the requests that wait for an answer about a token that is not in `_accounts`.
+        `_unknown` counts by address the requests that wait for an answer about a token that is not in `_accounts`.
     """
 
     def __init__(
@@ -134,9 +134,9 @@ class MetricsAuthentication:
         self._accounts = Remembered[Account](clock)
         self._nobodys = Remembered[bool](clock)
         self._permissions = Remembered[bool](clock)
-        self._asking = asyncio.Lock()
-        self._asking_of_strangers = asyncio.Lock()
-        self._strangers: Counter[str] = Counter()
+        self._reviews = asyncio.Lock()
+        self._reviews_of_unknown = asyncio.Lock()
+        self._unknown: Counter[str] = Counter()
         self._said = False
 
     async def refusal(self, request: HttpRequest) -> HttpResponse | None:
@@ -153,7 +153,7 @@ class MetricsAuthentication:
             if account is None:
                 return _UNAUTHORIZED
             allowed = await self._may(account, request.path if request.path in self._paths else PATH)
-        except _TooManyStrangers:
+        except _TooManyUnknown:
             return _TRY_LATER
         except (KubeError, msgspec.DecodeError) as error:
             self._complain(error)
@@ -169,7 +169,7 @@ class MetricsAuthentication:
             return known
         if self._nobodys.get(key):
             return None
-        async with self._asking if key in self._accounts else self._as_stranger(address):
+        async with self._reviews if key in self._accounts else self._as_unknown(address):
             if (known := self._accounts.get(key)) is not None:
                 return known
             if self._nobodys.get(key):
@@ -188,28 +188,28 @@ class MetricsAuthentication:
             return None
 
     @asynccontextmanager
-    async def _as_stranger(self, address: str) -> AsyncIterator[None]:
+    async def _as_unknown(self, address: str) -> AsyncIterator[None]:
         """The turn of one that is not known to be valid.
 
         Raises:
-            _TooManyStrangers: too many wait already.
+            _TooManyUnknown: too many wait already.
         """
-        if self._strangers[address] >= MAX_STRANGERS_OF_ADDRESS or self._strangers.total() >= MAX_STRANGERS:
-            raise _TooManyStrangers
-        self._strangers[address] += 1
+        if self._unknown[address] >= MAX_UNKNOWN_OF_ADDRESS or self._unknown.total() >= MAX_UNKNOWN:
+            raise _TooManyUnknown
+        self._unknown[address] += 1
         try:
-            async with self._asking_of_strangers:
+            async with self._reviews_of_unknown:
                 yield
         finally:
-            self._strangers[address] -= 1
-            if not self._strangers[address]:
-                del self._strangers[address]
+            self._unknown[address] -= 1
+            if not self._unknown[address]:
+                del self._unknown[address]
 
     async def _may(self, account: Account, url: str) -> bool:
         key = msgspec.json.encode((url, account), order="deterministic")
         if (known := self._permissions.get(key)) is not None:
             return known
-        async with self._asking:
+        async with self._reviews:
             if (known := self._permissions.get(key)) is not None:
                 return known
             spec = {

@@ -15,7 +15,7 @@ from memcached_operator.memcached.server_stats.endpoints import EndpointResolver
 from memcached_operator.memcached.server_stats.server_connection import Endpoint, Failure
 from memcached_operator.memcached.server_stats.stats_answer import Answer
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache, is_queried
-from memcached_operator.memcached.server_stats.text_protocol import Response, ask
+from memcached_operator.memcached.server_stats.text_protocol import Response, query
 from operator_runtime import Channel, ObjectKey
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ AT_ONCE: Final = 16
 # At most so many besides those that are due, when many begin at once.
 _MISSING_AT_ONCE: Final = 25
 
-Ask = Callable[[Endpoint, float], Awaitable[Response]]
+Query = Callable[[Endpoint, float], Awaitable[Response]]
 
 
 class Rounds:
@@ -112,7 +112,7 @@ class Poller:
         interval_s: float,
         endpoints: EndpointResolver | None = None,
         heard: Callable[[PodRecord, Answer], bool] = lambda *_: False,
-        ask: Ask = ask,
+        query: Query = query,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
         tick_s: float = TICK_S,
@@ -132,7 +132,7 @@ class Poller:
         self._heard = heard
         self._failures = set[str]()
         self._endpoints = endpoints or EndpointResolver(caches)
-        self._ask = ask
+        self._query = query
         self._clock = clock
         self._now = now
         self._tick_s = tick_s
@@ -160,7 +160,7 @@ class Poller:
     async def _hear(self, pod: PodRecord) -> None:
         try:
             resolved = await self._endpoints.to(pod)
-            said = await self._ask(resolved.endpoint, TIMEOUT_S)
+            said = await self._query(resolved.endpoint, TIMEOUT_S)
         finally:
             self._places.release()
         answer = resolved.explained(said.answer) if isinstance(said.answer, Failure) else said.answer

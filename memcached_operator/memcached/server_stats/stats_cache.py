@@ -171,7 +171,7 @@ class StatsCache:
         self.missing.pop(pod.uid, None)
         return _told(server) != _told(before)
 
-    def look(self, pods: Iterable[PodRecord]) -> list[ServerHealth]:
+    def read(self, pods: Iterable[PodRecord]) -> list[ServerHealth]:
         """Return the health of those that can be queried, in the order of their names; the others are queried soon."""
         found = []
         for pod in sorted((each for each in pods if is_queried(each)), key=lambda each: each.name):

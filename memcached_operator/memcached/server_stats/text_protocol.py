@@ -44,7 +44,7 @@ class Response(NamedTuple):
 MALFORMED = Failure(ErrorKind.MALFORMED, "the port does not speak memcached's text protocol")
 
 
-async def ask(endpoint: Endpoint, timeout_s: float) -> Response:
+async def query(endpoint: Endpoint, timeout_s: float) -> Response:
     """Query a server by `stats` and `stats items`."""
     return Response(*await _logged_in(endpoint, b"stats\r\nstats items\r\n", answer_of, timeout_s))
 

@@ -77,7 +77,7 @@ class StatusWriter:
         now = self._utc_now()
         changes_s = None
         if self._stats_cache is not None:
-            health = self._stats_cache.look(observed.serving)
+            health = self._stats_cache.read(observed.serving)
             if shown := certificates(health):
                 observed = replace(observed, names=client_names(observed, memcached.namespace))
                 # As the status has it, in whole seconds: what is not due by that must be reconciled again.

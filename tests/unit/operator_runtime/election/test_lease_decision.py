@@ -15,10 +15,10 @@ from operator_runtime.election.lease_state import (
     Done,
     Event,
     Failed,
+    Fetch,
+    Fetched,
     Lead,
     Lease,
-    Look,
-    Looked,
     Lost,
     Phase,
     Refused,
@@ -42,7 +42,7 @@ def mine(version: str) -> Lease:
     return Lease("uid", version, "me", 15.0, "since", 4)
 
 
-LOOK, DONE, MAKE = Look(), Done(), Write(None, "me", 15, None, 0)
+LOOK, DONE, MAKE = Fetch(), Done(), Write(None, "me", 15, None, 0)
 THEY_HOLD, RELEASED = Lost("the Lease is held by them"), Lost("the Lease was released")
 LATE = "it could not be renewed within 10 s"
 
@@ -68,11 +68,11 @@ def after(*told: tuple[float, Event]) -> State:
 
 
 LOOKING = after((0.0, Tick()))
-_STANDBY = ((0.0, Tick()), (0.0, Looked(THEIRS)))
+_STANDBY = ((0.0, Tick()), (0.0, Fetched(THEIRS)))
 STANDBY = after(*_STANDBY)
 # It has asked for the right when that of the other had ended.
 TAKING = after(*_STANDBY, (20.0, Tick()))
-_LEADER = ((0.0, Tick()), (0.0, Looked(FREE)), (0.0, Written(mine("9"))))
+_LEADER = ((0.0, Tick()), (0.0, Fetched(FREE)), (0.0, Written(mine("9"))))
 LEADER = after(*_LEADER)
 RENEWING = after(*_LEADER, (2.0, Tick()))
 
@@ -101,10 +101,10 @@ def told(state: State, *story: At) -> Story:
 
 STANDING: Stories = {
     "it looks first": told(State(), at(5.0, Tick(), LOOK)),
-    "one that is not there is made": told(LOOKING, at(1.0, Looked(None), MAKE)),
-    "one that is free is taken and the change counted": told(LOOKING, at(1.0, Looked(FREE), take(FREE))),
+    "one that is not there is made": told(LOOKING, at(1.0, Fetched(None), MAKE)),
+    "one that is free is taken and the change counted": told(LOOKING, at(1.0, Fetched(FREE), take(FREE))),
     "one that bears its own name, as an answer was lost, is renewed with its time and count": told(
-        LOOKING, at(1.0, Looked(mine("9")), renew("9"))
+        LOOKING, at(1.0, Fetched(mine("9")), renew("9"))
     ),
     "one that is held is left alone until the holder's own length after it was seen": told(
         STANDBY, at(19.9, Tick(), wake=20.0), at(20.0, Tick(), take(THEIRS))
@@ -117,10 +117,10 @@ STANDING: Stories = {
     ),
     "one that was made and seen to be gone before the answer came is no right": told(
         LOOKING,
-        at(1.0, Looked(None), MAKE),
+        at(1.0, Fetched(None), MAKE),
         at(1.1, Seen(None)),
         at(1.2, Written(mine("9")), LOOK, until=-inf),
-        at(1.3, Looked(None), MAKE),
+        at(1.3, Fetched(None), MAKE),
     ),
     "a conflict is lost and looked at after a while": told(
         TAKING, at(20.1, Refused(), wake=22.0), at(22.0, Tick(), LOOK)
@@ -129,10 +129,10 @@ STANDING: Stories = {
         TAKING, at(20.1, Seen(replace(THEIRS_AGAIN, holder="third"))), at(20.2, Refused(), wake=40.1)
     ),
     "an answer that the watch has overtaken is asked for again, as the release may be the newer": told(
-        LOOKING, at(0.1, Seen(FREE)), at(0.2, Looked(THEIRS), LOOK), at(0.3, Looked(FREE), take(FREE))
+        LOOKING, at(0.1, Seen(FREE)), at(0.2, Fetched(THEIRS), LOOK), at(0.3, Fetched(FREE), take(FREE))
     ),
     "an answer that says what the watch said is good": told(
-        LOOKING, at(0.1, Seen(FREE)), at(0.2, Looked(FREE), take(FREE))
+        LOOKING, at(0.1, Seen(FREE)), at(0.2, Fetched(FREE), take(FREE))
     ),
     "it waits for as long as the server asks": told(LOOKING, at(0.5, Failed("429", 30.0), wake=30.5)),
     "a write whose fate is not known is looked into before the next": told(TAKING, at(25.0, Failed("reset"), LOOK)),
@@ -140,14 +140,14 @@ STANDING: Stories = {
         LOOKING, at(0.1, Failed("refused")), at(1.9, Tick()), at(2.0, Tick(), LOOK)
     ),
     "an answer that took longer than the right lasts is no right": told(
-        LOOKING, at(0.0, Looked(FREE), take(FREE)), at(10.0, Written(mine("9")), renew("9"), until=-inf)
+        LOOKING, at(0.0, Fetched(FREE), take(FREE)), at(10.0, Written(mine("9")), renew("9"), until=-inf)
     ),
     "while a request is under way there is no second": told(LOOKING, at(3.0, Tick()), at(3.0, Seen(FREE), wake=inf)),
 }
 
 LEADING: Stories = {
     "the right to write counts from before the request": told(
-        LOOKING, at(100.0, Looked(FREE), take(FREE)), at(104.0, Written(mine("9")), Lead(), until=110.0)
+        LOOKING, at(100.0, Fetched(FREE), take(FREE)), at(104.0, Written(mine("9")), Lead(), until=110.0)
     ),
     "it is renewed each while with its time and count": told(
         LEADER,
@@ -168,34 +168,36 @@ LEADING: Stories = {
     "a conflict is looked into at once, and what is still ours renewed": told(
         RENEWING,
         at(2.1, Refused(), LOOK),
-        at(2.2, Looked(mine("11")), renew("11")),
+        at(2.2, Fetched(mine("11")), renew("11")),
         at(2.3, Written(mine("12")), until=12.2),
     ),
-    "one that is held by another is lost": told(RENEWING, at(2.1, Refused(), LOOK), at(2.2, Looked(THEIRS), THEY_HOLD)),
-    "one that was released is lost": told(RENEWING, at(2.1, Refused(), LOOK), at(2.2, Looked(FREE), RELEASED)),
+    "one that is held by another is lost": told(
+        RENEWING, at(2.1, Refused(), LOOK), at(2.2, Fetched(THEIRS), THEY_HOLD)
+    ),
+    "one that was released is lost": told(RENEWING, at(2.1, Refused(), LOOK), at(2.2, Fetched(FREE), RELEASED)),
     "one that is gone is made again, and another may be making it": told(
         RENEWING,
         at(2.1, Refused(), LOOK),
-        at(2.2, Looked(None), MAKE, until=-inf),
+        at(2.2, Fetched(None), MAKE, until=-inf),
         at(2.3, Written(mine("12")), until=12.2),
     ),
     "one that is stored with another holder is lost": told(
         RENEWING, at(2.1, Written(THEIRS), Lost("the Lease was stored with another holder"))
     ),
     "one that is seen in other hands is looked into, not written for, and lost": told(
-        LEADER, at(1.0, Seen(THEIRS), LOOK, until=-inf, wake=10.0), at(1.1, Looked(THEIRS), THEY_HOLD)
+        LEADER, at(1.0, Seen(THEIRS), LOOK, until=-inf, wake=10.0), at(1.1, Fetched(THEIRS), THEY_HOLD)
     ),
     "and so is one that is seen to be free": told(
-        LEADER, at(1.0, Seen(FREE), LOOK, until=-inf, wake=10.0), at(1.1, Looked(FREE), RELEASED)
+        LEADER, at(1.0, Seen(FREE), LOOK, until=-inf, wake=10.0), at(1.1, Fetched(FREE), RELEASED)
     ),
     "one that was seen to be deleted is made again before anything is written": told(
         LEADER,
         at(1.0, Seen(None), LOOK, until=-inf, wake=10.0),
-        at(1.1, Looked(None), MAKE, until=-inf),
+        at(1.1, Fetched(None), MAKE, until=-inf),
         at(1.2, Written(mine("12")), until=11.1),
     ),
     "what the watch shows late costs a look": told(
-        LEADER, at(1.0, Seen(THEIRS), LOOK), at(1.1, Looked(mine("9")), renew("9"), until=10.0)
+        LEADER, at(1.0, Seen(THEIRS), LOOK), at(1.1, Fetched(mine("9")), renew("9"), until=10.0)
     ),
     "a look that fails is tried again until the right ends": told(
         LEADER,
@@ -207,10 +209,10 @@ LEADING: Stories = {
         RENEWING,
         at(2.1, Seen(FREE), until=-inf),
         at(2.2, Written(mine("10")), LOOK, until=-inf),
-        at(2.3, Looked(mine("10")), renew("10"), until=12.0),
+        at(2.3, Fetched(mine("10")), renew("10"), until=12.0),
     ),
     "neither does a look that was under way": told(
-        LEADER, at(1.0, Seen(THEIRS), LOOK), at(1.1, Seen(FREE)), at(1.2, Looked(mine("9")), LOOK, until=-inf)
+        LEADER, at(1.0, Seen(THEIRS), LOOK), at(1.1, Seen(FREE)), at(1.2, Fetched(mine("9")), LOOK, until=-inf)
     ),
     "its own renewals are no news": told(
         RENEWING, at(2.1, Seen(mine("10")), until=10.0), at(2.2, Written(mine("10")), until=12.0)
@@ -219,7 +221,7 @@ LEADING: Stories = {
         TAKING,
         at(20.1, Seen(FREE_AGAIN)),
         at(20.2, Written(mine("10")), LOOK, until=-inf),
-        at(20.3, Looked(mine("10")), renew("10")),
+        at(20.3, Fetched(mine("10")), renew("10")),
         at(20.4, Written(mine("12")), Lead()),
     ),
 }
@@ -233,11 +235,11 @@ RELEASING: Stories = {
         RENEWING, at(2.1, Release(), until=-inf), at(2.2, Written(mine("10")), let_go("10"))
     ),
     "a conflict is tried again after a look": told(
-        LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Looked(mine("11")), let_go("11"))
+        LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Fetched(mine("11")), let_go("11"))
     ),
-    "what is another's is not let go": told(LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Looked(THEIRS), DONE)),
-    "what is free is not let go": told(LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Looked(FREE), DONE)),
-    "what is gone is not let go": told(LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Looked(None), DONE)),
+    "what is another's is not let go": told(LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Fetched(THEIRS), DONE)),
+    "what is free is not let go": told(LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Fetched(FREE), DONE)),
+    "what is gone is not let go": told(LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Fetched(None), DONE)),
     "a failure is tried again after a look": told(
         LEADER, _ASKED, at(1.1, Failed("reset"), wake=3.0), at(3.0, Tick(), LOOK)
     ),
@@ -252,7 +254,7 @@ RELEASING: Stories = {
         at(20.1, Seen(FREE_AGAIN)),
         at(20.2, Written(mine("10")), LOOK),
         at(20.3, Release()),
-        at(20.4, Looked(mine("10")), let_go("10")),
+        at(20.4, Fetched(mine("10")), let_go("10")),
     ),
     "after the end nothing follows": told(
         STANDBY,
@@ -260,7 +262,7 @@ RELEASING: Stories = {
             [at(1.0, Release(), DONE)]
             + [
                 at(2.0, event, until=-inf, wake=inf)
-                for event in (Tick(), Seen(FREE), Looked(None), Written(mine("9")), Refused(), Failed("x"), Release())
+                for event in (Tick(), Seen(FREE), Fetched(None), Written(mine("9")), Refused(), Failed("x"), Release())
             ]
         ),
     ),

@@ -30,9 +30,9 @@ from operator_runtime.election.lease_state import (
     Candidate,
     Event,
     Failed,
+    Fetch,
+    Fetched,
     Lease,
-    Look,
-    Looked,
     Phase,
     Refused,
     Release,
@@ -98,7 +98,7 @@ class Process:
     rate: float
     clock: float
     state: State = field(default_factory=State)
-    request: Look | Write | None = None
+    request: Fetch | Write | None = None
     arrived: bool = False
     answer: Event | None = None
     answered_at: int = 0
@@ -115,7 +115,7 @@ class Process:
         self.shown = max(self.shown, place)
         self.state, actions = step(self.me, self.state, event, self.clock)
         for action in actions:
-            if isinstance(action, Look | Write):
+            if isinstance(action, Fetch | Write):
                 assert self.request is None, "one request at a time"
                 self.request, self.arrived, self.answer = action, False, None
 
@@ -169,9 +169,9 @@ class World(RuleBasedStateMachine):
             process.answer = self._serve(process.request)
             process.answered_at = 0 if isinstance(process.answer, Refused) else self.server.newest
 
-    def _serve(self, request: Look | Write) -> Event:
-        if isinstance(request, Look):
-            return Looked(self.server.lease)
+    def _serve(self, request: Fetch | Write) -> Event:
+        if isinstance(request, Fetch):
+            return Fetched(self.server.lease)
         stored = self.server.take(request)
         return Refused() if stored is None else Written(stored)
 

@@ -21,8 +21,8 @@ from operator_runtime.serving.metrics_authentication import (
     ALLOWED_S,
     DENIED_S,
     MAX_REMEMBERED,
-    MAX_STRANGERS,
-    MAX_STRANGERS_OF_ADDRESS,
+    MAX_UNKNOWN,
+    MAX_UNKNOWN_OF_ADDRESS,
     MetricsAuthentication,
     Remembered,
 )
@@ -218,7 +218,7 @@ class Strangers:
         return set(await asyncio.gather(*self.tasks))
 
 
-@pytest.mark.parametrize(("addresses", "wait"), [(1, MAX_STRANGERS_OF_ADDRESS), (64, MAX_STRANGERS)])
+@pytest.mark.parametrize(("addresses", "wait"), [(1, MAX_UNKNOWN_OF_ADDRESS), (64, MAX_UNKNOWN)])
 async def test_few_strangers_wait_and_the_others_are_told_to_come_again(
     authentication: MetricsAuthentication, reviews: Reviews, addresses: int, wait: int
 ) -> None:
@@ -280,7 +280,7 @@ async def test_64_bogus_tokens_do_not_keep_a_scraper_from_the_server(
         strangers = [await ask(f"bogus-{number}") for number in range(MAX_CONNECTIONS)]
         told = [asyncio.create_task(reader.readline()) for reader, _ in strangers]
         # Those that may not wait are told so, which shows that all were taken in.
-        for each in islice(asyncio.as_completed(told), MAX_CONNECTIONS - MAX_STRANGERS_OF_ADDRESS):
+        for each in islice(asyncio.as_completed(told), MAX_CONNECTIONS - MAX_UNKNOWN_OF_ADDRESS):
             assert await each == b"HTTP/1.1 429 Too Many Requests\r\n"
         for _ in range(3):
             assert await scraped() == b"HTTP/1.1 200 OK\r\n"

@@ -18,7 +18,7 @@ from memcached_operator.memcached.observed.pod_status import NO_PROBLEM
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_stats.server_connection import Endpoint, Failure
 from memcached_operator.memcached.server_stats.stats_answer import Answer
-from memcached_operator.memcached.server_stats.text_protocol import ask
+from memcached_operator.memcached.server_stats.text_protocol import query
 from operator_runtime.testing.waiting import async_until
 
 # Of what answers, far above what it takes; and of what never does.
@@ -28,7 +28,7 @@ ONE_THREAD = ("-t", "1")
 
 async def said_by(where: str, timeout_s: float) -> Answer | Failure:
     """What a server says of itself that speaks plain text at this IP address."""
-    return (await ask(Endpoint(where), timeout_s)).answer
+    return (await query(Endpoint(where), timeout_s)).answer
 
 
 def address() -> str:

@@ -36,7 +36,7 @@ from memcached_operator.memcached.server_stats.server_connection import (
     without_certificate,
 )
 from memcached_operator.memcached.server_stats.stats_answer import Answer
-from memcached_operator.memcached.server_stats.text_protocol import ask
+from memcached_operator.memcached.server_stats.text_protocol import query
 from operator_runtime import Client, Forbidden, Kind, KubeError, NotFound, ObjectKey, ServerError, Store
 from operator_runtime.testing.clock import FakeClock
 from tests.certificates import Authority, mounted, secret, tls_arguments
@@ -253,6 +253,6 @@ async def test_a_server_is_told_of_other_memory_as_its_pod_says_or_says_what_is_
             assert failure.why == "it asks for a client certificate, and --server-credentials is off"
             known = endpoints(Server(certificate=CERTIFICATE, passwords=PASSWORDS))
             assert await limit_setter(known)(there, Memory(128, "", "")) is None
-            said = await ask((await known.to(there)).endpoint, TIMEOUT_S)
+            said = await query((await known.to(there)).endpoint, TIMEOUT_S)
     assert isinstance(said.answer, Answer)
     assert said.answer.number("limit_maxbytes") == 128 << 20

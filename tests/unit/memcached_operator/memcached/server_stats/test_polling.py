@@ -113,7 +113,7 @@ def test_a_server_that_somebody_looks_for_is_asked_at_the_next_tick(caches: Cach
     day = Day(caches)
     day.interval()
     (new,) = add(caches, "another", 1)
-    day.stats_cache.look([new])
+    day.stats_cache.read([new])
     assert new in day.tick()
     assert new not in day.tick()
 
@@ -121,7 +121,7 @@ def test_a_server_that_somebody_looks_for_is_asked_at_the_next_tick(caches: Cach
 def test_many_that_somebody_looks_for_do_not_come_all_at_once(caches: Caches) -> None:
     pods = add(caches, "cache", 500)
     day = Day(caches)
-    day.stats_cache.look(pods)
+    day.stats_cache.read(pods)
     ticks = day.interval()
     assert max(map(len, ticks)) < 50
     asked = Counter(pod.name for tick in ticks for pod in tick)
@@ -133,7 +133,7 @@ def test_whoever_was_looked_for_and_is_not_there_any_more_is_not_asked(caches: C
     day = Day(caches)
     day.tick()
     (pod,) = add(caches, "cache", 1)
-    day.stats_cache.look([pod])
+    day.stats_cache.read([pod])
     if change == "gone":
         caches.pods.remove(ObjectKey("shop", pod.name))
     else:
@@ -188,7 +188,7 @@ async def polling(
     changed: Channel[ObjectKey] = Channel()
     changed.listen(sent.append)
     poller = Poller(
-        caches, stats_cache, changed, interval_s=INTERVAL_S, heard=heard, ask=asked, clock=clock, tick_s=0.0
+        caches, stats_cache, changed, interval_s=INTERVAL_S, heard=heard, query=asked, clock=clock, tick_s=0.0
     )
     task = asyncio.create_task(poller.run())
     try:
@@ -259,7 +259,7 @@ async def test_what_goes_wrong_in_asking_ends_the_operator(caches: Caches) -> No
     async def broken(endpoint: Endpoint, timeout_s: float) -> Response:
         raise ZeroDivisionError(endpoint.address)
 
-    poller = Poller(caches, StatsCache(), Channel(), interval_s=INTERVAL_S, ask=broken, tick_s=0.0)
+    poller = Poller(caches, StatsCache(), Channel(), interval_s=INTERVAL_S, query=broken, tick_s=0.0)
     with pytest.raises(BaseExceptionGroup) as raised:
         async with asyncio.timeout(60):
             await poller.run()
@@ -298,7 +298,7 @@ async def test_a_server_is_asked_as_its_pod_says_and_its_certificate_is_kept(cac
             await async_until("it is never judged", lambda: len(stats_cache) == 1)
             poller.stop()
             await polling
-    (found,) = stats_cache.look([there])
+    (found,) = stats_cache.read([there])
     assert (found.verdict, found.why) == (Verdict.DENIED, "it requires a login, and --server-credentials is off")
     assert found.shown is not None
     assert (found.shown.certificate.names, found.shown.since_s) == (("cache.shop.svc",), 7.0)

@@ -19,7 +19,7 @@ from memcached_operator.memcached.server_stats.server_connection import (
     without_certificate,
 )
 from memcached_operator.memcached.server_stats.stats_answer import Answer
-from memcached_operator.memcached.server_stats.text_protocol import Response, ask
+from memcached_operator.memcached.server_stats.text_protocol import Response, query
 from tests.certificates import Authority, mounted, tls_arguments
 from tests.unit.memcached_operator.memcached.server_stats.support import (
     ONE_THREAD,
@@ -58,8 +58,8 @@ def trouble(said: Response) -> tuple[ErrorKind, str]:
 
 async def test_a_server_that_speaks_tls_answers_and_shows_its_certificate(folder: Path) -> None:
     async with running(*tls_arguments(folder), *ONE_THREAD) as where:
-        assert trouble(await ask(Endpoint(where), TIMEOUT_S))[0] is ErrorKind.CLOSED, "in plain text"
-        said = await ask(Endpoint(where, without_certificate()), TIMEOUT_S)
+        assert trouble(await query(Endpoint(where), TIMEOUT_S))[0] is ErrorKind.CLOSED, "in plain text"
+        said = await query(Endpoint(where, without_certificate()), TIMEOUT_S)
     assert isinstance(said.answer, Answer)
     assert said.answer.number("curr_connections") >= 1
     assert said.certificate == SERVER.der
@@ -68,14 +68,14 @@ async def test_a_server_that_speaks_tls_answers_and_shows_its_certificate(folder
 async def test_a_required_client_certificate_lets_in_and_without_it_the_servers_own_is_seen(folder: Path) -> None:
     async with running(*tls_arguments(folder, verify=2), *ONE_THREAD) as where:
         for _ in range(5):
-            without = await ask(Endpoint(where, without_certificate()), TIMEOUT_S)
+            without = await query(Endpoint(where, without_certificate()), TIMEOUT_S)
             assert trouble(without) == (ErrorKind.DENIED, "it asks for a client certificate")
             assert without.certificate == SERVER.der
-        foreign = await ask(Endpoint(where, showing(Authority("other"), folder), has_certificate=True), TIMEOUT_S)
+        foreign = await query(Endpoint(where, showing(Authority("other"), folder), has_certificate=True), TIMEOUT_S)
         kind, why = trouble(foreign)
         assert kind is ErrorKind.DENIED
         assert why.startswith("it refuses the client certificate with ")
-        right = await ask(Endpoint(where, showing(AUTHORITY, folder), has_certificate=True), TIMEOUT_S)
+        right = await query(Endpoint(where, showing(AUTHORITY, folder), has_certificate=True), TIMEOUT_S)
         assert isinstance(right.answer, Answer)
 
 
@@ -84,10 +84,10 @@ async def test_a_login_lets_ask_and_without_it_or_with_another_one_nothing_is_sa
     context = without_certificate() if tls else None
     arguments = tls_arguments(folder) if tls else ()
     async with running_with_passwords(folder, *arguments) as where:
-        assert trouble(await ask(Endpoint(where, context), TIMEOUT_S)) == (ErrorKind.DENIED, "it requires a login")
-        wrong = await ask(Endpoint(where, context, login=STRANGER), TIMEOUT_S)
+        assert trouble(await query(Endpoint(where, context), TIMEOUT_S)) == (ErrorKind.DENIED, "it requires a login")
+        wrong = await query(Endpoint(where, context, login=STRANGER), TIMEOUT_S)
         assert trouble(wrong) == (ErrorKind.DENIED, "it refuses the login of ann")
-        right = await ask(Endpoint(where, context, login=ANN), TIMEOUT_S)
+        right = await query(Endpoint(where, context, login=ANN), TIMEOUT_S)
         assert isinstance(right.answer, Answer)
 
 
@@ -112,7 +112,7 @@ async def test_what_answers_something_else_in_a_handshake_is_a_failure_with_a_na
 ) -> None:
     async with talking(at_once(said)) as where:
         endpoint = Endpoint(where, without_certificate())
-        found = await ask(endpoint, SOON_S if kind is ErrorKind.SILENT else TIMEOUT_S)
+        found = await query(endpoint, SOON_S if kind is ErrorKind.SILENT else TIMEOUT_S)
     assert trouble(found)[0] is kind
     assert found.certificate == b""
 
@@ -138,7 +138,7 @@ LOGINS = [
 @pytest.mark.parametrize(("said", "kind"), LOGINS)
 async def test_what_a_login_can_come_to(said: bytes, kind: ErrorKind) -> None:
     async with talking(saying(said)) as where:
-        found = await ask(Endpoint(where, login=ANN), SOON_S if kind is ErrorKind.SILENT else TIMEOUT_S)
+        found = await query(Endpoint(where, login=ANN), SOON_S if kind is ErrorKind.SILENT else TIMEOUT_S)
     assert trouble(found)[0] is kind
 
 

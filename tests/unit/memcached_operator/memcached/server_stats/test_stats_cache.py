@@ -99,7 +99,7 @@ def test_a_container_that_was_started_again_is_judged_anew(stats_cache: StatsCac
     stats_cache.hear(pod, SATURATED)
     again = msgspec.structs.replace(pod, restarts=1)
     assert stats_cache.of(again) is None
-    assert stats_cache.look([again]) == [ServerHealth(pod.name)]
+    assert stats_cache.read([again]) == [ServerHealth(pod.name)]
     assert not stats_cache.hear(again, SILENT)
     server = stats_cache.of(again)
     assert server is not None
@@ -111,27 +111,27 @@ def test_once_any_server_answered_others_can_be_reached(stats_cache: StatsCache,
     broken = server_pod("b")
     for _ in range(2):
         stats_cache.hear(broken, REFUSED)
-    assert [each.verdict for each in stats_cache.look([broken])] == [O]
+    assert [each.verdict for each in stats_cache.read([broken])] == [O]
     stats_cache.hear(server_pod("a"), said)
     assert stats_cache.hear(broken, REFUSED), "its verdict is another"
-    assert [each.verdict for each in stats_cache.look([broken])] == [F]
+    assert [each.verdict for each in stats_cache.read([broken])] == [F]
 
 
 @pytest.mark.parametrize("changes", [{}, {"ready": False}, {"active": False}, {"address": ""}])
 def test_whoever_is_ready_and_has_an_address_is_asked(stats_cache: StatsCache, changes: dict[str, Any]) -> None:
     pod, asked = server_pod(**changes), not changes
     assert is_queried(pod) == asked
-    assert [each.pod for each in stats_cache.look([pod])] == ([pod.name] if asked else [])
+    assert [each.pod for each in stats_cache.read([pod])] == ([pod.name] if asked else [])
     assert list(stats_cache.missing.values()) == ([pod] if asked else [])
 
 
 def test_those_that_are_looked_for_in_vain_are_noted_until_they_are_heard(stats_cache: StatsCache) -> None:
     first, second = server_pod("b"), server_pod("a")
-    assert stats_cache.look([first, second]) == [ServerHealth("a"), ServerHealth("b")]
+    assert stats_cache.read([first, second]) == [ServerHealth("a"), ServerHealth("b")]
     assert set(stats_cache.missing) == {first.uid, second.uid}
     stats_cache.hear(first, GOOD)
     assert set(stats_cache.missing) == {second.uid}
-    assert stats_cache.look([first]) == [ServerHealth("b", A, "", "1.6.45")]
+    assert stats_cache.read([first]) == [ServerHealth("b", A, "", "1.6.45")]
 
 
 def test_a_server_takes_half_a_kilobyte_and_none_of_the_collectors_time() -> None:
@@ -146,9 +146,9 @@ def test_another_certificate_is_news_and_the_same_one_is_none() -> None:
     assert stats_cache.hear(pod, GOOD, old, 100.0)
     assert not stats_cache.hear(pod, GOOD, old, 200.0)
     assert not stats_cache.hear(pod, SILENT, None, 300.0), "a try that showed none takes nothing back"
-    assert stats_cache.look([pod])[0].shown == Shown(old, 100.0)
+    assert stats_cache.read([pod])[0].shown == Shown(old, 100.0)
     assert stats_cache.hear(pod, GOOD, new, 400.0)
-    assert stats_cache.look([pod])[0].shown == Shown(new, 400.0)
+    assert stats_cache.read([pod])[0].shown == Shown(new, 400.0)
 
 
 def test_a_server_that_shows_another_certificate_than_a_new_one_would_is_late() -> None:
