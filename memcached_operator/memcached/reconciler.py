@@ -15,12 +15,11 @@ from typing import Final
 from prometheus_client import Metric
 
 from memcached_operator.api.names import InvalidSpec, Workload
-from memcached_operator.api.status import Problem, Reason, Status, decode_status
+from memcached_operator.api.status import HandoverStep, Problem, Reason, Status, decode_status, joined
 from memcached_operator.memcached.deletion import Deletion
 from memcached_operator.memcached.events import recorded_by
 from memcached_operator.memcached.handover.desired_list import desired_list, unchanged_list
 from memcached_operator.memcached.handover.handovers import PEERS, Handovers, PeersPort, Progress
-from memcached_operator.memcached.handover.steps import is_underway
 from memcached_operator.memcached.memory_scaling.effective_memory import with_effective_memory
 from memcached_operator.memcached.memory_scaling.memory_scaler import Scaler
 from memcached_operator.memcached.metrics import contested_family
@@ -168,11 +167,11 @@ class MemcachedReconciler:
         While servers have each other as peers, one that is lost makes writes at all others fail.
         """
         handover = Progress(state=last.handover)
-        if is_underway(last.handover):
+        if last.handover is not None and last.handover.step is not HandoverStep.COMPLETE:
             unchanged = unchanged_list(memcached.spec, last)
             handover = await self._handovers.advance(memcached, unchanged, last, pods, now)
-        problem = Problem(Reason.INVALID_SPEC, str(error))
-        found = unplanned(memcached, last, ours, pods, problem, handover=handover)
+        problems = [Problem(Reason.INVALID_SPEC, str(error)), *handover.outcome.problems]
+        found = unplanned(memcached, last, ours, pods, joined(problems), handover=handover)
         _, result = await self._status.report(memcached, last, found, next_s=handover.outcome.requeue_s)
         handover.outcome.raise_failure()
         return result

@@ -201,7 +201,7 @@ def _of_handover(spec: Spec) -> Iterator[str]:
     if against := judge_remembered(spec.extraArgs, spec.threads).against_handover:
         yield (
             f"spec.extraArgs: must not contain {' and '.join(sorted(against))} with spec.handover, which needs CAS "
-            f"numbers, the list of keys, flush_all and evictions; omit it, got {shown(list(spec.extraArgs))}"
+            f"numbers, the list of keys and evictions; omit it, got {shown(list(spec.extraArgs))}"
         )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
-from memcached_operator.api.names import HANDOVER_SECONDS
+from memcached_operator.api.names import HANDOVER_SECONDS, HANDOVER_SECONDS_MAX, HANDOVER_SECONDS_MIN
 from memcached_operator.api.status import Status
 from memcached_operator.memcached.server_list.published_list import listed_ordinals
 from memcached_operator.memcached.spec import Spec
@@ -36,19 +36,19 @@ def unchanged_list(unreadable: bytes, last: Status) -> DesiredList:
     """The list that there is, while the specification cannot be read: what is under way comes to its end.
 
     Args:
-        unreadable: JSON of the specification; where `handover` cannot be read either, its defaults are taken.
+        unreadable: JSON of the specification; where it has no `handover` that can be read, the defaults are taken.
     """
     size = 1 + max(listed_ordinals(last), default=-1)
     try:
-        handover = msgspec.json.decode(unreadable, type=_Handover).handover
+        for_s = msgspec.json.decode(unreadable, type=_Handover).handover.forSeconds
     except msgspec.MsgspecError:
-        handover = _ForSeconds()
-    return DesiredList(size, frozenset(range(size)), handover.forSeconds if handover is not None else None)
+        for_s = HANDOVER_SECONDS
+    return DesiredList(size, frozenset(range(size)), for_s)
 
 
 class _ForSeconds(msgspec.Struct):
-    forSeconds: int = HANDOVER_SECONDS
+    forSeconds: Annotated[int, msgspec.Meta(ge=HANDOVER_SECONDS_MIN, le=HANDOVER_SECONDS_MAX)] = HANDOVER_SECONDS
 
 
 class _Handover(msgspec.Struct):
-    handover: _ForSeconds | None = None
+    handover: _ForSeconds = msgspec.field(default_factory=_ForSeconds)

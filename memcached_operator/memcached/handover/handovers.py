@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, NamedTuple
+from math import inf
+from typing import Any, Final, NamedTuple
 
 from memcached_operator.api.status import Handover, HandoverStep, Problem, Status
 from memcached_operator.memcached.events import RecordEvent
@@ -23,10 +24,11 @@ from memcached_operator.memcached.handover.actions import (
     Wait,
 )
 from memcached_operator.memcached.handover.desired_list import DesiredList
+from memcached_operator.memcached.handover.peer_changes import dropped_addresses
 from memcached_operator.memcached.handover.peers import peers_of
 from memcached_operator.memcached.handover.progress_messages import EVENTS, advice, progress_message
-from memcached_operator.memcached.handover.purge import Purged, empty, purge
-from memcached_operator.memcached.handover.purge_run import PurgeRun
+from memcached_operator.memcached.handover.purge import Purged, purge
+from memcached_operator.memcached.handover.purge_run import PURGE_WITHIN_S, PurgeRun
 from memcached_operator.memcached.handover.server_state import HandoverState, Unsupported, state_of
 from memcached_operator.memcached.handover.situation import PurgeState, Server, Situation
 from memcached_operator.memcached.handover.step_times import former_clients_s
@@ -73,16 +75,14 @@ class PeersPort(NamedTuple):
 
     Attributes:
         state_of: how far a server is.
-        purge: deletes what was not used since a time, in seconds since 1970.
-        empty: deletes all items.
+        purge: deletes what was not used since a time, in seconds since 1970; since infinity it is all items.
     """
 
     state_of: Callable[[str, float], Awaitable[HandoverState | Unsupported | Failure]]
-    purge: Callable[[str, float, float], Awaitable[Purged | Failure]]
-    empty: Callable[[str, float], Awaitable[Failure | None]]
+    purge: Callable[[str, float, float], Coroutine[Any, Any, Purged | Failure]]
 
 
-PEERS: Final = PeersPort(state_of, purge, empty)
+PEERS: Final = PeersPort(state_of, purge)
 
 
 class Progress(NamedTuple):
@@ -110,19 +110,20 @@ class _Known:
 
     Attributes:
         purge: of the hand-over that is being prepared, or was last.
-        led_since: this leader's first reconcile of it.
+        size: how many servers are desired, and `waits_since` when that was first seen by this leader.
         unsupported: by pod and number of its restarts, whether its server cannot hand over.
-        emptied: pods, each with the time since which it is ready, whose servers were emptied and that still say
-            otherwise.
+        emptying: deletion of all items of a server, by its pod and the time since which it is ready; it stays when it
+            is done, until the pod no longer says that the items are outdated.
         reported: the step that the last event was of.
         given_up: of the last change, which had no hand-over.
         refusal: of the API server's, to change a pod; until `refused_until_s` (by the clock) none is changed.
     """
 
     purge: PurgeRun | None = None
-    led_since: datetime | None = None
+    size: int | None = None
+    waits_since: datetime | None = None
     unsupported: dict[tuple[str, int], bool] = field(default_factory=dict)
-    emptied: set[tuple[str, int]] = field(default_factory=set)
+    emptying: dict[tuple[str, int], asyncio.Task[Purged | Failure]] = field(default_factory=dict)
     reported: HandoverStep | None = None
     given_up: GiveUp | None = None
     refusal: Problem | None = None
@@ -172,7 +173,9 @@ class Handovers:
             return Progress()
         known = self._known.of(memcached.key)
         named = [each for each in pods if each.ordinal != NO_ORDINAL]
-        known.led_since = min(known.led_since or now, now)
+        if known.size != desired.size or known.waits_since is None:
+            known.size, known.waits_since = desired.size, now
+        known.waits_since = min(known.waits_since, now)
         servers = await self._servers(known, named, is_queried=_is_changing(desired, last.handover))
         purge_state, unpurged = _purge_state(known, last.handover, servers)
         situation = Situation(
@@ -184,7 +187,7 @@ class Handovers:
             now,
             purge_state,
             unpurged,
-            known.led_since,
+            known.waits_since,
             is_refused=self._clock() < known.refused_until_s,
         )
         action = decide(situation)
@@ -234,7 +237,8 @@ class Handovers:
         action: Action,
         pods: Mapping[str, PodRecord],
     ) -> Outcome:
-        known.emptied &= {_empty_key(pod) for pod in pods.values() if pod.outdated_items}
+        outdated = {_empty_key(pod) for pod in pods.values() if pod.outdated_items}
+        known.emptying = {key: task for key, task in known.emptying.items() if key in outdated}
         match action:
             case Nothing():
                 return Outcome()
@@ -242,7 +246,9 @@ class Handovers:
                 return Outcome(requeue_s=requeue_s)
             case SetPeers(changes):
                 if last is not None and last.step is HandoverStep.PUBLISHED:
-                    known.emptied.clear()  # who is no longer among the peers has outdated items once more
+                    # Whom another no longer has as a peer has outdated items once more.
+                    for name in (each.name for each in pods.values() if each.address in dropped_addresses(changes)):
+                        known.emptying.pop(_empty_key(pods[name]), None)
                 outcome = Outcome()
                 for each in changes:
                     outcome += await self._set_peers(known, each, pods[each.server.name])
@@ -250,7 +256,7 @@ class Handovers:
             case Empty(servers):
                 outcome = Outcome()
                 for server in servers:
-                    outcome += await self._empty(known, pods[server.name])
+                    outcome += await self._empty(memcached.key, known, pods[server.name])
                 return outcome
             case Purge(servers, unused_since_s):
                 start = last.startTime if last is not None else ""
@@ -270,15 +276,24 @@ class Handovers:
             annotations[OUTDATED_ITEMS_ANNOTATION] = "true"
         return await self._annotate(known, pod, annotations)
 
-    async def _empty(self, known: _Known, pod: PodRecord) -> Outcome:
-        """Have a server lose what others changed while it was away: once, however often its pod cannot say so."""
-        if (key := _empty_key(pod)) not in known.emptied:
-            if (failure := await self._port.empty(pod.address, ANSWER_WITHIN_S)) is not None:
-                logger.debug("%s could not be emptied: %s", pod.name, failure.why)
-                return Outcome(requeue_s=DELETE_AGAIN_S)
+    async def _empty(self, key: ObjectKey, known: _Known, pod: PodRecord) -> Outcome:
+        """Have a server lose what others changed while it was away: once, however often its pod cannot say so.
+
+        Each item is deleted by its CAS. `flush_all` keeps some of those that are read meanwhile: memcached flushes by
+        the time of last use.
+        """
+        if (task := known.emptying.get(_empty_key(pod))) is None:
+            task = asyncio.get_running_loop().create_task(self._port.purge(pod.address, inf, PURGE_WITHIN_S))
+            known.emptying[_empty_key(pod)] = task
+            task.add_done_callback(lambda _: self._wake(key))
+        if not task.done():
+            return Outcome()
+        if isinstance(answer := task.exception() or task.result(), Purged):
             logger.info("%s was away, and begins anew", pod.name, extra={"fields": {"action": "empty"}})
-            known.emptied.add(key)
-        return await self._annotate(known, pod, {OUTDATED_ITEMS_ANNOTATION: None})
+            return await self._annotate(known, pod, {OUTDATED_ITEMS_ANNOTATION: None})
+        logger.debug("%s could not be emptied: %s", pod.name, answer)
+        del known.emptying[_empty_key(pod)]
+        return Outcome(requeue_s=DELETE_AGAIN_S)
 
     async def _annotate(self, known: _Known, pod: PodRecord, annotations: Mapping[str, str | None]) -> Outcome:
         if self._clock() < known.refused_until_s:
@@ -286,7 +301,7 @@ class Handovers:
         metadata = {"resourceVersion": pod.resource_version, "annotations": annotations}
         try:
             patched = await self._client.patch(PODS, pod, {"metadata": metadata})
-            if patched.peers != annotations.get(PEERS_ANNOTATION, patched.peers):
+            if not _has_taken(patched, annotations):
                 return Outcome(requeue_s=SET_AGAIN_S)
         except _REFUSALS as error:
             message = f"The annotations of {pod.name} for its hand-over cannot be changed: {error.message or error}"
@@ -334,6 +349,13 @@ def _purge_state(known: _Known, last: Handover | None, servers: Sequence[Server]
     if known.purge is None or last is None or not known.purge.is_of(last.startTime):
         return PurgeState.DUE, frozenset()
     return known.purge.state(servers)
+
+
+def _has_taken(pod: PodRecord, annotations: Mapping[str, str | None]) -> bool:
+    """Report whether a pod has annotations as they were written; a webhook may have changed them."""
+    is_outdated = annotations.get(OUTDATED_ITEMS_ANNOTATION, "true") is not None
+    is_marked = OUTDATED_ITEMS_ANNOTATION not in annotations or pod.outdated_items == is_outdated
+    return is_marked and pod.peers == annotations.get(PEERS_ANNOTATION, pod.peers)
 
 
 def _empty_key(pod: PodRecord) -> tuple[str, int]:

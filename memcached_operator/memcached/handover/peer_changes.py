@@ -76,6 +76,12 @@ def outdated_without_peers(situation: Situation) -> tuple[Server, ...]:
     return tuple(each for each in situation.ready if each.outdated and (each.confirms or is_complete))
 
 
+def dropped_addresses(changes: Sequence[PeersChange]) -> frozenset[str]:
+    """Addresses that some server has as a peer before these changes and not after."""
+    pairs = [(each.server.peers, each.peers) for each in changes]
+    return frozenset(a for old, new in pairs if old is not None for a in old.addresses if a not in new.addresses)
+
+
 def _members(situation: Situation) -> Sequence[Server]:
     """Servers that others have as peers, or may: each is ready, and hides marks from clients."""
 

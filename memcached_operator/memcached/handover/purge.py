@@ -59,7 +59,8 @@ async def purge(
 
     Args:
         address: IP address of its pod.
-        unused_since_s: when the last client of the former list used a server, in seconds since the epoch.
+        unused_since_s: when the last client of the former list used a server, in seconds since the epoch; infinity for
+            all items.
         timeout_s: for all of it.
         clock: by which that time is; the server's own may be another.
     """
@@ -86,24 +87,6 @@ async def purge(
         return Failure(ErrorKind.UNREACHABLE, os.strerror(getattr(error, "errno", None) or 0).lower())
     except asyncio.LimitOverrunError:
         return MALFORMED
-
-
-async def empty(address: str, timeout_s: float, *, port: int = PEERS_PORT) -> Failure | None:
-    """Delete all items of a server; None once they are.
-
-    Args:
-        address: IP address of its pod.
-        timeout_s: for the whole exchange.
-    """
-    emptied, _ = await exchange(Endpoint(address, port=port), b"flush_all\r\n", _emptied, timeout_s)
-    return emptied if isinstance(emptied, Failure) else None
-
-
-def _emptied(received: bytes) -> bool | Failure | None:
-    line, whole, _ = received.partition(b"\r\n")
-    if not whole:
-        return None
-    return line == b"OK" or _refused(line)
 
 
 def _time(received: bytes) -> int | Failure | None:

@@ -60,7 +60,7 @@ class Situation:
         for_s: how long clients take to follow a list, None where no hand-over is desired.
         now: the time, with its zone.
         unpurged: names of servers that are ready, and were not purged.
-        led_since: the time since which this leader leads, with its zone: before that, nobody may have.
+        waits_since: the time since which this leader sees that size, with its zone: before that, nobody may have led.
         is_refused: the API server refuses to change pods.
     """
 
@@ -72,7 +72,7 @@ class Situation:
     now: datetime
     purge: PurgeState = PurgeState.DUE
     unpurged: frozenset[str] = frozenset()
-    led_since: datetime = EPOCH
+    waits_since: datetime = EPOCH
     is_refused: bool = False
 
     @property

@@ -18,6 +18,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
+from memcached_operator.api.names import HANDOVER_SECONDS
 from memcached_operator.api.status import Handover, HandoverStep
 from memcached_operator.memcached.handover.actions import (
     Action,
@@ -119,7 +120,9 @@ def _without(situation: Situation) -> Action:
     if last is not None and last.step is HandoverStep.DISCONNECTING:
         return _disconnecting(situation, last)
     if last is not None and is_underway(last):
-        return _advance(HandoverStep.DISCONNECTING, situation, former_list_end_of(last))
+        # Clients had no time to follow a list that was published.
+        is_published, late = last.step is HandoverStep.PUBLISHED, situation.now + timedelta(seconds=HANDOVER_SECONDS)
+        return _advance(HandoverStep.DISCONNECTING, situation, late if is_published else former_list_end_of(last))
     if not situation.is_refused and (leftover := disconnected(situation)):
         return SetPeers(leftover)
     if situation.for_s is None:
@@ -132,10 +135,10 @@ def _without(situation: Situation) -> Action:
 def _complete(situation: Situation, last: Handover) -> Action:
     if situation.is_changing and situation.has_others:
         return _advance(HandoverStep.PREPARING, situation, former_list_end_of(last))
-    if outdated := outdated_without_peers(situation):
-        return Empty(outdated)
     if not situation.is_refused and (leftover := disconnected(situation)):
         return SetPeers(leftover)
+    if outdated := outdated_without_peers(situation):
+        return Empty(outdated)
     return Nothing() if situation.has_others else Advance(None)
 
 
@@ -210,10 +213,10 @@ def _published(situation: Situation, last: Handover, for_s: int) -> Action:
 
 def _disconnecting(situation: Situation, last: Handover) -> Action:
     left_s = (start_of(last) - situation.now).total_seconds() + CONFIRMED_WITHIN_S
-    if left_s > 0.0 and (outdated := outdated_without_peers(situation)):
-        return Empty(outdated)
     if left_s > 0.0 and (changes := disconnected(situation)):
         return SetPeers(changes)
+    if left_s > 0.0 and (outdated := outdated_without_peers(situation)):
+        return Empty(outdated)
     unconfirmed = tuple(each.name for each in situation.ready if each.peers is not None and not each.confirms)
     if left_s > 0.0 and unconfirmed:
         return Wait(Awaited.CONFIRMATIONS, min(QUERY_AGAIN_S, left_s), unconfirmed)
@@ -222,11 +225,10 @@ def _disconnecting(situation: Situation, last: Handover) -> Action:
 
 def _first_of_all(situation: Situation) -> Action | None:
     """Action that comes before all others of a step that prepares a change of the list; None for nothing."""
-    if given_up := given_up_at_once(situation):
-        return given_up
-    if outdated := outdated_without_peers(situation):
+    given_up, outdated = given_up_at_once(situation), outdated_without_peers(situation)
+    if outdated and not situation.is_refused:
         return in_time(situation, Empty(outdated), outdated)
-    return None
+    return given_up or (in_time(situation, Empty(outdated), outdated) if outdated else None)
 
 
 def _former_end(situation: Situation, last: Handover) -> datetime:

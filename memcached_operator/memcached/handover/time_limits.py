@@ -52,7 +52,7 @@ def wait_for(situation: Situation, why: Awaited, names: tuple[str, ...]) -> Acti
     """Wait, or decide what comes instead once the step has taken too long."""
     limit_s, given_up = _LIMITS[why]
     last = situation.last or status_at(HandoverStep.PREPARING, situation.now, EPOCH)
-    since, former_end = max(start_of(last), situation.led_since), former_list_end_of(last)
+    since, former_end = max(start_of(last), situation.waits_since), former_list_end_of(last)
     if last.step is HandoverStep.PREPARING:
         since = max(since, former_end + timedelta(seconds=MARKS_LIVE_S))
     if why is Awaited.CONFIRMATIONS:

@@ -95,8 +95,8 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
         ["spec.extraArgs: must not contain -X and no_modern with spec.handover"],
     ),
     (
-        {"handover": {}, "workload": "StatefulSet", "extraArgs": ["-M", "--disable-flush-all"]},
-        ["spec.extraArgs: must not contain -F and -M with spec.handover", "the list of keys, flush_all and evictions"],
+        {"handover": {}, "workload": "StatefulSet", "extraArgs": ["-M", "--disable-dumping"]},
+        ["spec.extraArgs: must not contain -M and -X with spec.handover", "the list of keys and evictions"],
     ),
     (
         {"handover": {}, "workload": "StatefulSet", "tls": {"secretName": "tls"}, "warmRestart": True},
@@ -216,5 +216,5 @@ def test_of_very_many_complaints_the_first_are_told_so_that_a_condition_can_hold
 
 
 def test_a_crawler_that_is_switched_on_again_is_no_obstacle_to_a_hand_over() -> None:
-    fields = {"handover": {}, "workload": "StatefulSet", "extraArgs": ["-o", "no_modern,lru_crawler", "-W"]}
+    fields = {"handover": {}, "workload": "StatefulSet", "extraArgs": ["-o", "no_modern,lru_crawler", "-F"]}
     assert read_spec(json.dumps(fields).encode()).handover is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
+from math import inf
 from typing import Any
 
 import pytest
@@ -17,8 +18,8 @@ from memcached_operator.memcached.handover.step_times import MARKS_LIVE_S
 from memcached_operator.memcached.handover.time_limits import CONFIRMED_WITHIN_S, READY_WITHIN_S
 from memcached_operator.memcached.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.memcached.server_stats.server_connection import ErrorKind, Failure
-from operator_runtime.client.errors import Conflict, Forbidden, ServerError
-from tests.unit.fake_server import Json
+from operator_runtime.client.errors import Conflict, Forbidden, KubeError, ServerError
+from tests.unit.fake_server import Json, Sent
 from tests.unit.memcached_operator.memcached.running_servers import control, get_ready, pod, stateful_set
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
 from tests.unit.memcached_operator.memcached.world import World
@@ -42,7 +43,7 @@ class Servers:
     """
 
     def __init__(self) -> None:
-        self.world = World(peers_port=PeersPort(self.state_of, self.purge, self.empty))
+        self.world = World(peers_port=PeersPort(self.state_of, self.purge))
         self.unsupported: set[str] = set()
         self.silent: set[str] = set()
         self.calls: list[tuple[str, str]] = []
@@ -63,16 +64,15 @@ class Servers:
         return HandoverState(THREADS, peers.generation * THREADS if peers else 0, 0, 0)
 
     async def purge(self, address: str, unused_since_s: float, timeout_s: float) -> Purged | Failure:
+        if unused_since_s == inf:
+            self.calls.append(("empty", address))
+            return SILENT if address in self.silent else Purged(10, 10)
         self.calls.append(("purge", address))
         await self.purged.wait()
         if address not in self.purge_fails:
             return Purged(10, 1)
         self.purge_fails.remove(address)
         return SILENT
-
-    async def empty(self, address: str, timeout_s: float) -> Failure | None:
-        self.calls.append(("empty", address))
-        return SILENT if address in self.silent else None
 
     def pods(self) -> Iterator[Json]:
         return (each for key, each in self.world.api.objects.items() if key[0] == "Pod")
@@ -378,7 +378,7 @@ async def test_another_leader_goes_on_with_each_step(step: str) -> None:
     servers.size(4)
     await servers.until(step)
     before = servers.world
-    servers.world = World(api=before.api, peers_port=PeersPort(servers.state_of, servers.purge, servers.empty))
+    servers.world = World(api=before.api, peers_port=PeersPort(servers.state_of, servers.purge))
     servers.world.clock.advance(before.clock.now)
     servers.world.memcached(**before.api.objects["Memcached", "shop", NAME]["spec"])
     await servers.until("Complete")
@@ -428,7 +428,7 @@ async def test_a_leader_that_comes_after_a_server_was_emptied_lets_it_keep_what_
         await servers.look()
     assert [each for each, _ in servers.calls].count("empty") == 1
     before = servers.world
-    servers.world = World(api=before.api, peers_port=PeersPort(servers.state_of, servers.purge, servers.empty))
+    servers.world = World(api=before.api, peers_port=PeersPort(servers.state_of, servers.purge))
     servers.world.clock.advance(before.clock.now)
     servers.world.memcached(**before.api.objects["Memcached", "shop", NAME]["spec"])
     for _ in range(10):
@@ -451,8 +451,8 @@ async def test_a_server_is_emptied_once_however_often_its_pod_cannot_say_so(
         await servers.look()
         if not servers.is_outdated(1):
             continue
-        told = servers.peers()
-        if all(each is not None and {*each.addresses} == told.keys() - {other} for other, each in told.items()):
+        peers = servers.peers()
+        if all(each is not None and {*each.addresses} == peers.keys() - {other} for other, each in peers.items()):
             break
     assert "empty" not in [each for each, _ in servers.calls]
     servers.world.api.refuse("merge_patch", "Pod", *[refusal] * 5)
@@ -461,7 +461,8 @@ async def test_a_server_is_emptied_once_however_often_its_pod_cannot_say_so(
             await servers.look(passed_s)
         assert servers.is_outdated(1)
     while servers.is_outdated(1):
-        await servers.look(RETRY_REFUSED_S)
+        with suppress(ServerError):
+            await servers.look(RETRY_REFUSED_S)
     assert not servers.is_outdated(1)
     assert [each for each, _ in servers.calls].count("empty") == 1
 
@@ -483,6 +484,64 @@ async def test_a_hand_over_comes_to_its_end_while_the_specification_cannot_be_re
     await servers.until("Complete", looks=FOR_S + 20)
     assert servers.listed == 4
     assert all(each is not None and not each.addresses for each in servers.peers().values())
+
+
+@pytest.mark.parametrize(
+    "refusal", [Forbidden(403, "Forbidden", NO_RIGHT), ServerError(500, "InternalError", "failed calling webhook")]
+)
+async def test_a_mark_that_cannot_be_taken_off_leaves_nobody_a_peer(
+    monkeypatch: pytest.MonkeyPatch, refusal: Forbidden | ServerError
+) -> None:
+    servers = await begun(4)
+    servers.size(2)
+    await servers.until("Published")
+    del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
+    judge = servers.world.api.refusal
+
+    def refuse(sent: Sent) -> KubeError | None:
+        annotations = (sent.body or {}).get("metadata", {}).get("annotations", {})
+        return refusal if annotations.get(OUTDATED_ITEMS_ANNOTATION, "") is None else judge(sent)
+
+    monkeypatch.setattr(servers.world.api, "refusal", refuse)
+    for _ in range(FOR_S + CONFIRMED_WITHIN_S + 60):
+        with suppress(ServerError):
+            await servers.look(1.0)
+    assert (servers.steps[-1], servers.count()) == ("Complete", 2)
+    assert servers.is_outdated(1)
+    assert all(each is not None and not each.addresses for each in servers.peers().values())
+
+
+async def test_servers_have_their_time_anew_once_the_specification_can_be_read_again() -> None:
+    servers = await begun(3)
+    servers.size(4)
+    await servers.until("Preparing")
+    servers.size(4, extraArgs=["-M"])
+    for _ in range(8):
+        await servers.look(READY_WITHIN_S / 8)
+    servers.size(6)
+    await servers.until("Published")
+    assert servers.listed == 6
+    assert "Preparing" in servers.steps
+
+
+async def test_another_size_has_its_own_time_to_get_ready() -> None:
+    servers = await begun(3)
+    servers.size(4)
+    await servers.until("Preparing")
+    servers.control()
+    get_ready(servers.world, 3, ready=False)
+    servers.world.show()
+    await servers.world.reconcile(after_s=READY_WITHIN_S - 10)
+    servers.size(5)
+    servers.control()
+    get_ready(servers.world, 3, ready=False)
+    servers.world.show()
+    await servers.world.reconcile(after_s=1)
+    await servers.world.reconcile(after_s=30)
+    assert "HandoverUnavailable" not in [each.reason for each in servers.world.recorder.events]
+    get_ready(servers.world, 3)
+    await servers.until("Published")
+    assert servers.listed == 5
 
 
 @pytest.mark.parametrize("step", ["Hiding", "Connecting"])

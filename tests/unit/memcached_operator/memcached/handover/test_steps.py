@@ -10,6 +10,7 @@ from unittest.mock import ANY
 
 import pytest
 
+from memcached_operator.api.names import HANDOVER_SECONDS
 from memcached_operator.api.status import Handover, HandoverStep
 from memcached_operator.memcached.handover.actions import (
     Action,
@@ -384,6 +385,17 @@ def test_one_that_is_yet_to_be_emptied_keeps_the_list_from_no_change() -> None:
     assert advanced(decide(late)) is HandoverStep.COMPLETE
 
 
+@pytest.mark.parametrize("last", [COMPLETE, DISCONNECTING])
+def test_peers_are_taken_away_before_a_server_is_emptied(last: Handover) -> None:
+    back = server(2, (), outdated=True)
+    assert peers_set(decide(situation(last, 3, 3, (*connected(0, 1), back)))) == {0: (), 1: ()}
+
+
+def test_clients_of_a_list_that_had_no_time_are_waited_for_where_the_field_is_set_again() -> None:
+    action = decide(situation(published(-5), 3, 3, connected(0, 1, 2), for_s=None))
+    assert action == Advance(step(HandoverStep.DISCONNECTING, 0, HANDOVER_SECONDS))
+
+
 def test_without_the_right_to_change_pods_no_server_is_emptied_while_the_list_waits() -> None:
     back = server(3, (), outdated=True)
     found = decide(situation(HIDING, 4, 3, (*hidden(3), back), is_refused=True))
@@ -458,7 +470,7 @@ def test_peers_that_cannot_be_set_are_tried_for_as_long_as_servers_may_take_to_c
 def test_what_no_leader_did_has_its_time_from_the_next_one_on(last: Handover) -> None:
     def led_for(led_s: float) -> Action:
         servers = (*hidden(4), server(4, ready=None))
-        return decide(situation(last, 5, 3, servers, led_since=NOW - timedelta(seconds=led_s)))
+        return decide(situation(last, 5, 3, servers, waits_since=NOW - timedelta(seconds=led_s)))
 
     assert not isinstance(led_for(READY_WITHIN_S - 1), GiveUp)
     assert isinstance(led_for(READY_WITHIN_S), GiveUp)

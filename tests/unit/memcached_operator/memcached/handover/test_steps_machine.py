@@ -14,7 +14,7 @@ from memcached_operator.memcached.handover.actions import Advance, Empty, GiveUp
 from memcached_operator.memcached.handover.desired_list import desired_list, unchanged_list
 from memcached_operator.memcached.handover.peers import Peers
 from memcached_operator.memcached.handover.situation import PurgeState, Server, Situation
-from memcached_operator.memcached.handover.steps import are_servers_kept, decide, is_list_held, is_underway
+from memcached_operator.memcached.handover.steps import are_servers_kept, decide, is_list_held
 from memcached_operator.memcached.rollout.reconcile_results import soonest
 from memcached_operator.memcached.server_list.plan import plan
 from memcached_operator.memcached.server_list.published_list import ListPolicy, listed_ordinals
@@ -99,7 +99,7 @@ class Cluster:
         )
         if self.readable:
             desired = desired_list(self.spec, self.status)
-        elif is_underway(last):
+        elif last is not None and last.step is not HandoverStep.COMPLETE:
             desired = unchanged_list(
                 b'{"handover": {"forSeconds": %d}}' % FOR_S if self.desired else b"{}", self.status
             )
