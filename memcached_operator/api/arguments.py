@@ -49,8 +49,8 @@ class Arguments:
         chunk_given: whether an option gives that number.
         hashpower: the power of two of entries with which the hash table begins; 0 for memcached's own.
         protocol: the value of -B, "" without it.
-        against_handover: those with which servers cannot hand over: without CAS, a dump of their keys, or room for marks
-            where they are full.
+        against_handover: those with which servers cannot hand over: without CAS, a dump of their keys, or room for
+            marks where they are full.
         evicts: a full server evicts items instead of refusing new ones.
     """
 
