@@ -25,9 +25,10 @@ LATE_AFTER_S: Final = 120.0
 """A node starts a container again within seconds, and within the grace period of its pod. It pulls the image after it
 has ended the former one, which the pod's status then shows."""
 
-# What the pod's status has of a container that has ended, until it has started again. A node waits before it starts one
-# once more that it started within the last minutes.
-_BETWEEN: Final = ("Completed", "Error", "CrashLoopBackOff")
+_COMPLETED: Final = "Completed"
+# Reasons in the status of a pod whose container has ended, until its node has started it again. For the last of them
+# the node waits before it does, as it started the container within the last minutes, too.
+_ENDED: Final = (_COMPLETED, "Error", "OOMKilled", "CrashLoopBackOff")
 # Of any count, and of any time in seconds.
 _MOST_DIGITS: Final = 10
 
@@ -97,10 +98,15 @@ def is_in_progress(pod: PodRecord, workload: WorkloadRecord) -> bool:
     return request is not None and request.template_hash == workload.template_hash and is_possible(pod, workload)
 
 
+def has_ended(pod: PodRecord) -> bool:
+    """Report whether a container has ended, and its node starts it again."""
+    return pod.down and pod.problem.reason in _ENDED
+
+
 def is_restarting(pod: PodRecord, now_s: float) -> bool:
     """Report whether its node is about to start the container again, as far as can be seen."""
     request = requested(pod)
-    failed = pod.down and bool(pod.problem) and pod.problem.reason not in _BETWEEN
+    failed = pod.down and bool(pod.problem) and not has_ended(pod)
     return request is not None and pod.restarts <= request.restarts and not failed and left_s(pod, now_s) > 0.0
 
 

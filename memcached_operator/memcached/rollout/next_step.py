@@ -162,12 +162,12 @@ def unobserved(state: RolloutState) -> Step | None:
 def not_running(state: RolloutState) -> Step | None:
     """A server whose memcached does not run has no keys to lose: it waits for no pause, and no other old server.
 
-    It waits for servers of the present template. Where these do not start, an old server that ends for a moment, as for
-    lack of memory, comes back by itself, and of that template it would not.
+    One that has ended, as for lack of memory, starts again by itself with what it ran before. It is left that until no
+    server of the present template is missing or does not serve, as of that template it might not start. One that
+    cannot start by itself, or has not for long, waits only where no server has shown yet that the present template
+    does.
     """
-    if any(not pod.ready for pod in state.servers if pod not in state.due):
-        return None
-    found = [pod for pod in state.due if pod.down and pod not in state.restarting]
+    found = [pod for pod in state.due if pod.down and pod not in state.restarting and not _is_left(state, pod)]
     return _update(state, _highest(found)) if found else None
 
 
@@ -226,6 +226,13 @@ GATES: Final[tuple[Callable[[RolloutState], Step | None], ...]] = (
 
 def _update(state: RolloutState, pod: PodRecord) -> Step:
     return RestartInPlace(pod) if pod in state.restartable else Evict(pod)
+
+
+def _is_left(state: RolloutState, pod: PodRecord) -> bool:
+    """Report whether a server whose memcached does not run is left as it is for now."""
+    if in_place.has_ended(pod) and not state.is_past_deadline(pod):
+        return bool(state.missing or state.unproven)
+    return bool(state.unproven) and not state.is_proven
 
 
 def _highest(pods: Sequence[PodRecord]) -> PodRecord:

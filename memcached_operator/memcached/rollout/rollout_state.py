@@ -112,6 +112,16 @@ class RolloutState:
         return [pod for pod in self.servers if not pod.ready or pod in self.in_progress or pod in self.restarting]
 
     @cached_property
+    def unproven(self) -> Sequence[PodRecord]:
+        """Servers of the present template, or on their way to it, that do not serve by it."""
+        return [pod for pod in self.unready if pod not in self.due]
+
+    @cached_property
+    def is_proven(self) -> bool:
+        """Report whether a server of the present template serves."""
+        return any(pod.ready for pod in self.servers if pod not in self.stale)
+
+    @cached_property
     def missing(self) -> int:
         """Number of servers that do not exist."""
         return missing_servers(self.spec, self.workload, self.pods)

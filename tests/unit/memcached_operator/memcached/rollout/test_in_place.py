@@ -149,6 +149,7 @@ def test_those_that_keep_their_items_are_counted() -> None:
         ),
         (warm(2, to="new", since_s=LATE_AFTER_S - 1), ""),
         (warm(2, to="new", ready=False, for_s=1, problem="Error"), ""),
+        (warm(2, to="new", ready=False, for_s=1, problem="OOMKilled"), ""),
         # It was restarted a few minutes ago, too.
         (warm(2, to="new", ready=False, for_s=1, problem="CrashLoopBackOff"), ""),
     ],
