@@ -201,7 +201,7 @@ def _is_done(snapshot: Snapshot, workload: WorkloadRecord | None, rollout: Rollo
     """Report whether all servers are ready, and of the present template."""
     if workload is None or not (workload.is_observed and workload.rolled_out):
         return False
-    ready = sum(each.ready for each in snapshot.pods if each.workload == workload.kind)
+    ready = sum(each.ready for each in _servers_of(workload, snapshot))
     return not rollout.stale and ready >= snapshot.spec.size
 
 

@@ -10,6 +10,7 @@ from tests.unit.memcached_operator.memcached.running_servers import (
     PAUSE_S,
     control,
     costs,
+    get_ready,
     sent,
     sent_of,
     stateful_set,
@@ -50,6 +51,22 @@ async def test_a_default_of_another_operator_waits_for_its_turn(named: World) ->
     for _ in range(2):
         named.clock.advance(PAUSE_S)
         await sent(named)
+    assert rollout_lock.take(OTHER)
+
+
+async def test_servers_that_drain_make_up_for_none_that_is_not_ready_yet(named: World) -> None:
+    of_another_operator(named)
+    rollout_lock = named.reconciler._objects._workloads._lock
+    for _ in range(2):
+        await sent(named)
+        named.clock.advance(PAUSE_S)
+    assert EVICT in await sent(named, looks=1)
+    get_ready(named, 0, ready=False)
+    named.memcached(size=2, workload="StatefulSet", drainSeconds=3600)
+    await sent(named)
+    assert not rollout_lock.take(OTHER)
+    get_ready(named, 0)
+    await sent(named)
     assert rollout_lock.take(OTHER)
 
 
