@@ -8,7 +8,7 @@ import pytest
 
 from memcached_operator.memcached.rollout.in_place import LATE_AFTER_S
 from memcached_operator.memcached.server_stats.stats_cache import Answer
-from operator_runtime.client.errors import Conflict, Forbidden, ServerError
+from operator_runtime.client.errors import Conflict, Forbidden, ServerError, TooManyRequests
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.running_servers import (
     EVICT,
@@ -25,6 +25,7 @@ from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPA
 from tests.unit.memcached_operator.memcached.world import DELAY_S, World
 
 WRITE, CHANGE, SETTLE = "strategic_merge_patch StatefulSet", "strategic_merge_patch Pod", "merge_patch Pod"
+AWAY = "etcd is away"
 NO_RIGHT = 'pods "cache-2" is forbidden: User "operator" cannot patch resource "pods" in API group ""'
 
 
@@ -214,13 +215,14 @@ async def test_a_policy_that_refuses_the_image_stops_it_at_no_cost() -> None:
     assert words in world.message("Degraded")
 
 
-async def test_a_failure_is_told_and_tried_again() -> None:
+@pytest.mark.parametrize("error", [ServerError(500, "InternalError", AWAY), TooManyRequests(429, "", AWAY)])
+async def test_a_failure_is_told_and_tried_again(error: ServerError | TooManyRequests) -> None:
     world = await warm()
-    world.api.refuse(CHANGE.partition(" ")[0], "Pod", *[ServerError(500, "InternalError", "etcd is away")] * 2)
+    world.api.refuse(CHANGE.partition(" ")[0], "Pod", *[error] * 2)
     change(world, image="memcached:2")
     for _ in range(3):
         world.show()
-        with suppress(ServerError):
+        with suppress(type(error)):
             await world.reconcile(after_s=DELAY_S)
         control(world)
     assert "cannot be changed in place: etcd is away" in world.message("Ready")
