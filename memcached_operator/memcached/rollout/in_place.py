@@ -73,13 +73,14 @@ def _count(text: str) -> int:
 def is_possible(pod: PodRecord, workload: WorkloadRecord) -> bool:
     """Report whether a server can come to the present template in its pod.
 
-    One that has never run has nothing to lose: it is replaced. So is one whose image admission decides on.
+    One that has never run, or whose first container failed, has nothing to lose: it is replaced. So is one whose image
+    admission decides on.
     """
     if not pod.restart_hash or pod.restart_hash != workload.restart_hash or pod.restarted != workload.restarted:
         return False
     if needs_admission(pod, workload.image):
         return False
-    ran = not pod.down or pod.restarts > 0 or bool(pod.in_place)
+    ran = not pod.down or pod.problem.reason == _COMPLETED or pod.restarts > 0 or bool(pod.in_place)
     # A template that differs in no owned field was changed by another client, who waits for new pods.
     return ran and (bool(pod.in_place) or pod.template_hash != workload.template_hash)
 

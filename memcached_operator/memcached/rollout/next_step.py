@@ -263,11 +263,16 @@ def _not_made(server: str, state: RolloutState) -> str:
 
 def _not_ready(pod: PodRecord, stale: int) -> str:
     why = f" ({pod.problem})" if pod.problem else ""
-    if pod.in_place:
-        is_not = "has not started its container again" if pod.ready else "is not ready after its change in place"
+    if pod.in_place and pod.ready:
         return (
-            f"The server {pod.name} {is_not}{why}{_left(stale, 'changed')}. Correct the specification, or restore the "
-            "previous one: then this server is changed first, and has its items as long as its pod is there."
+            f"The server {pod.name} has not started its container again{why}{_left(stale, 'changed')}. Correct the "
+            "specification, or restore the previous one."
+        )
+    if pod.in_place:
+        return (
+            f"The server {pod.name} is not ready after its change in place{why}{_left(stale, 'changed')}. Correct the "
+            "specification, or restore the previous one: then this server is changed first, and has its items as long "
+            "as its pod is there."
         )
     return (
         f"The new server {pod.name} is not ready{why}{_left(stale)}. Correct the specification, or restore the "
