@@ -18,6 +18,7 @@ from memcached_operator.memcached.rollout.cost_messages import (
     in_place,
     instead_of_live,
     live as live_memory,
+    of_former,
     of_mirrored,
     rolling,
 )
@@ -68,8 +69,10 @@ def announced(
     servers, paths = min(live.replicas, spec.size), [each.path for each in found]
     until = f"after the servers of {after}" if after is not None else ""
     alike = are_alike(desired.template, decoded.template)
-    mirrored = sum(needs_admission(pod, desired.image) for pod in pods) if alike else 0
-    if needs_new_pods and alike and not (mirrored and mirrored == len(pods)):
+    former = sum(pod.restart_hash != live.restart_hash for pod in pods) if alike else 0
+    others = [pod for pod in pods if pod.restart_hash == live.restart_hash]
+    mirrored = sum(needs_admission(pod, desired.image) for pod in others) if alike else 0
+    if needs_new_pods and alike and not (pods and mirrored + former == len(pods)):
         cost, reason, words = "in-place", "InPlaceChange", in_place(spec, servers, until)
     elif needs_new_pods or why_not:
         cost, reason, words = "rolling", "RollingChange", rolling(spec, servers, until)
@@ -77,6 +80,7 @@ def announced(
         cost, reason = "live", "LiveChange"
         words = live_memory(fingerprint(decoded.template).memory, fingerprint(desired.template).memory, servers)
     words += (instead_of_live(why_not) if why_not else "") + (of_mirrored(mirrored) if mirrored else "")
+    words += of_former(former) if former else ""
     named = ", ".join(paths) or "the pods' template"
     whose = "" if desired_changed else "the operator's own defaults have changed: "
     line = f"{whose}{named}: {words}"

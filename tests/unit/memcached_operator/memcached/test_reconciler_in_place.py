@@ -148,6 +148,27 @@ async def test_of_servers_of_which_some_have_the_image_of_their_template_these_k
     assert await sent(world) == [EVICT]
 
 
+async def test_servers_that_an_earlier_change_has_yet_to_replace_are_announced_as_such(named: World) -> None:
+    """They were made without a file that has their items."""
+    change(named)
+    assert EVICT in await sent(named)
+    change(named, image="memcached:2")
+    await sent(named)
+    (reason, note) = costs(named)[-1]
+    assert reason == "InPlaceChange"
+    assert "; an earlier change that needs new pods has not reached 2 yet: 2 servers are replaced, and lose " in note
+
+
+async def test_where_an_earlier_change_has_reached_no_server_all_are_announced_to_be_replaced(named: World) -> None:
+    named.memcached(size=3, workload="StatefulSet", warmRestart=True, rollout={"paused": True})
+    await sent(named)
+    change(named, image="memcached:2", rollout={"paused": True})
+    await sent(named)
+    (reason, note) = costs(named)[-1]
+    assert reason == "RollingChange"
+    assert "caches are kept" not in note
+
+
 async def test_a_restart_alone_leaves_each_image_as_it_is() -> None:
     world = await warm()
     mirror(world, 0, 1, 2)
