@@ -36,7 +36,7 @@ class _Known(dict[str, int]):
     """Items that servers had, by the uids of their pods; and the reason that none can be changed in place.
 
     Attributes:
-        refused: in the API server's words, "" where that is not so.
+        refused: why the operator may change no pod, in the API server's words; "" where it may.
     """
 
     refused = ""
@@ -69,10 +69,10 @@ class ContainerRestarts:
         stale: int,
         now: datetime,
     ) -> Outcome | None:
-        """Have a server's container start again; None where the operator may not do that to any.
+        """Have a server's container start again; None where the operator lacks the permission to patch pods.
 
         Args:
-            stale: how many servers are of another template.
+            stale: how many servers are of another template, or of a Secret's former content.
         """
         known = self._known.of(memcached.key)
         try:

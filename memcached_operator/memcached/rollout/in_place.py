@@ -1,8 +1,8 @@
 """Pure: rules by which a server comes to another image and keeps its items: its container starts again in its pod.
 
-The operator gives the pod the image, and records on it to what it is to come, and how often its container had been
-started again by then. Once it has been once more, and is ready, the pod is given the label of the present template. So
-what is next follows from the pod, under any leader.
+The operator patches the pod's image, and records a request on the pod: the template's digest, and how often the
+container had started again by then. Once the container has started again once more and is ready, the pod gets the label
+of the present template. So the next step follows from the pod, under any leader.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _COMPLETED: Final = "Completed"
 # Reasons in the status of a pod whose container has ended, until its node has started it again. For the last of them
 # the node waits before it does, as it started the container within the last minutes, too.
 _ENDED: Final = (_COMPLETED, "Error", "OOMKilled", "CrashLoopBackOff")
-# Of any count, and of any time in seconds.
+# The longest number in a request: a count of restarts, or a time in seconds since 1970.
 _MOST_DIGITS: Final = 10
 
 
@@ -81,7 +81,7 @@ def is_possible(pod: PodRecord, workload: WorkloadRecord) -> bool:
     if needs_admission(pod, workload.image):
         return False
     ran = not pod.down or pod.problem.reason == _COMPLETED or pod.restarts > 0 or bool(pod.in_place)
-    # A template that differs in no owned field was changed by another client, who waits for new pods.
+    # With the same digest, another client has added something to the template, which only a new pod takes on.
     return ran and (bool(pod.in_place) or pod.template_hash != workload.template_hash)
 
 
@@ -94,7 +94,7 @@ def needs_admission(pod: PodRecord, image: str) -> bool:
 
 
 def is_in_progress(pod: PodRecord, workload: WorkloadRecord) -> bool:
-    """Report whether its node is changing it to the present template."""
+    """Report whether it was given the present template in its pod, as that can be done: it may be late, or be back."""
     request = requested(pod)
     return request is not None and request.template_hash == workload.template_hash and is_possible(pod, workload)
 
@@ -105,7 +105,7 @@ def has_ended(pod: PodRecord) -> bool:
 
 
 def is_restarting(pod: PodRecord, now_s: float) -> bool:
-    """Report whether its node is about to start the container again, as far as can be seen."""
+    """Report whether its node is about to start the container again, as far as can be seen, of whichever template."""
     request = requested(pod)
     failed = pod.down and bool(pod.problem) and not has_ended(pod)
     return request is not None and pod.restarts <= request.restarts and not failed and left_s(pod, now_s) > 0.0

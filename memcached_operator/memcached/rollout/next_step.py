@@ -1,10 +1,12 @@
 """Pure: order and pace in which the servers of a Memcached come to a new template.
 
-A server that is replaced has lost its keys. So one is replaced after the other, from the highest ordinal, and the next
-only when all have been ready for `spec.rollout.pauseSeconds`. Of a StatefulSet the operator does this, by evictions, so
-that disruption budgets hold; a Deployment's own controller does the like where the template changed. Where a Secret
-did, which shows in no template, the operator does it for both. What is decided here follows from the caches, and from
-what the servers show, so that a new leader goes on at the same pace.
+A server that is replaced loses its keys; one whose container starts again in its pod keeps its items, and is away for a
+moment. So one is updated after the other, from the highest ordinal, and the next only when all have been ready for
+`spec.rollout.pauseSeconds`, but for servers of another template that have not been ready for long. Of a StatefulSet the
+operator does this: it evicts pods, so that disruption budgets hold, or patches them, which no budget limits. A
+Deployment's own controller does the like where the template changed. Where a Secret did, which shows in no template,
+the operator does it for both. What is decided here follows from the caches, and from what the servers show, so that a
+new leader goes on at the same pace.
 
 The gates are evaluated in their order (`GATES`), and the first that returns a step decides.
 """
@@ -93,7 +95,7 @@ class Rollout(NamedTuple):
     """The next step of a rollout, and how far it is.
 
     Attributes:
-        stale: how many servers are of another template.
+        stale: how many servers are of another template, or of a Secret's former content.
         in_place: how many of them are restarted in place, and keep their items.
     """
 
@@ -103,7 +105,10 @@ class Rollout(NamedTuple):
 
     @property
     def is_underway(self) -> bool:
-        """Report whether servers are yet to be replaced, or a new one is yet to get ready."""
+        """Report whether servers are yet to be updated, or a new one is yet to get ready.
+
+        No server is stale before the workload's controller has observed its template: see `WorkloadRecord.is_observed`.
+        """
         return bool(self.stale) or not isinstance(self.step, Done)
 
     @property
@@ -140,7 +145,7 @@ def controlled_by_deployment(state: RolloutState) -> Step | None:
 
 
 def nothing_underway(state: RolloutState) -> Step | None:
-    """End the rollout where no server is of another template; a server that fails by itself does not make one."""
+    """End the rollout where no server is stale; a server that fails by itself does not begin one."""
     return None if state.stale or state.underway else Done()
 
 
@@ -210,7 +215,8 @@ def complete(state: RolloutState) -> Step | None:
 def pausing(state: RolloutState) -> Step | None:
     """All servers have been ready for a while before the next is replaced.
 
-    One that is not ready may have keys, as where its node cannot be reached: it takes its turn.
+    A server that is not ready, as on a node that cannot be reached, does not lengthen the pause: it may have keys, so
+    it is replaced after the pause of the others.
     """
     pause_s = state.spec.rollout.pauseSeconds
     left_s = max((state.left_s(pod, pause_s) for pod in state.servers if pod.ready), default=0.0)

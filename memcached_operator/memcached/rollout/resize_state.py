@@ -16,7 +16,7 @@ REQUEUE_S: Final = 1.0
 REFUSED_RETRY_S: Final = 10.0
 BUSY_RETRY_S: Final = 10.0
 PATIENCE_S: Final = 60.0
-# Of a refusal of what the node could never carry out: another one may.
+# The cause of a refusal where the node is too small for the resize. Another node may be large enough.
 _NODE_TOO_SMALL: Final = "NodeCapacity"
 
 
@@ -94,7 +94,8 @@ class ServerResize:
 
     Attributes:
         desired: what was desired then.
-        restarts: how often its memcached has started again. It then has the limit of its command line.
+        restarts: how often its memcached had started again by then. After each start it has the limit of its command
+            line.
         since_s: since when it is waited for, by the clock; None while the server is busy, or its resize is refused or
             cannot be observed: that time does not count, and the server is not replaced for it.
         is_change: False for what a former leader has done already, by all that can be seen: it is tried once more, and

@@ -107,7 +107,7 @@ class WorkloadRollout:
         """
         memcached, spec, plan = snapshot.memcached, snapshot.spec, snapshot.plan
         paused = spec.rollout.paused and live is not None and live.has_revision
-        # That nothing requests a restart any more is no reason for one.
+        # Without the annotation on the Memcached the live text is kept: its removal restarts no server.
         restart = memcached.restart or (live.restart if live is not None else "")
         change = WorkloadChange(
             self._desired(kind, memcached, replicas, spec, paused, restart),

@@ -55,7 +55,7 @@ def announced(
     desired_changed: bool,
     after: ObjectKey | None,
 ) -> Words:
-    """The announcement of a change before servers are replaced or get it live; a note alone where there are some.
+    """The announcement of a change before it reaches servers; without servers there is no note.
 
     Args:
         pods: of the servers.
@@ -120,7 +120,8 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Word
         fields = {"action": "publish", "kind": kind, "servers": number}
         # No event: they would use up those of the Memcached while it grows.
         return Words("", f"published {number} servers", "", fields)
-    # A template's own annotations follow from the rest, and is named only where another client has edited it.
+    # The operator's annotations of a template follow from its other fields. They are named only where nothing else
+    # differs, as another client has edited them.
     reported = [each for each in change.fields if each.path not in FINGERPRINT_PATHS] or change.fields
     what = "; ".join(map(str, reported))
     fields = {"action": "update", "kind": kind, "changed": [each.path for each in reported]}
