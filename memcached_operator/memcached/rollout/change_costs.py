@@ -52,7 +52,7 @@ class Change(NamedTuple):
     """The differences of one cost.
 
     Attributes:
-        fields: of the specification, those that were left out with their defaults.
+        fields: of the specification; one that was left out has its default.
         words: what is done about them, and about how long it takes.
     """
 
@@ -112,7 +112,7 @@ def changes(old: Spec, new: Spec, basis: Basis) -> tuple[Change, ...]:
 
 
 def _effect(old: Spec, new: Spec, basis: Basis) -> Cost:
-    """Return the cost of one specification after the other for servers of the newer one's kind."""
+    """Return the cost of a change from one specification to another, if both had the workload of the new one."""
     was, is_ = basis.template(old), basis.template(new)
     before, after = fingerprint(was), fingerprint(is_)
     if after.template_hash != before.template_hash:
@@ -128,7 +128,8 @@ def _in_all(cost: Cost, total: Cost, old: Spec, new: Spec) -> Cost:
         return cost
     if old.workload != new.workload:
         return Cost.MOVING  # the new servers are made so
-    # A server that is replaced anyway comes with its memory; and two differences can make up for each other.
+    # All differences are made at the highest cost among them, as a new pod has its new memory, too. Two differences can
+    # also cancel each other out, as where one raises what the other lowers.
     return total if total in paced else Cost.AUXILIARY
 
 

@@ -1,4 +1,4 @@
-"""Restarts by which servers come to another image in their pods, one step at a time; `in_place` chooses the step.
+"""Restarts by which servers come to another image in their pods, one step at a time; `next_step` chooses the step.
 
 It takes one more permission, to patch pods. Without it servers are replaced, and a condition reports why.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias, get_args
 
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
@@ -20,22 +20,23 @@ from memcached_operator.memcached.refusal_reasons import is_permission_missing, 
 from memcached_operator.memcached.rollout import in_place
 from memcached_operator.memcached.rollout.reconcile_results import Outcome
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
-from operator_runtime import Client, Conflict, Forbidden, Invalid, KeyedStates, NotFound, ServerError
+from operator_runtime import Client, Conflict, Forbidden, Invalid, KeyedStates, NotFound, ServerError, TooManyRequests
 
 logger = logging.getLogger(__name__)
 
 # So long a server that is ready is given to report how many items it has.
 ASK_FOR_S: Final = 10.0
 AT_ONCE: Final = Outcome(requeue_s=0.0)
-"""The Memcached is reconciled again as soon as the cache shows what has become of the pod."""
-_REFUSALS: Final = (Conflict, NotFound, Forbidden, Invalid, ServerError)
+"""The Memcached is reconciled again without a pause; the runtime has it wait until the cache shows the pod's change."""
+_Refusal: TypeAlias = Conflict | NotFound | Forbidden | Invalid | TooManyRequests | ServerError
+_REFUSALS: Final = get_args(_Refusal)
 
 
 class _Known(dict[str, int]):
     """Items that servers had, by the uids of their pods; and the reason that none can be changed in place.
 
     Attributes:
-        refused: in the API server's words, "" where that is not so.
+        refused: why the operator may change no pod, in the API server's words; "" where it may.
     """
 
     refused = ""
@@ -68,10 +69,10 @@ class ContainerRestarts:
         stale: int,
         now: datetime,
     ) -> Outcome | None:
-        """Have a server's container start again; None where the operator may not do that to any.
+        """Have a server's container start again; None where the operator lacks the permission to patch pods.
 
         Args:
-            stale: how many servers are of another template.
+            stale: how many servers are of another template, or of a Secret's former content.
         """
         known = self._known.of(memcached.key)
         try:
@@ -132,7 +133,7 @@ class ContainerRestarts:
         items = answer.number("curr_items") if answer is not None else None
         return int(items) if items is not None and items == items else None  # NaN is not itself
 
-    def _not_changed(self, pod: PodRecord, error: Conflict | NotFound | Forbidden | Invalid | ServerError) -> Outcome:
+    def _not_changed(self, pod: PodRecord, error: _Refusal) -> Outcome:
         """Return the outcome of a pod that could not be changed."""
         message = f"{pod.name} cannot be changed in place: {error.message or error}"
         match error:
@@ -141,5 +142,5 @@ class ContainerRestarts:
                 return AT_ONCE
             case Forbidden() | Invalid():
                 return Outcome(problems=(Problem(refusal_reason(message), message, blocking=False),))
-            case ServerError():
+            case TooManyRequests() | ServerError():
                 return Outcome(waiting=(message,), failures=(error,))

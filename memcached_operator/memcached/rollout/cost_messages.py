@@ -60,6 +60,14 @@ def of_mirrored(servers: int) -> str:
     )
 
 
+def of_former(servers: int) -> str:
+    """Explain why so many servers cannot be changed in place, after the words of `in_place` or `rolling`."""
+    return (
+        f"; an earlier change that needs new pods has not reached {servers} yet: {_are(servers)} replaced, and "
+        f"{'loses its keys' if servers == 1 else 'lose their keys'}"
+    )
+
+
 def instead_of_live(why: str) -> str:
     """Explain why servers are replaced for a change that could be made while they run, after the words of `rolling`."""
     return f"; their memory cannot be changed while they run, as {why}"

@@ -1,8 +1,8 @@
 """Pure: rules by which a server comes to another image and keeps its items: its container starts again in its pod.
 
-The operator gives the pod the image, and records on it to what it is to come, and how often its container had been
-started again by then. Once it has been once more, and is ready, the pod is given the label of the present template. So
-what is next follows from the pod, under any leader.
+The operator patches the pod's image, and records a request on the pod: the template's digest, and how often the
+container had started again by then. Once the container has started again once more and is ready, the pod gets the label
+of the present template. So the next step follows from the pod, under any leader.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ LATE_AFTER_S: Final = 120.0
 """A node starts a container again within seconds, and within the grace period of its pod. It pulls the image after it
 has ended the former one, which the pod's status then shows."""
 
-# What the pod's status has of a container that has ended, until it has started again. A node waits before it starts one
-# once more that it started within the last minutes.
-_BETWEEN: Final = ("Completed", "Error", "CrashLoopBackOff")
-# Of any count, and of any time in seconds.
+_COMPLETED: Final = "Completed"
+# Reasons in the status of a pod whose container has ended, until its node has started it again. For the last of them
+# the node waits before it does, as it started the container within the last minutes, too.
+_ENDED: Final = (_COMPLETED, "Error", "OOMKilled", "CrashLoopBackOff")
+# The longest number in a request: a count of restarts, or a time in seconds since 1970.
 _MOST_DIGITS: Final = 10
 
 
@@ -72,14 +73,15 @@ def _count(text: str) -> int:
 def is_possible(pod: PodRecord, workload: WorkloadRecord) -> bool:
     """Report whether a server can come to the present template in its pod.
 
-    One that has never run has nothing to lose: it is replaced. So is one whose image admission decides on.
+    One that has never run, or whose first container failed, has nothing to lose: it is replaced. So is one whose image
+    admission decides on.
     """
     if not pod.restart_hash or pod.restart_hash != workload.restart_hash or pod.restarted != workload.restarted:
         return False
     if needs_admission(pod, workload.image):
         return False
-    ran = not pod.down or pod.restarts > 0 or bool(pod.in_place)
-    # A template that differs in no owned field was changed by another client, who waits for new pods.
+    ran = not pod.down or pod.problem.reason == _COMPLETED or pod.restarts > 0 or bool(pod.in_place)
+    # With the same digest, another client has added something to the template, which only a new pod takes on.
     return ran and (bool(pod.in_place) or pod.template_hash != workload.template_hash)
 
 
@@ -92,15 +94,20 @@ def needs_admission(pod: PodRecord, image: str) -> bool:
 
 
 def is_in_progress(pod: PodRecord, workload: WorkloadRecord) -> bool:
-    """Report whether its node is changing it to the present template."""
+    """Report whether it was given the present template in its pod, as that can be done: it may be late, or be back."""
     request = requested(pod)
     return request is not None and request.template_hash == workload.template_hash and is_possible(pod, workload)
 
 
+def has_ended(pod: PodRecord) -> bool:
+    """Report whether a container has ended, and its node starts it again."""
+    return pod.down and pod.problem.reason in _ENDED
+
+
 def is_restarting(pod: PodRecord, now_s: float) -> bool:
-    """Report whether its node is about to start the container again, as far as can be seen."""
+    """Report whether its node is about to start the container again, as far as can be seen, of whichever template."""
     request = requested(pod)
-    failed = pod.down and bool(pod.problem) and pod.problem.reason not in _BETWEEN
+    failed = pod.down and bool(pod.problem) and not has_ended(pod)
     return request is not None and pod.restarts <= request.restarts and not failed and left_s(pod, now_s) > 0.0
 
 

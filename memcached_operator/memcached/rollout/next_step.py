@@ -1,10 +1,12 @@
 """Pure: order and pace in which the servers of a Memcached come to a new template.
 
-A server that is replaced has lost its keys. So one is replaced after the other, from the highest ordinal, and the next
-only when all have been ready for `spec.rollout.pauseSeconds`. Of a StatefulSet the operator does this, by evictions, so
-that disruption budgets hold; a Deployment's own controller does the like where the template changed. Where a Secret
-did, which shows in no template, the operator does it for both. What is decided here follows from the caches, and from
-what the servers show, so that a new leader goes on at the same pace.
+A server that is replaced loses its keys; one whose container starts again in its pod keeps its items, and is away for a
+moment. So one is updated after the other, from the highest ordinal, and the next only when all have been ready for
+`spec.rollout.pauseSeconds`, but for servers of another template that have not been ready for long. Of a StatefulSet the
+operator does this: it evicts pods, so that disruption budgets hold, or patches them, which no budget limits. A
+Deployment's own controller does the like where the template changed. Where a Secret did, which shows in no template,
+the operator does it for both. What is decided here follows from the caches, and from what the servers show, so that a
+new leader goes on at the same pace.
 
 The gates are evaluated in their order (`GATES`), and the first that returns a step decides.
 """
@@ -93,7 +95,7 @@ class Rollout(NamedTuple):
     """The next step of a rollout, and how far it is.
 
     Attributes:
-        stale: how many servers are of another template.
+        stale: how many servers are of another template, or of a Secret's former content.
         in_place: how many of them are restarted in place, and keep their items.
     """
 
@@ -103,7 +105,10 @@ class Rollout(NamedTuple):
 
     @property
     def is_underway(self) -> bool:
-        """Report whether servers are yet to be replaced, or a new one is yet to get ready."""
+        """Report whether servers are yet to be updated, or a new one is yet to get ready.
+
+        No server is stale before the workload's controller has observed its template: see `WorkloadRecord.is_observed`.
+        """
         return bool(self.stale) or not isinstance(self.step, Done)
 
     @property
@@ -140,7 +145,7 @@ def controlled_by_deployment(state: RolloutState) -> Step | None:
 
 
 def nothing_underway(state: RolloutState) -> Step | None:
-    """End the rollout where no server is of another template; a server that fails by itself does not make one."""
+    """End the rollout where no server is stale; a server that fails by itself does not begin one."""
     return None if state.stale or state.underway else Done()
 
 
@@ -162,12 +167,12 @@ def unobserved(state: RolloutState) -> Step | None:
 def not_running(state: RolloutState) -> Step | None:
     """A server whose memcached does not run has no keys to lose: it waits for no pause, and no other old server.
 
-    It waits for servers of the present template. Where these do not start, an old server that ends for a moment, as for
-    lack of memory, comes back by itself, and of that template it would not.
+    One that has ended, as for lack of memory, starts again by itself with what it ran before. It is left that until no
+    server of the present template is missing or does not serve, as of that template it might not start. One that
+    cannot start by itself, or has not for long, waits only where no server has shown yet that the present template
+    does.
     """
-    if any(not pod.ready for pod in state.servers if pod not in state.due):
-        return None
-    found = [pod for pod in state.due if pod.down and pod not in state.restarting]
+    found = [pod for pod in state.due if pod.down and pod not in state.restarting and not _is_left(state, pod)]
     return _update(state, _highest(found)) if found else None
 
 
@@ -210,7 +215,8 @@ def complete(state: RolloutState) -> Step | None:
 def pausing(state: RolloutState) -> Step | None:
     """All servers have been ready for a while before the next is replaced.
 
-    One that is not ready may have keys, as where its node cannot be reached: it takes its turn.
+    A server that is not ready, as on a node that cannot be reached, does not lengthen the pause: it may have keys, so
+    it is replaced after the pause of the others.
     """
     pause_s = state.spec.rollout.pauseSeconds
     left_s = max((state.left_s(pod, pause_s) for pod in state.servers if pod.ready), default=0.0)
@@ -226,6 +232,13 @@ GATES: Final[tuple[Callable[[RolloutState], Step | None], ...]] = (
 
 def _update(state: RolloutState, pod: PodRecord) -> Step:
     return RestartInPlace(pod) if pod in state.restartable else Evict(pod)
+
+
+def _is_left(state: RolloutState, pod: PodRecord) -> bool:
+    """Report whether a server whose memcached does not run is left as it is for now."""
+    if in_place.has_ended(pod) and not state.is_past_deadline(pod):
+        return bool(state.missing or state.unproven)
+    return bool(state.unproven) and not state.is_proven
 
 
 def _highest(pods: Sequence[PodRecord]) -> PodRecord:
@@ -256,11 +269,16 @@ def _not_made(server: str, state: RolloutState) -> str:
 
 def _not_ready(pod: PodRecord, stale: int) -> str:
     why = f" ({pod.problem})" if pod.problem else ""
-    if pod.in_place:
-        is_not = "has not started its container again" if pod.ready else "is not ready after its change in place"
+    if pod.in_place and pod.ready:
         return (
-            f"The server {pod.name} {is_not}{why}{_left(stale, 'changed')}. Correct the specification, or restore the "
-            "previous one: then this server is changed first, and has its items as long as its pod is there."
+            f"The server {pod.name} has not started its container again{why}{_left(stale, 'changed')}. Correct the "
+            "specification, or restore the previous one."
+        )
+    if pod.in_place:
+        return (
+            f"The server {pod.name} is not ready after its change in place{why}{_left(stale, 'changed')}. Correct the "
+            "specification, or restore the previous one: then this server is changed first, and has its items as long "
+            "as its pod is there."
         )
     return (
         f"The new server {pod.name} is not ready{why}{_left(stale)}. Correct the specification, or restore the "

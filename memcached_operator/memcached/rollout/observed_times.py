@@ -69,7 +69,7 @@ def observed_pods(pods: Sequence[PodRecord], seen: Seen, now_s: float, clock_s: 
 
 
 def _believed(pod: PodRecord, seen: Seen, known: dict[_Stamp, float], now_s: float, clock_s: float) -> PodRecord:
-    """A pod without times that are yet to come, or were as they were seen first; what is to be remembered is added."""
+    """Replace a pod's times that are yet to come, or were when they were seen first; add those to `known`."""
     for of, at in _times(pod).items():
         stamp = pod.uid, of, at
         if stamp in seen or at > now_s + AHEAD_S:

@@ -16,7 +16,7 @@ REQUEUE_S: Final = 1.0
 REFUSED_RETRY_S: Final = 10.0
 BUSY_RETRY_S: Final = 10.0
 PATIENCE_S: Final = 60.0
-# Of a refusal of what the node could never carry out: another one may.
+# The cause of a refusal where the node is too small for the resize. Another node may be large enough.
 _NODE_TOO_SMALL: Final = "NodeCapacity"
 
 
@@ -94,9 +94,10 @@ class ServerResize:
 
     Attributes:
         desired: what was desired then.
-        restarts: how often its memcached has started again. It then has the limit of its command line.
-        since_s: since when it is waited for, by the clock; None while it cannot be seen how far it is: for that it is
-            not given up and replaced.
+        restarts: how often its memcached had started again by then. After each start it has the limit of its command
+            line.
+        since_s: since when it is waited for, by the clock; None while the server is busy, or its resize is refused or
+            cannot be observed: that time does not count, and the server is not replaced for it.
         is_change: False for what a former leader has done already, by all that can be seen: it is tried once more, and
             no server is replaced for it.
         limit_set: memcached uses it.
@@ -120,9 +121,9 @@ class ServerResize:
         """Take how a try ended; what takes too long is given up."""
         self.state = state
         match state:
-            case Refused() | Pending(failure=KubeError()):
+            case Refused() | Pending(failure=KubeError()) | Pending(busy=True):
                 self.since_s = None
-            case Pending(busy=False) if self.is_change and self.since_s is not None:
+            case Pending() if self.is_change and self.since_s is not None:
                 if now_s - self.since_s >= PATIENCE_S:
                     self.state = Impossible(state.why or "the resize did not finish in time")
         if isinstance(self.state, Impossible) and self.is_enough:
@@ -173,7 +174,7 @@ def resizing_of(servers: Mapping[tuple[str, str], ServerResize], mib: int) -> Re
     pending = {name: each.state.why if isinstance(each.state, Pending) else "" for name, each in left.items()}
     pending = {name: why for name, why in pending.items() if left[name].is_change and not left[name].is_enough}
     impossible = {uid: each.state.why for (_, uid), each in servers.items() if isinstance(each.state, Impossible)}
-    refused = {name: each.state.why for name, each in left.items() if isinstance(each.state, Refused)}
+    refused = {name: why.why for name in pending if isinstance(why := left[name].state, Refused)}
     # As of a webhook for pods that does not answer: nothing else is to wait for it.
     failures = (each.state.failure for each in left.values() if isinstance(each.state, Pending))
     failure = next((each for each in failures if isinstance(each, ServerError)), None)

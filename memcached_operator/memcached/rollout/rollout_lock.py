@@ -20,8 +20,9 @@ class RolloutLock:
     A default that does not start stops so at one server of one Memcached, and no more than one cache is cold at a time.
 
     Invariants:
-        At most one holds the turn. Those that wait are woken when it is free, in the order in which they came. One that
-        left it in the midst of its rollout continues in another turn.
+        At most one holds the turn. When it is free, those that wait are woken in the order in which they came; the
+        first that is reconciled takes it, which may be another one. One that left it in the midst of its rollout
+        continues in another turn.
     """
 
     def __init__(self, underway: Callable[[], ObjectKey | None], wake: Callable[[ObjectKey], None]) -> None:
@@ -40,14 +41,14 @@ class RolloutLock:
     def may_begin(self, key: ObjectKey, *, paused: bool) -> bool:
         """Report whether servers may be replaced now for a change of the operator's own, as of its default image."""
         if paused:
-            self.leave(key)
+            self.suspend(key)
             return False
         was_holder = self.holder == key
         if not self.take(key):
             return False
         if not was_holder:
             logger.info(
-                "starts to replace servers, as the operator's own defaults have changed; other Memcacheds wait for it"
+                "starts to update servers, as the operator's own defaults have changed; other Memcacheds wait for it"
             )
         return True
 
@@ -73,7 +74,10 @@ class RolloutLock:
         return key not in self._suspended or self.take(key)
 
     def suspend(self, key: ObjectKey) -> None:
-        """Suspend a rollout that cannot go on: others may replace servers meanwhile, and it waits for them then."""
+        """Suspend a rollout that cannot go on: others may replace servers meanwhile, and it waits for them then.
+
+        One that was not begun in its turn merely leaves.
+        """
         has_begun = self.has_begun(key)
         if key == self.holder or key in self._waiting:
             self.leave(key)

@@ -58,7 +58,7 @@ class RolloutState:
 
     @cached_property
     def of_other_template(self) -> Sequence[PodRecord]:
-        """Servers that only a new pod would bring to the template."""
+        """Servers that only a new pod, or a restart in place, would bring to the template."""
         return [pod for pod in self.servers if is_stale(pod, self.workload, self.impossible)]
 
     @cached_property
@@ -79,7 +79,7 @@ class RolloutState:
 
     @cached_property
     def in_progress(self) -> Sequence[PodRecord]:
-        """Stale servers whose node is bringing them to the template."""
+        """Stale servers that were given the present template in their pods, and have not failed to return to it."""
         return [
             pod
             for pod in self.stale
@@ -98,7 +98,7 @@ class RolloutState:
 
     @cached_property
     def due(self) -> Sequence[PodRecord]:
-        """Stale servers of which nothing was begun."""
+        """Stale servers that were not given the present template in their pods, or have failed to return to it."""
         return [pod for pod in self.stale if pod not in self.in_progress]
 
     @cached_property
@@ -112,8 +112,18 @@ class RolloutState:
         return [pod for pod in self.servers if not pod.ready or pod in self.in_progress or pod in self.restarting]
 
     @cached_property
+    def unproven(self) -> Sequence[PodRecord]:
+        """Servers of the present template, or on their way to it, that do not serve by it."""
+        return [pod for pod in self.unready if pod not in self.due]
+
+    @cached_property
+    def is_proven(self) -> bool:
+        """Report whether a server of the present template serves."""
+        return any(pod.ready for pod in self.servers if pod not in self.stale)
+
+    @cached_property
     def missing(self) -> int:
-        """Number of servers that do not exist."""
+        """Number of servers without an active pod."""
         return missing_servers(self.spec, self.workload, self.pods)
 
     def is_past_deadline(self, pod: PodRecord) -> bool:
@@ -121,7 +131,7 @@ class RolloutState:
         return not pod.ready and not self.left_s(pod, STUCK_AFTER_S)
 
     def may_yet_start(self, pod: PodRecord) -> bool:
-        """Report whether a new server waits for what often comes by itself."""
+        """Report whether a server that starts has a problem that often passes by itself, and not for long."""
         return pod.problem.may_pass and self.left_s(pod, STUCK_AFTER_S) > 0.0
 
     def left_s(self, pod: PodRecord, enough_s: float) -> float:
@@ -130,19 +140,19 @@ class RolloutState:
 
     @cached_property
     def _failed_in_place(self) -> Sequence[PodRecord]:
-        """Stale servers that were given the template in their pods, and do not run with it."""
+        """Stale servers that were given back what they ran before in their pods, and do not run it in time."""
         return [pod for pod in self.stale if in_place.has_failed(pod, self.workload, self.now_s)]
 
 
 def missing_servers(spec: Spec, workload: WorkloadRecord | None, pods: Sequence[PodRecord]) -> int:
-    """Count a StatefulSet's servers that do not exist, or are ending."""
+    """Count a StatefulSet's servers without an active pod, such as one that is ending."""
     if workload is None or workload.kind != "StatefulSet":
         return 0
     return spec.size - sum(NO_ORDINAL < pod.ordinal < spec.size for pod in pods)
 
 
 def is_stale(pod: PodRecord, workload: WorkloadRecord, impossible: Container[str] = ()) -> bool:
-    """Report whether only a new pod would be as the template has it.
+    """Report whether only a new pod, or a restart in place, would be as the template has it.
 
     Args:
         impossible: uids of pods whose memory cannot be changed while they run.
@@ -155,5 +165,5 @@ def is_stale(pod: PodRecord, workload: WorkloadRecord, impossible: Container[str
         return True
     if not workload.revision or pod.revision == workload.revision:
         return False
-    # A template that differs in no owned field was changed by another client, who waits for new pods.
+    # Of another revision, and alike in all that the operator makes: another client has added something to the template.
     return is_other or pod.memory == workload.memory or pod.uid in impossible

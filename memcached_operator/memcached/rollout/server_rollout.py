@@ -23,7 +23,7 @@ from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
 from memcached_operator.memcached.rollout.resize_state import Resizing
 from memcached_operator.memcached.rollout.rollout_state import RolloutState
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
-from operator_runtime import Client, Conflict, Forbidden, KeyedStates, ServerError, TooManyRequests
+from operator_runtime import Client, Conflict, Forbidden, Invalid, KeyedStates, ServerError, TooManyRequests
 
 logger = logging.getLogger(__name__)
 
@@ -139,7 +139,7 @@ class ServerRollout:
         except ServerError as error:
             # As where two disruption budgets select one pod.
             return Outcome(waiting=(f"{pod.name} cannot be replaced: {error.message or error}",), failures=(error,))
-        except Forbidden as error:
+        except (Forbidden, Invalid) as error:  # an admission policy answers with a code that its author chose
             message = f"{pod.name} cannot be replaced: {error.message or error}"
             return Outcome(problems=(Problem(refusal_reason(message), message, blocking=False),))
         left = f", {stale - 1} more to follow" if stale > 1 else ""

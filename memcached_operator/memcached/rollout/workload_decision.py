@@ -58,6 +58,7 @@ class WorkloadChange:
         is_pending: the specification is yet to be written to it.
         planned: what is desired follows from what the plan has come to.
         is_step: it is in memory alone that nobody specified; see `memory_scaling`.
+        replaces: servers are replaced for its memory, as they cannot be given it while they run.
     """
 
     desired: WorkloadManifest
@@ -67,6 +68,7 @@ class WorkloadChange:
     is_pending: bool
     planned: bool
     is_step: bool = False
+    replaces: bool = False
 
     @property
     def template(self) -> TemplateChange:
@@ -90,7 +92,9 @@ class WorkloadChange:
     @property
     def needs_turn(self) -> bool:
         """Report whether servers are to be replaced without a user's request: one Memcached at a time."""
-        return self.is_target and self.template.needs_new_pods and self.provenance is Provenance.DEFAULTS
+        template = self.template
+        replaces = template.needs_new_pods or (template.memory and self.replaces)
+        return self.is_target and replaces and self.provenance is Provenance.DEFAULTS
 
 
 class Decision(NamedTuple):

@@ -107,7 +107,7 @@ class WorkloadRollout:
         """
         memcached, spec, plan = snapshot.memcached, snapshot.spec, snapshot.plan
         paused = spec.rollout.paused and live is not None and live.has_revision
-        # That nothing requests a restart any more is no reason for one.
+        # Without the annotation on the Memcached the live text is kept: its removal restarts no server.
         restart = memcached.restart or (live.restart if live is not None else "")
         change = WorkloadChange(
             self._desired(kind, memcached, replicas, spec, paused, restart),
@@ -147,10 +147,16 @@ class WorkloadRollout:
                     snapshot.memcached, live, memory, servers, scales=scales, replaces=not change.is_step
                 )
                 refused = refusal(resizing, servers, live.memory, memory) if change.is_step else None
-        paused = spec.rollout.paused
         holds = bool(resizing.pending) or refused is not None
-        decision = decide(change, has_turn=has_turn, paused=paused, resizing=holds)
-        return decision, without_replacing(resizing) if change.is_step else resizing, refused
+        if resizing.impossible and not (change.is_step or holds):
+            change = replace(change, replaces=True)
+            has_turn = not change.needs_turn or self._lock.may_begin(key, paused=spec.rollout.paused)
+        decision = decide(change, has_turn=has_turn, paused=spec.rollout.paused, resizing=holds)
+        if change.is_step:
+            return decision, without_replacing(resizing), refused
+        # A new server would be made as the template is kept: without that memory.
+        kept = decision.hold is not Hold.NONE
+        return decision, resizing._replace(impossible={}) if kept else resizing, refused
 
     async def _written(
         self, snapshot: Snapshot, kind: Workload, change: WorkloadChange, decision: Decision
@@ -201,7 +207,7 @@ def _is_done(snapshot: Snapshot, workload: WorkloadRecord | None, rollout: Rollo
     """Report whether all servers are ready, and of the present template."""
     if workload is None or not (workload.is_observed and workload.rolled_out):
         return False
-    ready = sum(each.ready for each in snapshot.pods if each.workload == workload.kind)
+    ready = sum(each.ready for each in _servers_of(workload, snapshot))
     return not rollout.stale and ready >= snapshot.spec.size
 
 

@@ -18,6 +18,7 @@ from memcached_operator.memcached.rollout.cost_messages import (
     in_place,
     instead_of_live,
     live as live_memory,
+    of_former,
     of_mirrored,
     rolling,
 )
@@ -54,7 +55,7 @@ def announced(
     desired_changed: bool,
     after: ObjectKey | None,
 ) -> Words:
-    """The announcement of a change before servers are replaced or get it live; a note alone where there are some.
+    """The announcement of a change before it reaches servers; without servers there is no note.
 
     Args:
         pods: of the servers.
@@ -68,8 +69,10 @@ def announced(
     servers, paths = min(live.replicas, spec.size), [each.path for each in found]
     until = f"after the servers of {after}" if after is not None else ""
     alike = are_alike(desired.template, decoded.template)
-    mirrored = sum(needs_admission(pod, desired.image) for pod in pods) if alike else 0
-    if needs_new_pods and alike and not (mirrored and mirrored == len(pods)):
+    former = sum(pod.restart_hash != live.restart_hash for pod in pods) if alike else 0
+    others = [pod for pod in pods if pod.restart_hash == live.restart_hash]
+    mirrored = sum(needs_admission(pod, desired.image) for pod in others) if alike else 0
+    if needs_new_pods and alike and not (pods and mirrored + former == len(pods)):
         cost, reason, words = "in-place", "InPlaceChange", in_place(spec, servers, until)
     elif needs_new_pods or why_not:
         cost, reason, words = "rolling", "RollingChange", rolling(spec, servers, until)
@@ -77,6 +80,7 @@ def announced(
         cost, reason = "live", "LiveChange"
         words = live_memory(fingerprint(decoded.template).memory, fingerprint(desired.template).memory, servers)
     words += (instead_of_live(why_not) if why_not else "") + (of_mirrored(mirrored) if mirrored else "")
+    words += of_former(former) if former else ""
     named = ", ".join(paths) or "the pods' template"
     whose = "" if desired_changed else "the operator's own defaults have changed: "
     line = f"{whose}{named}: {words}"
@@ -116,7 +120,8 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Word
         fields = {"action": "publish", "kind": kind, "servers": number}
         # No event: they would use up those of the Memcached while it grows.
         return Words("", f"published {number} servers", "", fields)
-    # A template's own annotations follow from the rest, and is named only where another client has edited it.
+    # The operator's annotations of a template follow from its other fields. They are named only where nothing else
+    # differs, as another client has edited them.
     reported = [each for each in change.fields if each.path not in FINGERPRINT_PATHS] or change.fields
     what = "; ".join(map(str, reported))
     fields = {"action": "update", "kind": kind, "changed": [each.path for each in reported]}

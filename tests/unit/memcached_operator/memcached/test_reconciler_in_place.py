@@ -8,7 +8,7 @@ import pytest
 
 from memcached_operator.memcached.rollout.in_place import LATE_AFTER_S
 from memcached_operator.memcached.server_stats.stats_answer import Answer
-from operator_runtime.client.errors import Conflict, Forbidden, ServerError
+from operator_runtime.client.errors import Conflict, Forbidden, ServerError, TooManyRequests
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.running_servers import (
     EVICT,
@@ -25,6 +25,7 @@ from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPA
 from tests.unit.memcached_operator.memcached.world import DELAY_S, World
 
 WRITE, CHANGE, SETTLE = "strategic_merge_patch StatefulSet", "strategic_merge_patch Pod", "merge_patch Pod"
+AWAY = "etcd is away"
 NO_RIGHT = 'pods "cache-2" is forbidden: User "operator" cannot patch resource "pods" in API group ""'
 
 
@@ -147,6 +148,27 @@ async def test_of_servers_of_which_some_have_the_image_of_their_template_these_k
     assert await sent(world) == [EVICT]
 
 
+async def test_servers_that_an_earlier_change_has_yet_to_replace_are_announced_as_such(named: World) -> None:
+    """They were made without a file that has their items."""
+    change(named)
+    assert EVICT in await sent(named)
+    change(named, image="memcached:2")
+    await sent(named)
+    (reason, note) = costs(named)[-1]
+    assert reason == "InPlaceChange"
+    assert "; an earlier change that needs new pods has not reached 2 yet: 2 servers are replaced, and lose " in note
+
+
+async def test_where_an_earlier_change_has_reached_no_server_all_are_announced_to_be_replaced(named: World) -> None:
+    named.memcached(size=3, workload="StatefulSet", warmRestart=True, rollout={"paused": True})
+    await sent(named)
+    change(named, image="memcached:2", rollout={"paused": True})
+    await sent(named)
+    (reason, note) = costs(named)[-1]
+    assert reason == "RollingChange"
+    assert "caches are kept" not in note
+
+
 async def test_a_restart_alone_leaves_each_image_as_it_is() -> None:
     world = await warm()
     mirror(world, 0, 1, 2)
@@ -214,13 +236,14 @@ async def test_a_policy_that_refuses_the_image_stops_it_at_no_cost() -> None:
     assert words in world.message("Degraded")
 
 
-async def test_a_failure_is_told_and_tried_again() -> None:
+@pytest.mark.parametrize("error", [ServerError(500, "InternalError", AWAY), TooManyRequests(429, "", AWAY)])
+async def test_a_failure_is_told_and_tried_again(error: ServerError | TooManyRequests) -> None:
     world = await warm()
-    world.api.refuse(CHANGE.partition(" ")[0], "Pod", *[ServerError(500, "InternalError", "etcd is away")] * 2)
+    world.api.refuse(CHANGE.partition(" ")[0], "Pod", *[error] * 2)
     change(world, image="memcached:2")
     for _ in range(3):
         world.show()
-        with suppress(ServerError):
+        with suppress(type(error)):
             await world.reconcile(after_s=DELAY_S)
         control(world)
     assert "cannot be changed in place: etcd is away" in world.message("Ready")

@@ -98,6 +98,18 @@ async def test_a_pod_that_cannot_be_resized_is_replaced_and_told_why(named: Worl
     assert named.condition("Ready") == ("True", "AllServersReady")
 
 
+async def test_no_server_is_replaced_for_memory_that_the_template_does_not_have_yet(named: World) -> None:
+    """It would be made with the former memory, and replaced once more."""
+    more(named)
+    await sent(named)
+    named.api.refuse("strategic_merge_patch/resize", "Pod", Invalid(422, "Invalid", "QOS"))
+    named.untold = Failure(ErrorKind.SATURATED, "it is busy")
+    named.memcached(size=3, workload="StatefulSet", memory="256Mi")
+    assert set(await sent(named)) == {RESIZE}
+    named.untold = None
+    assert await sent(named) == [WRITE, EVICT]
+
+
 async def test_where_no_new_pod_could_be_made_either_servers_stay_as_they_are(named: World) -> None:
     words = 'pods "sessions-0" is forbidden: exceeded quota: small, requested: limits.memory=74Mi'
     named.api.refuse("strategic_merge_patch/resize", "Pod", *[Forbidden(403, "Forbidden", words)] * 21)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from operator_runtime.client.errors import Forbidden
+from operator_runtime.client.errors import Forbidden, Invalid
 from tests.unit.memcached_operator.memcached.running_servers import (
     EVICT,
     PAUSE_S,
+    RESIZE,
     control,
     costs,
+    get_ready,
     sent,
     sent_of,
     stateful_set,
@@ -53,6 +55,22 @@ async def test_a_default_of_another_operator_waits_for_its_turn(named: World) ->
     assert rollout_lock.take(OTHER)
 
 
+async def test_servers_that_drain_make_up_for_none_that_is_not_ready_yet(named: World) -> None:
+    of_another_operator(named)
+    rollout_lock = named.reconciler._objects._workloads._lock
+    for _ in range(2):
+        await sent(named)
+        named.clock.advance(PAUSE_S)
+    assert EVICT in await sent(named, looks=1)
+    get_ready(named, 0, ready=False)
+    named.memcached(size=2, workload="StatefulSet", drainSeconds=3600)
+    await sent(named)
+    assert not rollout_lock.take(OTHER)
+    get_ready(named, 0)
+    await sent(named)
+    assert rollout_lock.take(OTHER)
+
+
 @pytest.mark.parametrize("annotation", ["template", "memory"])
 async def test_a_deployment_waits_for_its_turn_with_other_memory_too(world: World, annotation: str) -> None:
     world.memcached(size=2)
@@ -72,6 +90,31 @@ async def test_a_deployment_waits_for_its_turn_with_other_memory_too(world: Worl
     found = world.deployment["spec"]["template"]["metadata"]["annotations"]
     assert found[f"cache.example.com/{annotation}"] != "60Mi,1Gi,1Gi"
     assert [reason for reason, _ in costs(world)] == ["RollingChange"]
+
+
+async def test_memory_that_servers_cannot_get_while_they_run_waits_for_its_turn(named: World) -> None:
+    template = stateful_set(named)["spec"]["template"]
+    template["metadata"]["annotations"]["cache.example.com/memory"] = "64Mi,1Gi,1Gi"
+    template["spec"]["containers"][0]["resources"] = {
+        each: {**given, "memory": "1Gi"} for each, given in template["spec"]["containers"][0]["resources"].items()
+    }
+    named.api.put(stateful_set(named))
+    named.api.refuse("strategic_merge_patch/resize", "Pod", *[Invalid(422, "Invalid", "QOS")] * 9)
+    for ordinal in range(3):
+        del named.api.objects["Pod", NAMESPACE, f"{NAME}-{ordinal}"]
+    control(named)
+    named.clock.advance(3600)
+    rollout_lock = named.reconciler._objects._workloads._lock
+    assert rollout_lock.take(OTHER)
+    assert set(await sent(named)) == {RESIZE}
+    assert "the servers are replaced after the servers of other" in named.message("Progressing")
+    rollout_lock.leave(OTHER)
+    assert await sent(named) == ["strategic_merge_patch StatefulSet", EVICT]
+    assert not rollout_lock.take(OTHER)
+    for _ in range(2):
+        named.clock.advance(PAUSE_S)
+        await sent(named)
+    assert rollout_lock.take(OTHER)
 
 
 async def test_what_the_user_asks_for_waits_for_no_turn(named: World) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
 from memcached_operator.memcached.rollout.server_rollout import BUDGET_RETRY_S
-from operator_runtime.client.errors import Conflict, Forbidden, ServerError, TooManyRequests
+from operator_runtime.client.errors import Conflict, Forbidden, Invalid, ServerError, TooManyRequests
 from tests.unit.memcached_operator.memcached.running_servers import (
     EVICT,
     PAUSE_S,
@@ -104,12 +104,25 @@ async def test_a_deployment_that_servers_move_from_keeps_its_template(world: Wor
     assert template_of(stateful_set(world))["spec"]["containers"][0]["image"] == "memcached:2"
 
 
-async def test_a_missing_right_to_evict_blocks_nothing_else(named: World) -> None:
-    refusal = Forbidden(403, "Forbidden", 'cannot create resource "pods/eviction"')
+NO_RIGHT = 'cannot create resource "pods/eviction"'
+DENIED = "ValidatingAdmissionPolicy 'evictions' with binding 'all' denied request: no pods/eviction today"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "reason"),
+    [
+        (Forbidden(403, "Forbidden", NO_RIGHT), "Forbidden"),
+        # The code that such a policy has where its author chose none.
+        (Invalid(422, "Invalid", DENIED), "DeniedByPolicy"),
+    ],
+)
+async def test_an_eviction_that_is_refused_blocks_nothing_else(
+    named: World, refusal: Forbidden | Invalid, reason: str
+) -> None:
     named.api.refuse("create/eviction", "Pod", *[refusal] * 9)
     named.memcached(size=3, workload="StatefulSet", image="memcached:2")
     await sent(named)
-    assert named.condition("Degraded") == ("True", "Forbidden")
+    assert named.condition("Degraded") == ("True", reason)
     assert "pods/eviction" in named.message("Degraded")
     named.memcached(size=4, workload="StatefulSet", image="memcached:2")
     assert "strategic_merge_patch StatefulSet" in await sent(named)

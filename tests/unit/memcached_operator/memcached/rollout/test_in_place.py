@@ -97,6 +97,8 @@ EVICTS_2 = (Evict, f"{NAME}-2")
         ([warm(0), warm(1), msgspec.structs.replace(warm(2, ready=False), restarts=0)], CHANGES_2),
         # One that never ran has no items to keep.
         ([warm(0), warm(1), msgspec.structs.replace(warm(2, ready=False, problem="Error"), restarts=0)], EVICTS_2),
+        # One that ended in order for the first time has written out where its items are.
+        ([warm(0), warm(1), msgspec.structs.replace(warm(2, ready=False, problem="Completed"), restarts=0)], CHANGES_2),
         # A template that another client changed is for new pods.
         ([warm(0), warm(1), msgspec.structs.replace(warm(2), template_hash="new")], EVICTS_2),
         ([warm(0), warm(1), msgspec.structs.replace(warm(2), restarted="at noon")], EVICTS_2),
@@ -149,6 +151,7 @@ def test_those_that_keep_their_items_are_counted() -> None:
         ),
         (warm(2, to="new", since_s=LATE_AFTER_S - 1), ""),
         (warm(2, to="new", ready=False, for_s=1, problem="Error"), ""),
+        (warm(2, to="new", ready=False, for_s=1, problem="OOMKilled"), ""),
         # It was restarted a few minutes ago, too.
         (warm(2, to="new", ready=False, for_s=1, problem="CrashLoopBackOff"), ""),
     ],
@@ -158,6 +161,11 @@ def test_a_server_that_does_not_come_back_stops_it_and_is_told(pod: PodRecord, w
     assert done(found) == NOTHING
     assert bool(stuck(found)) is bool(why)
     assert why in stuck(found)
+
+
+def test_a_server_that_runs_on_is_not_said_to_be_the_first() -> None:
+    """Of several that are then to be changed, it takes its turn."""
+    assert "changed first" not in stuck(asked(warm(0), warm(1), warm(2, to="new", since_s=LATE_AFTER_S)))
 
 
 @pytest.mark.parametrize("other", [warm(1), warm(1, ready=False)])

@@ -110,6 +110,9 @@ def test_a_pause_and_a_template_that_was_not_observed_hold_it(
 
 
 DOWN = server(1, ready=False, for_s=1, problem="ImagePullBackOff")
+ENDED, CRASHES = (server(1, ready=False, for_s=1, problem=why) for why in ("OOMKilled", "CrashLoopBackOff"))
+ENDED_LONG_AGO = server(1, ready=False, for_s=STUCK_AFTER_S, problem="CrashLoopBackOff")
+BAD = server(2, "bad", ready=False, for_s=1, problem="ImagePullBackOff")
 RESTARTS = warm(1, to="other", ready=False, for_s=1, problem="Completed")
 FAILED = warm(1, to="other", ready=False, for_s=1, problem="ImagePullBackOff")
 
@@ -129,6 +132,19 @@ FAILED = warm(1, to="other", ready=False, for_s=1, problem="ImagePullBackOff")
         (state_of(server(0), DOWN, server(2, "b", ready=False, for_s=1)), None),
         (state_of(server(0), FAILED, warm(2, to="new", ready=False), workload=WARM), None),
         (state_of(server(0), DOWN, server(2, "b")), Evict(DOWN)),
+        # One that has ended starts again by itself, so it waits for servers of which no pod can be made as well.
+        (state_of(server(0), ENDED), None),
+        (state_of(server(0), ENDED, missing_s={2: STUCK_AFTER_S}), None),
+        (state_of(server(0), ENDED, server(2)), Evict(ENDED)),
+        (state_of(server(0), CRASHES, server(2)), Evict(CRASHES)),
+        # The last server is about to start again with an image of which nothing is known, and still runs.
+        (state_of(server(0), DOWN, warm(2, to="new"), workload=WARM), None),
+        # What cannot start by itself is replaced once another server shows that the present template starts.
+        (state_of(server(0, "b", ready=False), server(1, "b"), BAD), Evict(BAD)),
+        (state_of(server(0, "b", ready=False), server(1), BAD), None),
+        (state_of(server(0, "b"), ENDED, server(2, "b", ready=False, for_s=1)), None),
+        (state_of(server(0, "b"), ENDED_LONG_AGO, server(2, "b", ready=False, for_s=1)), Evict(ENDED_LONG_AGO)),
+        (state_of(server(0), ENDED_LONG_AGO), Evict(ENDED_LONG_AGO)),
     ],
 )
 def test_a_server_without_keys_waits_for_servers_of_the_present_template_alone(

@@ -84,7 +84,7 @@ def test_a_try_that_takes_too_long_is_given_up(
     assert found.state == taken
 
 
-@pytest.mark.parametrize("state", [Refused("quota"), Pending(failure=AWAY)])
+@pytest.mark.parametrize("state", [Refused("quota"), Pending(failure=AWAY), Pending("busy", busy=True)])
 def test_the_time_counts_anew_after_what_cannot_be_seen(state: ResizeState) -> None:
     found = server()
     found.take(state, 30.0)
@@ -111,6 +111,14 @@ def test_how_far_several_servers_are() -> None:
     assert refused.refused == "b keeps its memory, as it cannot get 128 MiB: quota"
     assert refused.requeue_s == REFUSED_RETRY_S
     assert of(b=Refused("quota"), c=Pending()).refused == "", "others go on"
+
+
+def test_a_server_that_has_enough_is_none_that_is_refused() -> None:
+    """What it could give back matters to nobody, and another one is waited for."""
+    enough, other = server(), server()
+    enough.keeps_room = enough.limit_set = True
+    enough.state = Refused("quota")
+    assert resizing_of({("a", "uid-a"): enough, ("b", "uid-b"): other}, 128) == Resizing({"b": ""}, requeue_s=REQUEUE_S)
 
 
 def test_what_is_no_change_is_not_waited_for_and_tried_slowly() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -91,6 +92,24 @@ def test_where_a_change_comes_from(different: dict[str, Any], provenance: Proven
     found = change(**different)
     assert found.provenance is provenance
     assert found.needs_turn is (provenance is Provenance.DEFAULTS and different.get("image") is not None)
+
+
+@pytest.mark.parametrize(
+    ("different", "replaces", "needs_turn"),
+    [
+        (MORE, False, False),
+        (MORE, True, True),
+        ({"is_pending": True, **MORE}, True, False),
+        ({}, True, False),
+    ],
+)
+def test_memory_that_nobody_asked_for_needs_a_turn_where_servers_are_replaced_for_it(
+    different: dict[str, Any], replaces: bool, needs_turn: bool
+) -> None:
+    found = replace(change(**different), replaces=replaces)
+    assert found.needs_turn is needs_turn
+    hold = decide(found, has_turn=False, paused=False, resizing=False).hold
+    assert hold is (Hold.QUEUED if needs_turn else Hold.NONE)
 
 
 @pytest.mark.parametrize(
