@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from math import inf
@@ -129,6 +129,17 @@ class _Known:
     refusal: Problem | None = None
     refused_until_s: float = float("-inf")
 
+    def keep_emptied(self, pods: Iterable[PodRecord]) -> None:
+        """Forget the servers whose pods no longer say that their items are outdated."""
+        outdated = {_empty_key(pod) for pod in pods if pod.outdated_items}
+        self.emptying = {key: task for key, task in self.emptying.items() if key in outdated}
+
+    def forget_emptied(self, addresses: Collection[str], pods: Iterable[PodRecord]) -> None:
+        """Forget the servers that another no longer has as a peer: their items are outdated once more."""
+        for pod in pods:
+            if pod.address in addresses:
+                self.emptying.pop(_empty_key(pod), None)
+
 
 class Handovers:
     """Takes the next step of one Memcached's hand-over at a time; see `advance`."""
@@ -237,8 +248,7 @@ class Handovers:
         action: Action,
         pods: Mapping[str, PodRecord],
     ) -> Outcome:
-        outdated = {_empty_key(pod) for pod in pods.values() if pod.outdated_items}
-        known.emptying = {key: task for key, task in known.emptying.items() if key in outdated}
+        known.keep_emptied(pods.values())
         match action:
             case Nothing():
                 return Outcome()
@@ -246,9 +256,7 @@ class Handovers:
                 return Outcome(requeue_s=requeue_s)
             case SetPeers(changes):
                 if last is not None and last.step is HandoverStep.PUBLISHED:
-                    # Whom another no longer has as a peer has outdated items once more.
-                    for name in (each.name for each in pods.values() if each.address in dropped_addresses(changes)):
-                        known.emptying.pop(_empty_key(pods[name]), None)
+                    known.forget_emptied(dropped_addresses(changes), pods.values())
                 outcome = Outcome()
                 for each in changes:
                     outcome += await self._set_peers(known, each, pods[each.server.name])

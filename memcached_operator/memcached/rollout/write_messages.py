@@ -69,9 +69,7 @@ def announced(
     servers, paths = min(live.replicas, spec.size), [each.path for each in found]
     until = f"after the servers of {after}" if after is not None else ""
     alike = are_alike(desired.template, decoded.template)
-    former = sum(pod.restart_hash != live.restart_hash for pod in pods) if alike else 0
-    others = [pod for pod in pods if pod.restart_hash == live.restart_hash]
-    mirrored = sum(needs_admission(pod, desired.image) for pod in others) if alike else 0
+    former, mirrored = _replaced(desired, live, pods) if alike else (0, 0)
     if needs_new_pods and alike and not (pods and mirrored + former == len(pods)):
         cost, reason, words = "in-place", "InPlaceChange", in_place(spec, servers, until)
     elif needs_new_pods or why_not:
@@ -87,6 +85,12 @@ def announced(
     fields: dict[str, object] = {"action": "change", "cost": cost, "changed": paths}
     note = ". ".join(filter(None, (line[0].upper() + line[1:] if whose else line, "; ".join(map(str, found)))))
     return Words(reason, line, note if servers else "", fields)
+
+
+def _replaced(desired: WorkloadManifest, live: WorkloadRecord, pods: Sequence[PodRecord]) -> tuple[int, int]:
+    """Count the servers that a change in place replaces: of a former template, and those that admission changed."""
+    present = [pod for pod in pods if pod.restart_hash == live.restart_hash]
+    return len(pods) - len(present), sum(needs_admission(pod, desired.image) for pod in present)
 
 
 def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Words:
