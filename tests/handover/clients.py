@@ -229,7 +229,7 @@ class _Command:
             return str(number << BITS | (MASK if kind == "down" else 0))
         if kind == "plain":
             return str(number).zfill(_PLAIN_SIZE)
-        size = self._random.choice((0, 3, 50, self._keys.largest))
+        size = self._random.choice((0, 3, 50, 1000, self._keys.largest))
         return padded(number, size)
 
     def _set(self, name: str) -> bytes:

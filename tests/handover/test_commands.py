@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from tests.handover.servers import connected
 pytestmark = needs_memcached
 
 LONGEST = "k" * 250
+SIZES = range(700, 1301, 6)
+"""Of values: with their lines they have about as much as an answer may have that the script makes."""
+TOMB = "F4076008193"
 COMMANDS = (
     *("set a 1 0 1 noreply\r\nz", "gets a", "get a", "mg a f v", "mg a k f O1", "mg a v f c q", "get none a none"),
     *(
@@ -37,6 +41,7 @@ COMMANDS = (
     *(f"set {LONGEST} 0 0 1\r\nx", f"get {LONGEST}", f"touch {LONGEST} 10", f"append {LONGEST} 0 0 1\r\ny"),
     *(f"get {LONGEST}", f"delete {LONGEST}", f"delete {LONGEST}", f"get {LONGEST}", f"set {LONGEST}k 0 0 1\r\nx"),
     *(f"set {LONGEST[:200]} 0 0 1\r\nx", f"delete {LONGEST[:-1]}", f"delete {LONGEST[:200]}", f"get {LONGEST[:201]}"),
+    *(f"set {LONGEST} 0 0 {size}\r\n{'x' * size}\r\nmg {LONGEST} k v\r\nget {LONGEST}" for size in SIZES),
 )
 """Keys are used again and again; some are as long as they may be, or what a pattern or a command has a use for."""
 
@@ -61,5 +66,27 @@ async def test_servers_that_have_peers_and_that_had_some_answer_as_others_do(fol
             assert list(zip(COMMANDS, await _answers(cluster), strict=True)) == list(
                 zip(COMMANDS, at_rest, strict=True)
             )
+    finally:
+        await cluster.stop()
+
+
+async def test_a_value_that_a_peer_has_and_that_may_not_stay_is_shown_whole(folder: Path) -> None:
+    cluster = cluster_of(folder, 1)
+    try:
+        await cluster.start(2)
+        await cluster.fill()
+        first, second = cluster.servers
+        async with (
+            connected(first.port) as client,
+            connected(first.peer_port) as inner,
+            connected(second.peer_port) as peer,
+        ):
+            for key, size in itertools.product(("key", LONGEST), SIZES):
+                reads = (f"get {key}", f"gets {key}", f"get none {key}", f"mg {key} v", f"mg {key} k f c Oopaque s v")
+                await peer.answer(f"set {key} 7 0 {size}\r\n{'x' * size}")
+                await inner.answer(f"ms {key} 13 {TOMB} T3\r\nhandover mark")  # of another write
+
+                assert await client.answer(*reads) == await peer.answer(*reads), (key, size)
+                assert await inner.answer(f"mg {key} f") == f"HD {TOMB.lower()}\r\n"
     finally:
         await cluster.stop()

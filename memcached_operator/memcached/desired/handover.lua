@@ -22,7 +22,7 @@
 -- handover_commands.lua has the commands of clients; both files are one script.
 --
 -- What the API is like: a handle works once in a request, so each question has handles of its own. Of an internal result
--- code(), vlen() and line() can be read, and no value. A string as an answer ends at 2 KiB, and knows no noreply or q.
+-- code(), vlen() and line() can be read, and no value. A string as an answer is cut at 1 KiB, and knows no noreply or q.
 -- A route can be replaced and not be taken away: without peers, marks are still hidden. Where this file cannot be read
 -- at a reload, memcached ends a second later, as its stack has an error in the place of its table of crons.
 
@@ -34,7 +34,7 @@ for flags, kind in pairs(MARKS) do MARKED[kind] = " F" .. flags .. " T" .. LIFE_
 local RELATIVE_S <const> = 2592000 -- greater lifetimes are dates
 local OF_TOMB <const> = 1 << 62 -- what a tomb's CAS has more than its write's: they are never taken for each other
 local ROUNDS <const>, TRIES <const> = 3, 12
-local LONGEST_SHOWN <const> = 1200 -- of values; with their line less than an answer may have that is a string
+local LONGEST_ANSWER <const> = 1024 -- that is a string, with its lines: memcached cuts it there
 local LONGEST_EXCHANGED <const> = 200 -- of keys: a request with the former key and another may not exceed 500 bytes
 local BUFFERS_KIB <const> = 16384 -- of values on their way; further ones are misses, or refused as out of memory
 -- Of questions that found nothing, in each thread: so many at once, and so many more a second. Two thousand take a tenth

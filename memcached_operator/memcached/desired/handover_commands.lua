@@ -24,11 +24,9 @@ end
 
 local function show(q, copy) -- the answer to a command that reads
     if q.meta and not flag(q, "v") then return meta(q, "HD", copy) end
-    if #copy.value <= LONGEST_SHOWN then
-        if q.meta then return meta(q, "VA " .. copy.s, copy, copy.value) end
-        local line = "VALUE " .. q.key .. " " .. copy.f .. " " .. copy.s .. (q.cas and " " .. copy.c or "")
-        return line .. "\r\n" .. copy.value .. "END\r\n"
-    end
+    local answer = "VALUE " .. q.key .. " " .. copy.f .. " " .. copy.s .. (q.cas and " " .. copy.c or "")
+    answer = q.meta and meta(q, "VA " .. copy.s, copy, copy.value) or answer .. "\r\n" .. copy.value .. "END\r\n"
+    if #answer <= LONGEST_ANSWER then return answer end
     local line = q.meta and "mg " .. q.key .. flags(q, "qNTRE") or (q.cas and "gets " or "get ") .. q.key
     local res = q.rctx:enqueue_and_wait(mcp.request(line .. "\r\n"), q.handles.again[copy.handle])
     return res and res:ok() and res:vlen() == #copy.value - 2 and res or reply(q, "EN")
