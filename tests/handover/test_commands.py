@@ -41,6 +41,8 @@ COMMANDS = (
     *(f"set {LONGEST} 0 0 1\r\nx", f"get {LONGEST}", f"touch {LONGEST} 10", f"append {LONGEST} 0 0 1\r\ny"),
     *(f"get {LONGEST}", f"delete {LONGEST}", f"delete {LONGEST}", f"get {LONGEST}", f"set {LONGEST}k 0 0 1\r\nx"),
     *(f"set {LONGEST[:200]} 0 0 1\r\nx", f"delete {LONGEST[:-1]}", f"delete {LONGEST[:200]}", f"get {LONGEST[:201]}"),
+    *("mg nobody k", "mg nobody O12 q", "mg nobody k O12", "mg nobody O12 k f c q", "mg nobody f k t", "mg nobody q"),
+    *("mg bm9i b k f", "mg bm9i b O12 k q", "ms bm9i 1 b\r\nx", "mg bm9i b k f", "mg bm9i k b s q", "mg bm9i b"),
     *(f"set {LONGEST} 0 0 {size}\r\n{'x' * size}\r\nmg {LONGEST} k v\r\nget {LONGEST}" for size in SIZES),
 )
 """Keys are used again and again; some are as long as they may be, or what a pattern or a command has a use for."""

@@ -4,9 +4,11 @@
 local function own(q, careful) -- what is here as the answer to a command that reads, or nil: nothing, or a mark
     if q.meta and not flag(q, "v") then
         local res, found = internal("mg " .. q.key .. " s f c" .. flags(q, "sfcq")), {}
-        if not res:line() then return res:hit() and res or nil end -- an error, or a miss
+        if not res:hit() then return end -- its line has k and O
+        if not res:line() then return res end -- an error
         for word in res:line():gmatch("%S+") do found[word:sub(1, 1)] = word:sub(2) end
         if found.s == SIZE and MARKS[found.f] then return end
+        found.b = nil -- k has it
         for letter in ("WXZ"):gmatch(".") do
             if found[letter] then found.won = (found.won or "") .. " " .. letter end
         end
