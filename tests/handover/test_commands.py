@@ -43,6 +43,10 @@ COMMANDS = (
     *(f"set {LONGEST[:200]} 0 0 1\r\nx", f"delete {LONGEST[:-1]}", f"delete {LONGEST[:200]}", f"get {LONGEST[:201]}"),
     *("mg nobody k", "mg nobody O12 q", "mg nobody k O12", "mg nobody O12 k f c q", "mg nobody f k t", "mg nobody q"),
     *("mg bm9i b k f", "mg bm9i b O12 k q", "ms bm9i 1 b\r\nx", "mg bm9i b k f", "mg bm9i k b s q", "mg bm9i b"),
+    *("set d 0 0 1 \r\n1", "touch d 10 0 noreply", "incr d 1 0 noreply", "decr d 1 0  noreply ", "delete d 0 noreply"),
+    *("get d", "set d 0 0 1 0 noreply\r\n2", "append d 0 0 1 0 noreply\r\n3", "cas d 0 0 1 5 0 noreply\r\n3", "get d"),
+    *("set noreply 0 0 1\r\n1", "delete noreply", "get noreply", "delete noreply", "incr noreply 1", "get a noreply"),
+    *("mg noreply v k", "ms noreply 1\r\n1", "md noreply", "md noreply"),
     *(f"set {LONGEST} 0 0 {size}\r\n{'x' * size}\r\nmg {LONGEST} k v\r\nget {LONGEST}" for size in SIZES),
 )
 """Keys are used again and again; some are as long as they may be, or what a pattern or a command has a use for."""

@@ -177,9 +177,6 @@ local COMMANDS <const> = {
     set = storing, add = storing, replace = storing, append = storing, prepend = storing, cas = storing, ms = storing,
     delete = delete, md = delete, incr = add, decr = add, ma = add,
 }
-local NOREPLY <const> = { -- which word of a classic command says it
-    set = 6, add = 6, replace = 6, append = 6, prepend = 6, cas = 7, touch = 4, delete = 3, incr = 4, decr = 4,
-}
 local CLASSIC <const> = "([^ ]+)" .. (" *([^ ]*)"):rep(6) -- such a command has seven words at most
 
 local function answer(context, r, missed)
@@ -190,7 +187,7 @@ local function answer(context, r, missed)
     local q = {
         rctx = context.rctx, handles = context.handles, prepared = context.prepared, alone = context.alone,
         r = r, key = key, b = "", words = words, first = math.huge, missed = missed,
-        asked = 1, spread = 1, cas = name == "gets" or name == "gats", noreply = words[NOREPLY[name]] == "noreply",
+        asked = 1, spread = 1, cas = name == "gets" or name == "gats",
     }
     if #name == 2 then
         q.meta, q.words, q.first = true, {}, name == "ms" and 4 or 3
@@ -198,6 +195,8 @@ local function answer(context, r, missed)
         q.b = flag(q, "b") and " b" or ""
         q.quiet = flag(q, "q") and (name == "mg" and "EN" or "HD")
         q.token = flag(q, "C")
+    elseif name:sub(1, 1) ~= "g" then -- the last word says it, be it a key
+        q.noreply = line:match("([^ ]*) *$") == "noreply"
     end
     return COMMANDS[name](q)
 end
