@@ -16,6 +16,9 @@ LONGEST = "k" * 250
 SIZES = range(700, 1301, 6)
 """Of values: with their lines they have about as much as an answer may have that the script makes."""
 TOMB = "F4076008193"
+COUNTS = ("incr {} 1", "decr {} 1", "ma {} D1 c", "ma {} MD c v", "ma {} N0 J1 c")
+OF_MEMCACHED = 1 << 60
+"""Less than the CAS of a write, and more than what memcached counts itself."""
 COMMANDS = (
     *("set a 1 0 1 noreply\r\nz", "gets a", "get a", "mg a f v", "mg a k f O1", "mg a v f c q", "get none a none"),
     *(
@@ -94,5 +97,33 @@ async def test_a_value_that_a_peer_has_and_that_may_not_stay_is_shown_whole(fold
 
                 assert await client.answer(*reads) == await peer.answer(*reads), (key, size)
                 assert await inner.answer(f"mg {key} f") == f"HD {TOMB.lower()}\r\n"
+    finally:
+        await cluster.stop()
+
+
+async def test_a_number_has_a_cas_that_no_server_gives_again(folder: Path) -> None:
+    """Each time, as one that memcached counts itself is another server's as well."""
+    cluster = cluster_of(folder, 1)
+    try:
+        await cluster.start(2)
+        await cluster.fill()
+        first, second = cluster.servers
+        async with connected(first.port) as client, connected(second.port) as other:
+            for index, command in enumerate(COUNTS * 4):
+                number = f"number-{index}"
+                await client.answer(f"set {number} 3 100 3\r\n 99", f"set {number} 3 100 1\r\n9")
+                tokens: list[int] = []
+                for each in (client, other, other, client):
+                    answer = await each.answer(command.format(number))
+                    _, _, flags, _, token, *_ = (await each.answer(f"gets {number}")).split()
+                    tokens.append(int(token))
+
+                    assert flags == "3"
+                    assert await each.answer(f"mg {number} t") in ("HD t100\r\n", "HD t99\r\n", "HD t98\r\n")
+                    assert int(token) > OF_MEMCACHED
+                    assert " c" not in command or f" c{token}" in answer
+                assert len(set(tokens)) == len(tokens), tokens
+                assert await client.answer(f"cas {number} 0 0 2 {tokens[1]}\r\n50") == "EXISTS\r\n"
+                assert await other.answer(f"cas {number} 0 0 2 {tokens[-1]}\r\n50") == "STORED\r\n"
     finally:
         await cluster.stop()

@@ -134,12 +134,14 @@ local function add(q) -- to a number, or take from it
         if q.token and q.token ~= item.c then return nil, reply(q, "EX") end
         local res = internal(q.meta and "ma " .. q.key .. flags(q, "CE") .. " C" .. item.c .. " E" .. cas
             or q.words[1] .. " " .. q.key .. " " .. q.words[3])
-        local after = look(q)
-        local here = after and after.kind == "value" and after
+        local function value() local now = look(q) return now and now.kind == "value" and now end
+        local here = value()
         if ERRORS[res:code()] then return not here and NOT_STORED or nil, res end -- not a number, or a mark
-        if res:code() == OK and here and here.c ~= tostring(cas) then -- incr knows no E, and ma has not always used it
-            internal("ma " .. q.key .. q.b .. " D0 C" .. here.c .. " E" .. cas)
-            here = look(q)
+        local tries = TRIES
+        while res:code() == OK and here and tonumber(here.c) < cas and tries > 0 do
+            -- Of memcached's own count: incr knows no E, and ma gives it to a former item. What joins nothing sets it.
+            store(q, here, "\r\n", 0, " MA", cas)
+            here, tries = value(), tries - 1
         end
         return res:code(), q.noreply and reply(q, "HD") or res, here and here.c
     end)
