@@ -50,6 +50,13 @@ COMMANDS = (
     *("get d", "set d 0 0 1 0 noreply\r\n2", "append d 0 0 1 0 noreply\r\n3", "cas d 0 0 1 5 0 noreply\r\n3", "get d"),
     *("set noreply 0 0 1\r\n1", "delete noreply", "get noreply", "delete noreply", "incr noreply 1", "get a noreply"),
     *("mg noreply v k", "ms noreply 1\r\n1", "md noreply", "md noreply"),
+    *("set text 0 0 1\r\na", "incr text 1 noreply", "incr text 1", "incr text a noreply", "touch text a noreply"),
+    *("ma text q", "ma text", "ma nothing q", "ma counted N0 J13 v q", "ma counted N0 J13 v q", "ma counted v"),
+    *("md nothing q", "md nothing", "md text C1 q", "md text C1", "ms nothing 1 MR q\r\n1", "ms nothing 1 MR\r\n1"),
+    *("add text 0 0 1 noreply\r\na", "cas text 0 0 1 1 noreply\r\na", "replace nothing 0 0 1 noreply\r\na"),
+    *("append nothing 0 0 1 noreply\r\na", "delete nothing noreply", "ms text 1 ME q\r\n1", "ms text 1 C1 q\r\n1"),
+    *("set handover:none 0 0 1\r\n1", "set this 0 0 1\r\n1", "ms text 1 q\r\n1", "mg nothing v q", "mg nothing q"),
+    *("set text 0 0 1 noreply\r\n1", "delete text noreply", "delete handover:none", "delete this"),
     *(f"set {LONGEST} 0 0 {size}\r\n{'x' * size}\r\nmg {LONGEST} k v\r\nget {LONGEST}" for size in SIZES),
 )
 """Keys are used again and again; some are as long as they may be, or what a pattern or a command has a use for."""

@@ -134,8 +134,10 @@ local function meta(q, head, found, value)
     return table.concat(answer, " ") .. (found.won or "") .. "\r\n" .. (value or "")
 end
 
+local function silence() return internal("touch this never noreply") end -- an error, whatever is stored, and no answer
+
 local function reply(q, status, found) -- what has no value to show
-    if q.noreply or status == q.quiet then return internal("mg handover:none q") end -- which says nothing
+    if status == q.quiet then return silence() end
     return q.meta and meta(q, status, found or {}) or status == "HD" and DONE[q.words[1]] or SAYS[status]
 end
 
@@ -156,9 +158,9 @@ local function mark(q, item, kind, cas)
     return mcp.internal(request):code()
 end
 
-local function fail(q, why)
+local function fail(why)
     pcall(mcp.stat, FAILED, 1)
-    return q.noreply and internal("mg handover:none q") or "SERVER_ERROR " .. why .. "\r\n"
+    return "SERVER_ERROR " .. why .. "\r\n"
 end
 
 local function send(q, request, handles) -- to all peers at once; then each has answered, or does not
@@ -259,10 +261,10 @@ local function finish(q, answer, cas) -- after a write: ANSWER when no older cop
         if item and item.kind == "value" and (tonumber(item.c) < tonumber(cas) or not all and item.c == tostring(cas)) then
             mark(q, item, "absent", version())
         end
-        if not all then return fail(q, "a peer did not answer") end
+        if not all then return fail("a peer did not answer") end
         q.since = now
     end
-    return fail(q, "busy")
+    return fail("busy")
 end
 
 -- Write by what there is: WRITE(item, cas) over a value or a mark gives the code of what it did and the answer; no code
@@ -275,7 +277,7 @@ local function change(q, write)
             local code, answer, kept = write(item, cas)
             if not code then return answer end
             if code == OK then return finish(q, answer, kept or cas) end
-            if ERRORS[code] then return finish(q, fail(q, "out of memory storing object"), cas) end
+            if ERRORS[code] then return finish(q, fail("out of memory storing object"), cas) end
         end
         local c, life = item.c, LIFE_S * 100
         repeat -- another was faster, or is writing, and what it wrote may stay here when its tomb is gone
@@ -283,5 +285,5 @@ local function change(q, write)
             item, life = look(q), life - 1
         until not item or item.c ~= c or item.kind == "value" or life == 0
     end
-    return fail(q, "busy")
+    return fail("busy")
 end

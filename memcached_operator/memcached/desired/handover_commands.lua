@@ -128,7 +128,8 @@ local function add(q) -- to a number, or take from it
         if item.kind == "absent" then
             local j = flag(q, "J") or "0"
             local found = { c = cas, t = n }
-            local answer = flag(q, "v") and meta(q, "VA " .. #j, found, j .. "\r\n") or reply(q, "HD", found)
+            local shown = flag(q, "v") and not q.quiet
+            local answer = shown and meta(q, "VA " .. #j, found, j .. "\r\n") or reply(q, "HD", found)
             return store(q, item, j .. "\r\n", #j, " T" .. n, cas):code(), answer
         end
         if q.token and q.token ~= item.c then return nil, reply(q, "EX") end
@@ -143,7 +144,7 @@ local function add(q) -- to a number, or take from it
             store(q, here, "\r\n", 0, " MA", cas)
             here, tries = value(), tries - 1
         end
-        return res:code(), q.noreply and reply(q, "HD") or res, here and here.c
+        return res:code(), res, here and here.c
     end)
 end
 
@@ -200,7 +201,8 @@ local function answer(context, r, missed)
     elseif name:sub(1, 1) ~= "g" then -- the last word says it, be it a key
         q.noreply = line:match("([^ ]*) *$") == "noreply"
     end
-    return COMMANDS[name](q)
+    local said = COMMANDS[name](q)
+    return q.noreply and silence() or said -- not even an error
 end
 
 local function get(context, r)
