@@ -183,10 +183,12 @@ local COMMANDS <const> = {
 local CLASSIC <const> = "([^ ]+)" .. (" *([^ ]*)"):rep(6) -- such a command has seven words at most
 
 local function answer(context, r, missed)
-    local key, line = r:key(), r:raw_line()
+    local key = r:key()
     if #key > 250 then return mcp.internal(r) end -- which says so
+    local name = r:raw_line():match("^[^ ]+")
+    pcall(r.token, r, 1, name) -- a line may end in \n, and raw_line() omits two characters: \r\n after this
+    local line = r:raw_line()
     local words = { line:match(CLASSIC) }
-    local name = words[1]
     local q = {
         rctx = context.rctx, handles = context.handles, prepared = context.prepared, alone = context.alone,
         r = r, key = key, b = "", words = words, first = math.huge, missed = missed,
