@@ -67,6 +67,9 @@ COMMANDS = (
         "gat 100 n\n",
     ),
     *("get n\ngets none\nmd n\nget n", "cas n 0 0 2 7\nab", "ms bm9i 1 b\nx", "mg bm9i v b\nmd bm9i b\nmg bm9i v b"),
+    *("ms high 1 E9000000000000000000\r\n1", "mg high v", "ms high 1 E18446744073709551615\r\n2", "mg high v"),
+    *("set stale 0 0 1\r\n1", "md stale I", "mg stale N30 v", "mg stale N30 v", "md stale I", "mg stale T40 v"),
+    *("mg stale v", "md stale I", "touch stale 40", "mg stale k", "mg stale v"),
     *(f"set {LONGEST} 0 0 {size}\r\n{'x' * size}\r\nmg {LONGEST} k v\r\nget {LONGEST}" for size in SIZES),
 )
 """Keys are used again and again; some are as long as they may be, or what a pattern or a command has a use for."""

@@ -143,7 +143,8 @@ end
 
 local function look(q) -- what this server has
     local res = mcp.internal(prepared(q, "mg u s f c t" .. q.b))
-    local s, f, c, t = (res:line() or ""):match("^s(%d+) f(%d+) c(%d+) t(%-?%d+)")
+    local s, f, c, t, more = (res:line() or ""):match("^s(%d+) f(%d+) c(%d+) t(%-?%d+)(.*)")
+    if more and more:find("W") then internal("md " .. q.key .. q.b .. " I C" .. c .. " E" .. c) end -- a client is to win it
     return s and { s = s, f = f, c = c, t = t, kind = s == SIZE and MARKS[f] or "value" }
 end
 

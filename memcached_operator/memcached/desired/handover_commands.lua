@@ -9,7 +9,7 @@ local function own(q, careful) -- what is here as the answer to a command that r
         for word in res:line():gmatch("%S+") do found[word:sub(1, 1)] = word:sub(2) end
         if found.s == SIZE and MARKS[found.f] then return end
         found.b = nil -- k has it
-        for letter in ("WXZ"):gmatch(".") do
+        for letter in ("ZXW"):gmatch(".") do
             if found[letter] then found.won = (found.won or "") .. " " .. letter end
         end
         return meta(q, "HD", found)
@@ -49,7 +49,8 @@ local function set(q) -- over whatever there is; once more if a tomb came over i
     local over, answer = "", nil
     for try = 1, ROUNDS - 1 do
         q.since = mcp.time_mono_millis()
-        local cas = tonumber(flag(q, "E") or version())
+        local cas = math.tointeger(flag(q, "E") or version())
+        if not cas or cas >= OF_TOMB then cas = version() end -- greater ones cannot have a tomb
         local res = internal("ms " .. q.key .. " " .. q.size .. q.b .. over .. q.kept .. " E" .. cas, q.r)
         local done = res:code() == OK
         if answer and not done and not ERRORS[res:code()] then return answer end -- another has written over the tomb
