@@ -212,7 +212,7 @@ local function fill(q, item, copy) -- store it over a mark; true if it is here n
 end
 
 local questions, counted_at = QUESTIONS, 0
-local function may_ask() -- a read of what is not here
+local function may_ask() -- a read of what is not here, or was written elsewhere
     local now = mcp.time_mono_millis()
     questions, counted_at = math.min(QUESTIONS, questions + (now - counted_at) * QUESTIONS_A_SECOND / 1000), now
     if questions < 1 then pcall(mcp.stat, UNASKED, 1) end
@@ -232,10 +232,11 @@ local function find(q) -- a value that is here now, or "absent", or a mark that 
     end
     if item.kind == "value" or item.kind == "absent" or q.asked > ROUNDS then return item end
     if item.t and math.ult(LIFE_S, math.tointeger(item.t)) then mark(q, item, item.kind, item.c) end -- it was touched
+    if q.reads and item.kind ~= "ours" and not may_ask() then return { kind = "absent" } end
     local ours = item.kind == "ours" and item.c
     item.copy = ask(q)
     if not item.copy then
-        if q.reads and item.kind == "ours" then questions = questions - 1 end
+        if q.reads then questions = questions - 1 end
         local cas, now = version(), not ours and look(q)
         if ours and mark(q, item, "absent", cas) ~= OK or now and now.c ~= item.c then return find(q) end -- a write came
         item.kind, item.c = "absent", ours and cas or item.c
