@@ -200,9 +200,10 @@ class _Command:
             return self._set("set")
         names: dict[str, int] = {"get": 30, "gets": 8, "mg": 16, "set": 10, "delete": 5, "add": 4, "replace": 3}
         names |= {"cas": 8, "touch": 3, "gat": 2, "gats": 2, "mg N": 2, "mg T": 2, "md I": 2}
-        names |= (
-            {"incr": 12, "ma": 5} if kind in ("up", "down") else {} if kind == "plain" else {"append": 6, "prepend": 4}
-        )
+        if kind in ("up", "down"):
+            names |= {"incr": 12, "ma": 5, "gets": 12, "cas": 12}
+        elif kind != "plain":
+            names |= {"append": 6, "prepend": 4}
         if kind in ("up", "down", "plain"):
             names.pop("mg N")
         name = self._random.choices(list(names), list(names.values()))[0]
@@ -229,7 +230,7 @@ class _Command:
             return str(number << BITS | (MASK if kind == "down" else 0))
         if kind == "plain":
             return str(number).zfill(_PLAIN_SIZE)
-        size = self._random.choice((0, 3, 50, self._keys.largest))
+        size = self._random.choice((0, 3, 50, 1000, self._keys.largest))
         return padded(number, size)
 
     def _set(self, name: str) -> bytes:

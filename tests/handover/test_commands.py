@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
@@ -12,6 +13,12 @@ from tests.handover.servers import connected
 pytestmark = needs_memcached
 
 LONGEST = "k" * 250
+SIZES = range(700, 1301, 6)
+"""Of values: with their lines they have about as much as an answer may have that the script makes."""
+TOMB = "F4076008193"
+COUNTS = ("incr {} 1", "decr {} 1", "ma {} D1 c", "ma {} MD c v", "ma {} N0 J1 c")
+OF_MEMCACHED = 1 << 60
+"""Less than the CAS of a write, and more than what memcached counts itself."""
 COMMANDS = (
     *("set a 1 0 1 noreply\r\nz", "gets a", "get a", "mg a f v", "mg a k f O1", "mg a v f c q", "get none a none"),
     *(
@@ -37,6 +44,33 @@ COMMANDS = (
     *(f"set {LONGEST} 0 0 1\r\nx", f"get {LONGEST}", f"touch {LONGEST} 10", f"append {LONGEST} 0 0 1\r\ny"),
     *(f"get {LONGEST}", f"delete {LONGEST}", f"delete {LONGEST}", f"get {LONGEST}", f"set {LONGEST}k 0 0 1\r\nx"),
     *(f"set {LONGEST[:200]} 0 0 1\r\nx", f"delete {LONGEST[:-1]}", f"delete {LONGEST[:200]}", f"get {LONGEST[:201]}"),
+    *("mg nobody k", "mg nobody O12 q", "mg nobody k O12", "mg nobody O12 k f c q", "mg nobody f k t", "mg nobody q"),
+    *("mg bm9i b k f", "mg bm9i b O12 k q", "ms bm9i 1 b\r\nx", "mg bm9i b k f", "mg bm9i k b s q", "mg bm9i b"),
+    *("set d 0 0 1 \r\n1", "touch d 10 0 noreply", "incr d 1 0 noreply", "decr d 1 0  noreply ", "delete d 0 noreply"),
+    *("get d", "set d 0 0 1 0 noreply\r\n2", "append d 0 0 1 0 noreply\r\n3", "cas d 0 0 1 5 0 noreply\r\n3", "get d"),
+    *("set noreply 0 0 1\r\n1", "delete noreply", "get noreply", "delete noreply", "incr noreply 1", "get a noreply"),
+    *("mg noreply v k", "ms noreply 1\r\n1", "md noreply", "md noreply"),
+    *("set text 0 0 1\r\na", "incr text 1 noreply", "incr text 1", "incr text a noreply", "touch text a noreply"),
+    *("ma text q", "ma text", "ma nothing q", "ma counted N0 J13 v q", "ma counted N0 J13 v q", "ma counted v"),
+    *("md nothing q", "md nothing", "md text C1 q", "md text C1", "ms nothing 1 MR q\r\n1", "ms nothing 1 MR\r\n1"),
+    *("add text 0 0 1 noreply\r\na", "cas text 0 0 1 1 noreply\r\na", "replace nothing 0 0 1 noreply\r\na"),
+    *("append nothing 0 0 1 noreply\r\na", "delete nothing noreply", "ms text 1 ME q\r\n1", "ms text 1 C1 q\r\n1"),
+    *("set handover:none 0 0 1\r\n1", "set this 0 0 1\r\n1", "ms text 1 q\r\n1", "mg nothing v q", "mg nothing q"),
+    *("set text 0 0 1 noreply\r\n1", "delete text noreply", "delete handover:none", "delete this"),
+    *("set n 0 0 2\n10", "incr n 10\nget n", "decr n 10 \nget n", "touch n 100\nmg n t", "mg n v\nmg none v\nget n"),
+    *(
+        "delete n noreply\nget n",
+        "ms n 2\n10",
+        "ms n 2 q\n11",
+        "ma n D12\nget n",
+        "append n 0 0 2 noreply\n12",
+        "gat 100 n\n",
+    ),
+    *("get n\ngets none\nmd n\nget n", "cas n 0 0 2 7\nab", "ms bm9i 1 b\nx", "mg bm9i v b\nmd bm9i b\nmg bm9i v b"),
+    *("ms high 1 E9000000000000000000\r\n1", "mg high v", "ms high 1 E18446744073709551615\r\n2", "mg high v"),
+    *("set stale 0 0 1\r\n1", "md stale I", "mg stale N30 v", "mg stale N30 v", "md stale I", "mg stale T40 v"),
+    *("mg stale v", "md stale I", "touch stale 40", "mg stale k", "mg stale v"),
+    *(f"set {LONGEST} 0 0 {size}\r\n{'x' * size}\r\nmg {LONGEST} k v\r\nget {LONGEST}" for size in SIZES),
 )
 """Keys are used again and again; some are as long as they may be, or what a pattern or a command has a use for."""
 
@@ -44,8 +78,9 @@ COMMANDS = (
 async def _answers(cluster: Cluster) -> list[str]:
     async with connected(cluster.servers[0].port) as client:
         answers = [await client.answer(command) for command in COMMANDS]
-    # The CAS of a write is the server's to choose.
-    return [re.sub(r"(?m)( c|^VALUE \S+ \d+ \d+ )\d+", r"\1N", answer) for answer in answers]
+    # The CAS of a write is the server's to choose, and a second may pass.
+    answers = [re.sub(r"(?m)( c|^VALUE \S+ \d+ \d+ )\d+", r"\1N", answer) for answer in answers]
+    return [re.sub(r" t(\d+)", lambda found: f" t{round(int(found[1]), -1)}", answer) for answer in answers]
 
 
 async def test_servers_that_have_peers_and_that_had_some_answer_as_others_do(folder: Path) -> None:
@@ -61,5 +96,55 @@ async def test_servers_that_have_peers_and_that_had_some_answer_as_others_do(fol
             assert list(zip(COMMANDS, await _answers(cluster), strict=True)) == list(
                 zip(COMMANDS, at_rest, strict=True)
             )
+    finally:
+        await cluster.stop()
+
+
+async def test_a_value_that_a_peer_has_and_that_may_not_stay_is_shown_whole(folder: Path) -> None:
+    cluster = cluster_of(folder, 1)
+    try:
+        await cluster.start(2)
+        await cluster.fill()
+        first, second = cluster.servers
+        async with (
+            connected(first.port) as client,
+            connected(first.peer_port) as inner,
+            connected(second.peer_port) as peer,
+        ):
+            for key, size in itertools.product(("key", LONGEST), SIZES):
+                reads = (f"get {key}", f"gets {key}", f"get none {key}", f"mg {key} v", f"mg {key} k f c Oopaque s v")
+                await peer.answer(f"set {key} 7 0 {size}\r\n{'x' * size}")
+                await inner.answer(f"ms {key} 13 {TOMB} T3\r\nhandover mark")  # of another write
+
+                assert await client.answer(*reads) == await peer.answer(*reads), (key, size)
+                assert await inner.answer(f"mg {key} f") == f"HD {TOMB.lower()}\r\n"
+    finally:
+        await cluster.stop()
+
+
+async def test_a_number_has_a_cas_that_no_server_gives_again(folder: Path) -> None:
+    """Each time, as one that memcached counts itself is another server's as well."""
+    cluster = cluster_of(folder, 1)
+    try:
+        await cluster.start(2)
+        await cluster.fill()
+        first, second = cluster.servers
+        async with connected(first.port) as client, connected(second.port) as other:
+            for index, command in enumerate(COUNTS * 4):
+                number = f"number-{index}"
+                await client.answer(f"set {number} 3 100 3\r\n 99", f"set {number} 3 100 1\r\n9")
+                tokens: list[int] = []
+                for each in (client, other, other, client):
+                    answer = await each.answer(command.format(number))
+                    _, _, flags, _, token, *_ = (await each.answer(f"gets {number}")).split()
+                    tokens.append(int(token))
+
+                    assert flags == "3"
+                    assert await each.answer(f"mg {number} t") in ("HD t100\r\n", "HD t99\r\n", "HD t98\r\n")
+                    assert int(token) > OF_MEMCACHED
+                    assert " c" not in command or f" c{token}" in answer
+                assert len(set(tokens)) == len(tokens), tokens
+                assert await client.answer(f"cas {number} 0 0 2 {tokens[1]}\r\n50") == "EXISTS\r\n"
+                assert await other.answer(f"cas {number} 0 0 2 {tokens[-1]}\r\n50") == "STORED\r\n"
     finally:
         await cluster.stop()

@@ -53,6 +53,22 @@ async def test_reads_of_what_nobody_has_ask_so_often_and_no_more(folder: Path) -
         await cluster.stop()
 
 
+async def test_reads_of_what_was_deleted_elsewhere_ask_so_often_and_no_more(folder: Path) -> None:
+    cluster = cluster_of(folder, 1, script=changed("10000, 2000", f"{AT_ONCE}, 0"))
+    try:
+        await cluster.start(2)
+        await cluster.fill()
+        async with connected(cluster.servers[0].port) as client, connected(cluster.servers[1].port) as other:
+            await other.answer(*(f"delete gone-{number}" for number in range(BATCH)))
+            before = await _asked(cluster)
+            for _ in range(MISSES // BATCH):
+                assert await client.answer(*(f"get gone-{number}" for number in range(BATCH))) == "END\r\n" * BATCH
+
+            assert [now - then for now, then in zip(await _asked(cluster), before, strict=True)] == [AT_ONCE]
+    finally:
+        await cluster.stop()
+
+
 async def test_values_that_a_peer_has_are_asked_for_without_end(folder: Path) -> None:
     cluster = cluster_of(folder, 1, script=changed("10000, 2000", "1, 0"))
     try:

@@ -22,7 +22,7 @@
 -- handover_commands.lua has the commands of clients; both files are one script.
 --
 -- What the API is like: a handle works once in a request, so each question has handles of its own. Of an internal result
--- code(), vlen() and line() can be read, and no value. A string as an answer ends at 2 KiB, and knows no noreply or q.
+-- code(), vlen() and line() can be read, and no value. A string as an answer is cut at 1 KiB, and knows no noreply or q.
 -- A route can be replaced and not be taken away: without peers, marks are still hidden. Where this file cannot be read
 -- at a reload, memcached ends a second later, as its stack has an error in the place of its table of crons.
 
@@ -34,7 +34,7 @@ for flags, kind in pairs(MARKS) do MARKED[kind] = " F" .. flags .. " T" .. LIFE_
 local RELATIVE_S <const> = 2592000 -- greater lifetimes are dates
 local OF_TOMB <const> = 1 << 62 -- what a tomb's CAS has more than its write's: they are never taken for each other
 local ROUNDS <const>, TRIES <const> = 3, 12
-local LONGEST_SHOWN <const> = 1200 -- of values; with their line less than an answer may have that is a string
+local LONGEST_ANSWER <const> = 1024 -- that is a string, with its lines: memcached cuts it there
 local LONGEST_EXCHANGED <const> = 200 -- of keys: a request with the former key and another may not exceed 500 bytes
 local BUFFERS_KIB <const> = 16384 -- of values on their way; further ones are misses, or refused as out of memory
 -- Of questions that found nothing, in each thread: so many at once, and so many more a second. Two thousand take a tenth
@@ -134,14 +134,17 @@ local function meta(q, head, found, value)
     return table.concat(answer, " ") .. (found.won or "") .. "\r\n" .. (value or "")
 end
 
+local function silence() return internal("touch this never noreply") end -- an error, whatever is stored, and no answer
+
 local function reply(q, status, found) -- what has no value to show
-    if q.noreply or status == q.quiet then return internal("mg handover:none q") end -- which says nothing
+    if status == q.quiet then return silence() end
     return q.meta and meta(q, status, found or {}) or status == "HD" and DONE[q.words[1]] or SAYS[status]
 end
 
 local function look(q) -- what this server has
     local res = mcp.internal(prepared(q, "mg u s f c t" .. q.b))
-    local s, f, c, t = (res:line() or ""):match("^s(%d+) f(%d+) c(%d+) t(%-?%d+)")
+    local s, f, c, t, more = (res:line() or ""):match("^s(%d+) f(%d+) c(%d+) t(%-?%d+)(.*)")
+    if more and more:find("W") then internal("md " .. q.key .. q.b .. " I C" .. c .. " E" .. c) end -- a client is to win it
     return s and { s = s, f = f, c = c, t = t, kind = s == SIZE and MARKS[f] or "value" }
 end
 
@@ -156,9 +159,9 @@ local function mark(q, item, kind, cas)
     return mcp.internal(request):code()
 end
 
-local function fail(q, why)
+local function fail(why)
     pcall(mcp.stat, FAILED, 1)
-    return q.noreply and internal("mg handover:none q") or "SERVER_ERROR " .. why .. "\r\n"
+    return "SERVER_ERROR " .. why .. "\r\n"
 end
 
 local function send(q, request, handles) -- to all peers at once; then each has answered, or does not
@@ -209,7 +212,7 @@ local function fill(q, item, copy) -- store it over a mark; true if it is here n
 end
 
 local questions, counted_at = QUESTIONS, 0
-local function may_ask() -- a read of what is not here
+local function may_ask() -- a read of what is not here, or was written elsewhere
     local now = mcp.time_mono_millis()
     questions, counted_at = math.min(QUESTIONS, questions + (now - counted_at) * QUESTIONS_A_SECOND / 1000), now
     if questions < 1 then pcall(mcp.stat, UNASKED, 1) end
@@ -229,10 +232,11 @@ local function find(q) -- a value that is here now, or "absent", or a mark that 
     end
     if item.kind == "value" or item.kind == "absent" or q.asked > ROUNDS then return item end
     if item.t and math.ult(LIFE_S, math.tointeger(item.t)) then mark(q, item, item.kind, item.c) end -- it was touched
+    if q.reads and item.kind ~= "ours" and not may_ask() then return { kind = "absent" } end
     local ours = item.kind == "ours" and item.c
     item.copy = ask(q)
     if not item.copy then
-        if q.reads and item.kind == "ours" then questions = questions - 1 end
+        if q.reads then questions = questions - 1 end
         local cas, now = version(), not ours and look(q)
         if ours and mark(q, item, "absent", cas) ~= OK or now and now.c ~= item.c then return find(q) end -- a write came
         item.kind, item.c = "absent", ours and cas or item.c
@@ -259,10 +263,10 @@ local function finish(q, answer, cas) -- after a write: ANSWER when no older cop
         if item and item.kind == "value" and (tonumber(item.c) < tonumber(cas) or not all and item.c == tostring(cas)) then
             mark(q, item, "absent", version())
         end
-        if not all then return fail(q, "a peer did not answer") end
+        if not all then return fail("a peer did not answer") end
         q.since = now
     end
-    return fail(q, "busy")
+    return fail("busy")
 end
 
 -- Write by what there is: WRITE(item, cas) over a value or a mark gives the code of what it did and the answer; no code
@@ -275,7 +279,7 @@ local function change(q, write)
             local code, answer, kept = write(item, cas)
             if not code then return answer end
             if code == OK then return finish(q, answer, kept or cas) end
-            if ERRORS[code] then return finish(q, fail(q, "out of memory storing object"), cas) end
+            if ERRORS[code] then return finish(q, fail("out of memory storing object"), cas) end
         end
         local c, life = item.c, LIFE_S * 100
         repeat -- another was faster, or is writing, and what it wrote may stay here when its tomb is gone
@@ -283,5 +287,5 @@ local function change(q, write)
             item, life = look(q), life - 1
         until not item or item.c ~= c or item.kind == "value" or life == 0
     end
-    return fail(q, "busy")
+    return fail("busy")
 end

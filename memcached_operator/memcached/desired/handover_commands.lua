@@ -4,10 +4,12 @@
 local function own(q, careful) -- what is here as the answer to a command that reads, or nil: nothing, or a mark
     if q.meta and not flag(q, "v") then
         local res, found = internal("mg " .. q.key .. " s f c" .. flags(q, "sfcq")), {}
-        if not res:line() then return res:hit() and res or nil end -- an error, or a miss
+        if not res:hit() then return end -- its line has k and O
+        if not res:line() then return res end -- an error
         for word in res:line():gmatch("%S+") do found[word:sub(1, 1)] = word:sub(2) end
         if found.s == SIZE and MARKS[found.f] then return end
-        for letter in ("WXZ"):gmatch(".") do
+        found.b = nil -- k has it
+        for letter in ("ZXW"):gmatch(".") do
             if found[letter] then found.won = (found.won or "") .. " " .. letter end
         end
         return meta(q, "HD", found)
@@ -24,11 +26,9 @@ end
 
 local function show(q, copy) -- the answer to a command that reads
     if q.meta and not flag(q, "v") then return meta(q, "HD", copy) end
-    if #copy.value <= LONGEST_SHOWN then
-        if q.meta then return meta(q, "VA " .. copy.s, copy, copy.value) end
-        local line = "VALUE " .. q.key .. " " .. copy.f .. " " .. copy.s .. (q.cas and " " .. copy.c or "")
-        return line .. "\r\n" .. copy.value .. "END\r\n"
-    end
+    local answer = "VALUE " .. q.key .. " " .. copy.f .. " " .. copy.s .. (q.cas and " " .. copy.c or "")
+    answer = q.meta and meta(q, "VA " .. copy.s, copy, copy.value) or answer .. "\r\n" .. copy.value .. "END\r\n"
+    if #answer <= LONGEST_ANSWER then return answer end
     local line = q.meta and "mg " .. q.key .. flags(q, "qNTRE") or (q.cas and "gets " or "get ") .. q.key
     local res = q.rctx:enqueue_and_wait(mcp.request(line .. "\r\n"), q.handles.again[copy.handle])
     return res and res:ok() and res:vlen() == #copy.value - 2 and res or reply(q, "EN")
@@ -49,7 +49,8 @@ local function set(q) -- over whatever there is; once more if a tomb came over i
     local over, answer = "", nil
     for try = 1, ROUNDS - 1 do
         q.since = mcp.time_mono_millis()
-        local cas = tonumber(flag(q, "E") or version())
+        local cas = math.tointeger(flag(q, "E") or version())
+        if not cas or cas >= OF_TOMB then cas = version() end -- greater ones cannot have a tomb
         local res = internal("ms " .. q.key .. " " .. q.size .. q.b .. over .. q.kept .. " E" .. cas, q.r)
         local done = res:code() == OK
         if answer and not done and not ERRORS[res:code()] then return answer end -- another has written over the tomb
@@ -128,20 +129,23 @@ local function add(q) -- to a number, or take from it
         if item.kind == "absent" then
             local j = flag(q, "J") or "0"
             local found = { c = cas, t = n }
-            local answer = flag(q, "v") and meta(q, "VA " .. #j, found, j .. "\r\n") or reply(q, "HD", found)
+            local shown = flag(q, "v") and not q.quiet
+            local answer = shown and meta(q, "VA " .. #j, found, j .. "\r\n") or reply(q, "HD", found)
             return store(q, item, j .. "\r\n", #j, " T" .. n, cas):code(), answer
         end
         if q.token and q.token ~= item.c then return nil, reply(q, "EX") end
         local res = internal(q.meta and "ma " .. q.key .. flags(q, "CE") .. " C" .. item.c .. " E" .. cas
             or q.words[1] .. " " .. q.key .. " " .. q.words[3])
-        local after = look(q)
-        local here = after and after.kind == "value" and after
+        local function value() local now = look(q) return now and now.kind == "value" and now end
+        local here = value()
         if ERRORS[res:code()] then return not here and NOT_STORED or nil, res end -- not a number, or a mark
-        if res:code() == OK and here and here.c ~= tostring(cas) then -- incr knows no E, and ma has not always used it
-            internal("ma " .. q.key .. q.b .. " D0 C" .. here.c .. " E" .. cas)
-            here = look(q)
+        local tries = TRIES
+        while res:code() == OK and here and tonumber(here.c) < cas and tries > 0 do
+            -- Of memcached's own count: incr knows no E, and ma gives it to a former item. What joins nothing sets it.
+            store(q, here, "\r\n", 0, " MA", cas)
+            here, tries = value(), tries - 1
         end
-        return res:code(), q.noreply and reply(q, "HD") or res, here and here.c
+        return res:code(), res, here and here.c
     end)
 end
 
@@ -177,20 +181,19 @@ local COMMANDS <const> = {
     set = storing, add = storing, replace = storing, append = storing, prepend = storing, cas = storing, ms = storing,
     delete = delete, md = delete, incr = add, decr = add, ma = add,
 }
-local NOREPLY <const> = { -- which word of a classic command says it
-    set = 6, add = 6, replace = 6, append = 6, prepend = 6, cas = 7, touch = 4, delete = 3, incr = 4, decr = 4,
-}
 local CLASSIC <const> = "([^ ]+)" .. (" *([^ ]*)"):rep(6) -- such a command has seven words at most
 
 local function answer(context, r, missed)
-    local key, line = r:key(), r:raw_line()
+    local key = r:key()
     if #key > 250 then return mcp.internal(r) end -- which says so
+    local name = r:raw_line():match("^[^ ]+")
+    pcall(r.token, r, 1, name) -- a line may end in \n, and raw_line() omits two characters: \r\n after this
+    local line = r:raw_line()
     local words = { line:match(CLASSIC) }
-    local name = words[1]
     local q = {
         rctx = context.rctx, handles = context.handles, prepared = context.prepared, alone = context.alone,
         r = r, key = key, b = "", words = words, first = math.huge, missed = missed,
-        asked = 1, spread = 1, cas = name == "gets" or name == "gats", noreply = words[NOREPLY[name]] == "noreply",
+        asked = 1, spread = 1, cas = name == "gets" or name == "gats",
     }
     if #name == 2 then
         q.meta, q.words, q.first = true, {}, name == "ms" and 4 or 3
@@ -198,8 +201,11 @@ local function answer(context, r, missed)
         q.b = flag(q, "b") and " b" or ""
         q.quiet = flag(q, "q") and (name == "mg" and "EN" or "HD")
         q.token = flag(q, "C")
+    elseif name:sub(1, 1) ~= "g" then -- the last word says it, be it a key
+        q.noreply = line:match("([^ ]*) *$") == "noreply"
     end
-    return COMMANDS[name](q)
+    local said = COMMANDS[name](q)
+    return q.noreply and silence() or said -- not even an error
 end
 
 local function get(context, r)
