@@ -8,7 +8,7 @@ import msgspec
 
 from memcached_operator.api.names import HANDOVER_SECONDS, HANDOVER_SECONDS_MAX, HANDOVER_SECONDS_MIN
 from memcached_operator.api.status import Status
-from memcached_operator.memcached.server_list.published_list import listed_ordinals
+from memcached_operator.memcached.server_list.published_list import listed_ordinals, listed_size
 from memcached_operator.memcached.spec import Spec
 
 
@@ -38,7 +38,7 @@ def unchanged_list(unreadable: bytes, last: Status) -> DesiredList:
     Args:
         unreadable: JSON of the specification; where it has no `handover` that can be read, the defaults are taken.
     """
-    size = 1 + max(listed_ordinals(last), default=-1)
+    size = listed_size(last)
     try:
         for_s = msgspec.json.decode(unreadable, type=_Handover).handover.forSeconds
     except msgspec.MsgspecError:

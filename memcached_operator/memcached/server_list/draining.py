@@ -7,21 +7,22 @@ was written into the status, from the top.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import msgspec
 
 from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Drain, Status
+from memcached_operator.api.status_times import bounded_time, parsed_time, status_time
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.server_list.published_list import (
     ListPolicy,
     drains_of_stateful_set,
     listed_ordinals,
+    listed_size,
 )
-from operator_runtime import rfc3339
 
 
 class StatefulSetServers(NamedTuple):
@@ -62,17 +63,17 @@ def stateful_set_servers(
     if policy.keeps_all:
         replicas = max(replicas, live)
     has_drained = replicas < live and any(each.workload == "StatefulSet" for each in drained)
-    list_size = 1 + max(listed_ordinals(last), default=-1) if policy.held else size
+    list_size = listed_size(last) if policy.held else size
     leaving = _leaving(list_size, last, now) if is_listed else []
     return StatefulSetServers(replicas, has_drained, tuple(each for each in leaving if each.firstOrdinal < replicas))
 
 
 def drained_at(drain: Drain, drain_s: int) -> datetime | None:
     """Time at which these servers have drained; None where another client wrote no time as their start."""
+    since = parsed_time(drain.startTime)
     try:
-        since = datetime.fromisoformat(drain.startTime)
-        return since.astimezone(UTC) + timedelta(seconds=drain_s) if since.tzinfo is not None else None
-    except (ValueError, OverflowError):
+        return since + timedelta(seconds=drain_s) if since is not None else None
+    except OverflowError:
         return None
 
 
@@ -82,27 +83,15 @@ def left_s(drain: Drain, drain_s: int, now: datetime) -> float:
     return max(0.0, (at - now).total_seconds()) if at is not None else 0.0
 
 
-def start_time(now: datetime) -> str:
-    """The time in whole seconds, which is not before `now`."""
-    return rfc3339(now + timedelta(microseconds=999_999))
-
-
 def without_future_times(last: Status, now: datetime) -> Status:
     """The status without times that are yet to come, as of a leader whose clock was ahead: else servers would drain for
     as long as it was."""
     if not last.draining:
         return last
-    latest = start_time(now)
-    draining = tuple(_until(latest, each) for each in last.draining)
+    draining = tuple(
+        msgspec.structs.replace(each, startTime=bounded_time(each.startTime, now)) for each in last.draining
+    )
     return last if draining == last.draining else msgspec.structs.replace(last, draining=draining)
-
-
-def _until(latest: str, drain: Drain) -> Drain:
-    try:
-        ahead = datetime.fromisoformat(drain.startTime) > datetime.fromisoformat(latest)
-    except (ValueError, TypeError):  # written by another client
-        return drain
-    return msgspec.structs.replace(drain, startTime=latest) if ahead else drain
 
 
 def _leaving(size: int, last: Status, now: datetime) -> list[Drain]:
@@ -112,7 +101,7 @@ def _leaving(size: int, last: Status, now: datetime) -> list[Drain]:
         first = max(each.firstOrdinal, size)  # what is below has been taken back
         since[first] = min(since.get(first, each.startTime), each.startTime)
     if any(ordinal >= size for ordinal in listed_ordinals(last)):
-        since.setdefault(size, start_time(now))
+        since.setdefault(size, status_time(now))
     return [Drain("StatefulSet", first, since[first]) for first in sorted(since)]
 
 

@@ -111,6 +111,11 @@ def listed_ordinals(last: Status) -> set[int]:
     return {int(each) for each in numbers if _ORDINAL.fullmatch(each)}
 
 
+def listed_size(last: Status) -> int:
+    """Size of a StatefulSet that has all servers of the last list, with what is missing between them; 0 for none."""
+    return 1 + max(listed_ordinals(last), default=-1)
+
+
 def drains_of_stateful_set(last: Status) -> list[Drain]:
     """The servers of a StatefulSet that had left the last list and still ran."""
     return [each for each in last.draining or () if each.workload == "StatefulSet"]

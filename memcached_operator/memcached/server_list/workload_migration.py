@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Drain, Status
+from memcached_operator.api.status_times import status_time
 from memcached_operator.memcached.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.server_list.draining import start_time
 from memcached_operator.memcached.server_list.published_list import addresses
 from memcached_operator.memcached.spec import Spec
 
@@ -70,7 +70,7 @@ def migration(
     if drain is None:
         # One without an entry, whose successor is listed, was never listed.
         left = last.workload != target
-        return Migration((Drain(other.kind, 0, start_time(now)),)) if left else Migration(removed=other.kind)
+        return Migration((Drain(other.kind, 0, status_time(now)),)) if left else Migration(removed=other.kind)
     return Migration((drain,), other.kind if drain in drained else None)
 
 

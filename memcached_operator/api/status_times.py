@@ -1,0 +1,28 @@
+"""Times in the status of a Memcached: RFC 3339, in whole seconds, and as other clients may have written them, too."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from operator_runtime import rfc3339
+
+
+def status_time(time: datetime) -> str:
+    """A time as the status has it: in whole seconds, and not before it."""
+    return rfc3339(time + timedelta(microseconds=999_999))
+
+
+def parsed_time(text: str | None) -> datetime | None:
+    """A time of the status in UTC; None where there is none, or another client wrote what is no time with a zone."""
+    try:
+        time = datetime.fromisoformat(text) if text is not None else None
+        return time.astimezone(UTC) if time is not None and time.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def bounded_time(text: str, latest: datetime) -> str:
+    """A time of the status, `latest` where it is later, as written by a leader whose clock was ahead. What is no time
+    stays as it is."""
+    time = parsed_time(text)
+    return status_time(latest) if time is not None and time > latest else text
