@@ -56,7 +56,7 @@ async def run(settings: Settings) -> int:
     """Run the operator until SIGTERM or SIGINT; the process's exit code.
 
     Raises:
-        KubeError: there is no usable way to the API server.
+        KubeError: the API server is not configured, or not usably.
     """
     return await serve(settings, PROGRAM, set_up)
 
@@ -96,7 +96,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
         return key if caches.memcacheds.get(key) is not None else None
 
     def of_same_name(record: OwnedRecord) -> ObjectKey | None:
-        # What a Memcached owns bears its name; so does a foreign object that is in its way.
+        # What a Memcached owns bears its name; so does a foreign object that blocks it.
         return known(ObjectKey(record.namespace, record.name))
 
     def of_budget(record: BudgetRecord) -> Iterable[ObjectKey]:
@@ -122,9 +122,9 @@ def set_up(operator: Operator, settings: Settings) -> None:
     servers = operator.metrics_at(PATH)  # also where none is queried: who scrapes it finds nothing, and no fault
     if stats_cache is not None:
         interval_s = settings.server_stats_interval_s
-        heard = reconciler.scaler.hear
+        on_answer = reconciler.scaler.record
         operator.manager.add_runnable(
-            Poller(caches, stats_cache, woken, interval_s=interval_s, endpoints=endpoints, heard=heard)
+            Poller(caches, stats_cache, woken, interval_s=interval_s, endpoints=endpoints, on_answer=on_answer)
         )
         servers.add(reconciler.scaler.families)
         servers.add(lambda: server_families(caches.pods.values(), stats_cache.of))

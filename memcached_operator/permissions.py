@@ -40,7 +40,7 @@ _UNTOLD: Final = "the operator does not learn which client keeps changing one"
 _UNOWNED: Final = "no object gets its owner back if OwnerReferencesPermissionEnforcement is on"
 
 
-def _beside(
+def _auxiliary(
     group: str, resource: str, without: str, *, undeleted: str, unread: str = _UNTOLD
 ) -> tuple[Permission, ...]:
     """List the permissions for a kind of auxiliary objects, without which all else goes on.
@@ -90,7 +90,7 @@ WATCHED: Final = (
         "a deleted Memcached that has the finalizer is never removed, nor is the Deployment of one that has moved to "
         f"a StatefulSet; and {_UNOWNED}",
     ),
-    *_beside(
+    *_auxiliary(
         "apps",
         "statefulsets",
         "no Memcached with spec.workload StatefulSet gets servers, while those of Deployments continue",
@@ -100,26 +100,26 @@ WATCHED: Final = (
             "has moved to a Deployment, and none is replaced"
         ),
     ),
-    *_beside(
+    *_auxiliary(
         "",
         "services",
         "no Service is created, so that clients find no servers by a name",
         undeleted="a Service that is no longer specified stays, and none changes between Headless and ClusterIP",
     ),
-    *_beside(
+    *_auxiliary(
         "policy",
         "poddisruptionbudgets",
         "no PodDisruptionBudget is created, so that draining nodes may remove all servers at once",
         undeleted="a PodDisruptionBudget that is no longer specified, or that another one overlaps, stays",
     ),
-    *_beside(
+    *_auxiliary(
         "networking.k8s.io",
         "networkpolicies",
         "spec.networkPolicy has no effect",
         unread=f"{_UNTOLD}, or the owner of one with the same name",
         undeleted="a NetworkPolicy that is no longer specified stays",
     ),
-    *_beside(
+    *_auxiliary(
         "",
         "configmaps",
         "spec.publish has no effect",

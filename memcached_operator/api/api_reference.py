@@ -37,12 +37,12 @@ class ReasonDoc(NamedTuple):
 
 _NOT_READY, _DEGRADED = Bearing("Ready", "False"), Bearing("Degraded", "True")
 _STOPPED = Bearing("Progressing", "False")
-_TROUBLE = (_STOPPED, _DEGRADED, _NOT_READY)
+_FAILS = (_STOPPED, _DEGRADED, _NOT_READY)
 _DEGRADES = (_DEGRADED, _NOT_READY)
 _DISCOURAGED = (Bearing("Discouraged", "True"),)
 _NOT_RETAINING = Bearing("Retaining", "False")
 _UNKNOWN = (Bearing("Serving", "Unknown"), Bearing("Retaining", "Unknown"))
-_ON_ITS_WAY = (Bearing("Progressing", "True"), _NOT_READY)
+_IN_PROGRESS = (Bearing("Progressing", "True"), _NOT_READY)
 
 # A unit test holds the bearings against what `status_of` makes of all that can be observed.
 REASONS: Final[Mapping[Reason, ReasonDoc]] = {
@@ -58,16 +58,16 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         (Bearing("Available", "False"),),
         "More than that are not ready; the message counts them and names the most common cause.",
     ),
-    Reason.DEPLOYING: ReasonDoc(_ON_ITS_WAY, "The first rollout."),
-    Reason.SCALING: ReasonDoc(_ON_ITS_WAY, "Servers are being added or removed."),
-    Reason.UPDATING: ReasonDoc(_ON_ITS_WAY, "Pods of the previous template are being replaced."),
+    Reason.DEPLOYING: ReasonDoc(_IN_PROGRESS, "The first rollout."),
+    Reason.SCALING: ReasonDoc(_IN_PROGRESS, "Servers are being added or removed."),
+    Reason.UPDATING: ReasonDoc(_IN_PROGRESS, "Pods of the previous template are being replaced."),
     Reason.MIGRATING: ReasonDoc(
-        _ON_ITS_WAY,
+        _IN_PROGRESS,
         "`spec.workload` has changed: the new servers are being created, or the old ones drain; the message says "
         "which.",
     ),
     Reason.TERMINATING: ReasonDoc(
-        _ON_ITS_WAY,
+        _IN_PROGRESS,
         "The Memcached is being deleted and has the finalizer; the message names the pods that it waits for.",
     ),
     Reason.COMPLETE: ReasonDoc((_STOPPED,), "All servers have been rolled out."),
@@ -75,34 +75,34 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         (_STOPPED, _NOT_READY), "Pods have not become ready for 10 minutes; the rollout continues."
     ),
     Reason.NOT_CONTROLLED: ReasonDoc(
-        _TROUBLE,
+        _FAILS,
         "An object or a pod with a name that the Memcached needs belongs to another owner. If it is the workload, "
         "nothing is changed, and Progressing is False.",
     ),
     Reason.INVALID_SPEC: ReasonDoc(
-        (Bearing("Available", "Unknown"), Bearing("Ready", "Unknown"), *_TROUBLE),
+        (Bearing("Available", "Unknown"), Bearing("Ready", "Unknown"), *_FAILS),
         "A field is invalid, or the API server refused an object; the message says which and what is allowed. "
         "Available and Ready are Unknown if the specification cannot be read.",
     ),
     Reason.FORBIDDEN: ReasonDoc(
-        _TROUBLE, "A permission is missing: the operator's, or that of the controller that creates the pods."
+        _FAILS, "A permission is missing: the operator's, or that of the controller that creates the pods."
     ),
     Reason.DENIED_BY_POLICY: ReasonDoc(
-        _TROUBLE,
+        _FAILS,
         "A policy refuses an object or the pods: an admission webhook, an admission policy, Pod Security, a "
         "LimitRange. The message quotes it.",
     ),
     Reason.REVERTED: ReasonDoc(
-        _TROUBLE,
+        _FAILS,
         "Another client reverts the operator's change of an object, such as a mutating webhook; the message names "
         "the field.",
     ),
     Reason.IMMUTABLE: ReasonDoc(
-        _TROUBLE,
+        _FAILS,
         "A field of an object is wrong, and Kubernetes does not allow it to change; the message names the field.",
     ),
     Reason.QUOTA_EXCEEDED: ReasonDoc(
-        (*_TROUBLE, _NOT_RETAINING),
+        (*_FAILS, _NOT_RETAINING),
         "A ResourceQuota refuses an object or the pods, or more memory for running servers.",
     ),
     Reason.TERMINATION_STALLED: ReasonDoc(

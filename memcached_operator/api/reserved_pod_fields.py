@@ -22,18 +22,21 @@ Of topologySpreadConstraints and hostAliases the operator makes none, so that th
 _SERVER: Final = f"spec.containers[{CONTAINER}]"
 _RELOADER: Final = f"spec.initContainers[{RELOADER}]"
 _LABELS: Final = ("app", "memcached_cr", *(f"app.kubernetes.io/{each}" for each in ("component", "instance", "name")))
-_OURS: Final = "leave it out, as the operator sets it"
+_RESERVED: Final = "leave it out, as the operator sets it"
 _REFUSED: Final = {
     f"{_SERVER}.image": "use spec.image",
     f"{_SERVER}.command": "use spec.memory and the like, and spec.extraArgs for the rest",
     f"{_SERVER}.args": "use spec.extraArgs",
     f"{_SERVER}.resources": "use spec.resources",
     f"{_RELOADER}.image": "use spec.image",
-    f"{_RELOADER}.command": _OURS,
-    f"{_RELOADER}.args": _OURS,
+    f"{_RELOADER}.command": _RESERVED,
+    f"{_RELOADER}.args": _RESERVED,
     **{f"spec.volumes[{each}]": f"name it otherwise, as that of spec.{each} is called so" for each in ("tls", "auth")},
-    **{f"spec.volumes[{each}]": _OURS for each in ("extstore", "handover", "warm-restart-items", "warm-restart-asked")},
-    **{f"metadata.labels[{each}]": _OURS for each in (*_LABELS, "app.kubernetes.io/managed-by")},
+    **{
+        f"spec.volumes[{each}]": _RESERVED
+        for each in ("extstore", "handover", "warm-restart-items", "warm-restart-asked")
+    },
+    **{f"metadata.labels[{each}]": _RESERVED for each in (*_LABELS, "app.kubernetes.io/managed-by")},
 }
 # A field, or the key of an entry.
 _STEP: Final = re.compile(r"(?:^|\.)([^.\[]+)|\[(.*?)\](?=[.\[]|$)")
@@ -45,12 +48,12 @@ def of_pod_template(given: Mapping[str, Any]) -> Iterator[str]:
     refused = {path: remedy for path, remedy in _REFUSED.items() if find(template, path) is not None}
     for annotation in find(template, "metadata.annotations") or ():
         if annotation.startswith(f"{GROUP}/"):
-            refused[f"metadata.annotations[{annotation}]"] = _OURS
+            refused[f"metadata.annotations[{annotation}]"] = _RESERVED
     for mounted in find(template, f"{_SERVER}.volumeMounts") or ():
         if f"{mounted}/".startswith(f"{MOUNTED}/"):
             refused[f"{_SERVER}.volumeMounts[{mounted}]"] = f"mount it elsewhere than in {MOUNTED}"
     if find(template, path := "spec.shareProcessNamespace") is False:
-        refused[path] = _OURS
+        refused[path] = _RESERVED
     for part in ("spec", _SERVER, _RELOADER):
         for field, key in MERGE_KEYS.items():
             if not isinstance(value := find(template, path := f"{part}.{field}"), Mapping | None):

@@ -16,7 +16,7 @@ DEFINITION: Final = RequiredPermission(Permission("apiextensions.k8s.io", "custo
 """To install the CRD."""
 _CLUSTER_ROLES: Final = RequiredPermission(Permission(_RBAC, "clusterroles", _APPLY), None)
 
-_ASK: Final = "ask an administrator of the cluster to install it"
+_BY_ADMINISTRATOR: Final = "ask an administrator of the cluster to install it"
 
 # What an administrator of the cluster applies once, so that those of namespaces can install operators in them: the
 # CRD, and the ClusterRoles by which they have all permissions that they are to grant.
@@ -65,7 +65,7 @@ def judge_install(required: RequiredPermission, granted: Collection[str]) -> Fin
     missing = [verb for verb in permission.verbs if verb not in granted]
     if missing:
         lacking = replace(required, permission=replace(permission, verbs=tuple(missing)))
-        return Finding("install", Verdict.MISSING, f"you may not {lacking}", _ASK)
+        return Finding("install", Verdict.MISSING, f"you may not {lacking}", _BY_ADMINISTRATOR)
     return Finding("install", Verdict.OK, f"you may {required}")
 
 
@@ -80,7 +80,7 @@ def judge_granting(lacking: Collection[RequiredPermission], scope: Scope, home: 
     text = (
         "you may not give the operator its permissions: you lack some of them yourself, and escalate and bind on roles"
     )
-    remedy = _ASK
+    remedy = _BY_ADMINISTRATOR
     if scope.watched == (home,) and all(_of_tenants(each.permission) for each in lacking):
         remedy = (
             "ask an administrator of the cluster to create the ClusterRole memcached-admin, which gives them to the "
@@ -121,7 +121,7 @@ def install_permissions(scope: Scope, home: str, *, rbac_only: bool = False) -> 
     for namespace in dict.fromkeys((home, *scope.watched)):
         for resource in ("roles", "rolebindings"):
             yield RequiredPermission(Permission(_RBAC, resource, _APPLY), namespace)
-    everywhere = _asks_everywhere(scope)
+    everywhere = _is_for_cluster(scope)
     if whole or everywhere:
         yield _CLUSTER_ROLES
     if everywhere:
@@ -139,11 +139,11 @@ def escalation_permissions(scope: Scope, home: str, *, rbac_only: bool = False) 
     """Yield the permissions by which a user can grant others that they lack."""
     for namespace in dict.fromkeys((home, *scope.watched)):
         yield RequiredPermission(Permission(_RBAC, "roles", ("escalate", "bind")), namespace)
-    if _asks_everywhere(scope) or (not rbac_only and _built_on_cluster(scope, home)):
+    if _is_for_cluster(scope) or (not rbac_only and _built_on_cluster(scope, home)):
         yield RequiredPermission(Permission(_RBAC, "clusterroles", ("escalate", "bind")), None)
 
 
-def _asks_everywhere(scope: Scope) -> bool:
+def _is_for_cluster(scope: Scope) -> bool:
     return any(each.namespace is None for each in required_permissions(scope))
 
 

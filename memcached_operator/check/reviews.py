@@ -87,20 +87,20 @@ class Reviews:
         spec: dict[str, object] = {"resourceAttributes": {key: value for key, value in attributes.items() if value}}
         async with self._slots:
             if self._account is None:
-                return await self._ask("SelfSubjectAccessReview", "", spec)
+                return await self._review("SelfSubjectAccessReview", "", spec)
             namespace = self._account.namespace
             spec["user"] = account_name(self._account)
             # As the API server sees a pod of that account.
             spec["groups"] = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
             try:
-                return await self._ask("SubjectAccessReview", "", spec)
+                return await self._review("SubjectAccessReview", "", spec)
             except Forbidden:
                 if required.namespace is None:
                     raise
                 # What an administrator of one namespace may create.
-                return await self._ask("LocalSubjectAccessReview", required.namespace, spec)
+                return await self._review("LocalSubjectAccessReview", required.namespace, spec)
 
-    async def _ask(self, kind: str, namespace: str, spec: dict[str, object]) -> bool:
+    async def _review(self, kind: str, namespace: str, spec: dict[str, object]) -> bool:
         body: dict[str, object] = {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}
         path = f"{_AUTHORIZATION}/{kind.lower()}s"
         if namespace:

@@ -27,11 +27,11 @@ class _Version(msgspec.Struct, frozen=True):
 def judge_version(answer: bytes) -> Finding:
     """Judge the server by its answer to `/version`."""
     try:
-        said = msgspec.json.decode(answer, type=_Version)
+        version = msgspec.json.decode(answer, type=_Version)
     except UNDECODABLE:
-        said = _Version()
+        version = _Version()
     # Hosted servers add to the number: "27+".
-    numbers = re.fullmatch(r"(\d+)\.(\d+)\+?", f"{said.major}.{said.minor}")
+    numbers = re.fullmatch(r"(\d+)\.(\d+)\+?", f"{version.major}.{version.minor}")
     if numbers is None:
         return Finding(
             "version",
@@ -40,7 +40,7 @@ def judge_version(answer: bytes) -> Finding:
             f"use Kubernetes {_dotted(OLDEST)} or later",
         )
     found = (int(numbers[1]), int(numbers[2]))
-    name = said.gitVersion or f"v{_dotted(found)}"
+    name = version.gitVersion or f"v{_dotted(found)}"
     if found < OLDEST:
         return Finding(
             "version",

@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 NAMESPACE = "default"
 # Five lists of a handful of objects: often enough for eyes, and no burden for any server.
-_LOOK_EVERY_S = 0.1
+_READ_EVERY_S = 0.1
 _REST_S = 1.0
 
 
@@ -87,25 +87,25 @@ class Observer:
     def __init__(self, client: ApiClient) -> None:
         self._client = client
         self._changed = asyncio.Condition()
-        self._look_every_s = _LOOK_EVERY_S
+        self._read_every_s = _READ_EVERY_S
         self.state = ClusterState()
 
     async def run(self) -> None:
         """Observe until cancelled; what cannot be read at the moment is read again later."""
         while True:
             try:
-                state = await self._look()
+                state = await self._read()
             except KubeError:
                 pass
             else:
                 async with self._changed:
                     self.state = state
                     self._changed.notify_all()
-            await asyncio.sleep(self._look_every_s)
+            await asyncio.sleep(self._read_every_s)
 
     def rest(self) -> None:
         """Observe only now and then from now on: each observation is some lines in the audit log."""
-        self._look_every_s = _REST_S
+        self._read_every_s = _REST_S
 
     async def until(self, holds: Callable[[ClusterState], bool], deadline_s: float) -> bool:
         """Wait for a state, and report whether it came in time."""
@@ -116,7 +116,7 @@ class Observer:
             return False
         return True
 
-    async def _look(self) -> ClusterState:
+    async def _read(self) -> ClusterState:
         memcacheds, deployments, stateful_sets, pods, events = await asyncio.gather(
             self._list(MEMCACHEDS.resource),
             self._list(DEPLOYMENTS),
@@ -124,13 +124,13 @@ class Observer:
             self._list(PODS),
             self._list(EVENTS),
         )
-        ours = [each for each in events if each.get("regarding", {}).get("kind") == KIND]
+        owned = [each for each in events if each.get("regarding", {}).get("kind") == KIND]
         return ClusterState(
             _by_name(memcacheds),
             _by_name(deployments),
             _by_name(stateful_sets),
             _by_name(pods),
-            tuple(sorted(ours, key=event_time)),
+            tuple(sorted(owned, key=event_time)),
         )
 
     async def _list(self, resource: Resource) -> list[Json]:
@@ -204,7 +204,7 @@ class AuditTail:
 
 async def follow(tail: AuditTail, on_write: Callable[[Write], None]) -> None:
     while True:
-        await asyncio.sleep(_LOOK_EVERY_S)
+        await asyncio.sleep(_READ_EVERY_S)
         for write in tail.writes():  # a few kilobytes from the page cache: nothing to wait for
             on_write(write)
 

@@ -108,9 +108,9 @@ class LogLine:
 class OperatorProcess:
     """`python -m memcached_operator run`, with its log read line by line."""
 
-    def __init__(self, process: asyncio.subprocess.Process, heard: Callable[[LogLine], None]) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, on_log_line: Callable[[LogLine], None]) -> None:
         self._process = process
-        self._heard = heard
+        self._on_log_line = on_log_line
         self._in_sync = asyncio.Event()
         self.last_words = ""
         self.ended = asyncio.create_task(self._read())
@@ -140,7 +140,7 @@ class OperatorProcess:
     async def _read(self) -> int:
         assert self._process.stdout is not None
         async for line in self._process.stdout:
-            self._heard(self._parsed(line.decode(errors="replace").rstrip()))
+            self._on_log_line(self._parsed(line.decode(errors="replace").rstrip()))
         return await self._process.wait()
 
     def _parsed(self, line: str) -> LogLine:
@@ -160,15 +160,15 @@ def _without_settings(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables of an operator with default settings: what is set for another cluster does not count here."""
     from memcached_operator.settings import SCHEMA
 
-    ours = {option.variable for option in SCHEMA.options}
-    return {name: value for name, value in environ.items() if name not in ours}
+    settings = {option.variable for option in SCHEMA.options}
+    return {name: value for name, value in environ.items() if name not in settings}
 
 
 @asynccontextmanager
 async def operator(
-    kubeconfig: Path, heard: Callable[[LogLine], None], *, real_pods: bool
+    kubeconfig: Path, on_log_line: Callable[[LogLine], None], *, real_pods: bool
 ) -> AsyncIterator[OperatorProcess]:
-    """The operator, until the block ends or this process does; `heard` is called with each line of its log.
+    """The operator, until the block ends or this process does; `on_log_line` is called with each line of its log.
 
     Args:
         real_pods: there is a memcached behind each pod's address; else the operator queries none, as they are others'.
@@ -184,9 +184,9 @@ async def operator(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         env=_without_settings(os.environ),
-        start_new_session=True,  # a Ctrl-C is the demo's: it ends the operator when it has said what is to be said
+        start_new_session=True,  # a Ctrl-C is the demo's: it ends the operator once its own output is complete
     )
-    running = OperatorProcess(process, heard)
+    running = OperatorProcess(process, on_log_line)
     try:
         yield running
     finally:

@@ -21,28 +21,28 @@ class Plain(Display):
 
     def opens(self, cluster: DemoCluster, observer: Observer, steps: Sequence[Step]) -> None:
         self._steps = steps
-        self._say(f"{cluster.what}, at {cluster.server}")
-        self._say(f"to use kubectl beside it: export KUBECONFIG={cluster.kubeconfig}")
-        self._say(f"pods are {cluster.pods}")
+        self._print(f"{cluster.what}, at {cluster.server}")
+        self._print(f"to use kubectl beside it: export KUBECONFIG={cluster.kubeconfig}")
+        self._print(f"pods are {cluster.pods}")
 
     def came_true(self, number: int, took_s: float, seen: str) -> None:
         step = self._steps[number]
-        self._say(f"ok {number + 1}: {step.deed}: {step.outcome} ({took_s:.1f} s{'; ' * bool(seen)}{seen})")
+        self._print(f"ok {number + 1}: {step.deed}: {step.outcome} ({took_s:.1f} s{'; ' * bool(seen)}{seen})")
 
     def failed(self, number: int, why: str) -> None:
         step = self._steps[number]
-        self._say(f"FAILED {number + 1}: {step.deed}: {step.outcome}: {why}")
+        self._print(f"FAILED {number + 1}: {step.deed}: {step.outcome}: {why}")
 
-    def heard(self, line: LogLine) -> None:
+    def on_log_line(self, line: LogLine) -> None:
         if line.level in ("error", "critical"):
-            self._say(f"operator: {line.text}")
+            self._print(f"operator: {line.text}")
 
     def wrote(self, write: Write) -> None:
         self._writes += 1
 
     async def closes(self, came_true: int) -> None:
-        self._say(f"{self._writes} writes by the operator")
-        self._say(f"{came_true} of {len(self._steps)} steps succeeded")
+        self._print(f"{self._writes} writes by the operator")
+        self._print(f"{came_true} of {len(self._steps)} steps succeeded")
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         print(f"demo: {text}", file=self._out, flush=True)

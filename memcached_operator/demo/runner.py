@@ -35,7 +35,7 @@ class Display:
     def failed(self, number: int, why: str) -> None:
         """Show that the step did not, and the rest is not run."""
 
-    def heard(self, line: LogLine) -> None:
+    def on_log_line(self, line: LogLine) -> None:
         """The operator logged a line."""
 
     def wrote(self, write: Write) -> None:
@@ -67,7 +67,7 @@ async def run_demo(cluster: DemoCluster, display: Display) -> bool:
             tail = AuditTail(cluster.audit_log)
             in_background(ends, follow(tail, display.wrote))
             process = await ends.enter_async_context(
-                operator(cluster.kubeconfig, display.heard, real_pods=cluster.real_pods)
+                operator(cluster.kubeconfig, display.on_log_line, real_pods=cluster.real_pods)
             )
             if not await process.in_sync(_SYNC_DEADLINE_S):
                 raise StepFailedError(f"the operator did not start; its last log lines: {process.last_words}")

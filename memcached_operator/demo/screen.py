@@ -170,9 +170,9 @@ def _memcacheds_in_short(state: ClusterState) -> Table:
         degraded, progressing, all_ready = (
             state.condition(name, each) for each in ("Degraded", "Progressing", "Ready")
         )
-        telling = next((each for each in (degraded, progressing) if each.get("status") == "True"), all_ready)
-        said = f"{telling['type']}={telling['status']} {telling['reason']}" if telling else ""
-        table.add_row(_name(found), *_size_and_ready(found), Text(said, style=_style(telling) if telling else ""))
+        condition = next((each for each in (degraded, progressing) if each.get("status") == "True"), all_ready)
+        text = f"{condition['type']}={condition['status']} {condition['reason']}" if condition else ""
+        table.add_row(_name(found), *_size_and_ready(found), Text(text, style=_style(condition) if condition else ""))
     return table
 
 

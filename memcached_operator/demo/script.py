@@ -144,7 +144,7 @@ async def _edit_replicas(context: StepContext) -> str:
     return await context.until_it_runs(EXAMPLE, 4)
 
 
-async def _stranger_in_the_way(context: StepContext) -> str:
+async def _foreign_deployment(context: StepContext) -> str:
     await context.client.create(DEPLOYMENTS, NAMESPACE, _strangers_deployment(), field_manager="stranger")
     await context.client.create(MEMCACHEDS.resource, NAMESPACE, _memcached(TAKEN, 2), field_manager=_FIELD_MANAGER)
     await context.until(
@@ -160,8 +160,8 @@ async def _delete_all(context: StepContext) -> str:
     for name in (EXAMPLE, TAKEN):
         await context.client.request("DELETE", MEMCACHEDS.resource.path(NAMESPACE, name))
     await context.until(
-        lambda state: not state.memcacheds and EXAMPLE not in state.deployments and not _pods_of_ours(state),
-        lambda state: f"these still exist: {sorted([*state.memcacheds, *state.deployments, *_pods_of_ours(state)])}",
+        lambda state: not state.memcacheds and EXAMPLE not in state.deployments and not _owned_pods(state),
+        lambda state: f"these still exist: {sorted([*state.memcacheds, *state.deployments, *_owned_pods(state)])}",
     )
     if not _is_untouched(context.state):
         raise StepFailedError("the other client's Deployment was deleted too")
@@ -219,7 +219,7 @@ STEPS = (
     Step(
         f"Create the Memcached {TAKEN}, while a Deployment has that name",
         "that Deployment is not changed, and the status says so",
-        _stranger_in_the_way,
+        _foreign_deployment,
     ),
     Step("Delete both Memcacheds", "everything is gone except that Deployment", _delete_all),
     Step(
@@ -276,5 +276,5 @@ def _is_untouched(state: ClusterState) -> bool:
     )
 
 
-def _pods_of_ours(state: ClusterState) -> list[str]:
+def _owned_pods(state: ClusterState) -> list[str]:
     return [name for name, pod in state.pods.items() if "memcached_cr" in labels(pod)]

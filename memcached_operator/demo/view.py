@@ -95,7 +95,7 @@ class View(Display):
     def failed(self, number: int, why: str) -> None:
         self._states[number] = Text.assemble(("✗ ", "red"), self._steps[number].deed, (f"\n  {why}", "red"))
 
-    def heard(self, line: LogLine) -> None:
+    def on_log_line(self, line: LogLine) -> None:
         self._log.append(Text(line.text, style=_LEVELS.get(line.level, "")))
 
     def wrote(self, write: Write) -> None:

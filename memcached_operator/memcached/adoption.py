@@ -45,11 +45,11 @@ logger = logging.getLogger(__name__)
 class Adoption:
     """Hand-over of objects, and the remedy by which it is requested; see `hand_over` and `remedy`."""
 
-    def __init__(self, client: Client, caches: Caches, states: KeyedStates, tell: RecordEvent) -> None:
+    def __init__(self, client: Client, caches: Caches, states: KeyedStates, record_event: RecordEvent) -> None:
         self._client = client
         self._caches = caches
         self._refused = states.keyed(str)
-        self._tell = tell
+        self._record_event = record_event
 
     async def hand_over(self, memcached: MemcachedRecord) -> None:
         """Mark as made for this Memcached what was made for the one that its annotation names.
@@ -70,7 +70,7 @@ class Adoption:
                     f"Restored from the Memcached with uid {memcached.restored_from}; it now owns: {', '.join(handed)}"
                 )
                 logger.info("%s", note, extra={"fields": {"action": "hand over", "kinds": handed}})
-                self._tell(memcached, "Normal", "HandedOver", "HandOver", note)
+                self._record_event(memcached, "Normal", "HandedOver", "HandOver", note)
 
     def remedy(self, memcached: MemcachedRecord) -> str:
         """Explain how to hand over objects created for former Memcacheds of that name, or why that was refused.

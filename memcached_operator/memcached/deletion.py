@@ -73,7 +73,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Wait(Waiting):
-    """Something is on its way out.
+    """Something is terminating.
 
     Attributes:
         remedy: what a person can do about it once nothing has moved for long.
@@ -236,7 +236,7 @@ class Deletion:
         # chose. Until others take theirs off, clients go on to read the status.
         self._progress.drop(key)
         if stage is not Stage.CLEANED and (holders := _holders(memcached)):
-            return await self._tell(memcached, None, holders)
+            return await self._report_status(memcached, None, holders)
         self._status.forget(key)
         return Result()
 
@@ -284,10 +284,10 @@ class Deletion:
         if isinstance(step, Wait) and problem is None:
             terminating = step.why
             problem, retry_s = self._judge_wait(memcached, step)
-        result = await self._tell(memcached, problem, terminating)
+        result = await self._report_status(memcached, problem, terminating)
         return _at_latest(result, retry_s)
 
-    async def _tell(self, memcached: MemcachedRecord, problem: Problem | None, terminating: str) -> Result:
+    async def _report_status(self, memcached: MemcachedRecord, problem: Problem | None, terminating: str) -> Result:
         """Report in the status what is left, and what its deletion waits for."""
         last = decode_status(memcached.status)
         try:

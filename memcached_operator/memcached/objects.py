@@ -13,7 +13,7 @@ from prometheus_client import Metric
 from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.memcached.adoption import Adoption
-from memcached_operator.memcached.desired.budget import BUDGET, budget, in_the_way, others_budget
+from memcached_operator.memcached.desired.budget import BUDGET, budget, conflict_message, others_budget
 from memcached_operator.memcached.desired.drift import Codec
 from memcached_operator.memcached.desired.network_policy import NETWORK_POLICY, network_policy
 from memcached_operator.memcached.desired.object_types import Manifest
@@ -163,7 +163,7 @@ class Objects:
         return ObjectsResult(workloads, service, published if publishes else None, outcome)
 
     async def publish(self, snapshot: Snapshot, status: Status) -> bool:
-        """Have the published list follow a status that was just written; whether nothing was in the way of it."""
+        """Have the published list follow a status that was just written; report whether nothing prevented it."""
         outcome = await self._ensure_list(replace(snapshot, last=status), status.serverList or ())
         return not (outcome.problems or outcome.waiting)
 
@@ -192,7 +192,7 @@ class Objects:
         desired = budget(memcached.owner, spec)
         others = self._caches.others_budgets(memcached.namespace)
         if desired is not None and (other := others_budget(others, memcached.name, spec)):
-            desired, message = None, in_the_way(other, memcached.name)
+            desired, message = None, conflict_message(other, memcached.name)
             conflicting = Outcome((Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, message, blocking=False),))
         return conflicting + (await self._ensure_one("PodDisruptionBudget", snapshot, desired)).outcome
 

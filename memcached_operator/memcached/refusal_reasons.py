@@ -95,8 +95,8 @@ def _fields_in(message: str, *, sidecar: bool) -> Iterator[str]:
         for kind, resource, containers in _OF_CONTAINERS.findall(unsaid[1]):
             for name in containers.split(","):
                 # What bounds memcached bounds the sidecar.
-                ours = name in (CONTAINER, RELOADER)
-                whose = _RESOURCES if ours else f"spec.podTemplate.spec.containers[{name}].resources"
+                is_own = name in (CONTAINER, RELOADER)
+                whose = _RESOURCES if is_own else f"spec.podTemplate.spec.containers[{name}].resources"
                 yield f"{whose}.{kind or 'requests'}.{resource}"
     # It does not name the container.
     ranges = [(f"{kind}s", resource) for resource, kind in _OUT_OF_RANGE.findall(message)]

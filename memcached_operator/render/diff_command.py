@@ -10,7 +10,7 @@ from memcached_operator.memcached.rollout.live_requirements import Means
 from memcached_operator.render.comparing import in_words
 from memcached_operator.render.documents import Document
 from memcached_operator.render.rendering import RenderOptions, memory_of, name_of, render, uid_of
-from memcached_operator.render.sources import Sources, say, write
+from memcached_operator.render.sources import Sources, report, write
 
 SAME, DIFFERENT, FAILED = 0, 1, 2
 """As `diff` and `kubectl diff` have them."""
@@ -47,14 +47,14 @@ def run(old: str, options: RenderOptions) -> int:
             sources.complain(f"{name} as it was: the operator would not act on it, so there is no change: {error}")
             continue
         for warning in rendered.warnings:
-            say(f"{document.place}: warning: {warning}")
+            report(f"{document.place}: warning: {warning}")
         place = was.document.place if was is not None else ""
         found = in_words(compared, rendered, place, document.place, basis)
         different |= bool(found)
         write(found)
     if left:
         more = f" and {len(left) - _NAMES_SHOWN} more" if len(left) > _NAMES_SHOWN else ""
-        say(f"{old}: skipped, as they are in no new file: {', '.join(sorted(left)[:_NAMES_SHOWN])}{more}")
+        report(f"{old}: skipped, as they are in no new file: {', '.join(sorted(left)[:_NAMES_SHOWN])}{more}")
     return FAILED if sources.failed else DIFFERENT if different else SAME
 
 

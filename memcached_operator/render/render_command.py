@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.render.rendering import RenderOptions, as_yaml, render
-from memcached_operator.render.sources import Sources, say, write
+from memcached_operator.render.sources import Sources, report, write
 
 DONE, NOT_ALL = 0, 1
 
@@ -19,6 +19,6 @@ def run(options: RenderOptions) -> int:
             sources.complain(f"{document.place}: {error}")
             continue
         for warning in rendered.warnings:
-            say(f"{document.place}: warning: {warning}")
+            report(f"{document.place}: warning: {warning}")
         write(as_yaml(rendered, document.place))
     return NOT_ALL if sources.failed else DONE

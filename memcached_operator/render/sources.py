@@ -36,7 +36,7 @@ class Sources:
             try:
                 for document in _read(file):
                     if not is_memcached(document.content):
-                        say(f"{document.place}: skipped, as it is not a Memcached but a {document.kind}")
+                        report(f"{document.place}: skipped, as it is not a Memcached but a {document.kind}")
                         continue
                     found = True
                     yield document
@@ -47,10 +47,10 @@ class Sources:
 
     def complain(self, sentence: str) -> None:
         self.failed = True
-        say(sentence)
+        report(sentence)
 
 
-def say(sentence: str) -> None:
+def report(sentence: str) -> None:
     """Print to standard error, in one line."""
     print(f"{_PROGRAM}: {escape(sentence)}", file=sys.stderr)
 

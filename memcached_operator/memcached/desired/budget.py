@@ -119,7 +119,7 @@ def others_budget(selectors: Mapping[str, bytes], name: str, spec: Spec) -> str:
     return min((budget for budget, selector in selectors.items() if _selects(selector, pods)), default="")
 
 
-def in_the_way(other: str, name: str) -> str:
+def conflict_message(other: str, name: str) -> str:
     """The message where another owner's budget selects the pods."""
     return (
         f"The PodDisruptionBudget {other} also selects the pods of {name}. A pod with two budgets cannot be evicted, "

@@ -30,11 +30,11 @@ def differing(desired_: WorkloadManifest, live_: WorkloadManifest) -> Sequence[D
     None where they differ in nothing that a specification has.
     """
     desired, live = desired_.template, live_.template
-    ours, theirs = _container(desired), _container(live)
-    found = [*_unequal("image", ours.image, theirs.image), *_unequal("memory", _items(desired), _items(live))]
+    new, old = _container(desired), _container(live)
+    found = [*_unequal("image", new.image, old.image), *_unequal("memory", _items(desired), _items(live))]
     for field, option in _COMMAND.items():
-        found += _unequal(field, _option(ours, option), _option(theirs, option))
-    found += _unequal("extraArgs", list(ours.args or ()), list(theirs.args or ()))
+        found += _unequal(field, _option(new, option), _option(old, option))
+    found += _unequal("extraArgs", list(new.args or ()), list(old.args or ()))
     found += _unequal("warmRestart", *(bool(_annotation(each, WARM_ANNOTATION)) for each in (desired, live)))
     found += _unequal("extstore", *(extstore_of(each.spec or PodSpec()) for each in (desired, live)))
     found += _unequal("handover", *(handover_of(each.spec or PodSpec()) for each in (desired, live)))
@@ -43,7 +43,7 @@ def differing(desired_: WorkloadManifest, live_: WorkloadManifest) -> Sequence[D
         found.append(Difference(("metadata", "annotations", RESTART_ANNOTATION), desired_restart, live_restart))
     found += _of_secrets(desired.spec or PodSpec(), live.spec or PodSpec())
     # Room for memory follows from these.
-    found += [each for each in _of_resources(ours, theirs) if not found or not each.path.endswith(".memory")]
+    found += [each for each in _of_resources(new, old) if not found or not each.path.endswith(".memory")]
     passed = passed_through(desired_, live_)
     others = [each for each in of_parts(desired_, live_, whole=False) if is_within(each.steps, passed)]
     return (*found, *(each._replace(steps=("spec", "podTemplate", *each.steps[2:])) for each in others))
@@ -73,21 +73,21 @@ def _option(container: Container, option: str) -> str | None:
 
 
 def _of_resources(desired: Container, live: Container) -> Iterator[Difference]:
-    ours, theirs = desired.resources or Resources(), live.resources or Resources()
-    for kind, mine, other in (
-        ("requests", ours.requests or {}, theirs.requests or {}),
-        ("limits", ours.limits or {}, theirs.limits or {}),
+    new, old = desired.resources or Resources(), live.resources or Resources()
+    for kind, desired_amounts, live_amounts in (
+        ("requests", new.requests or {}, old.requests or {}),
+        ("limits", new.limits or {}, old.limits or {}),
     ):
-        for name in mine | other:
-            yield from _unequal(f"resources.{kind}.{name}", mine.get(name), other.get(name))
+        for name in desired_amounts | live_amounts:
+            yield from _unequal(f"resources.{kind}.{name}", desired_amounts.get(name), live_amounts.get(name))
 
 
 def _of_secrets(desired: PodSpec, live: PodSpec) -> Iterator[Difference]:
-    ours, theirs = secrets_of(desired), secrets_of(live)
+    desired_secrets, live_secrets = secrets_of(desired), secrets_of(live)
     for part in ("tls", "auth"):
-        mine, other = ours.get(part), theirs.get(part)
-        if mine is None or other is None:
-            yield from _unequal(part, mine, other)
+        new, old = desired_secrets.get(part), live_secrets.get(part)
+        if new is None or old is None:
+            yield from _unequal(part, new, old)
         else:
-            for field, text in mine.items():
-                yield from _unequal(f"{part}.{field}", text, other[field])
+            for field, text in new.items():
+                yield from _unequal(f"{part}.{field}", text, old[field])

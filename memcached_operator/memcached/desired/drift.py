@@ -45,7 +45,7 @@ class Codec(Generic[M]):
     def __init__(
         self,
         type_: type[M],
-        ours: Callable[[M], M] = lambda live: live,
+        normalize: Callable[[M], M] = lambda live: live,
         excess: Callable[[M, M], Iterable[Difference]] = lambda _desired, _live: (),
         *,
         fixed: tuple[str, ...] = (),
@@ -54,12 +54,12 @@ class Codec(Generic[M]):
         """
         Args:
             type_: of the owned part of such an object.
-            ours: brings a live object's specification to the form in which the desired one is built.
+            normalize: brings a live object's specification to the form in which the desired one is built.
             excess: what a live object has that must not be there, besides what the types show.
             fixed, replace: see `Rules`.
         """
         self._decode = msgspec.json.Decoder(type_).decode
-        self._ours = ours
+        self._normalize = normalize
         self._excess = excess
         self._fixed = fixed
         self._replace: Literal["Background", "Orphan"] | None = replace
@@ -69,7 +69,7 @@ class Codec(Generic[M]):
         common = common_fields(meta)
         if not may_be_owned(meta):
             return OwnedRecord(**common)
-        live = self._ours(self._decode(raw))
+        live = self._normalize(self._decode(raw))
         manifest = msgspec.structs.replace(live, metadata=owned_metadata(meta))
         return OwnedRecord(**common, normalized=normalized_of(manifest, common["name"], common["made_for_uid"]))
 
@@ -89,8 +89,8 @@ class Codec(Generic[M]):
         passed = [("passed",), *passed_through(desired, decoded)]
         found = [each for each in found if not is_within(each.steps, passed)]
         found = with_parts(desired, found, passed)
-        ways = [each.steps for each in found]
-        found += [each for each in of_parts(desired, decoded) if not is_within(each.steps, ways)]
+        paths = [each.steps for each in found]
+        found += [each for each in of_parts(desired, decoded) if not is_within(each.steps, paths)]
         if before and not applied_options(desired):
             found.append(Difference(("metadata", "annotations", APPLIED_OPTIONS_ANNOTATION), None, before))
         return found

@@ -84,8 +84,8 @@ def extstore_of(pod: PodSpec) -> dict[str, Any] | None:
     volume = next((each for each in pod.volumes or () if each.name == EXTSTORE), None)
     if volume is None:
         return None
-    said = " ".join(word for each in pod.containers or () if each.name == CONTAINER for word in each.command or ())
-    numbers = {name: int(number) for name, number in re.findall(r"\b(ext_\w+)=(\d+)\b", said)}
+    command = " ".join(word for each in pod.containers or () if each.name == CONTAINER for word in each.command or ())
+    numbers = {name: int(number) for name, number in re.findall(r"\b(ext_\w+)=(\d+)\b", command)}
     found: dict[str, Any] = {"itemSizeMin": numbers.get(_ITEM_SIZE), "threads": numbers.get("ext_threads")}
     if volume.emptyDir is not None:
         return {"size": volume.emptyDir.sizeLimit, "volume": {"emptyDir": {}}, **found}

@@ -32,12 +32,12 @@ class PolicyManifest(Manifest, frozen=True, omit_defaults=True):
     spec: PolicySpec = PolicySpec()
 
 
-def _ours(live: PolicyManifest) -> PolicyManifest:
+def _normalized(live: PolicyManifest) -> PolicyManifest:
     # The API server leaves out an empty list; the desired form has it, for no rules.
     return msgspec.structs.replace(live, spec=msgspec.structs.replace(live.spec, ingress=live.spec.ingress or ()))
 
 
-NETWORK_POLICY: Final = Codec(PolicyManifest, _ours)
+NETWORK_POLICY: Final = Codec(PolicyManifest, _normalized)
 
 
 def network_policy(owner: Owner, spec: Spec, operator_namespace: str) -> PolicyManifest | None:

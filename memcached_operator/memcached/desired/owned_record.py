@@ -18,7 +18,7 @@ from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, OWNE
 from operator_runtime import OwnerReference, shared
 
 _NO_OWNER: Final = OwnerRef()
-_OURS: Final = (OWNER_UID_ANNOTATION, APPLIED_OPTIONS_ANNOTATION)
+_OWNED_ANNOTATIONS: Final = (OWNER_UID_ANNOTATION, APPLIED_OPTIONS_ANNOTATION)
 # By which the garbage collector knows what an object's deletion is to do with its dependents.
 ORPHAN_FINALIZER, FOREGROUND_FINALIZER = "orphan", "foregroundDeletion"
 # JSON has no control characters, so these stand in its text for nothing else, and no text put back has any in it.
@@ -81,8 +81,8 @@ def common_fields(meta: ObjectMeta) -> dict[str, Any]:
 def may_be_owned(meta: ObjectMeta) -> bool:
     """Report whether some Memcached controls the object, or it was created for one."""
     owner = controller_of(meta.ownerReferences)
-    ours = owner is not None and owner.kind == KIND and owner.apiVersion == API_VERSION
-    return ours or bool((meta.annotations or {}).get(OWNER_UID_ANNOTATION))
+    is_memcacheds = owner is not None and owner.kind == KIND and owner.apiVersion == API_VERSION
+    return is_memcacheds or bool((meta.annotations or {}).get(OWNER_UID_ANNOTATION))
 
 
 def normalized_of(manifest: Manifest, name: str, made_for_uid: str) -> bytes:
@@ -108,7 +108,7 @@ def owned_metadata(meta: ObjectMeta) -> ObjectMeta:
     annotations = {
         name: text
         for name, text in annotations.items()
-        if (name in _OURS and text) or f"metadata.annotations[{name}]" in passed
+        if (name in _OWNED_ANNOTATIONS and text) or f"metadata.annotations[{name}]" in passed
     }
     return ObjectMeta(labels=meta.labels, annotations=annotations or None, ownerReferences=meta.ownerReferences)
 

@@ -24,10 +24,10 @@ def of_parts(desired: Manifest, live: Manifest, *, whole: bool = True) -> Iterat
         whole: a part that was changed in the specification differs as a whole, so that nothing of it is left behind.
     """
     was, is_ = (digests(applied_options(each)) for each in (live, desired))
-    ours, theirs = keyed(desired.body()), keyed(live.body())
+    whole_desired, whole_live = keyed(desired.body()), keyed(live.body())
     gone: list[Steps] = []
     for path in was | is_:
-        mine, there, at = find(ours, path), find(theirs, path), way(path)
+        mine, there, at = find(whole_desired, path), find(whole_live, path), steps_to(path)
         if is_.get(path) == "" == was.get(path, "") or is_within(at, gone):
             continue  # the former is compared with all that the operator makes
         if whole and is_.get(path) and was.get(path) != is_[path]:
@@ -44,10 +44,10 @@ def with_parts(desired: Manifest, found: Sequence[Difference], passed: Sequence[
 
     Args:
         found: in what the operator makes.
-        passed: ways to the parts.
+        passed: paths to the parts.
     """
     around = [
-        each for each in found if each.desired is not None and any(is_within(way, [each.steps]) for way in passed)
+        each for each in found if each.desired is not None and any(is_within(path, [each.steps]) for path in passed)
     ]
     whole = keyed(desired.body()) if around else {}
     return [
@@ -57,7 +57,7 @@ def with_parts(desired: Manifest, found: Sequence[Difference], passed: Sequence[
 
 
 def passed_through(*manifests: Manifest) -> list[Steps]:
-    return [way(path) for each in manifests for path, digest in digests(applied_options(each)).items() if digest]
+    return [steps_to(path) for each in manifests for path, digest in digests(applied_options(each)).items() if digest]
 
 
 def is_within(at: Steps, others: Iterable[Steps]) -> bool:
@@ -65,7 +65,7 @@ def is_within(at: Steps, others: Iterable[Steps]) -> bool:
     return any(at[: len(each)] == each for each in others)
 
 
-def way(path: str) -> Steps:
+def steps_to(path: str) -> Steps:
     found: Steps = ()
     for name in steps(path):
         found = _below(found, name)

@@ -264,21 +264,21 @@ def _of(settings: _Settings) -> _Common:
     restart_hash = _digest(_pod_spec(settings._replace(image=""))) if settings.file else ""
     room = (dict(quantities).get("memory", "") for quantities in (settings.requests, settings.limits))
     memory = ",".join((canonical(f"{settings.memory}Mi"), *room, *moved))
-    says = {labels.TEMPLATE_ANNOTATION: template_hash, labels.MEMORY_ANNOTATION: memory}
+    annotations = {labels.TEMPLATE_ANNOTATION: template_hash, labels.MEMORY_ANNOTATION: memory}
     if restart_hash:
-        says |= {labels.WARM_ANNOTATION: restart_hash, labels.IMAGE_ANNOTATION: settings.image}
+        annotations |= {labels.WARM_ANNOTATION: restart_hash, labels.IMAGE_ANNOTATION: settings.image}
     if spoken := str(transport(settings.tls, settings.auth, peers_port=settings.hands_over)):
-        says[labels.TRANSPORT_ANNOTATION] = spoken
+        annotations[labels.TRANSPORT_ANNOTATION] = spoken
     made = _pod_spec(settings)
-    whole = keyed(as_json(PodTemplate(ObjectMeta(annotations=says), made)))
-    return _Common(made, template_hash, restart_hash, says, tuple(of_options(whole, _plain(), _TEMPLATE)))
+    whole = keyed(as_json(PodTemplate(ObjectMeta(annotations=annotations), made)))
+    return _Common(made, template_hash, restart_hash, annotations, tuple(of_options(whole, _plain(), _TEMPLATE)))
 
 
 @cache
 def _plain() -> Any:
     """Return the parts that the templates of all Memcacheds share, `keyed`."""
-    says = dict.fromkeys((labels.TEMPLATE_ANNOTATION, labels.MEMORY_ANNOTATION), "")
-    return keyed(as_json(PodTemplate(ObjectMeta(annotations=says), _pod_spec(_settings("", USER_ID, DEFAULTS)))))
+    annotations = dict.fromkeys((labels.TEMPLATE_ANNOTATION, labels.MEMORY_ANNOTATION), "")
+    return keyed(as_json(PodTemplate(ObjectMeta(annotations=annotations), _pod_spec(_settings("", USER_ID, DEFAULTS)))))
 
 
 def _digest(made: object) -> str:

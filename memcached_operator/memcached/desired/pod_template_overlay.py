@@ -18,22 +18,22 @@ from memcached_operator.memcached.desired.passthrough_drift import unkeyed
 _HANDLERS: Final = ("exec", "grpc", "httpGet", "sleep", "tcpSocket")
 
 
-def parts(given: Mapping[str, Any], ours: Mapping[str, Any], path: str = "", of: str = "") -> Iterator[Part]:
+def parts(given: Mapping[str, Any], made: Mapping[str, Any], path: str = "", of: str = "") -> Iterator[Part]:
     """Yield what is given besides the operator's part, as the API server stores it; null counts as nothing, as in all
     of the API.
 
     Args:
         given: a template, or a part of one, that is `keyed`.
-        ours: what the operator makes of it, likewise.
+        made: what the operator makes of it, likewise.
         path: where both stand.
         of: the field that holds both.
     """
     # Fields as the API server sorts them, entries as the user does.
     for field in given if of in MERGE_KEYS else sorted(given):
-        value, mine, here = given[field], ours.get(field), _inner(path, field, of)
+        value, mine, here = given[field], made.get(field), _inner(path, field, of)
         shared = of not in MERGE_KEYS and field in (*MERGE_KEYS, *NAMED_BY_PEOPLE)
         if field in _HANDLERS and value:
-            yield from ((_inner(path, each, of), None) for each in _HANDLERS if each != field and each in ours)
+            yield from ((_inner(path, each, of), None) for each in _HANDLERS if each != field and each in made)
         if isinstance(value, Mapping) and (isinstance(mine, Mapping) or shared):
             yield from parts(value, mine or {}, here, "" if of in MERGE_KEYS else field)
         elif field == "ports" and mine and value:

@@ -4,14 +4,14 @@
 #
 # TLS, AUTH: the names of the Secrets, "" for none. OPTION: memcached's own, by which the server uses them.
 # memcached is the judge: one is started for a moment, which listens on a socket in a file. What the pod's status is to
-# tell, this ends with, once for each different problem, and goes on then: no crash loop.
+# report, this ends with, once for each different problem, and goes on then: no crash loop.
 # For any POSIX shell; besides that readlink, sleep, mkdir, rm, cat and wc, which busybox and Debian have.
 set -u
 LC_ALL=C # lengths are of bytes
 mounted=/etc/memcached
 state=/dev/shm/reloader # the pod's: it outlasts a container that ends, and is gone with the pod
 processes=/proc
-told=/dev/termination-log
+termination_log=/dev/termination-log
 every_s=5
 carriage=$(printf '\r')
 
@@ -100,7 +100,7 @@ passwords() {
 
 try() {
     rm -f "$state/socket"
-    memcached -s "$state/socket" -m 8 -t 1 -c 64 "$@" >"$state/said" 2>&1 &
+    memcached -s "$state/socket" -m 8 -t 1 -c 64 "$@" >"$state/output" 2>&1 &
     trial=$! tries=0
     while kill -0 "$trial" 2>/dev/null && [ "$tries" -lt 100 ]; do
         if [ -S "$state/socket" ]; then
@@ -113,16 +113,16 @@ try() {
     done
     kill -9 "$trial" 2>/dev/null
     wait "$trial" 2>/dev/null
-    said="memcached does not start, and says nothing"
+    failure="memcached does not start, and says nothing"
     while IFS= read -r line || [ -n "$line" ]; do
-        case $line in *[Aa]uthfile* | 'Error loading'*) said=$line && break ;; ?*) said=$line ;; esac
-    done <"$state/said"
-    case $said in
-        *[Aa]uthfile*) echo "PasswordsInvalid: key password-file of the Secret $auth: $said" ;;
-        *chain*) echo "CertificateInvalid: key tls.crt of the Secret $tls: $said" ;;
-        *'CA cert'*) echo "CertificateInvalid: key ca.crt of the Secret $tls: $said" ;;
-        *'the key'*) echo "CertificateInvalid: key tls.key of the Secret $tls: $said" ;;
-        *) [ -n "$tls" ] && echo "CertificateInvalid: $said" || echo "PasswordsInvalid: $said" ;;
+        case $line in *[Aa]uthfile* | 'Error loading'*) failure=$line && break ;; ?*) failure=$line ;; esac
+    done <"$state/output"
+    case $failure in
+        *[Aa]uthfile*) echo "PasswordsInvalid: key password-file of the Secret $auth: $failure" ;;
+        *chain*) echo "CertificateInvalid: key tls.crt of the Secret $tls: $failure" ;;
+        *'CA cert'*) echo "CertificateInvalid: key ca.crt of the Secret $tls: $failure" ;;
+        *'the key'*) echo "CertificateInvalid: key tls.key of the Secret $tls: $failure" ;;
+        *) [ -n "$tls" ] && echo "CertificateInvalid: $failure" || echo "PasswordsInvalid: $failure" ;;
     esac
     return 1
 }
@@ -138,7 +138,7 @@ servers() {
     done 2>/dev/null
 }
 
-# Has each of these servers take up what the Secrets hold; fails where one cannot be told to, and lives on.
+# Has each of these servers take up what the Secrets hold; fails where one cannot be signalled, and lives on.
 hang_up() {
     for server in $1; do
         kill -HUP "$server" 2>/dev/null || [ ! -e "$processes/$server" ] || return 1
@@ -164,19 +164,19 @@ has() {
     return 1
 }
 
-# Ends this container for the pod's status to have these words; "" where what was told is over.
-tell() {
+# Ends this container for the pod's status to have these words; "" where the reported problem is solved.
+report() {
     [ "$1" = "$former" ] && return
-    echo "$1" >"$state/told"
-    echo "$1" >"$told"
-    echo "${1:-What was told is over.}"
+    echo "$1" >"$state/reported"
+    echo "$1" >"$termination_log"
+    echo "${1:-The reported problem is solved.}"
     exit 1
 }
 
 mkdir -p "$state"
 # What the container before this one ended with.
-former=$(cat "$state/told" 2>/dev/null)
-rm -f "$state/told"
+former=$(cat "$state/reported" 2>/dev/null)
+rm -f "$state/reported"
 # Where a server runs, only this container was started again: its pod is to stay ready.
 [ -n "$(servers)" ] || rm -f "$state/ready" "$state/running" "$state/trusted"
 seen=- listed= # no write is called so
@@ -187,7 +187,7 @@ if [ ! -e "$state/ready" ]; then
         problem=$(judge "$@")
         [ -n "$problem" ]
     do
-        tell "$problem"
+        report "$problem"
         sleep "$every_s"
     done
     listed=$([ -z "$asks" ] || authorities)
@@ -219,12 +219,12 @@ while sleep "$every_s"; do
         fi
     fi
     [ -z "$problem" ] || continue
-    # Before a server is told: whichever container comes after this one knows what it trusts, and never only half of it.
+    # Before a server is signalled: whichever container comes later knows what it trusts, and never only half of it.
     echo "$trusted" >"$state/trusted.new" && mv "$state/trusted.new" "$state/trusted"
     echo "$running" >"$state/running"
     if [ -n "$due" ] && [ -n "$running" ]; then
         if ! hang_up "$running"; then
-            tell "ReloadFailed: memcached keeps what the Secrets had before, as the container reloader may not signal \
+            report "ReloadFailed: memcached keeps what the Secrets had before, as the container reloader may not signal \
 it: both must run as the same user"
             continue
         fi
@@ -235,5 +235,5 @@ it: both must run as the same user"
     for one in $trusted; do
         has "$listed" "$one" || removed=1
     done
-    tell "${removed:+AuthorityRemoved: memcached trusts a CA that is no longer in ca.crt of the Secret $tls}"
+    report "${removed:+AuthorityRemoved: memcached trusts a CA that is no longer in ca.crt of the Secret $tls}"
 done

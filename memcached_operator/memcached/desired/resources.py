@@ -25,7 +25,7 @@ def resources_of(spec: Spec) -> tuple[Quantities, Quantities]:
     if spec.extstore is not None and spec.extstore.volume.emptyDir is not None:
         needed["ephemeral-storage"] = canonical(spec.extstore.size)  # else the node promises its disk to others, too
     requested, most = _canonical(spec.resources.requests), _canonical(spec.resources.limits)
-    requests = {name: min(ours, most.get(name, ours), key=value) for name, ours in needed.items()} | requested
+    requests = {name: min(default, most.get(name, default), key=value) for name, default in needed.items()} | requested
     limits = {"memory": max(memory, requested.get("memory", memory), key=value)} | most
     return requests, limits
 

@@ -137,11 +137,11 @@ def _resources(server: Resources) -> Resources:
     A pod of the class Guaranteed stays one.
     """
     requested, most = server.requests or {}, server.limits or {}
-    limits = {name: min(ours, most[name], key=value) for name, ours in _MOST.items() if name in most}
+    limits = {name: min(default, most[name], key=value) for name, default in _MOST.items() if name in most}
     bounded = {name: limit for name, limit in limits.items() if requested.get(name) == most[name]}
     # Its memory is its own: the server's may change while it runs.
-    needed = {name: ours for name, ours in _REQUESTED.items() if name == "memory" or name in requested}
-    requests = {name: min(ours, limits.get(name, ours), key=value) for name, ours in needed.items()} | bounded
+    needed = {name: default for name, default in _REQUESTED.items() if name == "memory" or name in requested}
+    requests = {name: min(default, limits.get(name, default), key=value) for name, default in needed.items()} | bounded
     return Resources(limits={"memory": _REQUESTED["memory"]} | limits, requests=requests)
 
 

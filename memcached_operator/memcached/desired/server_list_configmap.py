@@ -29,13 +29,13 @@ class PublicationManifest(Manifest, frozen=True, omit_defaults=True):
     immutable: bool | None = None
 
 
-def _in_the_way(desired: PublicationManifest, live: PublicationManifest) -> Sequence[Difference]:
-    """An immutable list is in the way of another one. As long as it is right it stays."""
+def _immutability(desired: PublicationManifest, live: PublicationManifest) -> Sequence[Difference]:
+    """An immutable list prevents another one. As long as it is right it stays."""
     right = not any(differences(desired.data, live.data))
     return () if right or not live.immutable else [Difference((_IMMUTABLE,), None, True)]
 
 
-PUBLICATION: Final = Codec(PublicationManifest, excess=_in_the_way, fixed=(_IMMUTABLE,), replace="Background")
+PUBLICATION: Final = Codec(PublicationManifest, excess=_immutability, fixed=(_IMMUTABLE,), replace="Background")
 
 
 def publication_name(name: str) -> str:

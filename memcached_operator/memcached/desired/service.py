@@ -43,7 +43,7 @@ class ServiceManifest(Manifest, frozen=True, omit_defaults=True):
     spec: ServiceSpec = ServiceSpec()
 
 
-def _ours(live: ServiceManifest) -> ServiceManifest:
+def _normalized(live: ServiceManifest) -> ServiceManifest:
     spec = live.spec
     return msgspec.structs.replace(
         live,
@@ -56,7 +56,7 @@ def _ours(live: ServiceManifest) -> ServiceManifest:
 
 
 # Neither can a Service get an address that has none, nor lose it.
-SERVICE: Final = Codec(ServiceManifest, _ours, fixed=("spec.clusterIP",), replace="Background")
+SERVICE: Final = Codec(ServiceManifest, _normalized, fixed=("spec.clusterIP",), replace="Background")
 
 
 def service(owner: Owner, spec: Spec, *, named: bool) -> ServiceManifest | None:

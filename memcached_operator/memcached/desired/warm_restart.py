@@ -34,7 +34,7 @@ ITEMS, RESTART = "warm-restart-items", "warm-restart-asked"
 _MEMORY_FILE: Final = f"{MOUNTED}/items/file"
 _REQUESTED: Final = "asked"
 # What it writes out at its end: below 1 KiB.
-_BESIDE_MIB: Final = 1
+_STATE_MIB: Final = 1
 
 
 def with_warm_restart(pod: PodSpec, file_mib: int) -> PodSpec:
@@ -53,7 +53,7 @@ def with_warm_restart(pod: PodSpec, file_mib: int) -> PodSpec:
         volumeMounts=(*(memcached.volumeMounts or ()), *mounts),
     )
     volumes = (
-        Volume(ITEMS, emptyDir=EmptyDir("Memory", canonical(f"{file_mib + _BESIDE_MIB}Mi"))),
+        Volume(ITEMS, emptyDir=EmptyDir("Memory", canonical(f"{file_mib + _STATE_MIB}Mi"))),
         Volume(RESTART, downwardAPI=DownwardApi((_RESTART_FILE,))),
     )
     return msgspec.structs.replace(pod, containers=(memcached, *others), volumes=(*(pod.volumes or ()), *volumes))

@@ -7,7 +7,7 @@
 # memcached writes out what the next one must know, ITEMS.meta, on SIGUSR1 alone, and takes that away as it reads it:
 # where it is missing, memcached had no time to end, and begins cold. On one that is empty it aborts.
 # For any POSIX shell; besides that sleep and rm. Of two dollar signs Kubernetes takes one away, as of any command.
-items=$1 asked=$2
+items=$1 request=$2
 shift 2
 every_s=5
 server= stopped=
@@ -30,10 +30,10 @@ server=$!
 [ -z "$stopped" ] || kill -USR1 "$server" # it came between the two
 (
     was=
-    IFS= read -r was <"$asked"
+    IFS= read -r was <"$request"
     while sleep "$every_s" && kill -0 "$server"; do
         now=
-        IFS= read -r now <"$asked"
+        IFS= read -r now <"$request"
         [ "$now" = "$was" ] || kill -USR1 "$server"
         was=$now
     done

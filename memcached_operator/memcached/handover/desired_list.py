@@ -27,7 +27,7 @@ class DesiredList(NamedTuple):
 
 
 def desired_list(spec: Spec, last: Status) -> DesiredList:
-    """The list that a specification asks for."""
+    """The desired list of a specification."""
     for_s = spec.handover.forSeconds if spec.handover is not None else None
     return DesiredList(spec.size, frozenset(listed_ordinals(last)), for_s)
 

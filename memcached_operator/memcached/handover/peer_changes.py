@@ -27,7 +27,7 @@ def connected(situation: Situation, *, is_published: bool = False) -> Iterator[P
     is back. For the same reason a new one has them before it runs. Where all are away, all keep what they have.
 
     Args:
-        is_published: clients may have two lists, so that others do not tell a new server of what they change.
+        is_published: clients may have two lists, so that others do not send their changes to a new server.
     """
     members = _members(situation)
     addresses = [each.address for each in members]

@@ -22,7 +22,7 @@ class Peers(NamedTuple):
 
     Attributes:
         generation: grows with each change of it; 1 or more.
-        addresses: IP addresses of the peers. Empty: the server asks nobody, and still hides marks from clients.
+        addresses: IP addresses of the peers. Empty: the server queries no other, and still hides marks from clients.
     """
 
     generation: int

@@ -50,10 +50,10 @@ async def state_of(address: str, timeout_s: float, *, port: int = PEERS_PORT) ->
         address: IP address of its pod.
         timeout_s: for the whole exchange.
     """
-    said: tuple[HandoverState | Unsupported | Failure, bytes] = await exchange(
+    response: tuple[HandoverState | Unsupported | Failure, bytes] = await exchange(
         Endpoint(address, port=port), b"stats\r\nstats proxy\r\n", _state, timeout_s
     )
-    return said[0]
+    return response[0]
 
 
 def _state(received: bytes) -> HandoverState | Unsupported | Failure | None:

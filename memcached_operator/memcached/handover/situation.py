@@ -29,7 +29,7 @@ class Server:
         name: of its pod.
         address: of its pod, "" before it has one.
         ready_since_s: in seconds since 1970, None while it is not ready.
-        peers: what its annotation says, None before it says anything.
+        peers: as its annotation has them, None before there is one.
         confirms: each of its threads has read that.
         unsupported: it answers, and cannot hand over.
         outdated: others may have changed what it has while it was away.

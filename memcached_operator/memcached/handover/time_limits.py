@@ -30,7 +30,7 @@ from memcached_operator.memcached.handover.step_times import (
 READY_WITHIN_S: Final = 600
 """As Kubernetes waits by default for the progress of a Deployment."""
 CONFIRMED_WITHIN_S: Final = 60
-"""A file of a pod's annotations may be late by that: the kubelet looks at each pod once a minute at the latest."""
+"""A file of a pod's annotations may be late by that: the kubelet syncs each pod once a minute at the latest."""
 QUERY_AGAIN_S: Final = 0.5
 
 _LIMITS: Final[Mapping[Awaited, tuple[int, GivenUp]]] = {

@@ -71,7 +71,7 @@ class _Known:
 
 
 class Scaler:
-    """Decides how much memory servers are to have; see `hear` and `decide`."""
+    """Decides how much memory servers are to have; see `record` and `decide`."""
 
     def __init__(self, caches: Caches, states: KeyedStates, window_s: float, clock: Callable[[], float]) -> None:
         """
@@ -86,7 +86,7 @@ class Scaler:
         self._window_s = window_s
         self._clock = clock
 
-    def hear(self, pod: PodRecord, answer: Answer) -> bool:
+    def record(self, pod: PodRecord, answer: Answer) -> bool:
         """Take a server's answer; report whether something else is decided since."""
         memcached = self._memcached_of(pod)
         spec = self._spec_of(memcached) if memcached is not None else None

@@ -41,5 +41,5 @@ def why_not_bound(events: Iterable[Creation], pod: str) -> PodProblem:
     newest = max(events, key=lambda each: each.at_s, default=None)
     if newest is None or newest.reason in _ORDINARY:
         return NO_PROBLEM
-    said = newest.message.partition(_NEXT_LINE)[0]
-    return PodProblem(_UNSCHEDULABLE, f"{newest.reason} of the claim {claim_of(pod)}: {said}").cut(_CHARS)
+    message = newest.message.partition(_NEXT_LINE)[0]
+    return PodProblem(_UNSCHEDULABLE, f"{newest.reason} of the claim {claim_of(pod)}: {message}").cut(_CHARS)

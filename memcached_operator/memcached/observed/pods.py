@@ -36,7 +36,7 @@ from operator_runtime import ObjectKey, shared
 
 NO_ORDINAL: Final = -1
 # Containers that the operator makes, which run the same image.
-_OURS: Final = (CONTAINER, RELOADER)
+_OWN_CONTAINERS: Final = (CONTAINER, RELOADER)
 
 
 class Termination(msgspec.Struct, frozen=True, gc=False):
@@ -244,8 +244,8 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
 
 
 def _is_rewritten(spec: _PodSpec, image: str) -> bool:
-    ours = (each for each in (*(spec.containers or ()), *(spec.initContainers or ())) if each.name in _OURS)
-    return bool(image) and any(each.image != image for each in ours)
+    own = (each for each in (*(spec.containers or ()), *(spec.initContainers or ())) if each.name in _OWN_CONTAINERS)
+    return bool(image) and any(each.image != image for each in own)
 
 
 def _termination(pod: _PodObject) -> Termination | None:

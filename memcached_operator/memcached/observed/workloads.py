@@ -103,7 +103,7 @@ _decode_spec = msgspec.json.Decoder(WorkloadSpec).decode
 # The Deployment's controller counts templates here.
 _REVISION_ANNOTATION = "deployment.kubernetes.io/revision"
 _FIRST_REVISION = "1"
-_OURS = (
+_OWNED_ANNOTATIONS = (
     *(TEMPLATE_ANNOTATION, MEMORY_ANNOTATION, TRANSPORT_ANNOTATION, WARM_ANNOTATION),
     *(IMAGE_ANNOTATION, RESTART_ANNOTATION),
 )
@@ -212,7 +212,7 @@ def _owned(owned: ObjectMeta, spec: WorkloadSpec, raw: msgspec.Raw) -> WorkloadM
     live, pod = template.metadata or ObjectMeta(), template.spec or PodSpec()
     # The API server drops empty lists; the desired form has them, for no arguments.
     containers = tuple(msgspec.structs.replace(each, args=each.args or ()) for each in pod.containers or ())
-    annotations = {name: text for name, text in (live.annotations or {}).items() if name in _OURS}
+    annotations = {name: text for name, text in (live.annotations or {}).items() if name in _OWNED_ANNOTATIONS}
     manifest = WorkloadManifest(
         metadata=owned,
         spec=msgspec.structs.replace(

@@ -25,7 +25,7 @@ from operator_runtime import Client, Conflict, Forbidden, Invalid, KeyedStates, 
 logger = logging.getLogger(__name__)
 
 # So long a server that is ready is given to report how many items it has.
-ASK_FOR_S: Final = 10.0
+QUERY_FOR_S: Final = 10.0
 AT_ONCE: Final = Outcome(requeue_s=0.0)
 """The Memcached is reconciled again without a pause; the runtime has it wait until the cache shows the pod's change."""
 _Refusal: TypeAlias = Conflict | NotFound | Forbidden | Invalid | TooManyRequests | ServerError
@@ -99,7 +99,7 @@ class ContainerRestarts:
         """Have a server that came back counted as one of the present template; the arguments are those of `restart`."""
         known = self._known.of(memcached.key)
         had, has = known.get(pod.uid), self._items(pod)
-        left_s = pod.since_s + ASK_FOR_S - now.timestamp()
+        left_s = pod.since_s + QUERY_FOR_S - now.timestamp()
         if had is not None and has is None and left_s > 0.0:
             return Outcome(requeue_s=left_s)  # its first answer has the Memcached reconciled, too
         try:

@@ -29,15 +29,15 @@ def rolling(spec: Spec, servers: int, until: str = "") -> str:
     loses = ("it loses its keys" if servers == 1 else "each loses its keys") + (
         "" if spec.workload == "StatefulSet" else " and its address"
     )
-    return _in_turn(spec, servers, until, "replaced", loses)
+    return _one_by_one(spec, servers, until, "replaced", loses)
 
 
 def in_place(spec: Spec, servers: int, until: str = "") -> str:
     """Describe the restart of so many servers in their pods; the arguments are those of `rolling`."""
-    return _in_turn(spec, servers, until, "restarted in place", "caches are kept")
+    return _one_by_one(spec, servers, until, "restarted in place", "caches are kept")
 
 
-def _in_turn(spec: Spec, servers: int, until: str, done: str, keys: str) -> str:
+def _one_by_one(spec: Spec, servers: int, until: str, done: str, keys: str) -> str:
     until = ", once spec.rollout.paused is false" if spec.rollout.paused else until and f", {until}"
     if not servers:
         return f"no server runs, so none is {done}{until}"

@@ -55,6 +55,6 @@ def refusal(resizing: Resizing, servers: Sequence[PodRecord], kept: str, desired
 
 
 def without_replacing(resizing: Resizing) -> Resizing:
-    """The same without servers that would be replaced, and without news: what is in the way is reported elsewhere."""
+    """The same without servers that would be replaced, and without news: what prevents it is reported elsewhere."""
     pending = resizing.pending if resizing.failure is not None else {}
     return resizing._replace(pending=pending, impossible={}, refused="")

@@ -1,4 +1,4 @@
-"""Reasons for missing servers of a StatefulSet: pods that do not end, that cannot be created, or that are in the way.
+"""Reasons for missing servers of a StatefulSet: pods that do not end, that cannot be created, or that block them.
 
 A StatefulSet reports nothing of that in its status. What the caches do not show is read seldom, and only where a
 server has been missing for longer than its creation takes: the events of the StatefulSet, then a pod of its name.
@@ -142,11 +142,13 @@ class MissingPods:
             return absence._replace(cause=problem, requeue_s=requeue_s)
         if not not_created:
             return absence._replace(requeue_s=requeue_s)
-        await self._look_up(seen, workload, not_created, now_s)
+        await self._find_cause(seen, workload, not_created, now_s)
         again_s = seen.read_s + REREAD_AFTER_S - now_s
         return absence._replace(cause=seen.cause, requeue_s=soonest(again_s, requeue_s))
 
-    async def _look_up(self, seen: _Seen, workload: WorkloadRecord, not_created: Sequence[int], now_s: float) -> None:
+    async def _find_cause(
+        self, seen: _Seen, workload: WorkloadRecord, not_created: Sequence[int], now_s: float
+    ) -> None:
         """Have the cause known of pods that are not made, as far as it is the turn of this Memcached."""
         if seen.about not in not_created:
             seen.cause = None  # that server is there again
@@ -169,7 +171,7 @@ class MissingPods:
             return None
         except KubeError:
             return before  # it is not known now
-        return _in_the_way(pod, workload)
+        return _blocking_pod(pod, workload)
 
     async def _events(self, workload: WorkloadRecord) -> Sequence[Creation]:
         """Read the events of the StatefulSet; nothing where they may not be read."""
@@ -184,7 +186,7 @@ class MissingPods:
         return events
 
 
-def _in_the_way(pod: PlainObject, workload: WorkloadRecord) -> Problem | None:
+def _blocking_pod(pod: PlainObject, workload: WorkloadRecord) -> Problem | None:
     """Return the problem of a pod that has a server's name and keeps the StatefulSet from creating that server."""
     labels, actual = selector_labels(workload.name), pod.labels
     holder = pod.controller

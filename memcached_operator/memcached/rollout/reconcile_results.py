@@ -1,4 +1,4 @@
-"""The results of a reconcile's steps: what is there, what was in the way, what is waited for."""
+"""The results of a reconcile's steps: what is there, what prevented more, what is waited for."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Attempt(Generic[R]):
     """Result of an attempt to keep an object.
 
     Attributes:
-        kept: None where something was in the way, as the outcome has it.
+        kept: None where something prevented that, as the outcome has it.
     """
 
     kept: EnsureResult[R] | None

@@ -1,4 +1,4 @@
-"""Pure: the servers of a Memcached during a rollout: which are of another template, ready, missing, or on their way."""
+"""Pure: the servers of a Memcached during a rollout: which are of another template, ready, missing, or starting."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RolloutState:
             ordinal and as far as that was seen; see `missing_pods`.
         missing_reported: why servers are missing is reported elsewhere.
         handing_over: no server is replaced that has keys; see `handover.steps`.
-        underway: a rollout was on its way by the last status, of which the last server may be yet to get ready.
+        underway: a rollout was in progress by the last status, of which the last server may be yet to get ready.
     """
 
     spec: Spec

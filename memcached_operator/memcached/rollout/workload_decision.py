@@ -90,7 +90,7 @@ class WorkloadChange:
         return Provenance.PLAN if self.planned else Provenance.DRIFT
 
     @property
-    def needs_turn(self) -> bool:
+    def needs_lock(self) -> bool:
         """Report whether servers are to be replaced without a user's request: one Memcached at a time."""
         template = self.template
         replaces = template.needs_new_pods or (template.memory and self.replaces)
@@ -108,27 +108,27 @@ class Decision(NamedTuple):
     hold: Hold
 
 
-def decide(change: WorkloadChange, *, has_turn: bool, paused: bool, resizing: bool) -> Decision:
+def decide(change: WorkloadChange, *, has_lock: bool, paused: bool, resizing: bool) -> Decision:
     """Decide what is written now.
 
     Args:
-        has_turn: servers may be replaced now for the operator's own defaults.
+        has_lock: servers may be replaced now for the operator's own defaults.
         paused: the user holds the rollout.
         resizing: servers are being given other memory while they run.
     """
-    hold = _hold(change, has_turn=has_turn, paused=paused, resizing=resizing)
+    hold = _hold(change, has_lock=has_lock, paused=paused, resizing=resizing)
     if hold is Hold.NONE or change.live is None:
         return Decision(change.desired, Hold.NONE)
     return Decision(_with_template_of(change.live, change.desired), hold)
 
 
-def _hold(change: WorkloadChange, *, has_turn: bool, paused: bool, resizing: bool) -> Hold:
+def _hold(change: WorkloadChange, *, has_lock: bool, paused: bool, resizing: bool) -> Hold:
     template = change.template
     if not any(template):
         return Hold.NONE
     if not change.is_target:
         return Hold.DRAINING
-    if change.needs_turn and not has_turn:
+    if change.needs_lock and not has_lock:
         return Hold.PAUSED if paused else Hold.QUEUED
     return Hold.RESIZING if resizing and not template.needs_new_pods else Hold.NONE
 

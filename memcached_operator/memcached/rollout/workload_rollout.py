@@ -133,12 +133,12 @@ class WorkloadRollout:
         """
         key, spec, live, resizing = snapshot.key, snapshot.spec, change.live, NOTHING
         refused = None
-        has_turn = not change.needs_turn or self._lock.may_begin(key, paused=spec.rollout.paused)
+        has_lock = not change.needs_lock or self._lock.may_begin(key, paused=spec.rollout.paused)
         if change.is_target:
             if change.template.needs_new_pods and change.provenance is Provenance.SPECIFICATION:
                 self._lock.resume(key)
             servers = _servers_of(live, snapshot) if live is not None else ()
-            after = None if has_turn else self._lock.holder
+            after = None if has_lock else self._lock.holder
             if not change.is_step:
                 await self._announcements.announce(snapshot, change, servers, after)
             if live is not None and live.kind == "StatefulSet" and not change.template.needs_new_pods:
@@ -150,8 +150,8 @@ class WorkloadRollout:
         holds = bool(resizing.pending) or refused is not None
         if resizing.impossible and not (change.is_step or holds):
             change = replace(change, replaces=True)
-            has_turn = not change.needs_turn or self._lock.may_begin(key, paused=spec.rollout.paused)
-        decision = decide(change, has_turn=has_turn, paused=spec.rollout.paused, resizing=holds)
+            has_lock = not change.needs_lock or self._lock.may_begin(key, paused=spec.rollout.paused)
+        decision = decide(change, has_lock=has_lock, paused=spec.rollout.paused, resizing=holds)
         if change.is_step:
             return decision, without_replacing(resizing), refused
         # A new server would be made as the template is kept: without that memory.
@@ -182,14 +182,14 @@ class WorkloadRollout:
     async def _rolled_out(
         self, snapshot: Snapshot, target: WorkloadResult, resizing: Resizing, outcome: Outcome
     ) -> WorkloadResult:
-        """Take the next step of a rollout, if nothing is in the way of it."""
+        """Take the next step of a rollout, if nothing prevents it."""
         workload, manifest, spec = target.workload, target.manifest, snapshot.spec
         progress = await self._servers.observe(snapshot, workload, resizing)
         outcome += progress.outcome
         blocked = target.write_failed or any(each.blocking for each in outcome.problems)
-        needs_turn = target.hold in (Hold.QUEUED, Hold.PAUSED)
+        needs_lock = target.hold in (Hold.QUEUED, Hold.PAUSED)
         has_begun = self._lock.has_begun(snapshot.key) and not _is_done(snapshot, workload, progress.rollout)
-        if not (needs_turn or has_begun):
+        if not (needs_lock or has_begun):
             self._lock.leave(snapshot.key)
         elif blocked or spec.rollout.paused:
             self._lock.suspend(snapshot.key)

@@ -27,10 +27,10 @@ class Plan(NamedTuple):
     """The desired workloads of a Memcached, and the list that is published.
 
     Attributes:
-        target: the kind of workload that the specification asks for.
+        target: the kind of workload that is specified.
         replicas: how many pods each workload is to have that is to be kept.
         removed: the workload that is to be deleted now, None for none.
-        drained: servers are removed now that the user no longer asks for, and that have drained.
+        drained: servers are removed now that are no longer desired, and that have drained.
         servers: the list that is published.
         next_s: seconds until servers have drained, None where none do.
     """
@@ -57,7 +57,7 @@ def plan(
     Args:
         last: the status as it was last written.
         now: the time, with its zone.
-        policy: what a hand-over asks of the list.
+        policy: requirements of a hand-over on the list.
     """
     target: Workload = spec.workload
     last = without_future_times(last, now)

@@ -1,7 +1,7 @@
 """Pure: the migration of servers between Deployment and StatefulSet, where `spec.workload` changes.
 
-The new workload is created beside the old one, which stays listed until all servers of the new one are ready. Then the
-old one drains as a whole, and is deleted.
+The new workload is created next to the old one, which stays listed until all servers of the new one are ready. Then
+the old one drains as a whole, and is deleted.
 """
 
 from __future__ import annotations

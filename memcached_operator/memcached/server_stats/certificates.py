@@ -57,7 +57,7 @@ def read_certificate(der: bytes) -> Certificate | None:
         from cryptography import x509
         from cryptography.hazmat.primitives.hashes import SHA256
     except ImportError:
-        _say_what_is_missing()
+        _warn_unchecked()
         return None
     try:
         found = x509.load_der_x509_certificate(der)
@@ -88,7 +88,7 @@ def first_of(chain: bytes) -> Certificate | None:
 
 
 @cache
-def _say_what_is_missing() -> None:
+def _warn_unchecked() -> None:
     logger.warning(
         "servers' certificates are not checked, as the Python package cryptography is missing: install "
         "memcached-operator[secure]"

@@ -190,7 +190,7 @@ def server_families(pods: Iterable[PodRecord], server_of: Callable[[PodRecord], 
     Of those for which it has no credentials it is shown when their certificates expire, and nothing else.
 
     Args:
-        server_of: what was heard of a pod's server, None where nothing was.
+        server_of: the last known state of a pod's server, None where none is known.
     """
     health = [
         ({"namespace": pod.namespace, "memcached": pod.memcached, "pod": pod.name}, server)

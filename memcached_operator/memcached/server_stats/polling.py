@@ -111,7 +111,7 @@ class Poller:
         *,
         interval_s: float,
         endpoints: EndpointResolver | None = None,
-        heard: Callable[[PodRecord, Answer], bool] = lambda *_: False,
+        on_answer: Callable[[PodRecord, Answer], bool] = lambda *_: False,
         query: Query = query,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
@@ -121,7 +121,7 @@ class Poller:
         Args:
             changed: is sent the key of each Memcached whose report changes.
             endpoints: how to speak to each; None to use no credentials.
-            heard: takes a server's answer; whether something else is to be reported since.
+            on_answer: takes a server's answer; whether something else is to be reported since.
             now: seconds since 1970.
             tick_s: between two checks which are due.
         """
@@ -129,7 +129,7 @@ class Poller:
         self._stats_cache = stats_cache
         self._changed = changed
         self._interval_s = interval_s
-        self._heard = heard
+        self._on_answer = on_answer
         self._failures = set[str]()
         self._endpoints = endpoints or EndpointResolver(caches)
         self._query = query
@@ -150,24 +150,24 @@ class Poller:
 
     async def _poll(self) -> None:
         rounds = Rounds(self._caches, self._stats_cache, self._interval_s, self._clock())
-        async with asyncio.TaskGroup() as asking:
+        async with asyncio.TaskGroup() as queries:
             while True:
                 for pod in rounds.due(self._clock()):
                     await self._places.acquire()
-                    asking.create_task(self._hear(pod))
+                    queries.create_task(self._query_server(pod))
                 await asyncio.sleep(self._tick_s)
 
-    async def _hear(self, pod: PodRecord) -> None:
+    async def _query_server(self, pod: PodRecord) -> None:
         try:
             resolved = await self._endpoints.to(pod)
-            said = await self._query(resolved.endpoint, TIMEOUT_S)
+            response = await self._query(resolved.endpoint, TIMEOUT_S)
         finally:
             self._places.release()
-        answer = resolved.explained(said.answer) if isinstance(said.answer, Failure) else said.answer
-        certificate = read_certificate(said.certificate) if said.certificate else None
+        answer = resolved.explained(response.answer) if isinstance(response.answer, Failure) else response.answer
+        certificate = read_certificate(response.certificate) if response.certificate else None
         key = pod.memcached_key
         due = resolved.due or None
-        is_change = self._stats_cache.hear(pod, answer, certificate, self._now(), due=due)
+        is_change = self._stats_cache.record(pod, answer, certificate, self._now(), due=due)
         if isinstance(answer, Answer):
             is_change = self._taken(pod, answer) or is_change
         if is_change and key is not None:
@@ -179,7 +179,7 @@ class Poller:
         A server can send anything: what its answer leads to must not end a process that takes care of all others.
         """
         try:
-            return self._heard(pod, answer)
+            return self._on_answer(pod, answer)
         except Exception as error:
             kind = type(error).__name__
             level = logging.DEBUG if kind in self._failures else logging.ERROR

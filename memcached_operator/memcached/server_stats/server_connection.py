@@ -121,7 +121,7 @@ async def exchange(
     """
     loop = asyncio.get_running_loop()
     connected, tls = False, None
-    said: T | Failure
+    result: T | Failure
     try:
         with socket.socket(
             socket.AF_INET6 if ":" in endpoint.address else socket.AF_INET, socket.SOCK_STREAM
@@ -133,17 +133,17 @@ async def exchange(
                 if endpoint.tls is None:
                     return await _answer(connection, request, read), b""
                 tls = _Tls(connection, endpoint.tls)
-                said = await tls.answer(request, read)
+                result = await tls.answer(request, read)
     except TimeoutError:
         if connected:
-            said = Failure(ErrorKind.SILENT, f"no answer within {timeout_s:g} s")
+            result = Failure(ErrorKind.SILENT, f"no answer within {timeout_s:g} s")
         else:
-            said = Failure(ErrorKind.UNREACHABLE, f"no connection within {timeout_s:g} s")
+            result = Failure(ErrorKind.UNREACHABLE, f"no connection within {timeout_s:g} s")
     except ssl.SSLError as error:
-        said = _refusal(error, endpoint, tls)
+        result = _refusal(error, endpoint, tls)
     except OSError as error:
-        said = _CLOSED if connected else Failure(ErrorKind.UNREACHABLE, os.strerror(error.errno or 0).lower())
-    return said, tls.certificate if tls is not None else b""
+        result = _CLOSED if connected else Failure(ErrorKind.UNREACHABLE, os.strerror(error.errno or 0).lower())
+    return result, tls.certificate if tls is not None else b""
 
 
 async def _answer(

@@ -80,38 +80,38 @@ class ServerHealth(NamedTuple):
     disk: str = ""
 
 
-def health(before: Server | None, said: Answer | Failure, *, restarts: int, reached: bool) -> Server:
+def health(before: Server | None, result: Answer | Failure, *, restarts: int, reached: bool) -> Server:
     """Judge a server by another try.
 
     Args:
         before: what was known, None where the container was started since.
-        said: how the try ended.
+        result: how the try ended.
         reached: any server ever answered this process, so that one that cannot be connected to is at fault itself.
     """
-    up = isinstance(said, Answer)
+    up = isinstance(result, Answer)
     known = before or Server(restarts, up, in_a_row=0)
     in_a_row = known.in_a_row + 1 if known.up == up else 1
-    if isinstance(said, Answer):
-        of_disk = disk(known.disk, known.answer, said)
-        if _is_full(known.answer, said):
-            return Server(restarts, up, Verdict.EXHAUSTED, SATURATED.why, said, in_a_row=0, disk=of_disk)
+    if isinstance(result, Answer):
+        of_disk = disk(known.disk, known.answer, result)
+        if _is_full(known.answer, result):
+            return Server(restarts, up, Verdict.EXHAUSTED, SATURATED.why, result, in_a_row=0, disk=of_disk)
         calming = known.verdict is Verdict.EXHAUSTED and in_a_row < _CALM
         verdict = Verdict.EXHAUSTED if calming else Verdict.ANSWERING
-        return Server(restarts, up, verdict, known.why if calming else "", said, in_a_row, disk=of_disk)
-    if said.kind is ErrorKind.SATURATED:
+        return Server(restarts, up, verdict, known.why if calming else "", result, in_a_row, disk=of_disk)
+    if result.kind is ErrorKind.SATURATED:
         verdict = Verdict.EXHAUSTED
-    elif said.kind is ErrorKind.DENIED and (known.verdict is Verdict.UNKNOWN or in_a_row >= _FAILURES):
+    elif result.kind is ErrorKind.DENIED and (known.verdict is Verdict.UNKNOWN or in_a_row >= _FAILURES):
         verdict = Verdict.DENIED
     elif in_a_row < _FAILURES:
         verdict = known.verdict
-    elif said.kind is ErrorKind.UNREACHABLE and not reached:
+    elif result.kind is ErrorKind.UNREACHABLE and not reached:
         verdict = Verdict.OUT_OF_REACH
     else:
         verdict = Verdict.FAILING
     # A reason that changes with each try would be a status to write each time.
-    news = verdict is not known.verdict or said.why == known.health
-    why = said.why if news else known.why
-    return Server(restarts, up, verdict, why, known.answer, in_a_row, said.why, disk=known.disk)
+    news = verdict is not known.verdict or result.why == known.health
+    why = result.why if news else known.why
+    return Server(restarts, up, verdict, why, known.answer, in_a_row, result.why, disk=known.disk)
 
 
 def _is_full(before: Answer | None, now: Answer) -> bool:
@@ -143,10 +143,10 @@ class StatsCache:
         server = self._servers.get(pod.uid)
         return server if server is not None and server.restarts == pod.restarts else None
 
-    def hear(
+    def record(
         self,
         pod: PodRecord,
-        said: Answer | Failure,
+        result: Answer | Failure,
         certificate: Certificate | None = None,
         now_s: float = 0.0,
         *,
@@ -159,8 +159,8 @@ class StatsCache:
             due: fingerprint of the one that only a new server would show, None where that is not known.
         """
         before = self.of(pod)
-        self.reached = self.reached or isinstance(said, Answer) or said.kind in _ANSWERS_SOMEHOW
-        server = health(before, said, restarts=pod.restarts, reached=self.reached)
+        self.reached = self.reached or isinstance(result, Answer) or result.kind in _ANSWERS_SOMEHOW
+        server = health(before, result, restarts=pod.restarts, reached=self.reached)
         shown = before.shown if before is not None else None
         if certificate is not None and (shown is None or certificate != shown.certificate):
             shown = Shown(certificate, now_s)
@@ -169,7 +169,7 @@ class StatsCache:
             server = msgspec.structs.replace(server, shown=shown, outdated_certificate=outdated_certificate)
         self._servers[pod.uid] = server
         self.missing.pop(pod.uid, None)
-        return _told(server) != _told(before)
+        return _reported(server) != _reported(before)
 
     def read(self, pods: Iterable[PodRecord]) -> list[ServerHealth]:
         """Return the health of those that can be queried, in the order of their names; the others are queried soon."""
@@ -200,7 +200,7 @@ class StatsCache:
             del self._servers[gone]
 
 
-def _told(server: Server | None) -> tuple[object, ...]:
+def _reported(server: Server | None) -> tuple[object, ...]:
     if server is None:
         return Verdict.UNKNOWN, "", "", None, False, None
     return server.verdict, server.why, server.version, server.shown, server.outdated_certificate, server.disk.problem

@@ -18,7 +18,7 @@ from memcached_operator.memcached.server_stats.stats_answer import WHOLE, Answer
 
 # The longest are paths of files and lists of ciphers among the settings.
 MAX_LINE: Final = 2_048
-_SAID_CHARACTERS: Final = 100
+_QUOTED_CHARACTERS: Final = 100
 _END: Final = b"END\r\n"
 _MIB: Final = 1 << 20
 # With which `-Y` refuses all that comes before a login, and one that is wrong.
@@ -65,14 +65,14 @@ async def memlimit(endpoint: Endpoint, mib: int, timeout_s: float, *, disk_from:
     def settings_after(received: bytes) -> Stats | Failure | None:
         return _settings_after(len(commands), received)
 
-    said, _ = await _logged_in(endpoint, b"".join(commands) + b"stats settings\r\n", settings_after, timeout_s)
-    if isinstance(said, Failure):
-        return said
+    settings, _ = await _logged_in(endpoint, b"".join(commands) + b"stats settings\r\n", settings_after, timeout_s)
+    if isinstance(settings, Failure):
+        return settings
     due = {b"maxbytes": (mib * _MIB, f"cache_memlimit {mib}")}
     if disk_from is not None:
         due[b"ext_item_size"] = (disk_from, f"extstore item_size {disk_from}")
     for name, (number, command) in due.items():
-        if not WHOLE.fullmatch(has := said.get(name, b"")):
+        if not WHOLE.fullmatch(has := settings.get(name, b"")):
             return MALFORMED
         if int(has) != number:
             return Failure(ErrorKind.REFUSED, f"its {name.decode()} is {int(has)} after {command}")
@@ -166,6 +166,6 @@ def _complaint(line: bytes) -> Failure:
     word = line.partition(b" ")[0]
     # cache_memlimit alone has words of its own for errors.
     if word in (b"ERROR", b"CLIENT_ERROR", b"SERVER_ERROR") or word.startswith(b"MEMLIMIT_"):
-        said = "".join(chr(each) if 32 <= each < 127 else "?" for each in line)
-        return Failure(ErrorKind.REFUSED, f"it answers {said[:_SAID_CHARACTERS]}")
+        text = "".join(chr(each) if 32 <= each < 127 else "?" for each in line)
+        return Failure(ErrorKind.REFUSED, f"it answers {text[:_QUOTED_CHARACTERS]}")
     return MALFORMED

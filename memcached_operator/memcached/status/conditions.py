@@ -27,7 +27,7 @@ from memcached_operator.memcached.status.serving_condition import certificates, 
 from operator_runtime import Condition, rfc3339, set_conditions
 
 # Of a rollout, whose reason stays until its end. Any client may have written another.
-_UNDER_WAY: Final = (Reason.DEPLOYING, Reason.SCALING, Reason.UPDATING)
+_ROLLING_OUT: Final = (Reason.DEPLOYING, Reason.SCALING, Reason.UPDATING)
 # When servers come to the operator's own defaults.
 _HELD_UNTIL: Final = {
     Hold.PAUSED: "once spec.rollout.paused is false",
@@ -49,7 +49,7 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
     progressing = _progressing(observed, last, _until(observed, draining or ()))
     available, degraded = _available(observed), _degraded(observed)
     serving = _serving(observed, last, now)
-    ours = (
+    owned = (
         available,
         progressing,
         degraded,
@@ -77,7 +77,7 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
         recommendedMemory=observed.scaling.recommended if observed.scaling is not None else None,
         pendingWrites=tuple(observed.pending_writes) or None,
         observedGeneration=observed.generation,
-        conditions=set_conditions(kept, ours, generation=observed.generation, now=now),
+        conditions=set_conditions(kept, owned, generation=observed.generation, now=now),
     )
 
 
@@ -266,7 +266,7 @@ def _under_way(observed: Observation, workload: WorkloadRecord, last: Status) ->
     before = last.condition("Progressing")
     if observed.servers is not None and observed.servers.draining:
         return Reason.SCALING
-    if before is not None and before.status == "True" and before.reason in _UNDER_WAY:
+    if before is not None and before.status == "True" and before.reason in _ROLLING_OUT:
         return Reason(before.reason)
     if observed.write_failed:
         return Reason.UPDATING if workload.replicas == observed.size else Reason.SCALING

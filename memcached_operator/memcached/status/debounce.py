@@ -18,7 +18,7 @@ from operator_runtime import ObjectKey
 
 CONFLICT_PAUSE_S: Final = 0.25
 """After a conflict: long enough not to race with a client that writes in a loop, and too short to notice."""
-# What 10,000 Memcacheds take on two cores; after it a status is written although its servers are still on their way.
+# What 10,000 Memcacheds take on two cores; after it a status is written although its servers are still starting.
 _LONGEST_S: Final = 300.0
 # What the API server and Kubernetes' controllers take on two cores for all that one Memcached of two servers brings;
 # until that was seen often enough here.

@@ -1,6 +1,6 @@
 """Predicates that choose the changes of servers which are worth a reconcile of their Memcached.
 
-While the servers of a Memcached are on their way, each pod that is made, placed and given an address is an event, and
+While the servers of a Memcached start, each pod that is made, placed and given an address is an event, and
 so is each count that the workload's controller writes. Of these the status would report a number, which is held back
 anyway (`debounce`). So only what makes a difference has the Memcached reconciled: the last pod, one that is ready,
 one that has a problem or goes, a workload that is not as it was left.
@@ -72,7 +72,7 @@ class ServerPredicates:
 
 
 def _as_placed(before: PodRecord, after: PodRecord) -> PodRecord:
-    """A pod with what it gets on its way: a node, an address, which is listed once it is ready, and containers."""
+    """A pod with what it gets until it runs: a node, an address, which is listed once it is ready, and containers."""
     return msgspec.structs.replace(
         before,
         resource_version=after.resource_version,

@@ -107,7 +107,7 @@ class Observation(msgspec.Struct, frozen=True):
 
     @property
     def serving(self) -> Sequence[PodRecord]:
-        """The pods of the workload whose servers are listed, without those that are on their way out."""
+        """The pods of the workload whose servers are listed, without those that are terminating."""
         listed = self.servers.workload if self.servers else None
         desired = self.size if listed == "StatefulSet" else None
         pods = (pod for pod in self.pods if listed in (None, pod.workload))

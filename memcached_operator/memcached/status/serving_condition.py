@@ -17,7 +17,7 @@ from memcached_operator.memcached.server_stats.certificates import (
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth, Verdict
 from operator_runtime import Condition
 
-# That servers are not queried says nothing of them, and is over as soon as they are.
+# That servers are not queried means nothing for them, and is over as soon as they are.
 _REPORTED: Final = (
     Reason.ANSWERING,
     Reason.NOT_ANSWERING,

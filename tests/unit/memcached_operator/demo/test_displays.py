@@ -35,8 +35,8 @@ async def test_plain_says_a_line_a_step_and_at_the_end_how_many_came_true() -> N
     display.opens(cluster(), observer(ClusterState()), STEPS)
     display.begins(0)
     display.wrote(Write("create", "deployments shop", 201))
-    display.heard(LogLine("warning", "this is no error"))
-    display.heard(LogLine("error", "this is one"))
+    display.on_log_line(LogLine("warning", "this is no error"))
+    display.on_log_line(LogLine("error", "this is one"))
     display.came_true(0, 1.23, "it was seen")
     display.failed(1, "nothing came")
     await display.closes(1)
@@ -69,7 +69,7 @@ def test_the_view_shows_resources_pods_conditions_events_writes_and_how_to_take_
     shown.came_true(0, 1.0, "")
     shown.begins(1)
     shown.wrote(Write("patch", "memcacheds/status shop", 200))
-    shown.heard(LogLine("info", "shop: created Deployment"))
+    shown.on_log_line(LogLine("info", "shop: created Deployment"))
     text = text_of(shown)
     for words in (
         *("export KUBECONFIG=/k/config", f"✓ {STEPS[0].deed}", "▶ ", "2 listed", "2/2", "its Memcached", "shop-1"),

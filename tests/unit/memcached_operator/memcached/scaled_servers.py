@@ -52,8 +52,8 @@ class Servers:
             self.world.show()
             for each in self.world.caches.pods.values():
                 said = self.answer(limits.get(each.address, 64), idle_s, age_s)
-                self.world.stats_cache.hear(each, said)
-                is_change |= self.world.reconciler.scaler.hear(each, said)
+                self.world.stats_cache.record(each, said)
+                is_change |= self.world.reconciler.scaler.record(each, said)
         return is_change
 
 

@@ -302,7 +302,7 @@ def record_event(world: World, ordinal: int, items: int) -> None:
     world.show()
     assert world.stats_cache is not None
     found = next(each for each in world.caches.pods.values() if each.ordinal == ordinal)
-    world.stats_cache.hear(found, Answer.of({b"version": b"1.6.45", b"curr_items": b"%d" % items}))
+    world.stats_cache.record(found, Answer.of({b"version": b"1.6.45", b"curr_items": b"%d" % items}))
 
 
 async def test_an_image_without_a_shell_is_told_once_its_container_cannot_start() -> None:

@@ -297,7 +297,7 @@ async def test_what_is_known_to_be_missing_is_announced_and_waited_for_by_nobody
         world.api.core = ("pods",)
     elif "connect" in why:
         for each in [*world.caches.pods.values()] * 2:
-            world.stats_cache.hear(each, UNREACHABLE)
+            world.stats_cache.record(each, UNREACHABLE)
     world.memcached(size=3, workload="StatefulSet", memory="128Mi", **fields)
     assert await sent(world) == [WRITE, EVICT], "at the pace of a rollout, and without a try"
     ((reason, note),) = costs(world)

@@ -275,7 +275,7 @@ async def test_servers_that_are_not_asked_or_out_of_reach_are_told_of() -> None:
     assert world.stats_cache is not None
     failure: Failure = UNREACHABLE
     for each in [*world.caches.pods.values()] * 2:
-        world.stats_cache.hear(each, failure)
+        world.stats_cache.record(each, failure)
     await sent(world)
     assert world.condition("Retaining") == ("Unknown", "Unreachable")
     assert world.message("Retaining").startswith("What servers evict is not known, so their memory does not grow. No")

@@ -9,7 +9,7 @@ import pytest
 
 from memcached_operator.api.reserved_pod_fields import keyed
 from memcached_operator.memcached.desired.object_types import as_json
-from memcached_operator.memcached.desired.passthrough_drift import drift, way
+from memcached_operator.memcached.desired.passthrough_drift import drift, steps_to
 from memcached_operator.memcached.desired.workload import CODEC
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
 from memcached_operator.memcached.observed.workloads import deployment_record
@@ -53,7 +53,7 @@ def test_whatever_somebody_writes_into_the_annotation_can_be_read(path: str) -> 
 
 
 def test_a_path_leads_by_the_fields_that_kubernetes_knows_entries_by() -> None:
-    assert way("spec.containers[env].volumeMounts[/a.b/=,c].name") == (
+    assert steps_to("spec.containers[env].volumeMounts[/a.b/=,c].name") == (
         *("spec", "containers", Entry("name", "env"), "volumeMounts", Entry("mountPath", "/a.b/=,c"), "name"),
     )
-    assert way("metadata.labels[a.b/c]") == ("metadata", "labels", "a.b/c")
+    assert steps_to("metadata.labels[a.b/c]") == ("metadata", "labels", "a.b/c")

@@ -91,11 +91,11 @@ def test_in_what_the_template_changes(kind: Workload, different: dict[str, Any],
 def test_where_a_change_comes_from(different: dict[str, Any], provenance: Provenance) -> None:
     found = change(**different)
     assert found.provenance is provenance
-    assert found.needs_turn is (provenance is Provenance.DEFAULTS and different.get("image") is not None)
+    assert found.needs_lock is (provenance is Provenance.DEFAULTS and different.get("image") is not None)
 
 
 @pytest.mark.parametrize(
-    ("different", "replaces", "needs_turn"),
+    ("different", "replaces", "needs_lock"),
     [
         (MORE, False, False),
         (MORE, True, True),
@@ -104,16 +104,16 @@ def test_where_a_change_comes_from(different: dict[str, Any], provenance: Proven
     ],
 )
 def test_memory_that_nobody_asked_for_needs_a_turn_where_servers_are_replaced_for_it(
-    different: dict[str, Any], replaces: bool, needs_turn: bool
+    different: dict[str, Any], replaces: bool, needs_lock: bool
 ) -> None:
     found = replace(change(**different), replaces=replaces)
-    assert found.needs_turn is needs_turn
-    hold = decide(found, has_turn=False, paused=False, resizing=False).hold
-    assert hold is (Hold.QUEUED if needs_turn else Hold.NONE)
+    assert found.needs_lock is needs_lock
+    hold = decide(found, has_lock=False, paused=False, resizing=False).hold
+    assert hold is (Hold.QUEUED if needs_lock else Hold.NONE)
 
 
 @pytest.mark.parametrize(
-    ("different", "has_turn", "paused", "resizing", "hold"),
+    ("different", "has_lock", "paused", "resizing", "hold"),
     [
         ({}, True, False, False, Hold.NONE),
         ({}, False, True, True, Hold.NONE),
@@ -134,10 +134,10 @@ def test_memory_that_nobody_asked_for_needs_a_turn_where_servers_are_replaced_fo
     ],
 )
 def test_what_holds_a_template_back(
-    different: dict[str, Any], has_turn: bool, paused: bool, resizing: bool, hold: Hold
+    different: dict[str, Any], has_lock: bool, paused: bool, resizing: bool, hold: Hold
 ) -> None:
     asked = change(**different)
-    decision = decide(asked, has_turn=has_turn, paused=paused, resizing=resizing)
+    decision = decide(asked, has_lock=has_lock, paused=paused, resizing=resizing)
     assert decision.hold is hold
     if hold is Hold.NONE:
         assert decision.manifest is asked.desired
@@ -156,7 +156,7 @@ def test_what_another_client_passed_through_is_left_with_a_template_that_is_held
     desired = desired_workload("StatefulSet", OWNER, 4, "memcached:2")
     decoded = decide(
         WorkloadChange(desired, live, True, "", is_pending=False, planned=False),
-        has_turn=False,
+        has_lock=False,
         paused=False,
         resizing=True,
     )

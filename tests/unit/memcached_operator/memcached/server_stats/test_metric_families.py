@@ -66,7 +66,7 @@ Series = dict[tuple[str, ...], float]
 def health(*said: tuple[PodRecord, Answer | Failure]) -> StatsCache:
     stats_cache = StatsCache()
     for pod, each in said:
-        stats_cache.hear(pod, each)
+        stats_cache.record(pod, each)
     return stats_cache
 
 
@@ -164,8 +164,8 @@ async def test_servers_that_are_out_of_reach_altogether_are_not_said_to_be_down(
     refused = Failure(ErrorKind.UNREACHABLE, "connection refused")
     stats_cache = health(*[(first, refused), (second, refused)] * 2)
     assert await scraped([first, second], stats_cache) == {}
-    stats_cache.hear(first, answer())
-    stats_cache.hear(second, refused)
+    stats_cache.record(first, answer())
+    stats_cache.record(second, refused)
     assert [*(await scraped([first, second], stats_cache))["memcached_up"][1].values()] == [1, 0]
 
 
@@ -178,8 +178,8 @@ async def test_a_figure_that_a_server_does_not_give_is_left_out() -> None:
 async def test_when_certificates_expire_is_shown_also_of_servers_that_want_credentials() -> None:
     first, second = server_pod("a"), server_pod("b")
     stats_cache = StatsCache()
-    stats_cache.hear(first, answer(), Certificate("one", 0.0, 2e9))
-    stats_cache.hear(second, Failure(ErrorKind.DENIED, "it requires a login"), Certificate("two", 0.0, 1e9))
+    stats_cache.record(first, answer(), Certificate("one", 0.0, 2e9))
+    stats_cache.record(second, Failure(ErrorKind.DENIED, "it requires a login"), Certificate("two", 0.0, 1e9))
     found = await scraped([first, second], stats_cache)
     expiries = found["memcached_server_certificate_expiry_timestamp_seconds"]
     assert expiries == ("gauge", {("cache", "shop", "a"): 2e9, ("cache", "shop", "b"): 1e9})

@@ -56,7 +56,7 @@ class Day:
         """Who is due next; each answers."""
         found = self.rounds.due(self.now)
         for pod in found:
-            self.stats_cache.hear(pod, answer())
+            self.stats_cache.record(pod, answer())
         self.now += TICK_S
         return found
 
@@ -183,12 +183,12 @@ async def polling(
     asked: Request,
     sent: list[ObjectKey],
     clock: FakeClock,
-    heard: Callable[[PodRecord, Answer], bool] = lambda *_: False,
+    on_answer: Callable[[PodRecord, Answer], bool] = lambda *_: False,
 ) -> AsyncIterator[Poller]:
     changed: Channel[ObjectKey] = Channel()
     changed.listen(sent.append)
     poller = Poller(
-        caches, stats_cache, changed, interval_s=INTERVAL_S, heard=heard, query=asked, clock=clock, tick_s=0.0
+        caches, stats_cache, changed, interval_s=INTERVAL_S, on_answer=on_answer, query=asked, clock=clock, tick_s=0.0
     )
     task = asyncio.create_task(poller.run())
     try:
@@ -225,11 +225,11 @@ async def test_answers_are_handed_on_and_may_be_news_of_their_own(caches: Caches
     asked, sent, clock = Request(), list[ObjectKey](), FakeClock()
     handed: list[tuple[PodRecord, Answer]] = []
 
-    def heard(of: PodRecord, said: Answer) -> bool:
+    def on_answer(of: PodRecord, said: Answer) -> bool:
         handed.append((of, said))
         return len(handed) == 2
 
-    async with polling(caches, StatsCache(), asked, sent, clock, heard):
+    async with polling(caches, StatsCache(), asked, sent, clock, on_answer):
         said: tuple[Answer | Failure, ...] = (answer(), answer(uptime=1), Failure(ErrorKind.SILENT, "silent"))
         for count, asked.said in enumerate(said, 1):
             clock.advance(INTERVAL_S)

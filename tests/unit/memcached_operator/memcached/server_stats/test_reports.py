@@ -29,12 +29,12 @@ async def running() -> World:
     return world
 
 
-def hear(world: World, said: Answer | Failure, *servers: int) -> None:
+def record(world: World, said: Answer | Failure, *servers: int) -> None:
     """These servers said so."""
     assert world.stats_cache is not None
     pods = sorted(world.caches.pods.values(), key=lambda pod: pod.name)
     for number in servers:
-        world.stats_cache.hear(pods[number], said)
+        world.stats_cache.record(pods[number], said)
 
 
 async def written(world: World) -> list[str]:
@@ -49,14 +49,14 @@ async def written(world: World) -> list[str]:
 
 async def test_good_answers_take_one_write_and_their_repetition_none(running: World) -> None:
     assert running.condition("Serving") == ("Unknown", "NotQueried")
-    hear(running, answer(), 0)
+    record(running, answer(), 0)
     assert await written(running) == [], "the other has yet to be asked"
-    hear(running, answer(), 1)
+    record(running, answer(), 1)
     assert await written(running) == [WRITE_STATUS]
     assert running.condition("Serving") == ("True", "Answering")
     assert running.status["version"] == "1.6.45"
     for count in range(3):
-        hear(running, answer(curr_connections=count, uptime=count), 0, 1)
+        record(running, answer(curr_connections=count, uptime=count), 0, 1)
         assert await written(running) == []
 
 
@@ -71,26 +71,26 @@ async def test_that_no_server_is_ready_is_over_when_some_are_whatever_their_firs
             pod["status"]["podIP"] = "127.64.0.1"
             running.api.put(pod)
     running.show()
-    hear(running, SILENT, 0, 1)
+    record(running, SILENT, 0, 1)
     await written(running)
     assert running.message("Serving") == "Some ready servers have not answered yet."
-    hear(running, answer(), 0, 1)
+    record(running, answer(), 0, 1)
     await written(running)
     assert running.condition("Serving") == ("True", "Answering")
 
 
 async def test_a_server_that_does_not_answer_is_told_once_and_that_it_does_once(running: World) -> None:
-    hear(running, answer(), 0, 1)
+    record(running, answer(), 0, 1)
     await written(running)
-    hear(running, SILENT, 1)
+    record(running, SILENT, 1)
     assert await written(running) == []
-    hear(running, SILENT, 1)
+    record(running, SILENT, 1)
     assert await written(running) == [WRITE_STATUS]
     assert running.condition("Serving") == ("False", "NotAnswering")
     assert running.condition("Ready") == ("True", "AllServersReady")
-    hear(running, SILENT, 1)
+    record(running, SILENT, 1)
     assert await written(running) == []
-    hear(running, answer(), 1)
+    record(running, answer(), 1)
     assert await written(running) == [WRITE_STATUS]
 
 
@@ -100,7 +100,7 @@ async def test_a_server_that_is_late_with_its_certificate_is_told_in_ten_minutes
     old, new = (Certificate(name, now_s + begins, now_s + 1e6) for name, begins in (("old", -9.0), ("new", -5.0)))
     pods = sorted(running.caches.pods.values(), key=lambda pod: pod.name)
     for pod, certificate in zip(pods, (old, new), strict=True):
-        running.stats_cache.hear(pod, answer(), certificate, now_s)
+        running.stats_cache.record(pod, answer(), certificate, now_s)
     await written(running)
     assert running.condition("Serving") == ("True", "Answering")
     assert await told_after(running) == pytest.approx(STALE_S, abs=2.0)
@@ -126,7 +126,7 @@ async def test_a_server_that_shows_another_certificate_than_a_new_one_would_is_r
     running.clock.advance(3600)
     first, second = sorted(running.caches.pods.values(), key=lambda pod: pod.name)
     for pod in (first, second):
-        running.stats_cache.hear(pod, answer(), Certificate("old", 0.0, 9e9), due="new")
+        running.stats_cache.record(pod, answer(), Certificate("old", 0.0, 9e9), due="new")
     await running.reconcile(after_s=DELAY_S)
     assert "create/eviction Pod" in running.api.verbs()
     (note,) = [each.note for each in running.recorder.events if each.reason == "Replacing"]

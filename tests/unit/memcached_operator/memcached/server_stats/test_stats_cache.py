@@ -91,16 +91,16 @@ def stats_cache() -> StatsCache:
 def test_news_are_told_once(stats_cache: StatsCache) -> None:
     pod = server_pod()
     tries: list[Answer | Failure] = [GOOD, GOOD, answer(version="1.6.46"), SILENT, SILENT, SILENT, GOOD]
-    assert [stats_cache.hear(pod, said) for said in tries] == [True, False, True, False, True, False, True]
+    assert [stats_cache.record(pod, said) for said in tries] == [True, False, True, False, True, False, True]
 
 
 def test_a_container_that_was_started_again_is_judged_anew(stats_cache: StatsCache) -> None:
     pod = server_pod()
-    stats_cache.hear(pod, SATURATED)
+    stats_cache.record(pod, SATURATED)
     again = msgspec.structs.replace(pod, restarts=1)
     assert stats_cache.of(again) is None
     assert stats_cache.read([again]) == [ServerHealth(pod.name)]
-    assert not stats_cache.hear(again, SILENT)
+    assert not stats_cache.record(again, SILENT)
     server = stats_cache.of(again)
     assert server is not None
     assert server.verdict is U
@@ -110,10 +110,10 @@ def test_a_container_that_was_started_again_is_judged_anew(stats_cache: StatsCac
 def test_once_any_server_answered_others_can_be_reached(stats_cache: StatsCache, said: Answer | Failure) -> None:
     broken = server_pod("b")
     for _ in range(2):
-        stats_cache.hear(broken, REFUSED)
+        stats_cache.record(broken, REFUSED)
     assert [each.verdict for each in stats_cache.read([broken])] == [O]
-    stats_cache.hear(server_pod("a"), said)
-    assert stats_cache.hear(broken, REFUSED), "its verdict is another"
+    stats_cache.record(server_pod("a"), said)
+    assert stats_cache.record(broken, REFUSED), "its verdict is another"
     assert [each.verdict for each in stats_cache.read([broken])] == [F]
 
 
@@ -129,7 +129,7 @@ def test_those_that_are_looked_for_in_vain_are_noted_until_they_are_heard(stats_
     first, second = server_pod("b"), server_pod("a")
     assert stats_cache.read([first, second]) == [ServerHealth("a"), ServerHealth("b")]
     assert set(stats_cache.missing) == {first.uid, second.uid}
-    stats_cache.hear(first, GOOD)
+    stats_cache.record(first, GOOD)
     assert set(stats_cache.missing) == {second.uid}
     assert stats_cache.read([first]) == [ServerHealth("b", A, "", "1.6.45")]
 
@@ -143,22 +143,22 @@ def test_a_server_takes_half_a_kilobyte_and_none_of_the_collectors_time() -> Non
 def test_another_certificate_is_news_and_the_same_one_is_none() -> None:
     stats_cache, pod = StatsCache(), server_pod()
     old, new = Certificate("old", 0.0, 9.0), Certificate("new", 1.0, 10.0)
-    assert stats_cache.hear(pod, GOOD, old, 100.0)
-    assert not stats_cache.hear(pod, GOOD, old, 200.0)
-    assert not stats_cache.hear(pod, SILENT, None, 300.0), "a try that showed none takes nothing back"
+    assert stats_cache.record(pod, GOOD, old, 100.0)
+    assert not stats_cache.record(pod, GOOD, old, 200.0)
+    assert not stats_cache.record(pod, SILENT, None, 300.0), "a try that showed none takes nothing back"
     assert stats_cache.read([pod])[0].shown == Shown(old, 100.0)
-    assert stats_cache.hear(pod, GOOD, new, 400.0)
+    assert stats_cache.record(pod, GOOD, new, 400.0)
     assert stats_cache.read([pod])[0].shown == Shown(new, 400.0)
 
 
 def test_a_server_that_shows_another_certificate_than_a_new_one_would_is_late() -> None:
     stats_cache, pod = StatsCache(), server_pod()
     old, new = Certificate("old", 0.0, 9.0), Certificate("new", 1.0, 10.0)
-    stats_cache.hear(pod, GOOD, old, due="old")
+    stats_cache.record(pod, GOOD, old, due="old")
     assert stats_cache.with_outdated_certificate([pod]) == frozenset()
-    assert stats_cache.hear(pod, GOOD, old, due="new"), "it is news"
+    assert stats_cache.record(pod, GOOD, old, due="new"), "it is news"
     assert stats_cache.with_outdated_certificate([pod]) == {pod.uid}
-    stats_cache.hear(pod, GOOD, old, due=None)
+    stats_cache.record(pod, GOOD, old, due=None)
     assert stats_cache.with_outdated_certificate([pod]) == frozenset(), "what nobody knows any more replaces no server"
-    stats_cache.hear(pod, GOOD, new, due="new")
+    stats_cache.record(pod, GOOD, new, due="new")
     assert stats_cache.with_outdated_certificate([pod, server_pod("another")]) == frozenset()
