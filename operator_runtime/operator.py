@@ -40,7 +40,7 @@ from operator_runtime.from_settings import (
 )
 from operator_runtime.identity import Program
 from operator_runtime.objects.kinds import Kind
-from operator_runtime.owned.ensure_rules import Change, Ownable, Rules, rules_for_bodies, telling
+from operator_runtime.owned.ensure_rules import Change, Ownable, Rules, record_changes, rules_for_bodies
 from operator_runtime.owned.keeper import Keeper
 from operator_runtime.owned.owners import Owner, Owners, delayed, guarded
 from operator_runtime.serving.monitoring import add_sources, served
@@ -209,7 +209,7 @@ class Operator:
             kind,
             store,
             rules or rules_for_bodies(self.program.name, kind.resource, fixed=fixed, replace=replace),
-            on_change or telling(self.events, owners, kind),
+            on_change or record_changes(self.events, owners, kind),
             self._informers.refusal_of(store),
         )
 
@@ -321,7 +321,7 @@ async def serve(
         stop: ends it in good order; None: the signals do.
 
     Raises:
-        KubeError: there is no usable way to the API server.
+        KubeError: the API server is not configured, or not usably.
         ServingError: an address is taken, or a certificate is missing.
     """
     access = cluster_access(settings)
@@ -379,10 +379,10 @@ async def serve(
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:
-    """End in good order on the first SIGTERM or Ctrl-C; a second one takes the default way and ends at once."""
+    """End in good order on the first SIGTERM or Ctrl-C; a second one has the default effect and ends it at once."""
     loop = asyncio.get_running_loop()
 
-    def asked(number: signal.Signals) -> None:
+    def received(number: signal.Signals) -> None:
         for each in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(each)
             signal.signal(each, signal.SIG_DFL)
@@ -390,4 +390,4 @@ def _stop_on_signals(stop: asyncio.Event) -> None:
         stop.set()
 
     for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, asked, each)
+        loop.add_signal_handler(each, received, each)

@@ -94,7 +94,7 @@ class OwnWrites:
             object_key: of the object; None where it is `key` itself.
             labels: of the object, None where they are not known.
             known: it was there before, so that one that is in no store has left already, but for one that is yet to
-                arrive: it was created just now, or a snapshot is on its way.
+                arrive: it was created just now, or a snapshot is being read.
         """
         at = object_key or key
         stores = self._stores.get(kind, ())

@@ -79,7 +79,7 @@ class Store(Generic[R]):
         self._indexes: dict[str, _Index] = {name: {} for name in self._functions}
         self._handlers: list[Handler[R]] = []
         self._callback_errors = CallbackErrors()
-        # By scope, while a snapshot of it is on its way: what was put since it was begun.
+        # By scope, while a snapshot of it is being read: what was put since it was begun.
         self._put_since: dict[str | None, set[ObjectKey]] = {}
         self.known_to = ""  # for handlers: the controller that does not need what comes now
         self.relisting = False  # for handlers: what comes now is a snapshot, of no urgency
@@ -177,7 +177,7 @@ class Store(Generic[R]):
         self._put_since[namespace] = set()
 
     def awaits_snapshot(self, namespace: str) -> bool:
-        """Report whether a snapshot that has objects of that namespace is on its way."""
+        """Report whether a snapshot that has objects of that namespace is being read."""
         return None in self._put_since or namespace in self._put_since
 
     def replace(
@@ -233,7 +233,7 @@ class Store(Generic[R]):
             return self._functions[index](record)
         except Exception as error:
             about = f"the {type(record).__name__} {key_of(record)}"
-            self._callback_errors.tell(self._functions[index], about, f"The index {index!r} leaves it out.", error)
+            self._callback_errors.report(self._functions[index], about, f"The index {index!r} leaves it out.", error)
             return None
 
     def _file(self, index: str, value: ObjectKey | None, key: ObjectKey) -> None:

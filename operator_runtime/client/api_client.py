@@ -62,7 +62,7 @@ class Stream:
         self._silence_limit_s = silence_limit_s
         self._silent_since = self._loop.time()
         self._ends_at = self._silent_since + longest_s
-        self._timer = self._loop.call_at(self._due_at(), self._look)
+        self._timer = self._loop.call_at(self._due_at(), self._check)
         self.received_bytes = 0
 
     async def read(self) -> bytes:
@@ -88,7 +88,7 @@ class Stream:
     def _due_at(self) -> float:
         return min(self._silent_since + self._silence_limit_s, self._ends_at)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         # Not aiohttp's own timer: bytes of which nothing comes, such as the length of a chunk digit by digit, are bytes
         # to it.
         content = self._answer.content
@@ -104,7 +104,7 @@ class Stream:
         if now >= self._due_at():
             content.set_exception(StreamStalled(f"no byte for {self._silence_limit_s:.0f} s"))
             return
-        self._timer = self._loop.call_at(self._due_at(), self._look)
+        self._timer = self._loop.call_at(self._due_at(), self._check)
 
 
 class ApiClient:

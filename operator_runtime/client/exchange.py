@@ -123,8 +123,8 @@ class Answer:
         transport = protocol.transport
         if transport is None or transport.is_closing():
             raise ConnectionCut("the connection ended before the request", idle=False)
-        if said := protocol.spoke_unasked():
-            raise ConnectionCut(f"the server spoke before it was asked: {said}", idle=False)
+        if received := protocol.unsolicited():
+            raise ConnectionCut(f"the server spoke before it was asked: {received}", idle=False)
         protocol.set_response_params(read_until_eof=True)
         transport.write(request)
         if ends_at is not None:
@@ -134,8 +134,8 @@ class Answer:
             try:
                 message, content = await protocol.read()
             except HttpProcessingError as error:
-                said = " ".join(error.message.split()).removesuffix(" ^")  # in one line
-                raise aiohttp.ClientPayloadError(f"the answer is no HTTP: {said}") from error
+                reason = " ".join(error.message.split()).removesuffix(" ^")  # in one line
+                raise aiohttp.ClientPayloadError(f"the answer is no HTTP: {reason}") from error
             if not 100 <= message.code < 200 or message.code == 101:
                 break
         if self._late and not content.is_eof():

@@ -92,14 +92,14 @@ class ExpectedObject(NamedTuple):
         else:
             metadata = found.metadata
             came_of = (found.apiVersion, found.kind, metadata.namespace, metadata.name, metadata.uid)
-            asked_for = (
+            requested = (
                 self.resource.api_version,
                 self.resource.kind,
                 self.namespace if self.resource.namespaced else "",
                 self.name or metadata.name,
                 self.uid or metadata.uid,
             )
-            if came_of == asked_for:
+            if came_of == requested:
                 return
         raise MalformedAnswer(f"asked for {self}, and answered by {_named(found)}")
 
@@ -134,8 +134,8 @@ class ExpectedList(NamedTuple):
         """
         resource = self.resource
         beginning = f'{{"kind":"{resource.kind}List","apiVersion":"{resource.api_version}",'.encode()
-        other_way = f'{{"apiVersion":"{resource.api_version}","kind":"{resource.kind}List",'.encode()
-        if body.startswith((beginning, other_way)):
+        other_order = f'{{"apiVersion":"{resource.api_version}","kind":"{resource.kind}List",'.encode()
+        if body.startswith((beginning, other_order)):
             return
         try:
             found = decode_nested(_decode_list, body)
@@ -188,7 +188,7 @@ class ExpectedReview(NamedTuple):
             raise MalformedAnswer(f"asked for a {self.kind}, and answered by no object of the API") from None
         if found.kind != self.kind:
             raise MalformedAnswer(f"asked for a {self.kind}, and answered by {found.kind or 'an object of no kind'}")
-        if not _says(found.spec or {}, self.spec):
+        if not _repeats(found.spec or {}, self.spec):
             raise MalformedAnswer(f"asked for a {self.kind}, and answered by that of another question")
 
 
@@ -200,11 +200,11 @@ class _Review(msgspec.Struct):
 _decode_review = msgspec.json.Decoder(_Review).decode
 
 
-def _says(answer: object, question: object) -> bool:
+def _repeats(answer: object, question: object) -> bool:
     """Report whether an answer repeats all words of a question; what is empty may be left out."""
     if isinstance(question, Mapping):
         return isinstance(answer, Mapping) and all(
-            _says(answer.get(key, {} if isinstance(value, Mapping) else None), value)
+            _repeats(answer.get(key, {} if isinstance(value, Mapping) else None), value)
             for key, value in question.items()
             if value
         )

@@ -178,7 +178,7 @@ class Watch(Generic[R]):
 
     @property
     def resource_version(self) -> str:
-        """Version of the snapshot and what was heard since, "" until a snapshot is complete."""
+        """Version of the snapshot and what was received since, "" until a snapshot is complete."""
         state = self._state
         return state.resource_version if isinstance(state, Watching | Listed) else ""
 

@@ -181,7 +181,7 @@ def judge(
         case MalformedAnswer():
             return Cause.MALFORMED, _in_doubt(state, failures)
         case _:
-            return _said_nothing_of_the_request(error), Recovery.NONE
+            return _unrelated_cause(error), Recovery.NONE
 
 
 def _in_doubt(state: State, failures: int) -> Recovery:
@@ -198,7 +198,7 @@ def _in_doubt(state: State, failures: int) -> Recovery:
             return Recovery.RELIST if failures >= RESUME_TRIES else Recovery.NONE
 
 
-def _said_nothing_of_the_request(error: KubeError) -> Cause:
+def _unrelated_cause(error: KubeError) -> Cause:
     match error:
         case TooManyRequests():
             return Cause.THROTTLED

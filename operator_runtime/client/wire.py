@@ -45,21 +45,21 @@ class Wire(ResponseHandler):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
         self.requests = 0
-        self._heard = False
+        self._received = False
         self._rests = False
 
     def rest(self) -> None:
         """The last answer came whole, and no other is requested: bytes that come now close the connection."""
         self._rests = True
 
-    def spoke_unasked(self) -> str:
+    def unsolicited(self) -> str:
         """Return what the server sent before the first request, as of one that speaks no HTTP; "" for nothing."""
         return "" if self.requests or not unparsed(self) else repr(unparsed(self)[:_QUOTED_BYTES])
 
     def set_response_params(self, **params: Any) -> None:
         # Called for each request, when it has got its connection.
         self.requests += 1
-        self._heard = self._rests = False
+        self._received = self._rests = False
         super().set_response_params(**params)
 
     def data_received(self, data: bytes) -> None:
@@ -67,17 +67,17 @@ class Wire(ResponseHandler):
             logger.debug("closed an idle connection that received data without a request: %r", data[:_QUOTED_BYTES])
             self.abort()
             return
-        self._heard = True
+        self._received = True
         super().data_received(data)
 
     def set_exception(self, exc: BaseException, exc_cause: BaseException | None = None) -> None:
         cause = exc if exc_cause is None else exc_cause
         if isinstance(exc, (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)):
-            exc = ConnectionCut(self._why(exc, cause), idle=self.requests > 1 and not self._heard)
+            exc = ConnectionCut(self._why(exc, cause), idle=self.requests > 1 and not self._received)
         super().set_exception(exc, cause)
 
     def _why(self, exc: BaseException, cause: BaseException) -> str:
-        if self._heard:
+        if self._received:
             return "the connection ended within the answer's headers"
         if isinstance(cause, OSError):
             return reason_of(cause)
@@ -87,17 +87,17 @@ class Wire(ResponseHandler):
         if self.requests > 1:
             return closed
         tls = self.transport is not None and self.transport.get_extra_info("ssl_object") is not None
-        return f"{closed}: {_MAY_BE} {_ASKS if tls else 'speaks TLS'}?"
+        return f"{closed}: {_MAY_BE} {_MAY_REQUIRE if tls else 'speaks TLS'}?"
 
 
 def reason_of(error: OSError) -> str:
     """Explain why a connection failed, in words; never empty."""
     if isinstance(error, ssl.SSLError):
-        said = error.strerror or str(error) or "no TLS"
+        text = error.strerror or str(error) or "no TLS"
         for sign, words in _OF_TLS.items():
-            if sign in said.upper().replace(" ", "_"):
-                return f"{words} ({said})"
-        return said
+            if sign in text.upper().replace(" ", "_"):
+                return f"{words} ({text})"
+        return text
     if isinstance(error, socket.gaierror) or not error.errno:
         # asyncio gives none where the other end closes a connection within the handshake of TLS.
         return error.strerror or str(error) or _OF_HANDSHAKE
@@ -105,8 +105,9 @@ def reason_of(error: OSError) -> str:
     return os.strerror(error.errno).lower()
 
 
-_MAY_BE, _ASKS = "a load balancer that has no server behind it, or a server that", "asks for a client certificate"
-_OF_HANDSHAKE = f"the connection was closed within the handshake of TLS: {_MAY_BE} {_ASKS}?"
+_MAY_BE = "a load balancer that has no server behind it, or a server that"
+_MAY_REQUIRE = "asks for a client certificate"
+_OF_HANDSHAKE = f"the connection was closed within the handshake of TLS: {_MAY_BE} {_MAY_REQUIRE}?"
 # OpenSSL's message, to what it means to who set up the client.
 _OF_TLS = {
     "CERTIFICATE_REQUIRED": "the server asks for a client certificate",

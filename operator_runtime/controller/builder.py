@@ -151,7 +151,7 @@ class ControllerBuilder:
                     controller.enqueue(key, priority=priority)
 
         store.add_handler(changed)
-        self._informers.when_late(store, self._look_at_all)
+        self._informers.when_late(store, self._enqueue_all)
         self._watched.append((name, store))
         self._initial_keys.add(lambda: (key for each in store.values() for key in keys(each)))
         return self
@@ -189,7 +189,7 @@ class ControllerBuilder:
         self._initial_keys.add(lambda: (key_of(each) for each in store.values() if self._is(overdue, each)), first=True)
         return self
 
-    def _look_at_all(self) -> None:
+    def _enqueue_all(self) -> None:
         """Enqueue all keys: what was done without a cache is done with it, also for those of whom it has nothing."""
         for key in self._initial_keys():
             self.controller.enqueue(key, priority=LOW_PRIORITY)
@@ -239,7 +239,7 @@ class ControllerBuilder:
                 return checked(of)
             except Exception as error:
                 instead = f"Controller {self.controller.name} does not reconcile for it."
-                self._callback_errors.tell(map_to_keys, _in_words(what, of), instead, error)
+                self._callback_errors.report(map_to_keys, _in_words(what, of), instead, error)
                 return ()
 
         return keys
@@ -249,7 +249,7 @@ class ControllerBuilder:
             return overdue(record)
         except Exception as error:
             what = _in_words(self.kind.resource.kind, record)
-            self._callback_errors.tell(overdue, what, "It keeps its turn.", error)
+            self._callback_errors.report(overdue, what, "It keeps its turn.", error)
             return False
 
     def _counts(self, when: Predicate[R], what: str, before: R | None, after: R | None) -> bool:
@@ -257,7 +257,7 @@ class ControllerBuilder:
             return when(before, after)
         except Exception as error:
             of = after if after is not None else before
-            self._callback_errors.tell(
+            self._callback_errors.report(
                 when, f"a change of {_in_words(what, of)}", "The change is treated as relevant.", error
             )
             return True

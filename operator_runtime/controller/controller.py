@@ -310,9 +310,9 @@ class Controller(Generic[K]):
                 late = ReconcileTimeout(f"not finished within {self.config.reconcile_timeout_s:g} s, cancelled")
                 self._failures.failed(key, late, queue.fail(key, at_most_s=OUTAGE_LONGEST_S))
                 return Outcome.TIMEOUT
-            asked_s = error.retry_after_s if isinstance(error, ApiError) else None
+            retry_after_s = error.retry_after_s if isinstance(error, ApiError) else None
             at_most_s = OUTAGE_LONGEST_S if isinstance(error, NOT_ABOUT_THE_OBJECT) else math.inf
-            retry_in_s = queue.fail(key, at_least_s=asked_s or 0.0, at_most_s=at_most_s)
+            retry_in_s = queue.fail(key, at_least_s=retry_after_s or 0.0, at_most_s=at_most_s)
             self._failures.failed(key, error, retry_in_s)
             return Outcome.ERROR if isinstance(error, _ABOUT_THE_WORLD) else Outcome.BUG
         self._failures.worked(key)

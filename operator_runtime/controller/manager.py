@@ -160,14 +160,14 @@ class Manager:
         syncs = {asyncio.create_task(each.settled.wait()): each for each in self._reflectors}
         try:
             waiting = set(syncs)
-            said = waiting - waiting
+            reported = waiting - waiting
             while waiting and not stopping.done():
                 await asyncio.wait({*waiting, stopping}, timeout=_SYNC_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
                 late = {task for task in waiting if not task.done()}
-                if late == waiting != said and not stopping.done():
+                if late == waiting != reported and not stopping.done():
                     missing = ", ".join(sorted(syncs[task].description for task in late))
                     logger.warning("nothing is reconciled yet: still waiting for the first list of %s", missing)
-                    said = late
+                    reported = late
                 waiting = late
             if stopping.done():
                 return False

@@ -32,9 +32,9 @@ class CallbackErrors:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._told: dict[tuple[str, str], Reminder] = {}
+        self._reminders: dict[tuple[str, str], Reminder] = {}
 
-    def tell(self, function: Callable[..., object], about: object, instead: str, error: Exception) -> None:
+    def report(self, function: Callable[..., object], about: object, instead: str, error: Exception) -> None:
         """A function failed.
 
         Args:
@@ -45,10 +45,10 @@ class CallbackErrors:
         """
         name, what = described(function), f"{type(error).__name__}: {error}"
         identity = name, _DIGITS.sub("#", what)
-        new = identity not in self._told
-        if new and len(self._told) >= self._MOST:
-            self._told.clear()
-        reminder = self._told.setdefault(identity, Reminder())
+        new = identity not in self._reminders
+        if new and len(self._reminders) >= self._MOST:
+            self._reminders.clear()
+        reminder = self._reminders.setdefault(identity, Reminder())
         if not reminder.due(self._clock()):
             return
         logger.error(

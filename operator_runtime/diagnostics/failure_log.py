@@ -42,7 +42,7 @@ class _Streak:
     began: float
     attempts: int = 0
     conflicts: int = 0
-    said: str | None = None
+    reported: str | None = None
     reminder: Reminder = field(default_factory=Reminder)
 
 
@@ -74,9 +74,9 @@ class FailureLog(Generic[K]):
             log.debug("attempt %d failed, next one %s: %s", streak.attempts, when, error)
             return
         identity = _DIGITS.sub("#", f"{type(error).__name__} {error}")
-        new = identity != streak.said
+        new = identity != streak.reported
         if new:
-            streak.said, streak.reminder = identity, Reminder()
+            streak.reported, streak.reminder = identity, Reminder()
         if not streak.reminder.due(now):
             return
         expected = isinstance(error, KubeError | TerminalError | ReconcileTimeout)
@@ -98,7 +98,7 @@ class FailureLog(Generic[K]):
             self._speaker = None
         if streak is not None:
             log.log(
-                logging.DEBUG if streak.said is None else logging.INFO,
+                logging.DEBUG if streak.reported is None else logging.INFO,
                 "recovered after %d failed attempts in %.3g s",
                 streak.attempts,
                 self._clock() - streak.began,

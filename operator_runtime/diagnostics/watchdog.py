@@ -102,18 +102,18 @@ class StallDetector:
         self._reminder = Reminder(FIRST_PAUSE_S)
         self._counted: float | None = None
         self._grace_until = float("-inf")
-        self.look_at = now + after_s
+        self.check_at = now + after_s
 
-    def look(self, now: float, due_at: float) -> Stall | None:
-        """Return what is reported now; `look_at` has the time of the next call."""
-        if now - self.look_at > self._after_s / 2:
+    def check(self, now: float, due_at: float) -> Stall | None:
+        """Return what is reported now; `check_at` has the time of the next call."""
+        if now - self.check_at > self._after_s / 2:
             # We come late, too: the whole process had no processor or was stopped. The loop gets its time from now on.
             self._grace_until = now + self._after_s
         stalled = now >= max(due_at + self._after_s, self._grace_until)
-        self.look_at = max(due_at + self._after_s, self._grace_until)
+        self.check_at = max(due_at + self._after_s, self._grace_until)
         if not stalled:
             return None
-        self.look_at = now + self._after_s
+        self.check_at = now + self._after_s
         if self._counted == due_at:
             return None
         self._counted = due_at
@@ -127,7 +127,7 @@ class EventLoopWatchdog:
     0.4 ms of processor time. The thread cannot check while C code
     keeps the interpreter's lock (a huge document that is parsed): that shows in the metric alone.
 
-    `_due_at` and `_told` are all that the two share; each is replaced as a whole.
+    `_due_at` and `_reported` are all that the two share; each is replaced as a whole.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class EventLoopWatchdog:
         self._stopping = asyncio.Event()
         self._ended = threading.Event()
         self._due_at = 0.0
-        self._told: float | None = None
+        self._reported: float | None = None
 
     async def run(self) -> None:
         """Watch the loop that this runs on until `stop`."""
@@ -177,22 +177,22 @@ class EventLoopWatchdog:
     def _beat(self) -> None:
         late_s = max(0.0, self._clock() - self._due_at)
         self._observe_lag(late_s)
-        if self._told == self._due_at:
+        if self._reported == self._due_at:
             logger.info("the event loop runs again, after %.1f s", late_s)
         self._arm()
 
     def _watch(self, thread_id: int) -> None:
         """Watch the loop, on a thread of its own."""
         detector = StallDetector(self._after_s, self._clock())
-        while not self._ended.wait(max(0.0, detector.look_at - self._clock())):
+        while not self._ended.wait(max(0.0, detector.check_at - self._clock())):
             due_at = self._due_at
-            stall = detector.look(self._clock(), due_at)
+            stall = detector.check(self._clock(), due_at)
             if stall is None:
                 continue
             lines = blamed(stack_of(thread_id), Places.here())
             if self._due_at != due_at:
                 continue  # over meanwhile: the stack is of something else
-            self._told = due_at
+            self._reported = due_at
             logger.warning(
                 "the event loop has not run for %.1f s, and nothing of this operator has: a blocking call? Have"
                 " asyncio.to_thread make it. It hangs at %s%s",

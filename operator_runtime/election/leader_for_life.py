@@ -141,7 +141,7 @@ class LifeElection:
         self._field_manager = field_manager
         self._sleep = sleep
         self._backoff = Backoff(FIRST_WAIT_S, LONGEST_WAIT_S, SPREAD, uniform)
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
 
     def __str__(self) -> str:
         return f"ConfigMap {self.lock}"
@@ -176,7 +176,7 @@ class LifeElection:
                 if await self._tried(own):
                     break
             except (KubeError, msgspec.DecodeError) as error:
-                self._say(logging.WARNING, f"cannot take part in the election by {self}: {error}")
+                self._log_once(logging.WARNING, f"cannot take part in the election by {self}: {error}")
             waits += 1
             await self._sleep(self._backoff.delay_s(waits))
         self.leading = True
@@ -210,7 +210,7 @@ class LifeElection:
             raise _NotYetError(f"{self} is owned by no pod, so that nothing will free it: delete it by hand")
         if holder.uid == own.metadata.uid:  # this container has been restarted, its pod is the same
             return True
-        self._say(logging.INFO, f"waiting: {self} is owned by pod {holder.name}")
+        self._log_once(logging.INFO, f"waiting: {self} is owned by pod {holder.name}")
         await self._judge(holder)
         return False
 
@@ -244,7 +244,7 @@ class LifeElection:
             return
         except Forbidden as error:
             needed = "delete on pods, and get on nodes,"
-            self._say(logging.WARNING, f"cannot delete the leader's pod: {error}. Grant {needed} to the account")
+            self._log_once(logging.WARNING, f"cannot delete the leader's pod: {error}. Grant {needed} to the account")
             return
         logger.warning("deleted pod %s, which led by %s: %s", holder.name, self, why)
 
@@ -257,11 +257,13 @@ class LifeElection:
         except NotFound:
             return None, True
         except Forbidden as error:
-            self._say(logging.WARNING, f"cannot see whether the leader's node is lost: {error}. Grant get on nodes")
+            self._log_once(
+                logging.WARNING, f"cannot see whether the leader's node is lost: {error}. Grant get on nodes"
+            )
             return None, False
 
-    def _say(self, level: int, what: str) -> None:
+    def _log_once(self, level: int, what: str) -> None:
         """Once: what is reported here stays so until the election is over."""
-        if what not in self._said:
-            self._said.add(what)
+        if what not in self._logged:
+            self._logged.add(what)
             logger.log(level, "%s", what)

@@ -13,10 +13,10 @@ What makes it safe, and what it rests on:
   before the second as long as clocks run at rates that differ by less than the two lengths do; `Timing` holds them
   so far apart that a difference of 10 % leaves time for what was sent last to arrive.
 - Every write of the Lease carries the uid and the version of the record that it replaces, so that one of several
-  candidates gets it, and what arrives late changes nothing. A candidate that meets a conflict has lost, and looks.
+  candidates gets it, and what arrives late changes nothing. A candidate that meets a conflict has lost, and fetches.
 - All that holds as long as only candidates write the Lease. A person may empty it, or name another holder, and then
   the next candidate need not wait. So a leader that sees its Lease in other hands, or gone, writes nothing from that
-  moment on until a look has told it whether this was so: what the watch shows may also be late, and long over.
+  moment on until a fetch has shown whether this was so: what the watch shows may also be late, and long over.
 
 There is no fencing beyond these margins: what the leader sent last and the network delivers later than the margin is
 not refused by the API server. The preconditions on the operator's own writes (uid, version) are for that.
@@ -95,7 +95,7 @@ def _same(state: State, lease: Lease | None) -> bool:
 
 
 def _observed(me: Candidate, state: State, lease: Lease | None, now: float) -> State:
-    """Take in the record as it was found. Only one that has changed since the last look begins a new wait."""
+    """Take in the record as it was found. Only one that has changed since the last fetch begins a new wait."""
     if _same(state, lease):
         return replace(state, stale=False)
     if lease is not None:
@@ -110,16 +110,16 @@ def _observed(me: Candidate, state: State, lease: Lease | None, now: float) -> S
 
 def _seen(me: Candidate, state: State, lease: Lease | None, now: float) -> State:
     """The watch has shown the record."""
-    ours = lease is not None and lease.holder == me.identity
-    # That a write of ours was taken is no news; what else is seen while it is under way may be newer than it.
-    overtaken = isinstance(state.request, Fetch) or (state.request is not None and not ours)
+    is_own = lease is not None and lease.holder == me.identity
+    # That an own write was taken is no news; what else is seen while it is under way may be newer than it.
+    overtaken = isinstance(state.request, Fetch) or (state.request is not None and not is_own)
     if state.phase is Phase.STANDBY and not _same(state, lease):
         # A change is a reason to act at once: one try for each, so that it cannot become a rush.
         return replace(_observed(me, state, lease, now), overtaken=overtaken, next_at=now)
-    if state.phase is Phase.STANDBY and isinstance(state.request, Write) and not ours:
+    if state.phase is Phase.STANDBY and isinstance(state.request, Write) and not is_own:
         # What was there before, or what came after: another client may have deleted what this write makes.
         return replace(state, overtaken=True)
-    if state.phase is Phase.LEADING and not ours:
+    if state.phase is Phase.LEADING and not is_own:
         return replace(state, disputed=True, stale=True, overtaken=overtaken, next_at=now)
     return state
 
@@ -127,11 +127,11 @@ def _seen(me: Candidate, state: State, lease: Lease | None, now: float) -> State
 def _fetched(me: Candidate, state: State, lease: Lease | None, now: float) -> Step:
     """The record was read."""
     if state.overtaken and (state.disputed or not _same(state, lease)):
-        # Which of the two is the newer one cannot be told: a watch may be behind, and so may an answer be.
-        return _decide(me, replace(state, request=None, trouble="", stale=True, next_at=now), now)
+        # Which of the two is the newer one is not known: a watch may be behind, and so may an answer be.
+        return _decide(me, replace(state, request=None, failure="", stale=True, next_at=now), now)
     # One that is gone is made again, and the replica that makes it first leads.
     disputed = state.phase is Phase.LEADING and lease is None
-    state = replace(state, request=None, trouble="", in_doubt=False, disputed=disputed)
+    state = replace(state, request=None, failure="", in_doubt=False, disputed=disputed)
     state = _observed(me, state, lease, now)
     if state.phase is Phase.LEADING and lease is not None and lease.holder != me.identity:
         return _lost(state, f"the Lease is held by {lease.holder}" if lease.holder else "the Lease was released")
@@ -147,21 +147,21 @@ def _refused(me: Candidate, state: State, now: float) -> State:
     pause_s = me.timing.retry_s if state.phase is Phase.STANDBY else 0.0
     next_at = max(now, state.sent_at + pause_s)
     known = isinstance(state.request, Write) and state.lease != state.request.over
-    return replace(state, request=None, trouble="", stale=not known, next_at=next_at)
+    return replace(state, request=None, failure="", stale=not known, next_at=next_at)
 
 
 def _failed(me: Candidate, state: State, failed: Failed, now: float) -> State:
     """A request came to nothing, as far as is known.
 
     A write may have been taken all the same. A leader just sends the next one: that it was taken costs it a conflict
-    and a look, and there is no time to lose. All others look first.
+    and a fetch, and there is no time to lose. All others fetch first.
     """
     unknown, leads = isinstance(state.request, Write), state.phase is Phase.LEADING
     next_at = max(now if leads else now + failed.retry_after_s, state.sent_at + me.timing.retry_s)
     return replace(
         state,
         request=None,
-        trouble=failed.why,
+        failure=failed.why,
         stale=state.stale or (unknown and not leads),
         next_at=next_at,
         in_doubt=state.in_doubt or unknown,
@@ -179,9 +179,9 @@ def _releasing(me: Candidate, state: State, now: float) -> Step:
 
 
 def _written(me: Candidate, state: State, lease: Lease, now: float) -> Step:
-    """A write of ours was taken, and made this record."""
+    """An own write was taken, and made this record."""
     doubtful = state.overtaken
-    state = replace(state, request=None, trouble="", lease=lease, stale=doubtful, in_doubt=doubtful)
+    state = replace(state, request=None, failure="", lease=lease, stale=doubtful, in_doubt=doubtful)
     state = replace(state, disputed=doubtful and state.phase is Phase.LEADING)
     if lease.holder != me.identity:  # released, or an admission plugin has a mind of its own
         if state.phase is Phase.LEADING:
@@ -203,23 +203,23 @@ def _written(me: Candidate, state: State, lease: Lease, now: float) -> Step:
 def _decide(me: Candidate, state: State, now: float) -> Step:
     """Decide the next action in this state at the time `now`."""
     if state.phase is Phase.LEADING and now >= state.write_until:
-        trouble = f": {state.trouble}" if state.trouble else ""
-        return _lost(state, f"it could not be renewed within {me.timing.renew_deadline_s:g} s{trouble}")
+        failure = f": {state.failure}" if state.failure else ""
+        return _lost(state, f"it could not be renewed within {me.timing.renew_deadline_s:g} s{failure}")
     if state.request is not None or now < state.next_at:
         return state, ()
     if state.stale:
         return _send(state, Fetch(), now)
     lease, timing = state.lease, me.timing
-    ours = lease is not None and lease.holder == me.identity
+    is_own = lease is not None and lease.holder == me.identity
     if state.phase is Phase.RELEASING:
-        if lease is None or not ours:
+        if lease is None or not is_own:
             return replace(state, phase=Phase.ENDED), (Done(),)
         return _send(state, Write(lease, "", RELEASED_LEASE_S, lease.acquire_time, lease.transitions), now)
     if now < state.held_until:
         return state, ()
     if lease is None:
         write = Write(None, me.identity, timing.lease_s, None, 0)
-    elif ours:
+    elif is_own:
         write = Write(lease, me.identity, timing.lease_s, lease.acquire_time, lease.transitions)
     else:
         write = Write(lease, me.identity, timing.lease_s, None, lease.transitions + 1)

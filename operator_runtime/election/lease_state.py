@@ -148,18 +148,18 @@ class State:
     Invariants:
         `write_until` is in the future only in phase LEADING.
         At most one request is under way, and `request` is it; `sent_at` is the moment before it went out.
-        `held_until` is -inf where the record is free, ours, or never was there.
+        `held_until` is -inf where the record is free, held by this process, or never was there.
 
     Attributes:
         lease: the record as last seen, None where there was none.
         held_until: until then another replica may be writing.
         write_until: until then this candidate may write, and is to renew, unless `disputed`.
-        stale: `lease` is known to be out of date, or nothing was seen yet: look before anything else.
+        stale: `lease` is known to be out of date, or nothing was seen yet: fetch it before anything else.
         next_at: no request before that.
         overtaken: the watch has shown a record while a request was under way.
-        disputed: while leading: the Lease was seen in other hands or gone, and nothing newer shows that it is ours.
+        disputed: while leading: the Lease was seen in other hands or gone, and nothing newer shows it held here.
         in_doubt: a write failed, and may have been taken all the same.
-        trouble: why the last request failed, "" if it did not.
+        failure: why the last request failed, "" if it did not.
     """
 
     phase: Phase = Phase.STANDBY
@@ -173,7 +173,7 @@ class State:
     overtaken: bool = False
     disputed: bool = False
     in_doubt: bool = False
-    trouble: str = ""
+    failure: str = ""
 
     @property
     def right_ends_at(self) -> float:

@@ -165,8 +165,8 @@ class LeaseElection:
         self._state = State()
         self._group: asyncio.TaskGroup
         self._requests: set[asyncio.Task[None]] = set()
-        self._said = ""
-        self._pulse_asked_at = 0.0
+        self._reported = ""
+        self._pulse_requested_at = 0.0
 
     def __str__(self) -> str:
         return f"Lease {self.lock}"
@@ -286,7 +286,7 @@ class LeaseElection:
         self._write_until = self._state.right_ends_at
         self.slow_paths += before.phase is Phase.LEADING and self._state.stale and not before.stale
         self._renewed_at = self._state.sent_at if self._state.phase is Phase.LEADING else None
-        self._tell(before, event)
+        self._report(before, event)
         if before.phase is Phase.LEADING and isinstance(event, Written):
             self._feel_pulse()
         for action in actions:
@@ -297,10 +297,10 @@ class LeaseElection:
         now = self._clock()
         if self._pulse.is_set():
             self._pulse.clear()
-            self._pulse_asked_at = now
+            self._pulse_requested_at = now
             with suppress(RuntimeError):  # it has just ended
                 self._main_loop.call_soon_threadsafe(self._pulse.set)
-        elif (hangs_s := now - self._pulse_asked_at) > self._hang_limit_s:
+        elif (hangs_s := now - self._pulse_requested_at) > self._hang_limit_s:
             stack = stack_of(threading.main_thread().ident)
             logger.critical(
                 "the event loop has not run for %.0f s, and this process holds %s. Exiting at once, so that another "
@@ -314,7 +314,7 @@ class LeaseElection:
     def _do(self, action: Action) -> None:
         match action:
             case Fetch() | Write():
-                request = self._group.create_task(self._ask(action), name="request for the Lease")
+                request = self._group.create_task(self._send(action), name="request for the Lease")
                 self._requests.add(request)
                 request.add_done_callback(self._requests.discard)
             case Lead():
@@ -326,7 +326,7 @@ class LeaseElection:
             case Done():
                 pass
 
-    async def _ask(self, request: Fetch | Write) -> None:
+    async def _send(self, request: Fetch | Write) -> None:
         try:
             async with asyncio.timeout(self.timing.request_timeout_s):
                 answer = await self._answer(request)
@@ -373,20 +373,20 @@ class LeaseElection:
     def _seen(self, before: LeaseRecord | None, after: LeaseRecord | None) -> None:
         self._events.put_nowait(Seen(None if after is None else after.lease(self.timing.lease_s)))
 
-    def _tell(self, before: State, event: Event) -> None:
+    def _report(self, before: State, event: Event) -> None:
         """Log who leads when that changes, and what keeps the Lease from being renewed or taken."""
         state = self._state
         if isinstance(event, Failed):
             if state.phase is Phase.LEADING:
                 left_s = state.write_until - self._clock()
                 logger.warning("renewing %s failed, %.1f s are left to do it: %s", self, left_s, event.why)
-            elif state.phase is Phase.STANDBY and self._said != event.why:
-                self._said = event.why
+            elif state.phase is Phase.STANDBY and self._reported != event.why:
+                self._reported = event.why
                 logger.warning("cannot take part in the election by %s: %s", self, event.why)
             return
         if isinstance(event, Written) and state.phase is Phase.ENDED:
             logger.info("released %s", self)
         holder = "" if state.lease is None else state.lease.holder
-        if state.phase is Phase.STANDBY and holder not in ("", self.identity) and self._said != holder:
-            self._said = holder
+        if state.phase is Phase.STANDBY and holder not in ("", self.identity) and self._reported != holder:
+            self._reported = holder
             logger.info("waiting: %s is held by %s", self, holder)

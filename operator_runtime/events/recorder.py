@@ -169,7 +169,7 @@ class EventRecorder:
         self._spent_until = 0.0
         self._sequence = count()
         self._last_name_ns = 0
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
         self._wake = asyncio.Event()
         self._stopping = asyncio.Event()
 
@@ -292,8 +292,8 @@ class EventRecorder:
             for attempt in range(1, tries):
                 if not isinstance(failure, Unreachable | TooManyRequests | ServerError):
                     break
-                asked_s = failure.retry_after_s if isinstance(failure, ApiError) else None
-                await self._sleep(min(max(asked_s or 0.0, _RETRY_S * attempt), _LONGEST_RETRY_S))
+                retry_after_s = failure.retry_after_s if isinstance(failure, ApiError) else None
+                await self._sleep(min(max(retry_after_s or 0.0, _RETRY_S * attempt), _LONGEST_RETRY_S))
                 failure = await self._try(recorded)
         except asyncio.CancelledError:
             # Interrupted by the stop; the flush tries once more. If this write did arrive, that one is a Conflict.
@@ -324,7 +324,7 @@ class EventRecorder:
         if not recorded.written:
             await self._send_new(recorded)
         self.written += 1
-        self._said.clear()
+        self._reported.clear()
         recorded.written_at = self._clock()
         self._schedule_refresh(recorded)
 
@@ -346,10 +346,10 @@ class EventRecorder:
     def _give_up(self, recorded: _Recorded, error: KubeError) -> None:
         if recorded.written == 0:
             self._drop(recorded, "write failed")
-        if _namespace_is_going(error) or type(error).__name__ in self._said:
+        if _namespace_is_going(error) or type(error).__name__ in self._reported:
             return
         # Reported once, until a write succeeds again.
-        self._said.add(type(error).__name__)
+        self._reported.add(type(error).__name__)
         remedy = ""
         if isinstance(error, Forbidden):
             remedy = "; to see events, grant create and patch on events.events.k8s.io to the operator's service account"

@@ -160,12 +160,12 @@ def same(before: object, after: object) -> bool:
     """
     match before, after:
         case PlainObject(), PlainObject():
-            return _told(before.metadata) == _told(after.metadata) and _unversioned_body(
+            return _unversioned_meta(before.metadata) == _unversioned_meta(after.metadata) and _unversioned_body(
                 before.body
             ) == _unversioned_body(after.body)
         case Object(), Object():
             return (
-                _told(before.metadata) == _told(after.metadata)
+                _unversioned_meta(before.metadata) == _unversioned_meta(after.metadata)
                 and before.spec == after.spec
                 and before.status == after.status
             )
@@ -256,7 +256,7 @@ def _has_version(names: tuple[str, ...], before: object, after: object) -> bool:
     return "resource_version" in names and type(before) is type(after)
 
 
-def _told(metadata: Metadata) -> Metadata:
+def _unversioned_meta(metadata: Metadata) -> Metadata:
     return msgspec.structs.replace(metadata, resource_version="")
 
 

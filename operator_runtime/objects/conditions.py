@@ -57,7 +57,7 @@ def set_conditions(
     merged = {condition.type: condition for condition in live or ()}
     for condition in desired:
         before = merged.get(condition.type)
-        if before is not None and before.lastTransitionTime and _says(before, condition, generation):
+        if before is not None and before.lastTransitionTime and _is_as_desired(before, condition, generation):
             continue
         since = before.lastTransitionTime if before is not None and before.status == condition.status else now
         merged[condition.type] = msgspec.structs.replace(
@@ -72,7 +72,7 @@ def rfc3339(moment: datetime | None = None) -> str:
     return (moment or datetime.now(UTC)).astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
-def _says(live: Condition, desired: Condition, generation: int) -> bool:
+def _is_as_desired(live: Condition, desired: Condition, generation: int) -> bool:
     """Report whether a live condition already has the desired content."""
-    said = live.status, live.reason, live.message, live.observedGeneration
-    return said == (desired.status, desired.reason, desired.message, generation)
+    content = live.status, live.reason, live.message, live.observedGeneration
+    return content == (desired.status, desired.reason, desired.message, generation)

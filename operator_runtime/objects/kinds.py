@@ -110,8 +110,8 @@ class Kind(Generic[R]):
         except Exception as error:
             metadata = metadata_of(msgspec.Raw(raw))
             key = ObjectKey(metadata.namespace, metadata.name or "(nameless)")
-            said = isinstance(error, msgspec.MsgspecError | ValueError) and str(error)
-            what = said or f"{error!r} at {_place_of(error)}"
+            reason = isinstance(error, msgspec.MsgspecError | ValueError) and str(error)
+            what = reason or f"{error!r} at {_place_of(error)}"
             raise UnreadableObject(f"{self.resource.kind} {key}: {what}") from error
 
 

@@ -51,7 +51,7 @@ class Entry(NamedTuple):
 
 
 Steps = tuple[str | Entry, ...]
-"""The way to a field: names of fields, keys of labels and the like, and entries of lists."""
+"""The path to a field: names of fields, keys of labels and the like, and entries of lists."""
 
 
 class Fields(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -73,8 +73,8 @@ class Difference(NamedTuple):
     """One field that is not as desired.
 
     Attributes:
-        steps: the way to it.
-        desired: the value that we want, None where there must be none: then it is taken away by its name.
+        steps: the path to it.
+        desired: the value that is desired, None where there must be none: then it is taken away by its name.
         live: the value that is there, None when there is none.
     """
 
@@ -130,13 +130,13 @@ def _of_fields(desired: Fields, live: object, steps: Steps) -> Iterator[Differen
         return  # compared in C: most parts are equal
     for field in desired.__struct_fields__:
         inner = (*steps, field)
-        ours, theirs = getattr(desired, field), getattr(live, field)
-        if ours is None and theirs is not None and field in desired.absent:
-            yield Difference(inner, None, theirs)
+        value, actual = getattr(desired, field), getattr(live, field)
+        if value is None and actual is not None and field in desired.absent:
+            yield Difference(inner, None, actual)
         if field not in desired.whole:
-            yield from differences(ours, theirs, inner)
-        elif ours is not None and ours != theirs:
-            yield Difference(inner, ours, theirs)
+            yield from differences(value, actual, inner)
+        elif value is not None and value != actual:
+            yield Difference(inner, value, actual)
 
 
 def _of_mapping(desired: Mapping[str, Any], live: Mapping[str, Any], steps: Steps) -> Iterator[Difference]:
@@ -193,9 +193,9 @@ def no_longer(names: Any, desired: Any, live: Any, steps: Steps = ()) -> Iterato
     """Yield the parts that a live object has by these names and that are no longer desired."""
     if not isinstance(names, Mapping) or not isinstance(live, Mapping):
         return
-    ours = desired if isinstance(desired, Mapping) else {}
+    parts = desired if isinstance(desired, Mapping) else {}
     for name, inner in names.items():
-        held, part = live.get(name), ours.get(name)
+        held, part = live.get(name), parts.get(name)
         if held is None or held == part:
             continue  # compared in C: most parts are equal
         at = (*steps, name)
@@ -262,7 +262,7 @@ def is_source(steps: Steps) -> bool:
 
 
 def holder(steps: Steps) -> str:
-    """The last field on a way: of what is in the entry of a list, that list."""
+    """The last field on a path: of what is in the entry of a list, that list."""
     return next((step for step in reversed(steps) if isinstance(step, str)), "")
 
 
@@ -279,8 +279,8 @@ def value_at(body: Any, steps: Steps) -> Any:
 def outermost(found: Iterable[Difference]) -> list[Difference]:
     """The differences that are not within another one, which covers all of what it leads to."""
     listed = list(found)
-    ways = {each.steps for each in listed}
-    return [each for each in listed if not any(each.steps[:at] in ways for at in range(1, len(each.steps)))]
+    paths = {each.steps for each in listed}
+    return [each for each in listed if not any(each.steps[:at] in paths for at in range(1, len(each.steps)))]
 
 
 def _field(steps: Steps) -> str:

@@ -137,7 +137,7 @@ class Contention:
             return 0.0
         return max(0.0, loop.reconciled_s + CONTESTED_EVERY_S - self._clock())
 
-    def look(self, key: ObjectKey, generation: int) -> str:
+    def begin(self, key: ObjectKey, generation: int) -> str:
         """Begin a reconcile; return what is over by now, "" for nothing."""
         loop, now = self._loops.find(key), self._clock()
         if loop is None:

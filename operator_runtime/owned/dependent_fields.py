@@ -40,23 +40,23 @@ _VOLUMES: Final = "volumes"
 
 
 def companions(steps: Steps, value: object, *, new: bool) -> Iterator[Steps]:
-    """The ways to what must go, or be filled in anew, where something is written, unless it is desired as well.
+    """The paths to what must go, or be filled in anew, where something is written, unless it is desired as well.
 
     The sources of volumes, of which there are some thirty, are left to `retained`.
 
     Args:
-        steps: the way to what is written.
+        steps: the path to what is written.
         value: what is written; None: it goes.
         new: an entry of a list that is not there yet.
     """
     for at, step in enumerate(steps):
         if isinstance(step, str):
-            yield from _beside(steps[:at], step, value if value is None or at == len(steps) - 1 else ...)
+            yield from _of_field(steps[:at], step, value if value is None or at == len(steps) - 1 else ...)
     yield from _within(steps, value, new=new)
 
 
 def retained(steps: Steps, *, new: bool) -> Steps | None:
-    """The way to the volume that is to have no source but the one which is written on that way; None without one."""
+    """The path to the volume that is to have no source but the one which is written on that path; None without one."""
     for at, step in enumerate(steps[:-1] if new else steps):
         if isinstance(step, Entry) and holder(steps[:at]) == _VOLUMES:
             return steps[: at + 1]
@@ -66,12 +66,12 @@ def retained(steps: Steps, *, new: bool) -> Steps | None:
 def _within(steps: Steps, value: object, *, new: bool) -> Iterator[Steps]:
     for name, inner in value.items() if isinstance(value, Mapping) else ():
         if not new or holder(steps) in _ALTERNATIVES:
-            yield from _beside(steps, name, inner)
+            yield from _of_field(steps, name, inner)
         if not new:
             yield from _within((*steps, name), inner, new=False)
 
 
-def _beside(above: Steps, field: str, value: object) -> Iterator[Steps]:
+def _of_field(above: Steps, field: str, value: object) -> Iterator[Steps]:
     part = holder(above)
     if value is not None:
         alternatives = _OF_BUDGETS if above == ("spec",) else _ALTERNATIVES.get(part, ())

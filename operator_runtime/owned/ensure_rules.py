@@ -28,7 +28,7 @@ from operator_runtime.owned.refusals import Refused
 logger = logging.getLogger(__name__)
 
 # The annotation is called so, after the manager.
-_SAID = "said"
+_NAMES_ANNOTATION = "said"
 _TYPE = ("apiVersion", "kind")
 _IDENTITY = ("namespace", "name", "uid", "resourceVersion")
 # Of the metadata; all else in it is the API server's.
@@ -57,15 +57,15 @@ class Unwatched(Refused):
 
 
 class Reverted(Refused):
-    """A change was taken, and the object is as it was: another client or a policy undoes it on its way in. The message
-    names the fields."""
+    """A change was taken, and the object is as it was: another client or a policy undoes it as it is admitted. The
+    message names the fields."""
 
 
 class EnsureResult(NamedTuple, Generic[P]):
     """An owned object as it is now.
 
     Attributes:
-        obj: None where there is none, or one that is on its way out.
+        obj: None where there is none, or one that is being deleted.
         waiting: what is waited for before it is as desired, as a sentence; "" for nothing.
     """
 
@@ -128,36 +128,36 @@ def rules_for_bodies(
     """Make the rules for objects that are desired as dicts. An annotation of the object has the names in the last body,
     so that a name that the next one leaves out is removed.
     """
-    annotation, one = f"{manager}/{_SAID}", REPLACED[1] if resource.group == REPLACED[0] else ()
+    annotation, one = f"{manager}/{_NAMES_ANNOTATION}", REPLACED[1] if resource.group == REPLACED[0] else ()
 
     def body(desired: Mapping[str, Any]) -> Mapping[str, Any]:
         controller_in(resource, whole_body(resource, desired))
         content = without_nones(desired)
-        said = msgspec.json.encode(names_of(_compared(content)), order="deterministic").decode()
-        annotations = {**content["metadata"].get("annotations", {}), annotation: said}
+        names = msgspec.json.encode(names_of(_compared(content)), order="deterministic").decode()
+        annotations = {**content["metadata"].get("annotations", {}), annotation: names}
         return {**content, "metadata": {**content["metadata"], "annotations": annotations}}
 
     def differ(desired: Mapping[str, Any], live: Any) -> Iterable[Difference]:
-        ours = _compared(body(desired))
-        held = body_of(live, ours)
-        found = list(differences(ours, held))
+        content = _compared(body(desired))
+        held = body_of(live, content)
+        found = list(differences(content, held))
         before = (held["metadata"].get("annotations") or {}).get(annotation, "")
-        if before != ours["metadata"]["annotations"][annotation]:
-            found += no_longer(_names_in(before), ours, held)
-        return _with_one(found, ours, held, one) if one else found
+        if before != content["metadata"]["annotations"][annotation]:
+            found += no_longer(_names_in(before), content, held)
+        return _with_one(found, content, held, one) if one else found
 
     unsaid = (f"metadata.annotations[{annotation}]",)
     return Rules(differ, _key_in, body, fixed=fixed, replace=replace, unsaid=unsaid)
 
 
 def _with_one(
-    found: Iterable[Difference], desired: Mapping[str, Any], live: Mapping[str, Any], way: Steps
+    found: Iterable[Difference], desired: Mapping[str, Any], live: Mapping[str, Any], path: Steps
 ) -> Iterable[Difference]:
-    """Differences, of which those in the dict at the end of that way are one: it is replaced, so owned as a whole."""
-    yield from (each for each in found if each.steps == way or each.steps[: len(way)] != way)
-    ours, theirs = value_at(desired, way), value_at(live, way)
-    if ours is not None and (theirs is None or any(differences(ours, theirs)) or any(differences(theirs, ours))):
-        yield Difference(way, ours, theirs)
+    """Differences, of which those in the dict at the end of that path are one: it is replaced, so owned as a whole."""
+    yield from (each for each in found if each.steps == path or each.steps[: len(path)] != path)
+    value, actual = value_at(desired, path), value_at(live, path)
+    if value is not None and (actual is None or any(differences(value, actual)) or any(differences(actual, value))):
+        yield Difference(path, value, actual)
 
 
 def _compared(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,10 +166,10 @@ def _compared(body: Mapping[str, Any]) -> dict[str, Any]:
     return {part: value for part, value in body.items() if part not in _TYPE} | {"metadata": metadata}
 
 
-def _names_in(said: str) -> Mapping[str, object]:
+def _names_in(text: str) -> Mapping[str, object]:
     """The names in such an annotation, which any client may write: none where it is no such annotation."""
     try:
-        names = decode_nested(msgspec.json.decode, said.encode())
+        names = decode_nested(msgspec.json.decode, text.encode())
     except UNDECODABLE:
         return {}
     if not isinstance(names, Mapping):
@@ -186,7 +186,7 @@ def _key_in(body: Mapping[str, Any]) -> ObjectKey:
     return ObjectKey(str(metadata.get("namespace", "")), str(metadata["name"]))
 
 
-def telling(events: EventRecorder, owners: Kind[Any], kind: Kind[Any]) -> Callable[[Any, Change[Any]], None]:
+def record_changes(events: EventRecorder, owners: Kind[Any], kind: Kind[Any]) -> Callable[[Any, Change[Any]], None]:
     """The default for `on_change=`: a line in the log, and an event on the owner."""
 
     def on_change(owner: Any, change: Change[Any]) -> None:

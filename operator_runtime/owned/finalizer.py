@@ -214,7 +214,7 @@ class Finalizer(Generic[A]):
         if waiting is not None:
             if unfinished.waits != waiting.why:
                 unfinished.waits = waiting.why
-                self._say_what_for(obj, waiting.why)
+                self._log_wait(obj, waiting.why)
             if self._report is not None:
                 await self._report(obj, Condition(CONDITION, "False", "CleanupPending", waiting.why))
             return Finalized(Stage.WAITING, obj)
@@ -238,7 +238,7 @@ class Finalizer(Generic[A]):
                 return
             del self._unfinished[oldest]
 
-    def _say_what_for(self, obj: A, why: str) -> None:
+    def _log_wait(self, obj: A, why: str) -> None:
         if self._events is None:
             return
         kind = self._kind.resource.kind

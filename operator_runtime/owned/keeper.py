@@ -222,7 +222,7 @@ class Keeper(Generic[O, W, P]):
     async def _update(
         self, owner: O, desired: W, live: P, update: Update, digest: DesiredDigest | None
     ) -> EnsureResult[P]:
-        """Put right what was found, unless another client or a policy undoes it on its way in."""
+        """Put right what was found, unless another client or a policy undoes it as it is admitted."""
         if update.disowned and not await self._owners.still_there(owner):
             # Deleted with --cascade=orphan, which the watch has not shown yet. Owned by it again, the object would be
             # the garbage collector's.

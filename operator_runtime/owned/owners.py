@@ -97,10 +97,10 @@ class Owners(Generic[O]):
         owner = self._store.get(key)
         if owner is None:
             self.states.forget(key)
-        elif not owner.deleting and (over := self.contention.look(key, owner.generation)):
+        elif not owner.deleting and (over := self.contention.begin(key, owner.generation)):
             logger.info("%s", over)
         result = await reconcile(key)
-        # One on its way out is not put right, and waits for nothing of this.
+        # One that is being deleted is not put right, and waits for nothing of this.
         next_s = None if owner is None or owner.deleting else self.contention.requeue_after_s(key)
         if next_s is None or (result.requeue_after_s is not None and result.requeue_after_s <= next_s):
             return result
@@ -198,18 +198,18 @@ class Owners(Generic[O]):
 
     async def _other_manager(self, kind: Kind[Any], at: ObjectKey, fields: Sequence[str]) -> str:
         """Name another manager that writes these fields, as well as can be known."""
-        ours = self.client.field_manager
+        own = self.client.field_manager
         try:
             writers = await self.client.writers(kind, at)
         except KubeError as error:
             logger.debug("cannot read who writes %s: %s", ", ".join(fields), error)
             return _ANOTHER
         owners = [each for field in fields for each in writers.owners(field)]
-        if others := [each for each in owners if each.manager != ours]:
+        if others := [each for each in owners if each.manager != own]:
             return f'"{max(others, key=lambda each: each.time).manager}"'
         if owners:
-            return f'{_ANOTHER} that calls itself "{ours}" (does a second operator run?)'
-        latest = next((each.manager for each in writers.latest(fields[0]) if each.manager != ours), None)
+            return f'{_ANOTHER} that calls itself "{own}" (does a second operator run?)'
+        latest = next((each.manager for each in writers.latest(fields[0]) if each.manager != own), None)
         return f'{_ANOTHER} (the last one to write the object is "{latest}")' if latest else _ANOTHER
 
 
@@ -218,7 +218,7 @@ OwnersOf = Callable[[], Owners[Any] | None]
 
 
 def guarded(owners_of: OwnersOf, reconcile: Reconcile[ObjectKey]) -> Reconcile[ObjectKey]:
-    """`reconcile` of a controller, by way of `Owners.reconcile` where there are owners."""
+    """`reconcile` of a controller, through `Owners.reconcile` where there are owners."""
 
     async def guarded(key: ObjectKey) -> Result:
         owners = owners_of()

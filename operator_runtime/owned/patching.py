@@ -69,7 +69,7 @@ def patch_of(
             wholes.setdefault(whole, []).append(each)
     if strategic:
         for each in sent:
-            _put_beside(patch, each, desired or {})
+            _put_companions(patch, each, desired or {})
         for each in sent:
             _order(patch, each, desired or {})
     for steps, inside in wholes.items():
@@ -95,7 +95,7 @@ def _by_entries(found: Iterable[Difference]) -> Iterator[Difference]:
 
 
 def _whole(steps: Steps, resource: Resource) -> Steps | None:
-    """The way to the first thing on a way that the patch must have as a whole; None where it has the field alone."""
+    """The path to the first thing on a path that the patch must have as a whole; None where it has the field alone."""
     strategic = is_strategic(resource)
     if (resource.group, steps[:-1][: len(REPLACED[1])]) == REPLACED:
         return REPLACED[1]
@@ -105,12 +105,12 @@ def _whole(steps: Steps, resource: Resource) -> Steps | None:
     return None
 
 
-def _put_beside(patch: Json, each: Difference, desired: Mapping[str, Any]) -> None:
+def _put_companions(patch: Json, each: Difference, desired: Mapping[str, Any]) -> None:
     """Have the patch remove what cannot stay next to what it writes, and what the API server is to fill in anew."""
     new = each.live is None and isinstance(each.steps[-1], Entry)
-    for way in companions(each.steps, msgspec.to_builtins(each.desired), new=new):
-        if value_at(desired, way) is None and value_at(patch, way) is None:
-            _put(patch, way, None)
+    for path in companions(each.steps, msgspec.to_builtins(each.desired), new=new):
+        if value_at(desired, path) is None and value_at(patch, path) is None:
+            _put(patch, path, None)
     if each.desired is not None and (volume := retained(each.steps, new=new)) is not None:
         entry = value_at(patch, volume)
         set_here = sorted(field for field, value in entry.items() if value is not None and not field.startswith("$"))
@@ -142,7 +142,7 @@ def _replacing(entries: Iterable[Any]) -> list[Any]:
 
 
 def _put(patch: Json, steps: Steps, value: Any) -> None:
-    """Put a value into a patch that merges the lists on the way."""
+    """Put a value into a patch that merges the lists on its path."""
     name, rest = str(steps[0]), steps[1:]
     if not rest:
         patch[name] = value

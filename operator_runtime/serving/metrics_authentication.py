@@ -137,7 +137,7 @@ class MetricsAuthentication:
         self._reviews = asyncio.Lock()
         self._reviews_of_unknown = asyncio.Lock()
         self._unknown: Counter[str] = Counter()
-        self._said = False
+        self._reported = False
 
     async def refusal(self, request: HttpRequest) -> HttpResponse | None:
         """Return the response that refuses a request; None for those who may see the metrics.
@@ -158,7 +158,7 @@ class MetricsAuthentication:
         except (KubeError, msgspec.DecodeError) as error:
             self._complain(error)
             return text_response(503, "Service Unavailable\n")
-        self._said = False
+        self._reported = False
         return None if allowed else text_response(403, "Forbidden\n")
 
     async def _account(self, token: str, address: str) -> Account | None:
@@ -229,9 +229,9 @@ class MetricsAuthentication:
 
     def _complain(self, error: Exception) -> None:
         """Once, until it works again."""
-        if self._said:
+        if self._reported:
             return
-        self._said = True
+        self._reported = True
         remedy = (
             " Grant the operator's account create on tokenreviews.authentication.k8s.io and "
             "subjectaccessreviews.authorization.k8s.io, as the ClusterRole system:auth-delegator does."

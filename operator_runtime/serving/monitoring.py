@@ -93,7 +93,7 @@ async def served(
         config: where, and to whom.
         manager: runs the servers, and has the reflectors that readiness depends on. Everything was added to it.
         metrics: what there is to see.
-        access: the way to the API server, for who may see metrics.
+        access: where the API server is, for who may see metrics.
         health_checks: of /healthz, besides the event loop.
         ready_checks: of /readyz, besides the event loop and the watches.
         further: what there is to see besides /metrics, by its path.
@@ -104,14 +104,14 @@ async def served(
     """
     async with AsyncExitStack() as stack:
         urls: dict[str, str] = {}
-        said: list[str] = []
+        addresses: list[str] = []
         if (address := parse_address(config.probes)) is not None:
             answers = probes_of(manager.awaited, health_checks, ready_checks)
             probes = HttpServer("probes", PROBES_FLAG, address, answers.answer)
             await stack.enter_async_context(probes)
             manager.add_service("probe server", probes)
             urls["probes"] = probes.url
-            said.append(f"probes at {probes.url}")
+            addresses.append(f"probes at {probes.url}")
         if (address := parse_address(config.metrics)) is not None:
             refusal: Refusal | None = None
             context: ssl.SSLContext | None = None
@@ -120,17 +120,17 @@ async def served(
 
                 context = await _tls(config, metrics)
                 # Of its own: a scrape must not wait for a worker's requests, nor be held back with a standby's writes.
-                asks = ApiClient(access, user_agent=config.user_agent, timeout_s=REVIEW_TIMEOUT_S)
+                reviews = ApiClient(access, user_agent=config.user_agent, timeout_s=REVIEW_TIMEOUT_S)
                 paths = (PATH, *(further or ()))
-                refusal = MetricsAuthentication(await stack.enter_async_context(asks), paths=paths).refusal
+                refusal = MetricsAuthentication(await stack.enter_async_context(reviews), paths=paths).refusal
             scrapes = Scrapes(metrics, refusal, further=further)
             server = HttpServer("metrics", METRICS_FLAG, address, scrapes.answer, context)
             await stack.enter_async_context(server)
             manager.add_service("metrics server", server)
             urls["metrics"] = server.url
-            said.append(f"metrics at {server.url}{PATH}")
-        if said:
-            logger.info("serving %s", ", ".join(said))
+            addresses.append(f"metrics at {server.url}{PATH}")
+        if addresses:
+            logger.info("serving %s", ", ".join(addresses))
         yield urls
 
 

@@ -26,11 +26,11 @@ class Check(NamedTuple):
 
     Attributes:
         name: unique among the checks of a probe, and part of a URL's path.
-        ask: what is wrong, None when all is well. Quick, and never waits.
+        run: what is wrong, None when all is well. Quick, and never waits.
     """
 
     name: str
-    ask: Callable[[], str | None]
+    run: Callable[[], str | None]
 
 
 class Checks:
@@ -45,41 +45,41 @@ class Checks:
         self.health: list[Check] = []
         self.ready: list[Check] = []
 
-    def add_health(self, name: str, ask: Callable[[], str | None]) -> None:
-        """Have /healthz fail while `ask` gives a reason; for what only a restart mends.
+    def add_health(self, name: str, check: Callable[[], str | None]) -> None:
+        """Have /healthz fail while `check` gives a reason; for what only a restart mends.
 
         Args:
             name: the path /healthz/NAME runs this check alone.
-            ask: what is wrong, None when all is well. Quick, and never waits: what must be waited for is done by a
+            check: what is wrong, None when all is well. Quick, and never waits: what must be waited for is done by a
                 task, whose last finding this returns.
 
         Raises:
             ValueError: the name is empty, or a check has it already.
-            TypeError: `ask` is a coroutine function, or cannot be called.
+            TypeError: `check` is a coroutine function, or cannot be called.
         """
-        _add(self.health, "healthz", name, ask)
+        _add(self.health, "healthz", name, check)
 
-    def add_ready(self, name: str, ask: Callable[[], str | None]) -> None:
-        """Have /readyz fail while `ask` gives a reason; otherwise as `add_health`."""
-        _add(self.ready, "readyz", name, ask)
+    def add_ready(self, name: str, check: Callable[[], str | None]) -> None:
+        """Have /readyz fail while `check` gives a reason; otherwise as `add_health`."""
+        _add(self.ready, "readyz", name, check)
 
 
-def _add(checks: list[Check], probe: str, name: str, ask: Callable[[], str | None]) -> None:
+def _add(checks: list[Check], probe: str, name: str, check: Callable[[], str | None]) -> None:
     if not name or any(name == each.name for each in checks):
         raise ValueError(f"a check of {probe} is named {name!r}: give each a name of its own")
-    check_plain(ask, f"the check {name} of {probe}")
-    checks.append(Check(name, ask))
+    check_plain(check, f"the check {name} of {probe}")
+    checks.append(Check(name, check))
 
 
 def ping() -> Check:
-    """Always well: that it is answered at all shows that the event loop turns."""
+    """Always well: that it is answered at all shows that the event loop runs."""
     return Check("ping", lambda: None)
 
 
 def watch_check(reflector: Reflector[Any]) -> Check:
     """Well while the watch has had its snapshot and brings bytes."""
 
-    def ask() -> str | None:
+    def reason() -> str | None:
         if not reflector.synced.is_set():
             return f"the first list of {reflector.description} is not complete"
         if reflector.silent_s > reflector.silence_limit_s + RECONNECT_GRACE_S:
@@ -87,7 +87,7 @@ def watch_check(reflector: Reflector[Any]) -> Check:
         return None
 
     separator = "/" if reflector.namespace else ""
-    return Check(f"watch/{reflector.resource.qualified_name}{separator}{reflector.scope}", ask)
+    return Check(f"watch/{reflector.resource.qualified_name}{separator}{reflector.scope}", reason)
 
 
 class Probe:
@@ -120,7 +120,7 @@ class Probe:
         for check in self._checks:
             if check.name in excluded:
                 lines.append(f"[+]{check.name} excluded: ok")
-            elif (reason := self._asked(check)) is None:
+            elif (reason := self._reason_of(check)) is None:
                 lines.append(f"[+]{check.name} ok")
             else:
                 failures[check.name] = reason
@@ -130,7 +130,7 @@ class Probe:
             names = ",".join(f'"{each}"' for each in sorted(unknown))
             lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
         if not excluded:
-            self._tell(failures)
+            self._report(failures)
         if failures:
             return text_response(500, "\n".join([*lines, f"{self.name} check failed", ""]))
         if verbose:
@@ -142,13 +142,13 @@ class Probe:
         check = next((each for each in self._checks if each.name == name), None)
         if check is None:
             return text_response(404, f"no check is named {name!r}: see /{self.name}?verbose\n")
-        reason = self._asked(check)
+        reason = self._reason_of(check)
         return text_response(200, "ok") if reason is None else text_response(500, f"internal server error: {reason}\n")
 
-    def _asked(self, check: Check) -> str | None:
+    def _reason_of(self, check: Check) -> str | None:
         """Run a check and return its complaint, None for none; a check that raises has found something wrong, too."""
         try:
-            reason = check.ask()
+            reason = check.run()
         except Exception as error:
             if check.name not in self._broken:
                 self._broken.add(check.name)
@@ -157,7 +157,7 @@ class Probe:
         self._broken.discard(check.name)
         return reason
 
-    def _tell(self, failures: dict[str, str]) -> None:
+    def _report(self, failures: dict[str, str]) -> None:
         failing = frozenset(failures)
         # What is not there yet when an operator starts is no news.
         self._passed = self._passed or not failing

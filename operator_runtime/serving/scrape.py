@@ -61,13 +61,13 @@ class Scrapes:
             return refusal
         if (metrics := self._metrics.get(request.path)) is None:
             return text_response(404, f"there is {' and '.join(self._metrics)} here\n")
-        asked_after = self._begun
+        begun_before = self._begun
         self._waiting += 1
         try:
             async with self._writing:
                 format = content_type(request.headers.get("accept", ""))
                 number, shared = self._shared.get((request.path, format), (0, None))
-                if shared is None or number <= asked_after:
+                if shared is None or number <= begun_before:
                     self._begun += 1
                     shared = await self._written(metrics, format)
                     self._shared[request.path, format] = (self._begun, shared)
@@ -100,7 +100,7 @@ class Scrapes:
         try:
             write(Given(lambda: [family]))
         except Exception as error:
-            self._callback_errors.tell(write, f"the metric {family.name}", "It is missing.", error)
+            self._callback_errors.report(write, f"the metric {family.name}", "It is missing.", error)
             return False
         return True
 

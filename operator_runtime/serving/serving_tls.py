@@ -93,7 +93,7 @@ class CertificateFiles:
         return context
 
     def _stamp(self) -> _Stamp:
-        return tuple(_look(path) for path in (self._certificate, self._key))
+        return tuple(_file_stamp(path) for path in (self._certificate, self._key))
 
 
 async def self_signed_context(flag: str) -> ssl.SSLContext:
@@ -133,7 +133,7 @@ def _context() -> ssl.SSLContext:
     return context
 
 
-def _look(path: Path) -> tuple[int, int, int]:
+def _file_stamp(path: Path) -> tuple[int, int, int]:
     try:
         found = path.stat()
     except OSError:

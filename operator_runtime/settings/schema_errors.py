@@ -110,5 +110,5 @@ def wrong_defaults(
     try:
         model(**values)
     except ValueError as error:
-        return tuple(f"the defaults of {model.__name__} do not fit: {said}" for said in str(error).splitlines())
+        return tuple(f"the defaults of {model.__name__} do not fit: {line}" for line in str(error).splitlines())
     return ()

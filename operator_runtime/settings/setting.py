@@ -111,18 +111,18 @@ def _default(field: msgspec.structs.FieldInfo) -> object:
 
 
 def _field(name: str, type_: Any, default: object) -> Field:
-    plain, beside = _unwrapped(type_)
-    limits = tuple(each for each in beside if isinstance(each, msgspec.Meta))
-    setting = next((each for each in beside if isinstance(each, Setting)), None)
+    plain, metadata = _unwrapped(type_)
+    limits = tuple(each for each in metadata if isinstance(each, msgspec.Meta))
+    setting = next((each for each in metadata if isinstance(each, Setting)), None)
     return Field(name, type_, plain, limits, setting, default)
 
 
 def _unwrapped(type_: Any) -> tuple[Any, list[object]]:
     """A type without annotations and None, and the annotations."""
     if get_origin(type_) is Annotated:
-        inner, *beside = get_args(type_)
+        inner, *metadata = get_args(type_)
         plain, more = _unwrapped(inner)
-        return plain, [*beside, *more]
+        return plain, [*metadata, *more]
     if get_origin(type_) in (Union, UnionType):
         others = [each for each in get_args(type_) if each is not NoneType]
         if len(others) == 1:

@@ -81,7 +81,7 @@ class Metrics(CollectorRegistry):
             try:
                 families = list(each.collect())
             except Exception as error:
-                self._callback_errors.tell(each.collect, "a scrape", "Its metrics are missing.", error)
+                self._callback_errors.report(each.collect, "a scrape", "Its metrics are missing.", error)
             else:
                 yield from families
 

@@ -35,7 +35,7 @@ Errors = type[Exception] | tuple[type[Exception], ...]
 
 
 def eventually(
-    ask: Callable[[], T],
+    read: Callable[[], T],
     desired: Callable[[T], bool],
     *,
     what: str = "",
@@ -45,42 +45,42 @@ def eventually(
     """Query until the answer is as desired, and return it. Blocks the thread, and queries at least once.
 
     Args:
-        ask: reads the present state.
+        read: reads the present state.
         desired: whether an answer is what the test waits for.
         what: what is awaited, in words, for the message.
         deadline_s: how many seconds to try.
-        ignoring: errors of `ask` that mean "not yet", such as NotFound.
+        ignoring: errors of `read` that mean "not yet", such as NotFound.
 
     Raises:
         AssertionError: the deadline has passed; the message has `what` and the last answer, or the last error.
         RuntimeError: an event loop runs on this thread, and would stand still.
     """
-    return _wait(ask, desired, _Lateness(what, deadline_s), ignoring)
+    return _wait(read, desired, _Lateness(what, deadline_s), ignoring)
 
 
-def await_none(look: Callable[[], object | None], *, deadline_s: float = DEADLINE_S) -> None:
-    """Wait until there is nothing wrong: `look` returns what is, in words or as an object. Blocks the thread.
+def await_none(find: Callable[[], object | None], *, deadline_s: float = DEADLINE_S) -> None:
+    """Wait until there is nothing wrong: `find` returns what is, in words or as an object. Blocks the thread.
 
     Raises:
         AssertionError: the deadline has passed; the message has what was wrong last.
         RuntimeError: an event loop runs on this thread, and would stand still.
     """
-    _wait(look, _is_none, _Lateness(None, deadline_s), ())
+    _wait(find, _is_none, _Lateness(None, deadline_s), ())
 
 
-def until(complaint: str, look: Callable[[], bool], *, deadline_s: float = DEADLINE_S) -> None:
+def until(complaint: str, holds: Callable[[], bool], *, deadline_s: float = DEADLINE_S) -> None:
     """Wait until it is so; `complaint` is what is wrong until then. Blocks the thread.
 
     Raises:
         AssertionError: the deadline has passed; the message has the complaint.
         RuntimeError: an event loop runs on this thread, and would stand still.
     """
-    await_none(lambda: None if look() else complaint, deadline_s=deadline_s)
+    await_none(lambda: None if holds() else complaint, deadline_s=deadline_s)
 
 
 @overload
 async def async_eventually(
-    ask: Callable[[], Awaitable[T]],
+    read: Callable[[], Awaitable[T]],
     desired: Callable[[T], bool],
     *,
     what: str = "",
@@ -91,7 +91,7 @@ async def async_eventually(
 
 @overload
 async def async_eventually(
-    ask: Callable[[], T],
+    read: Callable[[], T],
     desired: Callable[[T], bool],
     *,
     what: str = "",
@@ -101,7 +101,7 @@ async def async_eventually(
 
 
 async def async_eventually(
-    ask: Callable[[], Awaitable[T]] | Callable[[], T],
+    read: Callable[[], Awaitable[T]] | Callable[[], T],
     desired: Callable[[T], bool],
     *,
     what: str = "",
@@ -113,11 +113,11 @@ async def async_eventually(
     Raises:
         AssertionError: the deadline has passed; the message has `what` and the last answer, or the last error.
     """
-    return await _async_wait(ask, desired, _Lateness(what, deadline_s), ignoring)
+    return await _async_wait(read, desired, _Lateness(what, deadline_s), ignoring)
 
 
 async def async_until(
-    complaint: str, look: Callable[[], bool] | Callable[[], Awaitable[bool]], *, deadline_s: float = DEADLINE_S
+    complaint: str, holds: Callable[[], bool] | Callable[[], Awaitable[bool]], *, deadline_s: float = DEADLINE_S
 ) -> None:
     """Wait as `until` does, and let the event loop run meanwhile.
 
@@ -126,7 +126,7 @@ async def async_until(
     """
 
     async def wrong() -> str | None:
-        given = look()
+        given = holds()
         return None if (await given if inspect.isawaitable(given) else given) else complaint
 
     await _async_wait(wrong, _is_none, _Lateness(None, deadline_s), ())
@@ -159,12 +159,12 @@ class _Lateness:
         raise AssertionError(f"not within {self._deadline_s:g} s{what}; last seen: {shown}")
 
 
-def _wait(ask: Callable[[], T], desired: Callable[[T], bool], lateness: _Lateness, ignoring: Errors) -> T:
+def _wait(read: Callable[[], T], desired: Callable[[T], bool], lateness: _Lateness, ignoring: Errors) -> T:
     _must_not_run_on_a_loop()
     while True:
         seen: object
         try:
-            answer = ask()
+            answer = read()
         except ignoring as error:
             seen = error
         else:
@@ -176,18 +176,18 @@ def _wait(ask: Callable[[], T], desired: Callable[[T], bool], lateness: _Latenes
 
 
 async def _async_wait(
-    ask: Callable[[], object],
+    read: Callable[[], object],
     desired: Callable[[T], bool],
     lateness: _Lateness,
     ignoring: Errors,
 ) -> T:
-    seen: object = "nothing: the first look did not come to its end"
+    seen: object = "nothing: the first read did not come to its end"
     while True:
         # A first read is given its time also where there is none.
         limit = asyncio.timeout(max(lateness.left_s, _POLL_S))
         try:
             async with limit:
-                given = ask()
+                given = read()
                 answer = cast("T", await given if inspect.isawaitable(given) else given)
         except ignoring as error:
             seen = error

@@ -188,8 +188,8 @@ class WorkQueue(Generic[K]):
             failures = self._failures[key] = _Failures(retry_at=now)
         if failures.retry_at <= now:
             failures.retry_at = now + self._count(failures, at_most_s)
-        asked_s = at_least_s + self._backoff.uniform(0.0, at_least_s * _RETRY_AFTER_SPREAD)
-        failures.retry_at = max(min(failures.retry_at, now + at_most_s), now + asked_s)
+        least_s = at_least_s + self._backoff.uniform(0.0, at_least_s * _RETRY_AFTER_SPREAD)
+        failures.retry_at = max(min(failures.retry_at, now + at_most_s), now + least_s)
         self.retries += 1
         if not self._stopped:
             self._schedule(key, priority, now, failures.retry_at)

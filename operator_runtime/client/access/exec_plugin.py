@@ -85,15 +85,15 @@ class ExecPlugin:
             AuthenticationUnavailable: it is missing, fails, takes too long, or answers something else.
         """
         try:
-            ours, theirs = os.pipe()
+            read_end, write_end = os.pipe()
         except OSError as error:
             raise AuthenticationUnavailable(f"{self.name} cannot be started ({error.strerror})") from None
-        output = _Output(ours)
+        output = _Output(read_end)
         try:
             try:
-                process = await self._start(theirs)
+                process = await self._start(write_end)
             finally:
-                os.close(theirs)
+                os.close(write_end)
             await self._ended(process, output)
         finally:
             output.close()

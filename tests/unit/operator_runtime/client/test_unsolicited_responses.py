@@ -130,6 +130,6 @@ async def test_a_408_to_the_first_request_of_a_connection_is_its_answer_and_what
             await client.get(DEPLOYMENTS, "shop", "a")
         assert server.connections == 1
     wire = Wire(asyncio.get_running_loop())
-    assert wire.spoke_unasked() == ""
+    assert wire.unsolicited() == ""
     wire.data_received(b"SSH-2.0-OpenSSH_9.2\r\n")
-    assert wire.spoke_unasked() == repr(b"SSH-2.0-OpenSSH_9.2\r\n")
+    assert wire.unsolicited() == repr(b"SSH-2.0-OpenSSH_9.2\r\n")

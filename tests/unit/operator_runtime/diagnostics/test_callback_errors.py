@@ -39,7 +39,7 @@ def test_a_failure_brings_its_traceback_when_it_is_new_and_is_then_told_at_growi
     begin = clock.now
     for minute in range(200):
         for number in range(2):
-            callback_errors.tell(chosen, f"Shop {minute}", "Nothing is done.", KeyError(f"label {number}"))
+            callback_errors.report(chosen, f"Shop {minute}", "Nothing is done.", KeyError(f"label {number}"))
         if caplog.records:
             told_at.append(minute)
             has_traceback = [record.exc_info is not None for record in caplog.records]
@@ -55,9 +55,9 @@ def test_how_often_it_failed_unheard_is_told_with_the_next_line(
 ) -> None:
     callback_errors = CallbackErrors(clock)
     for _ in range(4):
-        callback_errors.tell(chosen, "Shop a", "Nothing is done.", KeyError("x"))
+        callback_errors.report(chosen, "Shop a", "Nothing is done.", KeyError("x"))
     clock.advance(60.0)
-    callback_errors.tell(chosen, "Shop a", "Nothing is done.", KeyError("x"))
+    callback_errors.report(chosen, "Shop a", "Nothing is done.", KeyError("x"))
     assert [line.partition(" failed for ")[2] for line in caplog.messages] == [
         "Shop a: KeyError: 'x'. Nothing is done.",
         "Shop a: KeyError: 'x'. Nothing is done. It failed 3 more times since this was last reported.",
@@ -67,8 +67,8 @@ def test_how_often_it_failed_unheard_is_told_with_the_next_line(
 def test_errors_that_quote_their_object_fill_no_memory(clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
     callback_errors = CallbackErrors(clock)
     for number in range(3000):
-        callback_errors.tell(chosen, "Shop a", "", KeyError("x" * number))
-    assert len(vars(callback_errors)["_told"]) <= 1000
+        callback_errors.report(chosen, "Shop a", "", KeyError("x" * number))
+    assert len(vars(callback_errors)["_reminders"]) <= 1000
 
 
 @pytest.mark.parametrize(

@@ -63,8 +63,8 @@ class World:
         self.detector = StallDetector(1.0, self.now)
 
     def wake(self, *, late_s: float = 0.0) -> Stall | None:
-        self.now = self.detector.look_at + late_s
-        return self.detector.look(self.now, self.due_at)
+        self.now = self.detector.check_at + late_s
+        return self.detector.check(self.now, self.due_at)
 
     def turn(self, after_s: float = 0.0) -> None:
         """The loop runs, and is due half a second later again."""
@@ -88,7 +88,7 @@ def world() -> World:
 def test_a_loop_that_runs_is_left_alone(world: World) -> None:
     wakes = 0
     while world.now < 200.0:
-        while world.due_at < world.detector.look_at:
+        while world.due_at < world.detector.check_at:
             world.due_at += 0.5
         assert world.wake() is None
         wakes += 1
@@ -120,7 +120,7 @@ def test_after_an_hour_without_a_stall_the_next_ones_are_told_as_at_first(world:
     for _ in range(200):
         world.stall()
     world.turn(LONGEST_PAUSE_S + 1)
-    world.detector.look_at = world.now
+    world.detector.check_at = world.now
     assert world.stall() is not None
     world.turn(FIRST_PAUSE_S)
     assert world.stall() is not None

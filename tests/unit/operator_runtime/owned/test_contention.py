@@ -41,13 +41,13 @@ class Bench:
     def look(self, of: str = OF) -> bool:
         """Wait for the next look: whether it may put that object right."""
         self.clock.advance(self.contention.wait_s(KEY, self.generation))
-        self.contention.look(KEY, self.generation)
+        self.contention.begin(KEY, self.generation)
         return self.contention.may_repair(KEY, of)
 
     def look_at(self, *objects: str) -> list[str]:
         """Wait for the next look, at objects which all need a repair: those that have it."""
         self.clock.advance(self.contention.wait_s(KEY, self.generation))
-        self.contention.look(KEY, self.generation)
+        self.contention.begin(KEY, self.generation)
         repaired = []
         for of in objects:
             if self.contention.may_repair(KEY, of):
@@ -206,10 +206,10 @@ def test_contention_is_over_when_nobody_has_touched_the_object_for_a_while(bench
     left_s = bench.contention.requeue_after_s(KEY)
     assert left_s == WINDOW_S - 2 * CONTESTED_EVERY_S
     bench.clock.advance(left_s - 0.001)
-    assert bench.contention.look(KEY, 1) == ""
+    assert bench.contention.begin(KEY, 1) == ""
     bench.clock.advance(0.001)
-    assert bench.contention.look(KEY, 1) == OVER
-    assert bench.contention.look(KEY, 1) == ""
+    assert bench.contention.begin(KEY, 1) == OVER
+    assert bench.contention.begin(KEY, 1) == ""
     assert not bench.contested
     bench.repair()
     assert not bench.contested, "the next one begins with a full bucket"
@@ -221,9 +221,9 @@ def test_contention_over_two_objects_is_over_with_the_second(bench: Bench) -> No
     for _ in range(REPAIRS):
         bench.repair("Service", undone=Undone("deleted", "Service"))
     bench.clock.advance(WINDOW_S / 2)
-    assert bench.contention.look(KEY, 1) == ""
+    assert bench.contention.begin(KEY, 1) == ""
     bench.clock.advance(WINDOW_S / 2)
-    assert bench.contention.look(KEY, 1) == OVER.replace(" for", " or deleted the Service for")
+    assert bench.contention.begin(KEY, 1) == OVER.replace(" for", " or deleted the Service for")
 
 
 def test_contention_that_goes_on_is_told_again_at_growing_intervals(bench: Bench) -> None:
@@ -299,7 +299,7 @@ def test_at_most_five_writes_in_a_minute_are_free_and_then_one_a_second_and_each
 
     def look(now: float) -> None:
         contested, desired_changed = bench.contested, bench.contention.wait_s(KEY, bench.generation) == 0.0
-        bench.contention.look(KEY, bench.generation)
+        bench.contention.begin(KEY, bench.generation)
         contested = contested and bench.contested
         for of in [each for each in ("Deployment", "Service", "Budget") if each in drifted]:
             if bench.contention.may_repair(KEY, of):
@@ -324,7 +324,7 @@ def test_at_most_five_writes_in_a_minute_are_free_and_then_one_a_second_and_each
         if who == "user":
             bench.generation += 1
             assert bench.contention.wait_s(KEY, bench.generation) == 0.0
-            bench.contention.look(KEY, bench.generation)
+            bench.contention.begin(KEY, bench.generation)
             assert all(bench.contention.may_repair(KEY, of) for of in ("Deployment", "Service"))
             for of in drifted:  # such a reconcile is as any other: it puts right all that it finds
                 bench.repair(of)

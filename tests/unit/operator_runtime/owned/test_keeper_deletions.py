@@ -12,7 +12,7 @@ import pytest
 from operator_runtime import Client, Forbidden, Refused, StaleCache, Unwatched, plain
 from operator_runtime.client.errors import Unreachable
 from operator_runtime.owned.contention import REPAIRS
-from operator_runtime.owned.ensure_rules import rules_for_bodies, telling
+from operator_runtime.owned.ensure_rules import record_changes, rules_for_bodies
 from operator_runtime.owned.refusals import REFUSED_S
 from tests.unit.operator_runtime.owned.keeper_support import CONFIG_MAPS, WORDS, Keeping
 
@@ -226,7 +226,7 @@ async def test_what_cannot_be_watched_is_neither_made_nor_deleted(at: Keeping, *
 
 async def test_the_default_words_tell_a_replacement_from_an_end(replacing: Keeping) -> None:
     at = replacing
-    on_change = telling(at.recorder, CONFIG_MAPS, CONFIG_MAPS)  # type: ignore[arg-type]
+    on_change = record_changes(at.recorder, CONFIG_MAPS, CONFIG_MAPS)  # type: ignore[arg-type]
     at.cached(await at.ensure(at.words(a="1")))
     await replaced(at, at.words(a="2"))
     at.cached(await at.ensure(at.words(a="2"), seen=True))

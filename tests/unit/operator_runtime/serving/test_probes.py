@@ -70,7 +70,7 @@ def test_checks_of_an_authors_own_have_names_of_their_own() -> None:
     checks = Checks()
     checks.add_health("disk", lambda: None)
     checks.add_ready("disk", lambda: "full")
-    assert [(each.name, each.ask()) for each in (*checks.health, *checks.ready)] == [("disk", None), ("disk", "full")]
+    assert [(each.name, each.run()) for each in (*checks.health, *checks.ready)] == [("disk", None), ("disk", "full")]
     for name in ("", "disk"):
         with pytest.raises(ValueError, match=f"a check of readyz is named '{name}': give each a name of its own"):
             checks.add_ready(name, lambda: None)
@@ -136,4 +136,4 @@ def test_a_watch_is_live_while_bytes_come_or_a_new_one_may_still_be_opened(
     if synced:
         pods.synced.set()
     check = watch_check(pods)
-    assert (check.name, check.ask()) == ("watch/pods", reason)
+    assert (check.name, check.run()) == ("watch/pods", reason)

@@ -81,12 +81,12 @@ async def test_a_blocking_wait_on_a_running_loop_is_refused_with_the_remedy() ->
 # On the event loop
 
 
-async def test_a_look_that_hangs_ends_at_the_deadline() -> None:
+async def test_a_read_that_hangs_ends_at_the_deadline() -> None:
     async def hang() -> int:
         await asyncio.Event().wait()
         return 0
 
-    with pytest.raises(AssertionError, match="an answer; last seen: nothing: the first look did not come to its end"):
+    with pytest.raises(AssertionError, match="an answer; last seen: nothing: the first read did not come to its end"):
         await async_eventually(hang, lambda _: True, what="an answer", deadline_s=0)
 
 
