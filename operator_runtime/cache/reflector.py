@@ -15,18 +15,9 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from operator_runtime.cache.store import ObjectKey, Store, key_of
+from operator_runtime.cache.watch_remedies import remedy_for
 from operator_runtime.client.discovery import misnamed
-from operator_runtime.client.errors import (
-    ApiError,
-    AuthenticationUnavailable,
-    Forbidden,
-    Invalid,
-    KubeError,
-    NotFound,
-    StreamStalled,
-    Unauthorized,
-    Unreachable,
-)
+from operator_runtime.client.errors import Forbidden, KubeError, NotFound, StreamStalled
 from operator_runtime.client.frames import MAX_PAGE_BYTES
 from operator_runtime.client.lines import LineSplitter
 from operator_runtime.client.resources import Resource
@@ -45,14 +36,12 @@ _LINES_PER_TURN = 500
 # streams break, and the version that is held expires while no watch runs. Silence is the exception: it
 # takes more than a minute to be noticed.
 _FAILURES_BEFORE_WORDS = 2
-# Whom Kubernetes takes a client for that shows no credential, or one of a kind that is not enabled, such as a password.
-_ANONYMOUS = '"system:anonymous"'
 # An unreadable object is named once; beyond so many names we only count.
 _UNREADABLE_NAMES = 1000
 
 
 class ByteStream(Protocol):
-    """The body of a watch's answer; see `client.api_client.Stream`."""
+    """The body of a watch's answer; see `client.stream.Stream`."""
 
     @property
     def received_bytes(self) -> int: ...
@@ -299,7 +288,9 @@ class Reflector(Generic[R]):
             logger.debug("%s: %s, next request in %.1f s", self.description, pause.cause, pause.seconds)
             return
         what = "the answers end without an event" if error is None else str(error).rstrip(".")
-        remedy = (self._remedies.get(type(error)) if error else None) or _remedy(error, self.resource, self._selectors)
+        remedy = (self._remedies.get(type(error)) if error else None) or remedy_for(
+            error, self.resource, self._selectors
+        )
         if isinstance(error, NotFound):
             remedy = await self._found_instead(remedy)
         logger.error(
@@ -377,28 +368,3 @@ class Reflector(Generic[R]):
             self._unreadable.add(key)
             why = why.removeprefix(f"{self.resource.kind} {key}: ")  # a `Kind` names the object itself
             logger.warning("cannot read %s %s, it is skipped until it changes: %s", self.resource.kind, key, why)
-
-
-def _remedy(error: KubeError | None, resource: Resource, selectors: str) -> str:
-    match error:
-        case NotFound():
-            return f"The kind {resource.kind} is not served: install its CustomResourceDefinition."
-        case Forbidden(message=message) if _ANONYMOUS in message:
-            return (
-                "The request carried no credential that the API server takes: "
-                "name a user with a token or a client certificate."
-            )
-        case Forbidden():
-            return f"Grant list and watch on {resource.qualified_name} to the operator's account."
-        case Unauthorized():
-            return "Give the operator a credential that the API server accepts."
-        case Unreachable():
-            return "Check that the API server runs and is reachable from here."
-        case AuthenticationUnavailable():
-            return ""  # its message ends with the remedy
-        case Invalid() if selectors:
-            return f"Correct the selector {selectors!r}, which the operator's code or settings specify."
-        case ApiError():
-            return "See the API server's log."
-        case _:
-            return "Check what is between the operator and the API server: a proxy, a load balancer."

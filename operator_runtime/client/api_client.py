@@ -33,6 +33,8 @@ from operator_runtime.client.exchange import Answer, header_lines, target_of
 from operator_runtime.client.resources import SCALES, Resource
 from operator_runtime.client.response_identity import Expected, ExpectedObject
 from operator_runtime.client.retry import parse_retry_after
+from operator_runtime.client.sent_bodies import expected_under, has_precondition, name_in, uid_in
+from operator_runtime.client.stream import Stream
 from operator_runtime.client.wire import ConnectionCut
 from operator_runtime.client.write_fence import READS, WriteFence
 
@@ -45,66 +47,6 @@ _IDENTITY, _GZIP = b"Accept-Encoding: identity\r\n", b"Accept-Encoding: gzip\r\n
 
 Propagation = Literal["Foreground", "Background", "Orphan"]
 """What becomes of the dependents of an object that is deleted: they go first, they go after it, or they stay."""
-
-
-class Stream:
-    """The body of an answer that goes on arriving. Read it until b"", then close it.
-
-    Invariant: one timer runs, which checks when it is due what has come since: a timer for each read would cost more
-    than the read.
-    """
-
-    __slots__ = ("_answer", "_ends_at", "_loop", "_silence_limit_s", "_silent_since", "_timer", "received_bytes")
-
-    def __init__(self, answer: Answer, silence_limit_s: float, longest_s: float) -> None:
-        self._answer = answer
-        self._loop = asyncio.get_running_loop()
-        self._silence_limit_s = silence_limit_s
-        self._silent_since = self._loop.time()
-        self._ends_at = self._silent_since + longest_s
-        self._timer = self._loop.call_at(self._due_at(), self._check)
-        self.received_bytes = 0
-
-    async def read(self) -> bytes:
-        """The next bytes, as they come; b"" at a clean end.
-
-        Raises:
-            StreamStalled: no byte for the silence limit, or no end long after the one that was requested.
-            Unreachable: the connection broke, also in the middle of a chunk.
-        """
-        try:
-            chunk = await self._answer.content.readany()
-        except (aiohttp.ClientError, OSError) as error:
-            raise Unreachable(describe(error)) from error
-        self._silent_since = self._loop.time()
-        self.received_bytes += len(chunk)
-        return chunk
-
-    def close(self) -> None:
-        """Close the connection, at once."""
-        self._timer.cancel()
-        self._answer.abort()
-
-    def _due_at(self) -> float:
-        return min(self._silent_since + self._silence_limit_s, self._ends_at)
-
-    def _check(self) -> None:
-        # Not aiohttp's own timer: bytes of which nothing comes, such as the length of a chunk digit by digit, are bytes
-        # to it.
-        content = self._answer.content
-        now = self._loop.time()
-        if content.is_eof() or content.exception() is not None:
-            return
-        if now >= self._ends_at:
-            content.set_exception(StreamStalled("it goes on after its end"))
-            return
-        if content.total_bytes > self.received_bytes:
-            # After this process itself was stopped, its timers are due in the same moment as what has come meanwhile.
-            self._silent_since = now
-        if now >= self._due_at():
-            content.set_exception(StreamStalled(f"no byte for {self._silence_limit_s:.0f} s"))
-            return
-        self._timer = self._loop.call_at(self._due_at(), self._check)
 
 
 class ApiClient:
@@ -301,7 +243,7 @@ class ApiClient:
         """
         path = resource.path(namespace) if under is None else resource.path(namespace, *under)
         query = _written_by(field_manager, strict)
-        expected = ExpectedObject(resource, namespace or "", _named(body)) if under is None else _expected_under(body)
+        expected = ExpectedObject(resource, namespace or "", name_in(body)) if under is None else expected_under(body)
         answer = await self.request(
             "POST", path, query=query, body=orjson.dumps(body), guarded=guarded, expected=expected
         )
@@ -402,9 +344,9 @@ class ApiClient:
             query=query,
             body=orjson.dumps(body),
             content_type=content_type,
-            guarded=_has_precondition(body),
+            guarded=has_precondition(body),
             expected=ExpectedObject(
-                SCALES if subresource == "scale" else resource, namespace or "", name, _uid_in(body)
+                SCALES if subresource == "scale" else resource, namespace or "", name, uid_in(body)
             ),
         )
         what = f"{resource.qualified_name}/{subresource}" if subresource else resource.qualified_name
@@ -424,37 +366,8 @@ class ApiClient:
             await self.access.credentials.reload_ca(started)
 
 
-def _metadata_in(body: object) -> Mapping[str, object]:
-    metadata = body.get("metadata") if isinstance(body, Mapping) else None
-    return metadata if isinstance(metadata, Mapping) else {}
-
-
-def _named(body: object) -> str:
-    return str(_metadata_in(body).get("name") or "")
-
-
-def _uid_in(body: object) -> str:
-    return str(_metadata_in(body).get("uid") or "")
-
-
-def _expected_under(body: object) -> ExpectedObject | None:
-    """Return the object that answers a body of a subresource: a `Status`, or what was sent."""
-    if not isinstance(body, Mapping) or not body.get("kind"):
-        return None
-    group, _, version = str(body.get("apiVersion", "")).rpartition("/")
-    resource = Resource(group, version, "", str(body["kind"]))
-    metadata = _metadata_in(body)
-    return ExpectedObject(resource, str(metadata.get("namespace") or ""), _named(body), or_status=True)
-
-
 def _written_by(field_manager: str, strict: bool) -> Mapping[str, str]:
     return {"fieldManager": field_manager} | ({"fieldValidation": "Strict"} if strict else {})
-
-
-def _has_precondition(body: object) -> bool:
-    """Report whether a patch names the very object or the version that it is for."""
-    metadata = _metadata_in(body)
-    return bool(metadata.get("uid") or metadata.get("resourceVersion"))
 
 
 def _failure(response: Answer, answer: bytes) -> KubeError | None:

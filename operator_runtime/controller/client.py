@@ -14,12 +14,12 @@ from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.client.api_client import ApiClient, Propagation
 from operator_runtime.client.discovery import has_subresource
-from operator_runtime.client.errors import AnswerTooLong, Conflict, Expired, NotFound
-from operator_runtime.client.frames import MAX_LIST_BYTES, MAX_PAGE_BYTES, PAGE_SIZE, object_of, page_of, smaller_page
+from operator_runtime.client.errors import Conflict, NotFound
+from operator_runtime.client.frames import object_of
 from operator_runtime.client.resources import Resource
-from operator_runtime.client.response_identity import ExpectedList
 from operator_runtime.client.watch import Record
 from operator_runtime.controller.controller import current_reconcile
+from operator_runtime.controller.paged_list import paged_list
 from operator_runtime.objects.api_objects import parts_of
 from operator_runtime.objects.bodies import (
     Body,
@@ -98,18 +98,7 @@ class Client:
             labels: label selector, as in the API's query: `app=shell,tier!=test`.
             fields: field selector, likewise: `involvedObject.uid=…`. Which fields can be selected is the kind's matter.
         """
-        if namespace is not None and not (namespace and kind.resource.namespaced):
-            raise ValueError(
-                f"namespace is {namespace!r} for a list of {kind.resource.plural}: "
-                "name a namespace, or give None for all of them and for cluster-scoped kinds"
-            )
-        selectors = {"labelSelector": labels, "fieldSelector": fields}
-        selector = {name: text for name, text in selectors.items() if text}
-        try:
-            return await _pages(self._api, kind, namespace, selector, PAGE_SIZE)
-        except Expired:
-            # The pages took longer than the server keeps a version: all at once.
-            return await _pages(self._api, kind, namespace, selector, 0)
+        return await paged_list(self._api, kind, namespace, {"labelSelector": labels, "fieldSelector": fields})
 
     async def serves(self, kind: Kind[Any], subresource: str) -> bool:
         """Report whether the API server has a subresource of a kind, such as `resize` of pods (since Kubernetes 1.33).
@@ -396,31 +385,6 @@ class Client:
             return None
         own = self._own_writes_of(context.controller)
         return None if own is None else (own, context.key)
-
-
-async def _pages(
-    api: ApiClient, kind: Kind[R], namespace: str | None, selector: dict[str, str], page_size: int
-) -> list[R]:
-    """A list page by page; in one piece where the page size is 0."""
-    path, resume = kind.resource.path(namespace), ""
-    found: list[R] = []
-    while True:
-        query = selector | ({"limit": str(page_size)} if page_size else {}) | ({"continue": resume} if resume else {})
-        max_bytes = MAX_PAGE_BYTES if page_size else MAX_LIST_BYTES
-        try:
-            expected = ExpectedList(kind.resource)
-            page = page_of(
-                await api.request("GET", path, query=query, gzip=True, max_bytes=max_bytes, expected=expected)
-            )
-        except AnswerTooLong:
-            if page_size <= 1:
-                raise
-            page_size = smaller_page(page_size)
-            continue
-        found += [kind.decode(item) for item in page.items or ()]
-        resume = page.metadata.continue_
-        if not resume:
-            return found
 
 
 def _no_status(resource: Resource) -> str:

@@ -17,7 +17,8 @@ from typing import Any
 import orjson
 
 from operator_runtime.client.access.credentials import ClusterAccess
-from operator_runtime.client.api_client import ApiClient, Stream
+from operator_runtime.client.api_client import ApiClient
+from operator_runtime.client.stream import Stream
 
 PATH = "/apis/apps/v1/deployments"
 SILENCE_LIMIT_S = 70.0
