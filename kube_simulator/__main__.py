@@ -55,21 +55,21 @@ def main(arguments: Sequence[str]) -> int:
 async def _up(kubeconfig: Path | None, ready_after_s: float, *, memcached: bool) -> int:
     from kube_simulator import Options, Simulator
 
-    asked_to_end = asyncio.Event()
+    stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, asked_to_end.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     options = Options(pods_ready_after_s=ready_after_s, memcached="auto" if memcached else False)
     async with Simulator(options) as simulator:
         with _copied(simulator.kubeconfig_path, kubeconfig) as shown:
-            _say(simulator.server, simulator.directory, shown, ready_after_s, real=memcached)
-            await asked_to_end.wait()
+            _print_summary(simulator.server, simulator.directory, shown, ready_after_s, real=memcached)
+            await stop.wait()
     print("simulator: stopped")
     return 0
 
 
 @contextmanager
 def _copied(original: Path, desired: Path | None) -> Iterator[Path]:
-    """The kubeconfig where it is wanted, until the end of the block.
+    """The kubeconfig where it is desired, until the end of the block.
 
     Raises:
         FileExistsError: something is there already, which may be somebody's only access to a cluster.
@@ -87,7 +87,7 @@ def _copied(original: Path, desired: Path | None) -> Iterator[Path]:
         desired.unlink(missing_ok=True)
 
 
-def _say(server: str, directory: Path, kubeconfig: Path, ready_after_s: float, *, real: bool) -> None:
+def _print_summary(server: str, directory: Path, kubeconfig: Path, ready_after_s: float, *, real: bool) -> None:
     from kube_simulator.controllers.memcached import find_program
 
     program = find_program() if real else None

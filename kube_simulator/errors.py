@@ -79,7 +79,7 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> ApiError:
     """422: fields of the object have values that they may not have; a cause for each."""
     listed = [f"{cause.field}: {cause.message}" for cause in causes]
-    said = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
+    text = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
     _, _, group = resource.collection.partition(".")  # that of the kind by whose rules it is
     kind = f"{resource.kind}.{group}" if group else resource.kind
     details = {
@@ -88,15 +88,15 @@ def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> ApiError:
         "kind": resource.kind,
         "causes": [cause.json() for cause in causes],
     }
-    return ApiError(422, "Invalid", f'{kind} "{name}" is invalid: {said}', details)
+    return ApiError(422, "Invalid", f'{kind} "{name}" is invalid: {text}', details)
 
 
 def invalid_parameter(kind: str, causes: Sequence[Cause]) -> ApiError:
     """422: parameters of the request, such as ListOptions, that do not go together."""
     listed = [f"{cause.field}: {cause.message}" for cause in causes]
-    said = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
+    text = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
     details = {"group": "meta.k8s.io", "kind": kind, "causes": [cause.json() for cause in causes]}
-    return ApiError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {said}', details)
+    return ApiError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {text}', details)
 
 
 def forbidden(resource: Resource, name: str, why: str) -> ApiError:

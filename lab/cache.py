@@ -59,7 +59,7 @@ def kept(target: Path, what: str, fill: Callable[[Path], None]) -> Path:
     with _locked(target.parent / f"{target.name}.lock"):
         if target.is_dir():
             return target
-        say(f"building {what}, once; kept in {target}")
+        report(f"building {what}, once; kept in {target}")
         staging = Path(tempfile.mkdtemp(prefix=f"{target.name}.new-", dir=target.parent))
         try:
             fill(staging)
@@ -67,7 +67,7 @@ def kept(target: Path, what: str, fill: Callable[[Path], None]) -> Path:
             staging.rename(target)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
-        say("built")
+        report("built")
     return target
 
 
@@ -81,7 +81,7 @@ def refuse_builds(what: str) -> None:
         raise NotBuiltError(f"{what.partition(',')[0]} was never built, and {NO_BUILDS_VARIABLE} is set")
 
 
-def say(message: str) -> None:
+def report(message: str) -> None:
     """Report to a person what takes so long, on standard error."""
     print(f"lab: {message}", file=sys.stderr, flush=True)
 

@@ -27,7 +27,7 @@ from operator_runtime.client.resources import PODS
 from operator_runtime.process.flags import answered, parse
 
 _REAL = "--real"
-_LOOK_EVERY_S = 0.2
+_READ_EVERY_S = 0.2
 _FIELD_MANAGER = "demo-kubelet"
 # For documentation: nobody has these, and nothing listens on them.
 _ADDRESSES = IPv4Network("198.51.100.0/24")
@@ -110,7 +110,7 @@ async def play_the_kubelet(client: ApiClient, ready_after_s: float) -> None:
             seen = set(new)
         except KubeError:
             pass  # it went meanwhile, or the server is away: the next look tells
-        await asyncio.sleep(max(_LOOK_EVERY_S, ready_after_s))
+        await asyncio.sleep(max(_READ_EVERY_S, ready_after_s))
 
 
 def _addresses() -> Iterator[str]:

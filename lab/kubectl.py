@@ -42,9 +42,9 @@ def run(
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        said = " ".join(_decoded(each) for each in (error.stdout, error.stderr)).strip()
+        output = " ".join(_decoded(each) for each in (error.stdout, error.stderr)).strip()
         raise LabError(
-            f"kubectl {' '.join(arguments)}: no end within {_TIMEOUT_S:g} s; it had said: {said or 'nothing'}"
+            f"kubectl {' '.join(arguments)}: no end within {_TIMEOUT_S:g} s; its output was: {output or 'nothing'}"
         ) from None
     if check and finished.returncode != 0:
         raise LabError(f"kubectl {' '.join(arguments)}: exit code {finished.returncode}: {finished.stderr.strip()}")

@@ -1,7 +1,7 @@
 """Authorization by the roles and bindings in the store.
 
-It is asked before every request. The bindings of each namespace are therefore indexed by user and group, when they are
-first asked for after a change.
+It decides before every request. The bindings of each namespace are therefore indexed by user and group, when they are
+first needed after a change.
 """
 
 from __future__ import annotations
@@ -60,16 +60,16 @@ class Authorizer:
         for collection in (CLUSTER_ROLES, CLUSTER_BINDINGS, ROLES, BINDINGS):
             store.subscribe(self._changed, collection)
 
-    def decide(self, user: User, asked: Attributes) -> Decision:
+    def decide(self, user: User, attributes: Attributes) -> Decision:
         """Decide whether this user may do that."""
         if MASTERS in user.groups:
             return Decision(True)
         missing: list[tuple[str, str]] = []
-        for grant in self._grants(user, asked.namespace):
+        for grant in self._grants(user, attributes.namespace):
             if grant.missing is not None:
                 missing.append(grant.missing)
             for rule in grant.rules:
-                if rule.allows(asked):
+                if rule.allows(attributes):
                     reason = f"RBAC: allowed by {grant.binding} of {grant.role} to {grant.subject}"
                     return Decision(True, reason)
         return Decision(False, f"RBAC: {_missing_roles(missing)}" if missing else "")
@@ -109,43 +109,43 @@ class Authorizer:
         found = self._store.get(CLUSTER_ROLES, "", role) if clusterwide else self._store.get(ROLES, namespace, role)
         rules = () if found is None else tuple(map(parse, found.get("rules") or ()))
         for subject in binding.get("subjects") or ():
-            key, said = _subject(subject, namespace)
+            key, text = _subject(subject, namespace)
             yield (
                 key,
                 Grant(
                     binding=f'RoleBinding "{name}/{namespace}"' if namespace else f'ClusterRoleBinding "{name}"',
                     role=f'{kind} "{role}"',
-                    subject=said,
+                    subject=text,
                     rules=rules,
                     missing=(kind.lower(), role) if found is None else None,
                 ),
             )
 
 
-def refusal(user: User, asked: Attributes, reason: str = "") -> ApiError:
+def refusal(user: User, attributes: Attributes, reason: str = "") -> ApiError:
     """403 in the words of Kubernetes, for what was decided against.
 
     The resource need not be one that is served: a user who may not know is not told.
     """
     because = f": {reason}" if reason else ""
-    if asked.path is not None:
-        message = f'forbidden: User {quoted(user.name)} cannot {asked.verb} path "{asked.path}"{because}'
+    if attributes.path is not None:
+        message = f'forbidden: User {quoted(user.name)} cannot {attributes.verb} path "{attributes.path}"{because}'
         return ApiError(403, "Forbidden", message, bare=True)
-    full_name = f"{asked.resource}.{asked.group}" if asked.group else asked.resource
-    named = f'{full_name} "{asked.name}"' if asked.name else full_name
-    where = f'in the namespace "{asked.namespace}"' if asked.namespace else "at the cluster scope"
+    full_name = f"{attributes.resource}.{attributes.group}" if attributes.group else attributes.resource
+    named = f'{full_name} "{attributes.name}"' if attributes.name else full_name
+    where = f'in the namespace "{attributes.namespace}"' if attributes.namespace else "at the cluster scope"
     message = (
-        f'{named} is forbidden: User {quoted(user.name)} cannot {asked.verb} resource "{asked.full_resource}" '
-        f'in API group "{asked.group}" {where}{because}'
+        f"{named} is forbidden: User {quoted(user.name)} cannot {attributes.verb} resource "
+        f'"{attributes.full_resource}" in API group "{attributes.group}" {where}{because}'
     )
-    details = {"name": asked.name, "group": asked.group, "kind": asked.resource}
+    details = {"name": attributes.name, "group": attributes.group, "kind": attributes.resource}
     return ApiError(403, "Forbidden", message, {key: value for key, value in details.items() if value})
 
 
 def _missing_roles(missing: Iterable[tuple[str, str]]) -> str:
     """Describe that these do not exist, each once, by kind and name."""
-    said = dict.fromkeys(f'{kind}.{RBAC_GROUP} "{name}" not found' for kind, name in missing)
-    return next(iter(said)) if len(said) == 1 else f"[{', '.join(said)}]"
+    reasons = dict.fromkeys(f'{kind}.{RBAC_GROUP} "{name}" not found' for kind, name in missing)
+    return next(iter(reasons)) if len(reasons) == 1 else f"[{', '.join(reasons)}]"
 
 
 def _subject(subject: Json, namespace: str) -> tuple[tuple[str, str], str]:

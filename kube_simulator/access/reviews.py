@@ -63,10 +63,10 @@ def _subject_access(body: Json, _user: User, access: Access, _namespace: str) ->
 def _local_subject_access(body: Json, _user: User, access: Access, namespace: str) -> Json:
     spec = body.get("spec") or {}
     problems = _spec_problems(spec, of_somebody=True)
-    asked = spec.get("resourceAttributes")
-    if asked is not None and (found := asked.get("namespace") or "") != namespace:
+    attributes = spec.get("resourceAttributes")
+    if attributes is not None and (found := attributes.get("namespace") or "") != namespace:
         problems.append(_invalid("spec.resourceAttributes.namespace", found, "must match metadata.namespace"))
-    if asked is None and "nonResourceAttributes" in spec:
+    if attributes is None and "nonResourceAttributes" in spec:
         problems.append(_invalid("spec.resourceAttributes", None, _EITHER))
     _check(problems)
     return {"metadata": {"namespace": namespace}, "spec": spec, "status": _decided(access, _subject(spec), spec)}
@@ -108,11 +108,11 @@ _REVIEWS: Mapping[str, Callable[[Json, User, Access, str], Json]] = {
 def _decided(access: Access, user: User, spec: Json) -> Json:
     path = spec.get("nonResourceAttributes")
     if path is not None:
-        asked = Attributes(path.get("verb") or "", path=path.get("path") or "")
+        attributes = Attributes(path.get("verb") or "", path=path.get("path") or "")
     else:
         fields = ("verb", "group", "resource", "subresource", "namespace", "name")
-        asked = Attributes(*((spec["resourceAttributes"].get(field) or "") for field in fields))
-    decision = access.authorizer.decide(user, asked)
+        attributes = Attributes(*((spec["resourceAttributes"].get(field) or "") for field in fields))
+    decision = access.authorizer.decide(user, attributes)
     return {"allowed": decision.allowed, **({"reason": decision.reason} if decision.reason else {})}
 
 
@@ -122,8 +122,8 @@ def _subject(spec: Json) -> User:
 
 def _spec_problems(spec: Json, *, of_somebody: bool) -> list[Cause]:
     problems = []
-    asked, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    if (asked is None) == (path is None):
+    attributes, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if (attributes is None) == (path is None):
         problems.append(_invalid("spec.resourceAttributes", None, _EITHER))
     if of_somebody and not spec.get("user") and not spec.get("groups"):
         problems.append(_invalid("spec.user", "", "at least one of user or group must be specified"))
@@ -135,9 +135,9 @@ def _check(problems: list[Cause]) -> None:
     if not problems:
         return
     listed = [f"{problem.field}: {problem.message}" for problem in problems]
-    said = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
+    causes = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
     details = {"group": _GROUP, "causes": [problem.json() for problem in problems]}
-    raise ApiError(422, "Invalid", f'.{_GROUP} "" is invalid: {said}', details)
+    raise ApiError(422, "Invalid", f'.{_GROUP} "" is invalid: {causes}', details)
 
 
 def _invalid(field: str, value: object, why: str) -> Cause:

@@ -55,16 +55,16 @@ class Rule:
     names: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
 
-    def allows(self, asked: Attributes) -> bool:
+    def allows(self, attributes: Attributes) -> bool:
         """Report whether this rule alone is enough. One with names allows nothing without a name, such as a list."""
-        if not _has(self.verbs, asked.verb):
+        if not _has(self.verbs, attributes.verb):
             return False
-        if asked.path is not None:
-            return any(_path_matches(each, asked.path) for each in self.paths)
+        if attributes.path is not None:
+            return any(_path_matches(each, attributes.path) for each in self.paths)
         return (
-            _has(self.groups, asked.group)
-            and _resource_matches(self.resources, asked.full_resource)
-            and (not self.names or asked.name in self.names)
+            _has(self.groups, attributes.group)
+            and _resource_matches(self.resources, attributes.full_resource)
+            and (not self.names or attributes.name in self.names)
         )
 
 
@@ -78,10 +78,10 @@ def _has(values: tuple[str, ...], value: str) -> bool:
     return _ALL in values or value in values
 
 
-def _resource_matches(resources: tuple[str, ...], asked: str) -> bool:
-    if _has(resources, asked):
+def _resource_matches(resources: tuple[str, ...], requested: str) -> bool:
+    if _has(resources, requested):
         return True
-    _, slash, subresource = asked.partition("/")
+    _, slash, subresource = requested.partition("/")
     return bool(slash) and f"*/{subresource}" in resources
 
 

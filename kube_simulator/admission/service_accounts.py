@@ -20,10 +20,10 @@ def admit(store: Store, request: AdmissionRequest) -> None:
     namespace, account = request.namespace, pod["spec"].get("serviceAccountName", "default")
     if store.get("serviceaccounts", namespace, account) is None:
         why = f'error looking up service account {namespace}/{account}: serviceaccount "{account}" not found'
-        raise forbidden(request.target.resource, _asked_name(pod), why)
+        raise forbidden(request.target.resource, _requested_name(pod), why)
 
 
-def _asked_name(pod: Json) -> str:
+def _requested_name(pod: Json) -> str:
     """Kubernetes asks this before it generates a name."""
     name, prefix = pod["metadata"]["name"], pod["metadata"].get("generateName") or ""
     return prefix if generated_from(prefix, name) else name

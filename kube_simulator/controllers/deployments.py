@@ -97,7 +97,7 @@ class Deployments:
             self.controller.add_after(key, max(0.0, left_s) + 1)
 
     async def _advance(self, rollout: _Rollout) -> None:
-        """Do the next step, and say in the status how far it is."""
+        """Do the next step, and report in the status how far it is."""
         deployment = rollout.deployment
         if is_deleting(deployment):
             await self._find_new(rollout, create=False)
@@ -127,9 +127,9 @@ class Deployments:
         was_paused = known is not None and known["reason"] == rollout_status.PAUSED
         paused = bool(rollout.deployment["spec"].get("paused"))
         if paused and not was_paused:
-            rollout.say("Unknown", rollout_status.PAUSED, "Deployment is paused", self._context)
+            rollout.set_progressing("Unknown", rollout_status.PAUSED, "Deployment is paused", self._context)
         elif was_paused and not paused:
-            rollout.say("Unknown", rollout_status.RESUMED, "Deployment is resumed", self._context)
+            rollout.set_progressing("Unknown", rollout_status.RESUMED, "Deployment is resumed", self._context)
 
     async def _roll(self, rollout: _Rollout) -> None:
         new = await self._find_new(rollout, create=True)
@@ -176,7 +176,7 @@ class Deployments:
         rollout.number(templates.revision_of(new))
         if rollout_status.deadline_s(deployment) is not None and condition_of(deployment, "Progressing") is None:
             message = f'Found new replica set "{new["metadata"]["name"]}"'
-            rollout.say("True", rollout_status.FOUND_NEW, message, self._context)
+            rollout.set_progressing("True", rollout_status.FOUND_NEW, message, self._context)
         return new
 
     async def _create(self, rollout: _Rollout, revision: int) -> Json | None:
@@ -192,20 +192,22 @@ class Deployments:
             elif namespace_is_leaving(error):
                 return None
             else:
-                self._say_failure(rollout, f'Failed to create new replica set "{name}": {error.message}')
+                self._report_failure(rollout, f'Failed to create new replica set "{name}": {error.message}')
             raise
         rollout.put(new)
         if replicas_of(new):
-            self._say(deployment, f"Scaled up replica set {name} from 0 to {replicas_of(new)}")
+            self._record(deployment, f"Scaled up replica set {name} from 0 to {replicas_of(new)}")
         rollout.number(revision)
         if rollout_status.deadline_s(deployment) is not None:
-            rollout.say("True", rollout_status.NEW_CREATED, f'Created new replica set "{name}"', self._context)
+            rollout.set_progressing(
+                "True", rollout_status.NEW_CREATED, f'Created new replica set "{name}"', self._context
+            )
         return new
 
-    def _say_failure(self, rollout: _Rollout, message: str) -> None:
+    def _report_failure(self, rollout: _Rollout, message: str) -> None:
         if rollout_status.deadline_s(rollout.deployment) is not None:
-            rollout.say("False", rollout_status.CREATE_FAILED, message, self._context)
-        self._recorder.say(rollout.deployment, "Warning", rollout_status.CREATE_FAILED, message, _COMPONENT)
+            rollout.set_progressing("False", rollout_status.CREATE_FAILED, message, self._context)
+        self._recorder.record(rollout.deployment, "Warning", rollout_status.CREATE_FAILED, message, _COMPONENT)
 
     async def _resize(self, rollout: _Rollout, name: str, size: int, *, annotate: bool = False) -> bool:
         """Give a ReplicaSet another size; whether it had another. `annotate` where only the Deployment's changed."""
@@ -219,8 +221,8 @@ class Deployments:
         rollout.put(await self._update(with_spec(with_metadata(found, annotations=annotations), replicas=size)))
         if size == before:
             return False
-        way = "up" if size > before else "down"
-        self._say(rollout.deployment, f"Scaled {way} replica set {name} from {before} to {size}")
+        direction = "up" if size > before else "down"
+        self._record(rollout.deployment, f"Scaled {direction} replica set {name} from {before} to {size}")
         return True
 
     async def _clean_up(self, rollout: _Rollout) -> None:
@@ -250,8 +252,8 @@ class Deployments:
         target = self._context.target(_DEPLOYMENTS, *key_of(found), "status")
         await self._context.api.update(target, changed, self._caller)
 
-    def _say(self, deployment: Json, message: str) -> None:
-        self._recorder.say(deployment, "Normal", "ScalingReplicaSet", message, _COMPONENT)
+    def _record(self, deployment: Json, message: str) -> None:
+        self._recorder.record(deployment, "Normal", "ScalingReplicaSet", message, _COMPONENT)
 
 
 class _Rollout:
@@ -289,7 +291,7 @@ class _Rollout:
             annotations = {**annotations_of(self.deployment), templates.REVISION: str(revision)}
             self.deployment = with_metadata(self.deployment, annotations=annotations)
 
-    def say(self, state: str, reason: str, message: str, context: Context) -> None:
+    def set_progressing(self, state: str, reason: str, message: str, context: Context) -> None:
         """Set the condition Progressing."""
         status = self.deployment.get("status") or {}
         changed = rollout_status.with_condition(status, "Progressing", state, reason, message, context.now())  # type: ignore[arg-type]
@@ -311,7 +313,7 @@ class _Rollout:
         self.deployment = {**self.deployment, "status": status}
 
     def progress(self, context: Context) -> None:
-        """Set the status, and say in it how the rollout gets on."""
+        """Set the status, and report in it how the rollout gets on."""
         status = rollout_status.progress(self.deployment, self.replica_sets, self.new, context.now())
         self.deployment = {**self.deployment, "status": status}
 

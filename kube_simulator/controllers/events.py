@@ -49,18 +49,18 @@ class Recorder:
         self._context = context
         self._clock_ns = clock_ns
         self._waiting: OrderedDict[int, _Saying] = OrderedDict()
-        self._said = 0
-        self._told: OrderedDict[tuple[str, ...], tuple[str, int]] = OrderedDict()
+        self._recorded = 0
+        self._counts: OrderedDict[tuple[str, ...], tuple[str, int]] = OrderedDict()
         """By object, component and words: the event's name and count."""
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def say(self, about: Json, type: EventType, reason: str, message: str, component: str) -> None:
+    def record(self, about: Json, type: EventType, reason: str, message: str, component: str) -> None:
         """Record this about an object; what is beyond the capacity is dropped."""
         if len(self._waiting) >= _WAITING_AT_MOST:
             return
-        self._said += 1
-        self._waiting[self._said] = _Saying(about, type, reason, message, component, self._context.now())
+        self._recorded += 1
+        self._waiting[self._recorded] = _Saying(about, type, reason, message, component, self._context.now())
         self._wake.set()
 
     def start(self) -> None:
@@ -95,12 +95,12 @@ class Recorder:
 
     async def _write(self, saying: _Saying) -> None:
         key = saying.about["metadata"]["uid"], saying.component, saying.type, saying.reason, saying.message
-        name, count = self._told.pop(key, ("", 0))
+        name, count = self._counts.pop(key, ("", 0))
         if not name or not await self._count(saying, name, count + 1):
             name, count = await self._create(saying), 0
-        self._told[key] = name, count + 1
-        if len(self._told) > _REMEMBERED:
-            self._told.popitem(last=False)
+        self._counts[key] = name, count + 1
+        if len(self._counts) > _REMEMBERED:
+            self._counts.popitem(last=False)
 
     async def _count(self, saying: _Saying, name: str, count: int) -> bool:
         """Raise the count of an event; False if it is gone."""

@@ -74,7 +74,7 @@ class Namespaces:
                     failed.append(error)
         left = self._content(name)
         if left:
-            await self._say(name, left, failed)
+            await self._report(name, left, failed)
             if failed:
                 raise failed[0]
             return
@@ -92,7 +92,7 @@ class Namespaces:
             for found in self._context.store.list(collection, namespace)
         ]
 
-    async def _say(self, name: str, left: list[tuple[Resource, Json]], failed: list[ApiError]) -> None:
+    async def _report(self, name: str, left: list[tuple[Resource, Json]], failed: list[ApiError]) -> None:
         found = self._context.store.get(_NAMESPACES, "", name)
         if found is None:
             return
@@ -126,16 +126,16 @@ def remaining(left: list[tuple[Resource, Json]], failed: list[ApiError]) -> dict
     """The conditions of a namespace in which something remains: status, reason and message by type."""
     resources = Counter(f"{resource.plural}.{resource.group}" for resource, _ in left)
     finalizers = Counter(name for _, each in left for name in each["metadata"].get("finalizers") or ())
-    said = {kind: ("False", *words) for kind, words in _FINE.items()}
+    conditions = {kind: ("False", *words) for kind, words in _FINE.items()}
     if failed:
         words = f"Failed to delete all resource types, {len(failed)} remaining: {failed[0].message}"
-        said["NamespaceDeletionContentFailure"] = "True", "ContentDeletionFailed", words
+        conditions["NamespaceDeletionContentFailure"] = "True", "ContentDeletionFailed", words
     if resources:
         counts = ", ".join(f"{name} has {count} resource instances" for name, count in sorted(resources.items()))
         words = f"Some resources are remaining: {counts}"
-        said["NamespaceContentRemaining"] = "True", "SomeResourcesRemain", words
+        conditions["NamespaceContentRemaining"] = "True", "SomeResourcesRemain", words
     if finalizers:
         counts = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(finalizers.items()))
         words = f"Some content in the namespace has finalizers remaining: {counts}"
-        said["NamespaceFinalizersRemaining"] = "True", "SomeFinalizersRemain", words
-    return said
+        conditions["NamespaceFinalizersRemaining"] = "True", "SomeFinalizersRemain", words
+    return conditions

@@ -54,7 +54,7 @@ class _Pod:
     restarts: int = 0
     last_end: End | None = None
     """Of containers that are no processes."""
-    told: set[tuple[str, int]] = field(default_factory=set)
+    recorded: set[tuple[str, int]] = field(default_factory=set)
     """Which events were said already: reason and restart."""
 
 
@@ -162,7 +162,7 @@ class Kubelet:
         found = self._context.store.put("pods", bound(pod, self._context.now()))
         namespace, name = key_of(pod)
         message = f"Successfully assigned {namespace}/{name} to {NODE}"
-        self._recorder.say(pod, "Normal", "Scheduled", message, _SCHEDULER)
+        self._recorder.record(pod, "Normal", "Scheduled", message, _SCHEDULER)
         return found
 
     async def _run(self, pod: Json) -> None:
@@ -173,7 +173,7 @@ class Kubelet:
             known.address = known.process.address
         elif wait_s <= 0 and not known.address:
             known.address = self._address()
-        self._tell(pod, known, containers)
+        self._record(pod, known, containers)
         status = status_of(pod, Running(known.started_at, known.address, containers), self._context.now())
         if status != pod.get("status"):
             target = self._context.target("pods", *known.key, "status")
@@ -220,24 +220,24 @@ class Kubelet:
         known.running_since = known.running_since or self._context.now()
         return Container(known.running_since, ready=True, restarts=known.restarts, last_end=known.last_end)
 
-    def _tell(self, pod: Json, known: _Pod, containers: dict[str, Container]) -> None:
+    def _record(self, pod: Json, known: _Pod, containers: dict[str, Container]) -> None:
         """Record in events what has happened since."""
         named = f"{known.key[1]}_{known.key[0]}({pod['metadata']['uid']})"
         for each in pod["spec"]["containers"]:
             name, found = each["name"], containers[each["name"]]
             if found.running_since is not None and self._first(known, f"started {name}", found.restarts):
                 image = f'Container image "{each["image"]}" already present on machine and can be accessed by the pod'
-                self._recorder.say(pod, "Normal", "Pulled", image, "kubelet")
-                self._recorder.say(pod, "Normal", "Created", "Container created", "kubelet")
-                self._recorder.say(pod, "Normal", "Started", "Container started", "kubelet")
+                self._recorder.record(pod, "Normal", "Pulled", image, "kubelet")
+                self._recorder.record(pod, "Normal", "Created", "Container created", "kubelet")
+                self._recorder.record(pod, "Normal", "Started", "Container started", "kubelet")
             elif found.message and self._first(known, f"backing off {name}", found.restarts):
                 message = f"Back-off restarting failed container {name} in pod {named}"
-                self._recorder.say(pod, "Warning", "BackOff", message, "kubelet")
+                self._recorder.record(pod, "Warning", "BackOff", message, "kubelet")
 
     def _first(self, known: _Pod, what: str, number: int) -> bool:
-        if (what, number) in known.told:
+        if (what, number) in known.recorded:
             return False
-        known.told.add((what, number))
+        known.recorded.add((what, number))
         return True
 
     def _end(self, pod: Json) -> None:
@@ -247,7 +247,7 @@ class Kubelet:
             return
         known = self._pods.get(uid)
         for each in pod["spec"]["containers"] if known is not None and not is_finished(pod) else ():
-            self._recorder.say(pod, "Normal", "Killing", f"Stopping container {each['name']}", "kubelet")
+            self._recorder.record(pod, "Normal", "Killing", f"Stopping container {each['name']}", "kubelet")
         self._finish(uid, self._gone(pod, known))
 
     async def _gone(self, pod: Json, known: _Pod | None) -> None:

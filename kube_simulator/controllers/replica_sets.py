@@ -1,4 +1,4 @@
-"""ReplicaSets: as many pods as are wanted, made from the template, and the counts of them in the status.
+"""ReplicaSets: as many pods as are desired, made from the template, and the counts of them in the status.
 
 Differs from Kubernetes: pods are made one after another up to the first refusal (there in batches that double), and of
 equal pods the younger goes first (there ages are compared by their order of magnitude).
@@ -134,10 +134,10 @@ class ReplicaSets:
             except ApiError as error:
                 if not namespace_is_leaving(error):
                     message = f"Error creating: {error.message}"
-                    self._recorder.say(replica_set, "Warning", "FailedCreate", message, _COMPONENT)
+                    self._recorder.record(replica_set, "Warning", "FailedCreate", message, _COMPONENT)
                 return error
             name = created["metadata"]["name"]
-            self._recorder.say(replica_set, "Normal", "SuccessfulCreate", f"Created pod: {name}", _COMPONENT)
+            self._recorder.record(replica_set, "Normal", "SuccessfulCreate", f"Created pod: {name}", _COMPONENT)
             if number % _WITHOUT_PAUSE == _WITHOUT_PAUSE - 1:
                 await asyncio.sleep(0)
         return None
@@ -152,11 +152,11 @@ class ReplicaSets:
             except ApiError as error:
                 if error.code != 404:
                     message = f"Error deleting: {error.message}"
-                    self._recorder.say(replica_set, "Warning", "FailedDelete", message, _COMPONENT)
+                    self._recorder.record(replica_set, "Warning", "FailedDelete", message, _COMPONENT)
                     failed = failed or error
                 continue
             message = f"Deleted pod: {meta['name']}"
-            self._recorder.say(replica_set, "Normal", "SuccessfulDelete", message, _COMPONENT)
+            self._recorder.record(replica_set, "Normal", "SuccessfulDelete", message, _COMPONENT)
             if number % _WITHOUT_PAUSE == _WITHOUT_PAUSE - 1:
                 await asyncio.sleep(0)
         return failed

@@ -141,7 +141,7 @@ def _progressing(deployment: Json, status: Json, new: Json | None, now: datetime
 
 
 def is_complete(deployment: Json, status: Json) -> bool:
-    """All pods that are wanted are there, of the present template, available, and no others."""
+    """All pods that are desired are there, of the present template, available, and no others."""
     desired = replicas_of(deployment)
     equal = all(status.get(field, 0) == desired for field in ("updatedReplicas", "replicas", "availableReplicas"))
     return equal and status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)

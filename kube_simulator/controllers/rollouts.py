@@ -43,7 +43,7 @@ def _fenceposts(deployment: Json) -> tuple[int, int]:
 
 
 def _scaled(value: int | str, desired: int, *, up: bool) -> int:
-    """A number, or a percentage of what is wanted."""
+    """A number, or a percentage of what is desired."""
     if isinstance(value, int):
         return value
     hundredths = int(value.removesuffix("%")) * desired

@@ -88,9 +88,9 @@ class StatefulSets:
                 name = await self._take(stateful_set, step, revision)
             except ApiError as error:
                 if error.reason != "AlreadyExists" and not namespace_is_leaving(error):
-                    self._say(stateful_set, step, _name(stateful_set, step), error)
+                    self._record(stateful_set, step, _name(stateful_set, step), error)
                 raise
-            self._say(stateful_set, step, name)
+            self._record(stateful_set, step, name)
             await asyncio.sleep(0)
 
     async def _take(self, stateful_set: Json, step: Step, revision: str) -> str:
@@ -115,14 +115,14 @@ class StatefulSets:
             if error.code != 404:  # somebody was faster
                 raise
 
-    def _say(self, stateful_set: Json, step: Step, pod: str, error: ApiError | None = None) -> None:
+    def _record(self, stateful_set: Json, step: Step, pod: str, error: ApiError | None = None) -> None:
         verb = {Make: "Create", End: "Delete", Label: "Update"}[type(step)]
         about = f"{verb} Pod {pod} in StatefulSet {stateful_set['metadata']['name']}"
         if error is None:
-            self._recorder.say(stateful_set, "Normal", f"Successful{verb}", f"{about} successful", _COMPONENT)
+            self._recorder.record(stateful_set, "Normal", f"Successful{verb}", f"{about} successful", _COMPONENT)
         else:
             message = f"{about} failed error: {error.message}"
-            self._recorder.say(stateful_set, "Warning", f"Failed{verb}", message, _COMPONENT)
+            self._recorder.record(stateful_set, "Warning", f"Failed{verb}", message, _COMPONENT)
 
     async def _write(self, key: Key, found: Json) -> None:
         """Write the status, of the pods as they are by now, if it is not so already."""

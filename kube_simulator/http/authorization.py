@@ -1,4 +1,4 @@
-"""The question to RBAC that a request comes to. It is asked before anybody looks whether the resource exists."""
+"""The authorization of a request by RBAC. It comes before the check whether the resource exists."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _attributes(route: Route) -> Attributes:
     )
 
 
-def _decide(authorizer: Authorizer, user: User, asked: Attributes) -> None:
-    decision = authorizer.decide(user, asked)
+def _decide(authorizer: Authorizer, user: User, attributes: Attributes) -> None:
+    decision = authorizer.decide(user, attributes)
     if not decision.allowed:
-        raise refusal(user, asked, decision.reason)
+        raise refusal(user, attributes, decision.reason)

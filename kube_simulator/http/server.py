@@ -36,7 +36,7 @@ from kube_simulator.http.negotiation import (
 )
 from kube_simulator.http.routes import Route, TextNotFound
 from kube_simulator.http.streams import Encode, Encodings, encoder
-from kube_simulator.http.verbs import Answer, Asked, Verbs
+from kube_simulator.http.verbs import Answer, ResourceRequest, Verbs
 from kube_simulator.requests.types import Caller, Target, User
 from kube_simulator.store.watches import Stream, Watches
 
@@ -205,8 +205,8 @@ class HttpServer:
         def named(name: str) -> None:
             record.name = name
 
-        asked = Asked(route.verb, target, route.query, body, content_type, caller, shape)
-        return await self._parts.verbs.answer(asked, named)
+        authorized = ResourceRequest(route.verb, target, route.query, body, content_type, caller, shape)
+        return await self._parts.verbs.answer(authorized, named)
 
     async def _watch(
         self,

@@ -46,9 +46,9 @@ def specials(resources: list[Resource], access: reviews.Access, api: Api) -> Map
         read, warnings = _read(body, kind, options)
         if read["metadata"].get("name") != target.name:
             raise bad_request("name in URL does not match name in Eviction object")
-        asked = delete_options(read.get("deleteOptions") or {}, {})
-        asked = replace(asked, dry_run=asked.dry_run or options.dry_run)
-        await evict(api, target, asked)
+        requested = delete_options(read.get("deleteOptions") or {}, {})
+        requested = replace(requested, dry_run=requested.dry_run or options.dry_run)
+        await evict(api, target, requested)
         done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
         return Written(done, True, warnings)
 

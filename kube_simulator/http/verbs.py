@@ -48,7 +48,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ResourceRequest:
     """An authorized request for a resource."""
 
     verb: str
@@ -78,98 +78,104 @@ class Verbs:
         self._special = special
         self._now = now
 
-    async def answer(self, asked: Asked, named: Callable[[str], None]) -> Answer:
-        """Do what is asked.
+    async def answer(self, request: ResourceRequest, named: Callable[[str], None]) -> Answer:
+        """Do what is requested.
 
         Args:
-            named: is told the name of an object to be created, as soon as it is known.
+            named: receives the name of an object to be created, as soon as it is known.
 
         Raises:
             ApiError: it cannot be done.
         """
-        match asked.verb:
+        match request.verb:
             case "get":
-                return self._one(asked, 200, self._api.get(asked.target))
+                return self._one(request, 200, self._api.get(request.target))
             case "list":
-                return self._list(asked)
+                return self._list(request)
             case "create":
-                return await self._create(asked, named)
+                return await self._create(request, named)
             case "update":
-                body = self._body(asked)
-                options = write_options(asked.query, "UpdateOptions")
-                return self._written(asked, await self._api.update(asked.target, body, asked.caller, options))
+                body = self._body(request)
+                options = write_options(request.query, "UpdateOptions")
+                return self._written(request, await self._api.update(request.target, body, request.caller, options))
             case "patch":
-                return await self._patch(asked)
+                return await self._patch(request)
             case "delete":
-                return await self._delete(asked)
+                return await self._delete(request)
             case _:
-                return await self._delete_collection(asked)
+                return await self._delete_collection(request)
 
-    def _list(self, asked: Asked) -> Answer:
-        resource = asked.target.resource
-        page = lists.list_page(self._api.store, resource, asked.target.namespace, asked.query)
+    def _list(self, request: ResourceRequest) -> Answer:
+        resource = request.target.resource
+        page = lists.list_page(self._api.store, resource, request.target.namespace, request.query)
         metadata: Json = {"resourceVersion": str(page.revision)}
         if page.continue_token:
             metadata["continue"] = page.continue_token
         if page.remaining is not None:
             metadata["remainingItemCount"] = page.remaining
         items = [views.shown(resource, item) for item in page.items]
-        return self._many(asked, items, metadata)
+        return self._many(request, items, metadata)
 
-    async def _create(self, asked: Asked, named: Callable[[str], None]) -> Answer:
-        body, target = self._body(asked), asked.target
+    async def _create(self, request: ResourceRequest, named: Callable[[str], None]) -> Answer:
+        body, target = self._body(request), request.target
         if isinstance(body, dict) and isinstance(metadata := body.get("metadata"), dict):
             named(str(metadata.get("name") or ""))
-        options = write_options(asked.query, "CreateOptions")
+        options = write_options(request.query, "CreateOptions")
         collection = target.resource.full_name
         special = self._special.get(f"{collection}/{target.subresource}" if target.subresource else collection)
         if special is not None:
             if not isinstance(body, dict):
                 raise bad_request("couldn't get version/kind; json parse error: the body must be an object")
-            return self._written(asked, await special(target, body, asked.caller, options))
-        return self._written(asked, await self._api.create(target, body, asked.caller, options))
+            return self._written(request, await special(target, body, request.caller, options))
+        return self._written(request, await self._api.create(target, body, request.caller, options))
 
-    async def _patch(self, asked: Asked) -> Answer:
-        kind = patch_kind(asked.content_type, custom=asked.target.resource.custom)
-        options = write_options(asked.query, "PatchOptions", apply=kind == "apply")
-        patch = Patch(kind, patch_body(asked.body, kind))
-        return self._written(asked, await self._api.patch(asked.target, patch, asked.caller, options))
+    async def _patch(self, request: ResourceRequest) -> Answer:
+        kind = patch_kind(request.content_type, custom=request.target.resource.custom)
+        options = write_options(request.query, "PatchOptions", apply=kind == "apply")
+        patch = Patch(kind, patch_body(request.body, kind))
+        return self._written(request, await self._api.patch(request.target, patch, request.caller, options))
 
-    async def _delete(self, asked: Asked) -> Answer:
-        options = delete_options(self._options_body(asked), asked.query)
-        found, gone = await self._api.delete(asked.target, options)
+    async def _delete(self, request: ResourceRequest) -> Answer:
+        options = delete_options(self._options_body(request), request.query)
+        found, gone = await self._api.delete(request.target, options)
         if not gone:
-            return self._one(asked, 200, found)
+            return self._one(request, 200, found)
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": found}
-        return self._encoded(asked, 200, status)
+        return self._encoded(request, 200, status)
 
-    async def _delete_collection(self, asked: Asked) -> Answer:
-        options = delete_options(self._options_body(asked), asked.query)
-        selection = selection_of(asked.target.resource, asked.query)
-        items = await self._api.delete_collection(asked.target, selection, options)
-        return self._many(asked, items, {"resourceVersion": str(self._api.store.revision)})
+    async def _delete_collection(self, request: ResourceRequest) -> Answer:
+        options = delete_options(self._options_body(request), request.query)
+        selection = selection_of(request.target.resource, request.query)
+        items = await self._api.delete_collection(request.target, selection, options)
+        return self._many(request, items, {"resourceVersion": str(self._api.store.revision)})
 
-    def _body(self, asked: Asked) -> Any:
-        return body_object(asked.body, asked.content_type, *_expected(asked.target))
+    def _body(self, request: ResourceRequest) -> Any:
+        return body_object(request.body, request.content_type, *_expected(request.target))
 
-    def _options_body(self, asked: Asked) -> Any:
-        return body_object(asked.body, asked.content_type, "DeleteOptions") if asked.body else None
+    def _options_body(self, request: ResourceRequest) -> Any:
+        return body_object(request.body, request.content_type, "DeleteOptions") if request.body else None
 
-    def _written(self, asked: Asked, written: Written) -> Answer:
+    def _written(self, request: ResourceRequest, written: Written) -> Answer:
         status = 201 if written.created else 200
         headers = tuple(("Warning", warning(text)) for text in written.warnings)
-        return self._one(asked, status, written.object, headers)
+        return self._one(request, status, written.object, headers)
 
-    def _one(self, asked: Asked, status: int, found: Json, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
-        shaped = forms.one(asked.target.resource, found, asked.shape, asked.query, self._now())
-        return self._encoded(asked, status, shaped, headers)
+    def _one(
+        self, request: ResourceRequest, status: int, found: Json, headers: tuple[tuple[str, str], ...] = ()
+    ) -> Answer:
+        shaped = forms.one(request.target.resource, found, request.shape, request.query, self._now())
+        return self._encoded(request, status, shaped, headers)
 
-    def _many(self, asked: Asked, items: list[Json], metadata: Json) -> Answer:
-        resource = asked.target.resource
-        return self._encoded(asked, 200, forms.many(resource, items, metadata, asked.shape, asked.query, self._now()))
+    def _many(self, request: ResourceRequest, items: list[Json], metadata: Json) -> Answer:
+        resource = request.target.resource
+        return self._encoded(
+            request, 200, forms.many(resource, items, metadata, request.shape, request.query, self._now())
+        )
 
-    def _encoded(self, asked: Asked, status: int, document: Json, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
-        return Answer(status, encoded(document, asked.shape, asked.query), asked.shape.content_type, headers)
+    def _encoded(
+        self, request: ResourceRequest, status: int, document: Json, headers: tuple[tuple[str, str], ...] = ()
+    ) -> Answer:
+        return Answer(status, encoded(document, request.shape, request.query), request.shape.content_type, headers)
 
 
 def _expected(target: Target) -> tuple[str, str]:

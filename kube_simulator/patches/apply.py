@@ -117,7 +117,7 @@ def server_side_apply(
         what = f"convert new object ({_named(applied, resource)}) to proper version"
         raise internal(f"failed to {what}: unable to convert unstructured object to {_kind(resource)}: {wrong}")
     if _kubectl(manager) and not subresource:
-        laid = last_applied.noted(laid, applied)
+        laid = last_applied.recorded(laid, applied)
     entries = [left for entry in others if (left := entry_without(entry, changes)) is not None]
     if fields:
         time = (own or {}).get("time") if unchanged else now
@@ -173,10 +173,10 @@ def _check_conflicts(others: Sequence[Json], changes: Changes, taken_over: Field
 
 def _described(entry: Json) -> str:
     """A manager as messages name it: `"stranger" with subresource "status" using v1`."""
-    said = json.dumps(entry.get("manager", ""), ensure_ascii=False)
+    text = json.dumps(entry.get("manager", ""), ensure_ascii=False)
     if entry.get("subresource"):
-        said += f' with subresource "{entry["subresource"]}"'
-    return f"{said} using {entry['apiVersion']}" if entry["operation"] == "Update" else said
+        text += f' with subresource "{entry["subresource"]}"'
+    return f"{text} using {entry['apiVersion']}" if entry["operation"] == "Update" else text
 
 
 def _kubectl(manager: str) -> bool:

@@ -22,12 +22,12 @@ MANAGER: Final = "kubectl"
 
 
 def taken_over(live: Json, shape: Shape) -> Fields:
-    """The fields of an object that still are as kubectl noted them."""
-    noted = live["metadata"].get("annotations", {}).get(ANNOTATION)
-    if not noted:
+    """The fields of an object that still are as kubectl recorded them."""
+    text = live["metadata"].get("annotations", {}).get(ANNOTATION)
+    if not text:
         return EMPTY
     try:
-        applied = orjson.loads(noted)
+        applied = orjson.loads(text)
     except orjson.JSONDecodeError:
         return EMPTY
     if not isinstance(applied, dict) or problem(applied, shape):
@@ -36,13 +36,13 @@ def taken_over(live: Json, shape: Shape) -> Fields:
     return difference(difference(owned(applied, shape), changed), removed)
 
 
-def noted(found: Json, applied: Json) -> Json:
-    """The object with the note of what is applied to it now, if it has a note."""
+def recorded(found: Json, applied: Json) -> Json:
+    """The object with its record of what is applied to it now, if it has one."""
     annotations = found["metadata"].get("annotations") or {}
     if ANNOTATION not in annotations:
         return found
     metadata = applied.get("metadata") or {}
-    said = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != ANNOTATION}
-    bare = {**metadata, "annotations": said} if "annotations" in metadata else metadata
-    note = orjson.dumps({**applied, "metadata": bare}, option=orjson.OPT_SORT_KEYS).decode() + "\n"
-    return {**found, "metadata": {**found["metadata"], "annotations": {**annotations, ANNOTATION: note}}}
+    others = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != ANNOTATION}
+    bare = {**metadata, "annotations": others} if "annotations" in metadata else metadata
+    record = orjson.dumps({**applied, "metadata": bare}, option=orjson.OPT_SORT_KEYS).decode() + "\n"
+    return {**found, "metadata": {**found["metadata"], "annotations": {**annotations, ANNOTATION: record}}}

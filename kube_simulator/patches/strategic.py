@@ -48,14 +48,14 @@ def strategic_merge(target: Json, patch: Json, node: Node) -> Json:
             merged.pop(key, None)
         else:
             order = patch.get(f"{_ORDER}/{key}")
-            asked = None if order is None else _list(order)
+            requested = None if order is None else _list(order)
             if key in merged:
-                merged[key] = _merged(merged[key], desired, asked, node, key)
+                merged[key] = _merged(merged[key], desired, requested, node, key)
                 continue
-            if asked is not None and isinstance(desired, list):
+            if requested is not None and isinstance(desired, list):
                 if not desired:
                     raise internal("no elements in any of the given slices")
-                _check_order(desired, asked, _identity(_known(node, key)))
+                _check_order(desired, requested, _identity(_known(node, key)))
             if not _directs(desired):
                 merged[key] = _fresh(desired)
     for key, desired in patch.items():

@@ -99,11 +99,11 @@ def _pruned(body: Json, target: Target, options: WriteOptions) -> tuple[Json, tu
     if (problem := decode_problems(resource.schema, body)) is not None:
         raise _Unfit(problem)
     kept, unknown = prune(resource.schema, body)
-    said = tuple(f'unknown field "{path}"' for path in unknown)
-    if said and options.field_validation == "Strict":
-        raise _Unfit(f"strict decoding error: {', '.join(said)}")
+    complaints = tuple(f'unknown field "{path}"' for path in unknown)
+    if complaints and options.field_validation == "Strict":
+        raise _Unfit(f"strict decoding error: {', '.join(complaints)}")
     assert isinstance(kept, dict)
-    return without_nulls(resource.schema, kept), said if options.field_validation == "Warn" else ()
+    return without_nulls(resource.schema, kept), complaints if options.field_validation == "Warn" else ()
 
 
 def _metadata(body: Json) -> Json:

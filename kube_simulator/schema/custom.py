@@ -122,11 +122,11 @@ def _completed(schema: Json, *, root: bool = False) -> Json:
     return new
 
 
-def _metadata(said: Json) -> Json:
+def _metadata(schema: Json) -> Json:
     """ObjectMeta, with what the schema says besides of its fields, the name above all."""
     reference = {"$ref": REFERENCE_PREFIX + _OBJECT_META}
-    if not said.get("properties"):
+    if not schema.get("properties"):
         return reference
     own = kubernetes.schemas()[_OBJECT_META]["properties"]
-    restricted = {name: {**own.get(name, {}), **rules} for name, rules in said["properties"].items()}
+    restricted = {name: {**own.get(name, {}), **rules} for name, rules in schema["properties"].items()}
     return {"allOf": [reference], "properties": {**own, **restricted}}

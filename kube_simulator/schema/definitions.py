@@ -39,8 +39,8 @@ def problems_of(crd: Json, old: Json | None = None) -> list[Cause]:
 
 def _spec_problems(crd: Json, spec: Json) -> Iterator[Cause]:
     names = spec.get("names") or {}
-    said = {"group": spec.get("group"), "names.plural": names.get("plural"), "names.kind": names.get("kind")}
-    yield from (causes.required(f"spec.{path}") for path, value in said.items() if not value)
+    required = {"group": spec.get("group"), "names.plural": names.get("plural"), "names.kind": names.get("kind")}
+    yield from (causes.required(f"spec.{path}") for path, value in required.items() if not value)
     name, desired = (crd.get("metadata") or {}).get("name"), f"{names.get('plural')}.{spec.get('group')}"
     if name != desired:
         yield causes.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')

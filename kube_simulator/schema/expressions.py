@@ -89,10 +89,10 @@ def compiled(text: str, variables: frozenset[str]) -> Expression:
     try:
         program = cel.compile(_with_our_matches(text, plain))
     except ValueError as error:
-        said = str(error).replace(_MATCHES, "matches")
-        if "Syntax error: " in said and "unsupported" not in said:
-            raise CompileError(said[said.index("ERROR: ") :].replace("\n| ", "\n | ")) from error
-        raise CompileError(said) from error
+        message = str(error).replace(_MATCHES, "matches")
+        if "Syntax error: " in message and "unsupported" not in message:
+            raise CompileError(message[message.index("ERROR: ") :].replace("\n| ", "\n | ")) from error
+        raise CompileError(message) from error
     bound = set(_BINDING.findall(plain))
     used = frozenset(program.variables()) - bound
     functions = frozenset(program.functions())

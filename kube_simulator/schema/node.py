@@ -2,7 +2,7 @@
 
 Nodes are made when they are first asked for, and kept: recursive schemas (`JSONSchemaProps`) are no matter, and a
 second walk costs dictionary lookups. Kubernetes writes a reference that has a default or a description of its own as
-`{"allOf": [{"$ref": ...}], "default": ...}`; that is one node here, the words beside the reference coming first.
+`{"allOf": [{"$ref": ...}], "default": ...}`; that is one node here, the keywords next to the reference coming first.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ class Node:
 
     @cached_property
     def raw(self) -> Json:
-        """The schema as JSON, the definition that it refers to and what stands beside the reference in one."""
+        """The schema as JSON, the definition that it refers to and what stands next to the reference in one."""
         if self._target is None:
             return self._schema
-        beside = {key: value for key, value in self._schema.items() if key not in ("$ref", "allOf")}
-        return {**self._target.raw, **beside}
+        others = {key: value for key, value in self._schema.items() if key not in ("$ref", "allOf")}
+        return {**self._target.raw, **others}
 
     @cached_property
     def ref(self) -> str:
@@ -151,8 +151,8 @@ class Node:
     @cached_property
     def patch_strategy(self) -> frozenset[str]:
         """Strategy of a strategic merge patch: of `merge`, `replace`, `retainKeys`."""
-        said = cast(str, self.raw.get("x-kubernetes-patch-strategy", ""))
-        return frozenset(filter(None, said.split(",")))
+        strategies = cast(str, self.raw.get("x-kubernetes-patch-strategy", ""))
+        return frozenset(filter(None, strategies.split(",")))
 
     @cached_property
     def patch_merge_key(self) -> str:

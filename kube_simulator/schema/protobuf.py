@@ -123,14 +123,14 @@ def _shown(body: bytes) -> str:
 @cache
 def _table() -> _Table:
     packed = files.files(__package__).joinpath("protobuf.json.gz").read_bytes()
-    said = json.loads(gzip.decompress(packed))
-    return _Table(said["kinds"], {name: _made(name, fields) for name, fields in said["messages"].items()})
+    table = json.loads(gzip.decompress(packed))
+    return _Table(table["kinds"], {name: _made(name, fields) for name, fields in table["messages"].items()})
 
 
-def _made(name: str, said: list[Json]) -> Message:
+def _made(name: str, rows: list[Json]) -> Message:
     fields = tuple(
         Field(each["number"], each.get("name", ""), each["go"], each["type"], each.get("shape", ""), "omit" in each)
-        for each in said
+        for each in rows
     )
     return Message(name, fields, {field.number: _expected(field) for field in fields})
 
@@ -185,7 +185,7 @@ def _message(name: str, data: bytes, depth: int) -> Any:
 
 
 def _value(field: Field, values: list[Any], depth: int) -> Any:
-    """All that is said of a field; None where Go has nil."""
+    """All values of a field; None where Go has nil."""
     if not values:
         return None if field.shape or field.type == "bytes" else _zero(field.type, depth)
     if field.shape == "list":
@@ -195,7 +195,7 @@ def _value(field: Field, values: list[Any], depth: int) -> Any:
         return {key: entries[key] for key in sorted(entries)}
     if field.type in _SCALARS:
         return _one(field.type, values[-1], depth)
-    return _message(field.type, b"".join(values), depth + 1)  # a message that is said twice is merged
+    return _message(field.type, b"".join(values), depth + 1)  # a message that comes twice is merged
 
 
 def _entry(field: Field, data: bytes, depth: int) -> tuple[str, Any]:

@@ -148,14 +148,14 @@ def _judged(
         values["oldSelf"] = optional_value(old_value)
     elif transition:
         values["oldSelf"] = old_value
-    said = (rule.get("message") or "").strip() or rule["rule"].strip()
+    text = (rule.get("message") or "").strip() or rule["rule"].strip()
     try:
         if expression.evaluate(values) is True:
             return
     except EvaluationError as error:
         overload = "no such overload" in str(error)
         words = "call arguments did not match a supported operator, function or macro signature for rule"
-        why = f"'{error}': {words}: {said}" if overload else f"{error} evaluating rule: {said}"
+        why = f"'{error}': {words}: {text}" if overload else f"{error} evaluating rule: {text}"
         yield causes.invalid(path or causes.NO_FIELD, node.type, why)
         return
     if transition or not nearest.unchanged:

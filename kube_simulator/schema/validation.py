@@ -94,8 +94,8 @@ def _string_problems(node: Node, value: str, path: str) -> Iterator[Cause]:
 def _number_problems(node: Node, value: float, path: str) -> Iterator[Cause]:
     raw, type_, format = node.raw, "" if node.int_or_string else node.type, _format(node)
     if not _is_in_range(value, type_, format):
-        said = f"with format {format}" if format else "(default format)"
-        yield causes.invalid(causes.NO_FIELD, "", f"Checked value must be of type {type_} {said} in {path}")
+        expected = f"with format {format}" if format else "(default format)"
+        yield causes.invalid(causes.NO_FIELD, "", f"Checked value must be of type {type_} {expected} in {path}")
     if (factor := raw.get("multipleOf")) is not None:
         exact = isinstance(value, int) and isinstance(factor, int)
         if not (value % factor == 0 if exact else _is_whole(value * (1 / factor) if factor < 1 else value / factor)):

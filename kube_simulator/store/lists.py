@@ -65,7 +65,7 @@ class ContinueExpired(ApiError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Requested:
     revision: int | None
     """None is the present."""
     start: str
@@ -117,7 +117,7 @@ def problems_of(query: Mapping[str, str]) -> list[Cause]:
     return found
 
 
-def _desired(query: Mapping[str, str], current: int) -> _Wanted:
+def _desired(query: Mapping[str, str], current: int) -> _Requested:
     limit = max(0, integer(query, "limit"))
     # Of no use to a list, and yet read.
     integer(query, "timeoutSeconds")
@@ -130,7 +130,7 @@ def _desired(query: Mapping[str, str], current: int) -> _Wanted:
         revision, start = _decoded(token)
         if text not in ("", "0"):
             raise bad_request("specifying resource version is not allowed when using continue")
-        return _Wanted(None if revision < 0 else _not_future(revision, current), start, limit)
+        return _Requested(None if revision < 0 else _not_future(revision, current), start, limit)
     try:
         version = uint64(text) if text else 0
     except ValueError as error:
@@ -138,7 +138,7 @@ def _desired(query: Mapping[str, str], current: int) -> _Wanted:
     # A version and a limit without a word about the match mean that version exactly.
     exact = version > 0 and (match == "Exact" or (limit > 0 and not match))
     _not_future(version, current)
-    return _Wanted(version if exact else None, "", limit)
+    return _Requested(version if exact else None, "", limit)
 
 
 def _not_future(version: int, current: int) -> int:

@@ -101,7 +101,7 @@ class Store:
         self._oldest = 0
         self._listeners: dict[str | None, tuple[Listener, ...]] = {}
         self._untold: deque[Change] = deque()
-        self._telling = False
+        self._notifying = False
 
     def get(self, collection: str, namespace: str, name: str) -> Json | None:
         """The object; the namespace of what belongs to the whole cluster is empty."""
@@ -194,16 +194,16 @@ class Store:
     def _record(self, collection: _Collection, change: Change) -> None:
         collection.record(change, self._history_changes)
         self._untold.append(change)
-        if self._telling:
+        if self._notifying:
             return
-        self._telling = True
+        self._notifying = True
         try:
             while self._untold:
                 change = self._untold.popleft()
                 for listener in (*self._listeners.get(None, ()), *self._listeners.get(change.collection, ())):
                     listener(change)
         finally:
-            self._telling = False
+            self._notifying = False
 
 
 def _key(object: Json) -> str:

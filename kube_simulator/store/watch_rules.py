@@ -37,7 +37,7 @@ class Start:
     initial: bool
     """Whether the present objects come first, as ADDED."""
     revision: int
-    """The changes after it are told; 0 is the present. With `initial` it must have been reached."""
+    """The changes after it are sent; 0 is the present. With `initial` it must have been reached."""
     bookmarks: bool
     timeout_s: int
     """0 leaves it to the server; below that the watch ends at once."""
@@ -66,14 +66,14 @@ def start_of(query: Mapping[str, str]) -> Start:
 
 def problems_of(query: Mapping[str, str]) -> list[Cause]:
     """List what does not go together in the query of a watch."""
-    match, asked = query.get("resourceVersionMatch", ""), "sendInitialEvents" in query
-    if not match and not asked and query.get("resourceVersion", "") in ("", "0"):
+    match, requested = query.get("resourceVersionMatch", ""), "sendInitialEvents" in query
+    if not match and not requested and query.get("resourceVersion", "") in ("", "0"):
         # An old form of asking for the present objects first: it is taken for the new one.
-        match, asked = "NotOlderThan", True
+        match, requested = "NotOlderThan", True
     found = []
-    if asked and match != "NotOlderThan":
+    if requested and match != "NotOlderThan":
         found.append(forbidden_match("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
-    if match and not asked:
+    if match and not requested:
         found.append(
             forbidden_match("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
         )
@@ -119,10 +119,10 @@ def next_bookmark_s(now_s: float, ends_at_s: float) -> float:
     return last_s if now_s < last_s < regular_s else regular_s
 
 
-def worth_a_bookmark(revision: int, told: int, remaining_s: float) -> bool:
-    """Report whether a bookmark of `revision` is sent to a reader who was last given `told`, so long before the end.
+def worth_a_bookmark(revision: int, sent: int, remaining_s: float) -> bool:
+    """Report whether a bookmark of `revision` is sent to a reader who was last given `sent`, so long before the end.
 
     A regular one is a sign of life, even without news; the one before the end is not. A reader that waits
     for a version that is yet to come gets none.
     """
-    return revision > told or (revision == told and remaining_s > _LAST_BOOKMARK_BEFORE_END_S)
+    return revision > sent or (revision == sent and remaining_s > _LAST_BOOKMARK_BEFORE_END_S)

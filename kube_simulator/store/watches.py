@@ -66,7 +66,7 @@ class Stream:
         self._bookmark_at_s = next_bookmark_s(clock(), ends_at_s) if start.bookmarks else math.inf
         self._on_end = on_end
         # The revision that the reader was given, by the start or by a bookmark.
-        self._told = start.revision
+        self._sent = start.revision
         self._pending: list[Event] = []
         self._most_pending = MAX_UNDELIVERED_EVENTS
         self._waiter: asyncio.Future[None] | None = None
@@ -74,7 +74,7 @@ class Stream:
     async def batch(self, most: int = BATCH_EVENTS) -> list[Event]:
         """The next events, at most so many, as soon as there is one; [] at the end."""
         while True:
-            self._look_at_the_clock()
+            self._check_time()
             if self._pending or self.ended:
                 taken, self._pending = self._pending[:most], self._pending[most:]
                 return taken
@@ -95,21 +95,21 @@ class Stream:
     def fail(self, error: ApiError) -> None:
         """Report an error, and end."""
         if not self.ended:
-            self._tell(("ERROR", error.status()))
+            self._send(("ERROR", error.status()))
             self.end()
 
     def begin(self, events: list[Event], revision: int) -> None:
         """Report this first, after which the reader has seen `revision`. However much it is, it is not too much."""
         self._pending = events
         self._most_pending = len(events) + MAX_UNDELIVERED_EVENTS
-        self._told = revision
+        self._sent = revision
 
     def offer(self, change: Change) -> None:
         """Report a change, if it is any of this watch's business."""
         event = self.event_of(change)
         # What came before the start is not told even if it comes late: a watch can wait for a future version.
-        if event is not None and change.revision > self._told:
-            self._tell(event)
+        if event is not None and change.revision > self._sent:
+            self._send(event)
             if len(self._pending) > self._most_pending:
                 self.end()
 
@@ -119,11 +119,11 @@ class Stream:
             return None
         return event_of(change, self.selection)
 
-    def _tell(self, event: Event) -> None:
+    def _send(self, event: Event) -> None:
         self._pending.append(event)
         self._wake()
 
-    def _look_at_the_clock(self) -> None:
+    def _check_time(self) -> None:
         if self.ended:
             return
         now_s = self._clock()
@@ -131,9 +131,9 @@ class Stream:
             self.end()
         elif now_s >= self._bookmark_at_s:
             revision = self._store.revision
-            if worth_a_bookmark(revision, self._told, self._ends_at_s - now_s):
+            if worth_a_bookmark(revision, self._sent, self._ends_at_s - now_s):
                 self._pending.append(bookmark(self.resource, revision))
-                self._told = revision
+                self._sent = revision
             self._bookmark_at_s = next_bookmark_s(now_s, self._ends_at_s)
 
     async def _wait(self) -> None:

@@ -58,7 +58,7 @@ class Builder:
             command += ["--build-arg", f"{name}={value}"]
         for name, path in secrets.items():
             command += ["--secret", f"id={name},src={path}"]
-        self._say_and_run([*command, *more, "--tag", image, str(context)])
+        self._run_shown([*command, *more, "--tag", image, str(context)])
 
     def has(self, image: str) -> bool:
         """Report whether the image is in the store."""
@@ -104,7 +104,7 @@ class Builder:
         Raises:
             ImageError: it is not there, or the registry does not take it.
         """
-        self._say_and_run([self.name, *self.options, "push", *more, image])
+        self._run_shown([self.name, *self.options, "push", *more, image])
 
     def stored_in(self, folder: Path) -> "Builder":
         """The same with a store of its own in a folder; docker's is its daemon's, and stays."""
@@ -114,7 +114,7 @@ class Builder:
         store = ("--storage-driver", "vfs", "--root", str(folder / "store"), "--runroot", str(folder / "run"))
         return replace(self, options=store)
 
-    def _say_and_run(self, command: Sequence[str]) -> None:
+    def _run_shown(self, command: Sequence[str]) -> None:
         # Secrets are BuildKit's, which is docker's default from 23.0 on.
         environment = {**os.environ, "DOCKER_BUILDKIT": "1"}
         finished = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, env=environment, check=False)
@@ -133,11 +133,11 @@ def find(preferred: Sequence[str] = PROGRAMS) -> Builder:
     Raises:
         ImageError: none does.
     """
-    wanted = os.environ.get(VARIABLE, "")
-    if wanted and wanted not in PROGRAMS:
-        raise ImageError(f"{VARIABLE}={wanted!r} is none of {', '.join(PROGRAMS)}")
+    requested = os.environ.get(VARIABLE, "")
+    if requested and requested not in PROGRAMS:
+        raise ImageError(f"{VARIABLE}={requested!r} is none of {', '.join(PROGRAMS)}")
     reasons = []
-    for name in [wanted] if wanted else preferred:
+    for name in [requested] if requested else preferred:
         wrong = _unusable(name)
         if wrong is None:
             return Builder(name)

@@ -47,10 +47,10 @@ def fetched(names: Iterable[str], cache: Path, release: str = RELEASE) -> Path:
     Raises:
         BuildError: apt is not there, knows no Debian, or does not get them.
     """
-    wanted = sorted(set(names))
-    key = digest_of({"names": " ".join(wanted).encode(), "of": f"{release} {architecture()}".encode()})
-    what = f"a folder of {len(wanted)} packages of Debian {release}"
-    return kept(cache / f"packages-{release}-{key}", what, lambda folder: _fetch(wanted, folder, release))
+    packages = sorted(set(names))
+    key = digest_of({"names": " ".join(packages).encode(), "of": f"{release} {architecture()}".encode()})
+    what = f"a folder of {len(packages)} packages of Debian {release}"
+    return kept(cache / f"packages-{release}-{key}", what, lambda folder: _fetch(packages, folder, release))
 
 
 def unpack(folder: Path, names: Iterable[str], root: Path) -> None:

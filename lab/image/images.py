@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from lab import ROOT
-from lab.cache import BuildError, cache_dir, digest_of, kept, say
+from lab.cache import BuildError, cache_dir, digest_of, kept, report
 from lab.image import bases, builders, pip_settings
 from lab.image.builders import Builder, ImageError
 from memcached_operator import __version__
@@ -56,7 +56,7 @@ def operator_image(tag: str = IMAGE, *, source: Path = ROOT) -> Path:
         BuildError: a stand-in is needed, and Debian's packages cannot be had.
     """
     builder = builders.find(APART)
-    key = digest_of({**_context(source), "": f"{tag} {builder.name} {_wanted_bases()}".encode()})
+    key = digest_of({**_context(source), "": f"{tag} {builder.name} {_requested_bases()}".encode()})
     target = images_dir() / f"{_OPERATOR}{key}"
 
     def fill(folder: Path) -> None:
@@ -140,14 +140,14 @@ def _build(
 
 def _choose_bases(builder: Builder, named: Mapping[str, str]) -> dict[str, str]:
     """The ARGs with other bases than the Dockerfile names; empty where it is to have its own."""
-    wanted = _wanted_bases()
-    if wanted != STAND_IN:
+    requested = _requested_bases()
+    if requested != STAND_IN:
         wrong = next((wrong for name in named.values() if (wrong := _obtain(builder, name)) is not None), None)
         if wrong is None:
             return {}
-        if wanted == REGISTRY:
+        if requested == REGISTRY:
             raise ImageError(f"{wrong}; {BASES_VARIABLE}={AUTO} builds on stand-ins instead")
-        say(f"no base images from a registry ({wrong.splitlines()[-1]}): building on stand-ins of Debian's packages")
+        report(f"no base images from a registry ({wrong.splitlines()[-1]}): building on stand-ins of Debian's packages")
     chosen = {}
     for argument, stand_in in _STAND_INS.items():
         short = argument.removesuffix("_IMAGE").lower()
@@ -163,11 +163,11 @@ def _obtain(builder: Builder, image: str) -> str | None:
     return None if builder.has(image) else builder.pull(image)
 
 
-def _wanted_bases() -> str:
-    wanted = os.environ.get(BASES_VARIABLE) or AUTO
-    if wanted not in (REGISTRY, STAND_IN, AUTO):
-        raise ImageError(f"{BASES_VARIABLE}={wanted!r} is none of {REGISTRY}, {STAND_IN}, {AUTO}")
-    return wanted
+def _requested_bases() -> str:
+    requested = os.environ.get(BASES_VARIABLE) or AUTO
+    if requested not in (REGISTRY, STAND_IN, AUTO):
+        raise ImageError(f"{BASES_VARIABLE}={requested!r} is none of {REGISTRY}, {STAND_IN}, {AUTO}")
+    return requested
 
 
 def _parts(source: Path) -> list[str]:

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from lab.cache import BuildError, say
+from lab.cache import BuildError, report
 from lab.image import debian
 
 
@@ -26,7 +26,7 @@ def put(package: str, program: str, root: Path, cache: Path) -> None:
             debian.unpack(packages, [package], Path(trial))
             _try(command(root, Path(trial) / program))
     except BuildError as error:
-        say(f"{package} stays that of Debian {debian.RELEASE}; {debian.UNSTABLE}'s is not used: {error}")
+        report(f"{package} stays that of Debian {debian.RELEASE}; {debian.UNSTABLE}'s is not used: {error}")
         return
     debian.unpack(packages, [package], root)
 

@@ -52,8 +52,8 @@ class Namespaces:
             check=False,
         )
         if check and finished.returncode != 0:
-            said = finished.stderr.strip() or finished.stdout.strip()
-            raise LabError(f"{' '.join(command)}: exit code {finished.returncode}: {said}")
+            output = finished.stderr.strip() or finished.stdout.strip()
+            raise LabError(f"{' '.join(command)}: exit code {finished.returncode}: {output}")
         return finished
 
 
@@ -85,8 +85,8 @@ class OwnNamespaces(Namespaces):
                 start_new_session=True,
             )
         assert self._unshare.stdout is not None
-        with self._unshare.stdout as said:
-            answer = said.readline()
+        with self._unshare.stdout as output:
+            answer = output.readline()
         if not answer:
             self._unshare.wait()
             raise LabError(f"no namespaces for a node: {log.read_text().strip()}; this takes root")

@@ -24,10 +24,10 @@ def up(kubeconfig: Path, *, bare: bool) -> int:
     """
     node.check_machine()
     kubernetes.build()  # long, and to be interrupted as usual
-    wanted = [] if bare else [_operator_image(), images.memcached_image(MEMCACHED_IMAGE)]
+    archives = [] if bare else [_operator_image(), images.memcached_image(MEMCACHED_IMAGE)]
 
     def started(running: node.Node) -> str:
-        for archive in wanted:
+        for archive in archives:
             running.load_image(archive)
         mark = _mark(kubeconfig)
         mark.write_text(f"{running.namespaces.pid}\n")

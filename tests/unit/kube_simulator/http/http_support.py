@@ -21,7 +21,7 @@ from kube_simulator.faults import Faults
 from kube_simulator.http.audit import AuditLog
 from kube_simulator.http.discovery import Discovery
 from kube_simulator.http.server import HttpServer, Parts
-from kube_simulator.http.verbs import Answer, Asked
+from kube_simulator.http.verbs import Answer, ResourceRequest
 from kube_simulator.requests.types import User
 from kube_simulator.resources import Registry
 from kube_simulator.schema import kubernetes
@@ -48,11 +48,11 @@ class StubVerbs:
     """Notes what is asked for, and answers with it."""
 
     def __init__(self) -> None:
-        self.asked: list[Asked] = []
+        self.asked: list[ResourceRequest] = []
         self.fail: Exception | None = None
         self.body = b'{"kind":"Lease"}\n'
 
-    async def answer(self, asked: Asked, named: Callable[[str], None]) -> Answer:
+    async def answer(self, asked: ResourceRequest, named: Callable[[str], None]) -> Answer:
         self.asked.append(asked)
         if self.fail is not None:
             raise self.fail
