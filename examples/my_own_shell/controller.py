@@ -70,7 +70,7 @@ def shell_of_pod(pod: Pod) -> ObjectKey | None:
 
 
 class ShellController:
-    """Reconciles one MyOwnShell at a time: looks at what there is, and changes what is not as wanted."""
+    """Reconciles one MyOwnShell at a time: reads what there is, and changes what is not as desired."""
 
     def __init__(self, operator: Operator) -> None:
         client, events = operator.client, operator.events
@@ -114,7 +114,7 @@ class ShellController:
         return Result()
 
     async def _keep(self, shell: Shell) -> Condition:
-        """Make the Deployment, or put right what is not as wanted of it; how it is then."""
+        """Make the Deployment, or put right what is not as desired of it; how it is then."""
         last = condition_of(shell.status.conditions, "Ready")
         asked = last is None or last.observedGeneration != shell.generation
         try:

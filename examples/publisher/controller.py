@@ -71,7 +71,7 @@ def config_map_of(publication: Publication, namespace: str, files: dict[str, str
 
 
 class Publisher:
-    """Reconciles Publications: looks at what there is of one, and changes what is not as wanted."""
+    """Reconciles Publications: reads what there is of one, and changes what is not as desired."""
 
     def __init__(self, operator: Operator, folder: Folder) -> None:
         self._client, self._watched, self._folder = operator.client, operator.namespaces, folder

@@ -145,7 +145,7 @@ async def _edit_replicas(context: StepContext) -> str:
 
 
 async def _foreign_deployment(context: StepContext) -> str:
-    await context.client.create(DEPLOYMENTS, NAMESPACE, _strangers_deployment(), field_manager="stranger")
+    await context.client.create(DEPLOYMENTS, NAMESPACE, _foreign_manifest(), field_manager="stranger")
     await context.client.create(MEMCACHEDS.resource, NAMESPACE, _memcached(TAKEN, 2), field_manager=_FIELD_MANAGER)
     await context.until(
         lambda state: state.condition(TAKEN, "Degraded").get("reason") == "NotControlled",
@@ -246,7 +246,7 @@ def _memcached(name: str, size: int, **spec: str) -> Json:
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "spec": {"size": size, **spec}}
 
 
-def _strangers_deployment() -> Json:
+def _foreign_manifest() -> Json:
     labels = {"app": "another-owners"}
     return {
         "apiVersion": DEPLOYMENTS.api_version,
