@@ -197,7 +197,7 @@ def decode_status(body: bytes) -> Status:
     return msgspec.structs.replace(status, conditions=written or None)
 
 
-def _is_readable(body: bytes) -> bool:
+def is_readable(body: bytes) -> bool:
     try:
         decode_nested(_decode, body or b"{}")
     except UNDECODABLE:
@@ -205,21 +205,19 @@ def _is_readable(body: bytes) -> bool:
     return True
 
 
-def status_patch(desired: Status, last: Status, live: bytes = b"") -> dict[str, object]:
+def status_patch(desired: Status, last: Status, *, replaces: bool = False) -> dict[str, object]:
     """The fields of `desired` that differ from `last`, for a merge patch; empty when there is nothing to write.
 
     Args:
-        live: the status as it is; of one that cannot be read, what is not desired is taken away.
+        replaces: the live status cannot be read; what is not desired of it is taken away.
     """
     if desired == last:
         return {}
     changed = {
         field: msgspec.to_builtins(getattr(desired, field))
         for field in Status.__struct_fields__
-        if getattr(desired, field) != getattr(last, field)
+        if replaces or getattr(desired, field) != getattr(last, field)
     }
-    if last == _NONE and not _is_readable(live):
-        return {field: msgspec.to_builtins(getattr(desired, field)) for field in Status.__struct_fields__}
     # A status from before there was the image goes with the next write: an upgrade writes nothing.
     return {} if changed.keys() == {"image"} and last.image is None else changed
 

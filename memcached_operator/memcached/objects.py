@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
 from prometheus_client import Metric
 
 from memcached_operator.api.names import Workload
@@ -43,7 +44,7 @@ from memcached_operator.memcached.observed.caches import (
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.rollout.announcements import Announcements
 from memcached_operator.memcached.rollout.live_memory import LiveMemory, SetLimit
-from memcached_operator.memcached.rollout.reconcile_results import Attempt, ObjectsResult, Outcome, attempt
+from memcached_operator.memcached.rollout.reconcile_results import EMPTY, Attempt, ObjectsResult, Outcome, attempt
 from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
 from memcached_operator.memcached.rollout.rollout_lock import RolloutLock, rollout_underway
 from memcached_operator.memcached.rollout.server_rollout import ServerRollout
@@ -188,7 +189,7 @@ class Objects:
         return memcached.name if there else "", done.outcome
 
     async def _ensure_budget(self, snapshot: Snapshot) -> Outcome:
-        memcached, spec, conflicting = snapshot.memcached, snapshot.spec, Outcome()
+        memcached, spec, conflicting = snapshot.memcached, snapshot.spec, EMPTY
         desired = budget(memcached.owner, spec)
         others = self._caches.others_budgets(memcached.namespace)
         if desired is not None and (other := others_budget(others, memcached.name, spec)):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
+from msgspec.structs import replace
 from prometheus_client import Metric
 
 from memcached_operator.api.names import InvalidSpec, Workload

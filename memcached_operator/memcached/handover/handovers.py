@@ -44,7 +44,7 @@ from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.memcached.refusal_reasons import refusal_reason
 from memcached_operator.memcached.rollout.container_restarts import AT_ONCE
-from memcached_operator.memcached.rollout.reconcile_results import Outcome
+from memcached_operator.memcached.rollout.reconcile_results import EMPTY, Outcome
 from memcached_operator.memcached.server_list.published_list import FREE, ListPolicy
 from memcached_operator.memcached.server_stats.server_connection import Failure
 from operator_runtime import (
@@ -100,7 +100,7 @@ class Progress(NamedTuple):
     state: Handover | None = None
     message: str = ""
     advice: tuple[Problem, ...] = ()
-    outcome: Outcome = Outcome()
+    outcome: Outcome = EMPTY
     holds_rollout: bool = False
 
 
@@ -251,18 +251,18 @@ class Handovers:
         known.keep_emptied(pods.values())
         match action:
             case Nothing():
-                return Outcome()
+                return EMPTY
             case Wait(requeue_s=requeue_s):
                 return Outcome(requeue_s=requeue_s)
             case SetPeers(changes):
                 if last is not None and last.step is HandoverStep.PUBLISHED:
                     known.forget_emptied(dropped_addresses(changes), pods.values())
-                outcome = Outcome()
+                outcome = EMPTY
                 for each in changes:
                     outcome += await self._set_peers(known, each, pods[each.server.name])
                 return outcome
             case Empty(servers):
-                outcome = Outcome()
+                outcome = EMPTY
                 for server in servers:
                     outcome += await self._empty(memcached.key, known, pods[server.name])
                 return outcome
@@ -295,7 +295,7 @@ class Handovers:
             known.emptying[_empty_key(pod)] = task
             task.add_done_callback(lambda _: self._wake(key))
         if not task.done():
-            return Outcome()
+            return EMPTY
         if isinstance(answer := task.exception() or task.result(), Purged):
             logger.info("%s was away, and begins anew", pod.name, extra={"fields": {"action": "empty"}})
             return await self._annotate(known, pod, {OUTDATED_ITEMS_ANNOTATION: None})
@@ -305,7 +305,7 @@ class Handovers:
 
     async def _annotate(self, known: _Known, pod: PodRecord, annotations: Mapping[str, str | None]) -> Outcome:
         if self._clock() < known.refused_until_s:
-            return Outcome()
+            return EMPTY
         metadata = {"resourceVersion": pod.resource_version, "annotations": annotations}
         try:
             patched = await self._client.patch(PODS, pod, {"metadata": metadata})
@@ -320,7 +320,7 @@ class Handovers:
                 case Forbidden() | Invalid():
                     known.refused_until_s = self._clock() + RETRY_REFUSED_S
                     known.refusal = Problem(refusal_reason(message), message, blocking=False)
-                    return Outcome()
+                    return EMPTY
                 case ServerError() | TooManyRequests():
                     return Outcome(waiting=(message,), failures=(error,))
         return AT_ONCE  # the operator's own write enqueues no key

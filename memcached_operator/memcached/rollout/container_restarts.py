@@ -18,7 +18,7 @@ from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.refusal_reasons import is_permission_missing, refusal_reason
 from memcached_operator.memcached.rollout import in_place
-from memcached_operator.memcached.rollout.reconcile_results import Outcome
+from memcached_operator.memcached.rollout.reconcile_results import EMPTY, Outcome
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from operator_runtime import Client, Conflict, Forbidden, Invalid, KeyedStates, NotFound, ServerError, TooManyRequests
 
@@ -122,7 +122,7 @@ class ContainerRestarts:
         if known is not None and not stale:
             self._known.drop(memcached.key)
         if known is None or not stale or not known.refused:
-            return Outcome()
+            return EMPTY
         message = f"Servers are replaced, and lose their items, as they cannot be changed in place: {known.refused}"
         return Outcome(problems=(Problem(Reason.FORBIDDEN, message, blocking=False),))
 

@@ -52,6 +52,8 @@ class Request(NamedTuple):
 
 def requested(pod: PodRecord) -> Request | None:
     """The annotation of a pod, None where it is not being changed, or it cannot be read."""
+    if not pod.in_place:
+        return None
     try:
         template_hash, restarts, since_s = pod.in_place.split(" ")
         return Request(template_hash, _count(restarts), _count(since_s))

@@ -57,7 +57,7 @@ class MountFailures:
         Args:
             now_s: the operator's time, in seconds since 1970.
         """
-        waiting = [pod for pod in seen.active if _needs_events(pod) and not pod.ready]
+        waiting = [pod for pod in seen.active if not pod.ready and _needs_events(pod)]
         if not waiting:
             self._reads.drop(key)
             return seen

@@ -59,13 +59,13 @@ def observed_pods(pods: Sequence[PodRecord], seen: Seen, now_s: float, clock_s: 
         clock_s: by its monotonic clock.
     """
     known: dict[_Stamp, float] = {}
-    found = [_believed(pod, seen, known, now_s, clock_s) for pod in pods]
-    ahead = {pod.name for pod in pods if any(at > now_s + AHEAD_S for at in _times(pod).values())}
-    waits_s = [each.since_s + WAIT_S - now_s for each in found if _waits(each)]
-    reported = [_reported(each, now_s) for each in found]
-    return ObservedPods(
-        reported, tuple(sorted(ahead)), known, min((each for each in waits_s if each > 0.0), default=None)
-    )
+    ahead = tuple(sorted(pod.name for pod in pods if max(_times(pod).values()) > now_s + AHEAD_S))
+    if seen or ahead:
+        pods = [_believed(pod, seen, known, now_s, clock_s) for pod in pods]
+    waits_s = [pod.since_s + WAIT_S - now_s for pod in pods if _waits(pod)]
+    if waits_s:
+        pods = [_reported(pod, now_s) for pod in pods]
+    return ObservedPods(pods, ahead, known, min((each for each in waits_s if each > 0.0), default=None))
 
 
 def _believed(pod: PodRecord, seen: Seen, known: dict[_Stamp, float], now_s: float, clock_s: float) -> PodRecord:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
+
+import msgspec
 
 from memcached_operator.api.status import Problem, Reason, sentence
 from memcached_operator.memcached.desired.owned_record import OwnedRecord
@@ -19,8 +20,7 @@ from operator_runtime import EnsureResult, Forbidden, Invalid, NotOwned, Refused
 R = TypeVar("R", bound=OwnedRecord)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """Outcome of a step: what is to be reported and done. The outcomes of several steps are merged with `+`.
 
     Attributes:
@@ -40,6 +40,8 @@ class Outcome:
     failures: tuple[ServerError | TooManyRequests, ...] = ()
 
     def __add__(self, other: Outcome) -> Outcome:
+        if other is EMPTY or self is EMPTY:
+            return self if other is EMPTY else other
         return Outcome(
             self.problems + other.problems,
             self.waiting + other.waiting,
@@ -59,13 +61,16 @@ class Outcome:
             raise self.failures[-1]
 
 
+EMPTY: Final = Outcome()
+"""Of a step with nothing to report or do, as nearly all are."""
+
+
 def soonest(*after_s: float | None) -> float | None:
     """The least of these numbers of seconds, None where there is none."""
     return min((each for each in after_s if each is not None), default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt(Generic[R]):
+class Attempt(msgspec.Struct, Generic[R], frozen=True):
     """Result of an attempt to keep an object.
 
     Attributes:
@@ -87,18 +92,17 @@ async def attempt(
         is_pending: it is yet to be written for this generation.
         blocking: for its sake the servers are not changed.
     """
-    kinds = frozenset((kind,))
-    failed = Outcome(pending_writes=kinds if is_pending else frozenset())
     try:
         kept = await doing
+        return Attempt(kept, Outcome(waiting=(kept.waiting,)) if kept.waiting else EMPTY)
     except NotOwned as error:
         problem = Problem(Reason.NOT_CONTROLLED, str(error), blocking)
-        return Attempt(None, failed + Outcome(problems=(problem,), foreign=kinds))
+        failed = Outcome(problems=(problem,), foreign=frozenset((kind,)))
     except (Forbidden, Invalid, Refused) as error:
-        return Attempt(None, failed + Outcome(problems=(Problem(*refused(kind, error), blocking),)))
+        failed = Outcome(problems=(Problem(*refused(kind, error), blocking),))
     except (ServerError, TooManyRequests) as error:
-        return Attempt(None, failed + write_failure(kind, error))
-    return Attempt(kept, Outcome(waiting=(kept.waiting,) if kept.waiting else ()))
+        failed = write_failure(kind, error)
+    return Attempt(None, msgspec.structs.replace(failed, pending_writes=frozenset((kind,) if is_pending else ())))
 
 
 def write_failure(what: str, error: ServerError | TooManyRequests) -> Outcome:
@@ -114,15 +118,14 @@ def finalizer_outcome(why_not: Problem | ServerError | TooManyRequests | None) -
     """Return the outcome of a finalizer that could not be put on the Memcached, None where it could or is not to be."""
     match why_not:
         case None:
-            return Outcome()
+            return EMPTY
         case Problem():
             return Outcome(problems=(why_not,))
         case _:
             return write_failure("finalizer", why_not)
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadResult:
+class WorkloadResult(msgspec.Struct, frozen=True):
     """Result for the workloads of a Memcached, and for their servers.
 
     Attributes:
@@ -142,7 +145,7 @@ class WorkloadResult:
     rollout: Rollout = DONE
     absent: str = ""
     refused: Blocked | None = None
-    outcome: Outcome = Outcome()
+    outcome: Outcome = EMPTY
 
     @property
     def is_rolling(self) -> bool:
@@ -150,8 +153,7 @@ class WorkloadResult:
         return bool(self.rollout.stale) or self.hold in (Hold.QUEUED, Hold.PAUSED)
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectsResult:
+class ObjectsResult(msgspec.Struct, frozen=True):
     """Result for all objects of a Memcached.
 
     Attributes:
@@ -163,4 +165,4 @@ class ObjectsResult:
     workloads: WorkloadResult
     service: str = ""
     published: tuple[str, ...] | None = None
-    outcome: Outcome = Outcome()
+    outcome: Outcome = EMPTY

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from memcached_operator.api.status import Status
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
@@ -14,8 +15,7 @@ from memcached_operator.memcached.spec import Spec
 from operator_runtime import ObjectKey
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """One Memcached at the moment of a reconcile.
 
     Attributes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
+
+import msgspec
 
 from memcached_operator.memcached.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
@@ -17,8 +18,7 @@ STUCK_AFTER_S: Final = 120.0
 the rest is for an image that must be pulled."""
 
 
-@dataclass(frozen=True)
-class RolloutState:
+class RolloutState(msgspec.Struct, frozen=True, dict=True):
     """Observed state that decides a rollout's next step.
 
     Attributes:
@@ -40,7 +40,7 @@ class RolloutState:
     now_s: float
     impossible: Container[str] = ()
     outdated_secrets: Container[str] = ()
-    missing_s: Mapping[int, float] = field(default_factory=dict)
+    missing_s: Mapping[int, float] = msgspec.field(default_factory=dict)
     missing_reported: bool = False
     handing_over: bool = False
     underway: bool = False

@@ -18,7 +18,7 @@ from memcached_operator.memcached.refusal_reasons import refusal_reason
 from memcached_operator.memcached.rollout.container_restarts import ContainerRestarts
 from memcached_operator.memcached.rollout.missing_pods import MissingPods
 from memcached_operator.memcached.rollout.next_step import Evict, MarkUpdated, RestartInPlace, Rollout, Stuck, rollout
-from memcached_operator.memcached.rollout.reconcile_results import Outcome, soonest
+from memcached_operator.memcached.rollout.reconcile_results import EMPTY, Outcome, soonest
 from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
 from memcached_operator.memcached.rollout.resize_state import Resizing
 from memcached_operator.memcached.rollout.rollout_state import RolloutState
@@ -90,9 +90,8 @@ class ServerRollout:
                 underway=_is_updating(snapshot.last),
             )
         found = rollout(state)
-        outcome = Outcome(requeue_s=soonest(resizing.requeue_s, found.requeue_s, absence.requeue_s)) + _resizing(
-            resizing
-        )
+        requeue_s = soonest(resizing.requeue_s, found.requeue_s, absence.requeue_s)
+        outcome = (Outcome(requeue_s=requeue_s) if requeue_s is not None else EMPTY) + _resizing(resizing)
         if isinstance(found.step, Stuck):
             outcome += Outcome(problems=(Problem(Reason.ROLLOUT_STUCK, found.step.why, blocking=False),))
         if absence.cause is not None:
@@ -121,7 +120,7 @@ class ServerRollout:
                     memcached, pod, found.stale, progress.outdated_secrets.get(pod.uid, _CURRENT)
                 )
             case _:
-                outcome = Outcome()
+                outcome = EMPTY
         return self._restarts.report(memcached, found.stale) + outcome
 
     def _outdated_secrets(self, pods: Sequence[PodRecord]) -> dict[str, str]:
@@ -147,7 +146,7 @@ class ServerRollout:
         logger.info("replacing the server %s%s", pod.name, left, extra={"fields": fields})
         note = f"Replacing the server {pod.name} by one {what}{left}"
         self._record_event(memcached, "Normal", "Replacing", "Evict", note)
-        return Outcome()
+        return EMPTY
 
 
 def _is_updating(status: Status) -> bool:
@@ -160,7 +159,7 @@ def _resizing(resizing: Resizing) -> Outcome:
     refused = resizing.refused
     problems = (Problem(refusal_reason(refused), refused, blocking=False),) if refused else ()
     if not resizing.pending:
-        return Outcome(problems)
+        return Outcome(problems) if problems else EMPTY
     why = str(resizing.failure.message or resizing.failure) if resizing.failure else ""
     name = min((each for each, waits in resizing.pending.items() if waits), default="")
     if name and not why:

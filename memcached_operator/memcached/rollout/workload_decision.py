@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -47,8 +47,7 @@ class TemplateChange(NamedTuple):
     memory: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadChange:
+class WorkloadChange(msgspec.Struct, frozen=True, dict=True):
     """A desired workload and the live one.
 
     Attributes:
@@ -70,7 +69,7 @@ class WorkloadChange:
     is_step: bool = False
     replaces: bool = False
 
-    @property
+    @cached_property
     def template(self) -> TemplateChange:
         """Change of the pods' template."""
         if self.live is None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Problem, Reason
@@ -20,7 +21,7 @@ from memcached_operator.memcached.rollout.announcements import Announcements
 from memcached_operator.memcached.rollout.live_memory import LiveMemory
 from memcached_operator.memcached.rollout.memory_steps import refusal, without_replacing, without_step
 from memcached_operator.memcached.rollout.next_step import Rollout
-from memcached_operator.memcached.rollout.reconcile_results import Outcome, WorkloadResult, attempt
+from memcached_operator.memcached.rollout.reconcile_results import EMPTY, Outcome, WorkloadResult, attempt
 from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
 from memcached_operator.memcached.rollout.resize_state import NOTHING, Resizing
 from memcached_operator.memcached.rollout.rollout_lock import RolloutLock
@@ -82,7 +83,7 @@ class WorkloadRollout:
             KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
         """
         plan, owned = snapshot.plan, self._caches.workloads_of(snapshot.memcached)
-        target, resizing, outcome = WorkloadResult(), NOTHING, Outcome()
+        target, resizing, outcome = WorkloadResult(), NOTHING, EMPTY
         for kind, replicas in plan.replicas.items():
             change = self._change(snapshot, kind, replicas, owned.get(kind))
             decision, resizing_now, refused = await self._decided(snapshot, change)
@@ -214,10 +215,9 @@ def _is_done(snapshot: Snapshot, workload: WorkloadRecord | None, rollout: Rollo
 def _leaving(other: WorkloadRecord | None, snapshot: Snapshot) -> Outcome:
     """Pods that do not end, and so keep the workload that the servers have moved from."""
     if other is None or not other.deleting:
-        return Outcome()
+        return EMPTY
     late, next_s = overdue([pod for pod in snapshot.inactive if pod.workload == other.kind], snapshot.now.timestamp())
-    problems = (Problem(Reason.TERMINATION_STALLED, late, blocking=False),) if late else ()
-    return Outcome(problems, requeue_s=next_s)
+    return Outcome((Problem(Reason.TERMINATION_STALLED, late, blocking=False),) if late else (), requeue_s=next_s)
 
 
 def _servers_of(workload: WorkloadRecord, snapshot: Snapshot) -> Sequence[PodRecord]:

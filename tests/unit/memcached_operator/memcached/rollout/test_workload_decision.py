@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from memcached_operator.api.names import Workload
 from memcached_operator.memcached.desired.workload import CODEC, desired_workload
@@ -103,7 +103,7 @@ def test_where_a_change_comes_from(different: dict[str, Any], provenance: Proven
         ({}, True, False),
     ],
 )
-def test_memory_that_nobody_asked_for_needs_a_turn_where_servers_are_replaced_for_it(
+def test_memory_that_nobody_asked_for_needs_the_lock_where_servers_are_replaced_for_it(
     different: dict[str, Any], replaces: bool, needs_lock: bool
 ) -> None:
     found = replace(change(**different), replaces=replaces)
