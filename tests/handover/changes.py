@@ -29,6 +29,7 @@ class Cluster:
     folder: Path
     random: random.Random
     memory_mib: int = 64
+    options: Sequence[str] = ()
     marks_live_s: float = MARKS_LIVE_S
     purges: bool = True
     servers: list[Server] = field(default_factory=list)
@@ -43,7 +44,7 @@ class Cluster:
 
     async def start(self, count: int) -> None:
         for _ in range(count):
-            server = Server(self._made, self.program, self.script, self.folder, self.memory_mib)
+            server = Server(self._made, self.program, self.script, self.folder, self.memory_mib, self.options)
             self._made += 1
             await server.start()
             self.servers.append(server)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -25,10 +26,16 @@ def changed(right: str, wrong: str) -> str:
 
 
 def cluster_of(
-    folder: Path, seed: int, *, script: str | None = None, delay_s: float = 0.0, memory_mib: int = 64
+    folder: Path,
+    seed: int,
+    *,
+    script: str | None = None,
+    delay_s: float = 0.0,
+    memory_mib: int = 64,
+    options: Sequence[str] = (),
 ) -> Cluster:
     """Servers that run a script, none of which is started yet."""
     assert PROGRAM is not None
     copy = folder / "handover.lua"
     copy.write_text(script or handover.lua())
-    return Cluster(PROGRAM, copy, folder, random.Random(seed), memory_mib=memory_mib, delay_s=delay_s)
+    return Cluster(PROGRAM, copy, folder, random.Random(seed), memory_mib=memory_mib, options=options, delay_s=delay_s)

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from memcached_operator.memcached.handover.purge import Purged, purge
+from memcached_operator.memcached.handover.purge import Purged, empty, purge
 from memcached_operator.memcached.handover.server_state import HandoverState, state_of
 from operator_runtime.testing.waiting import async_eventually
 
@@ -63,14 +63,22 @@ async def connected(port: int) -> AsyncIterator[Connection]:
 class Server:
     """One memcached. ``port`` is for clients, ``peer_port`` for peers and the operator."""
 
-    def __init__(self, number: int, program: Sequence[str], script: Path, folder: Path, memory_mib: int) -> None:
+    def __init__(
+        self,
+        number: int,
+        program: Sequence[str],
+        script: Path,
+        folder: Path,
+        memory_mib: int,
+        options: Sequence[str] = (),
+    ) -> None:
         self.number = number
         self.port, self.peer_port = free_ports(2)
         self._file = folder / f"peers-{number}"
         self._file.write_text("")
         self._command = [
             *program,
-            *("-m", str(memory_mib), "-t", str(THREADS), "-o", "modern"),
+            *("-m", str(memory_mib), "-t", str(THREADS), "-o", "modern", *options),
             *(("-u", _USER) if os.getuid() == 0 else ()),
             *("-l", f"proto[proxy]:{HOST}:{self.port},proto[ascii]:{HOST}:{self.peer_port}"),
             *("-o", f"proxy_config={script},proxy_arg={self._file}"),
@@ -137,6 +145,11 @@ class Server:
         purged = await purge(HOST, unused_since_s, _TIMEOUT_S, port=self.peer_port)
         assert isinstance(purged, Purged), purged
         return purged.deleted
+
+    async def empty(self) -> None:
+        """Delete all items."""
+        emptied = await empty(HOST, _TIMEOUT_S, port=self.peer_port)
+        assert isinstance(emptied, Purged), emptied
 
     async def confirmed(self, generation: int) -> None:
         """Each of its threads has read its peers' file of this generation."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from math import inf
 from typing import Any, Final, NamedTuple
 
 from memcached_operator.api.status import Handover, HandoverStep, Problem, Status
@@ -24,11 +23,12 @@ from memcached_operator.memcached.handover.actions import (
     Wait,
 )
 from memcached_operator.memcached.handover.desired_list import DesiredList
+from memcached_operator.memcached.handover.emptying import Emptying, EmptyServer
 from memcached_operator.memcached.handover.peer_changes import dropped_addresses
 from memcached_operator.memcached.handover.peers import peers_of
 from memcached_operator.memcached.handover.progress_messages import EVENTS, advice, progress_message
-from memcached_operator.memcached.handover.purge import Purged, purge
-from memcached_operator.memcached.handover.purge_run import PURGE_WITHIN_S, PurgeRun
+from memcached_operator.memcached.handover.purge import Purged, empty, purge
+from memcached_operator.memcached.handover.purge_run import PurgeRun
 from memcached_operator.memcached.handover.server_state import HandoverState, Unsupported, state_of
 from memcached_operator.memcached.handover.situation import PurgeState, Server, Situation
 from memcached_operator.memcached.handover.step_times import former_clients_s
@@ -75,14 +75,16 @@ class PeersPort(NamedTuple):
 
     Attributes:
         state_of: how far a server is.
-        purge: deletes what was not used since a time, in seconds since 1970; since infinity it is all items.
+        purge: deletes what was not used since a time, in seconds since 1970.
+        empty: deletes all items.
     """
 
     state_of: Callable[[str, float], Awaitable[HandoverState | Unsupported | Failure]]
     purge: Callable[[str, float, float], Coroutine[Any, Any, Purged | Failure]]
+    empty: EmptyServer
 
 
-PEERS: Final = PeersPort(state_of, purge)
+PEERS: Final = PeersPort(state_of, purge, empty)
 
 
 class Progress(NamedTuple):
@@ -93,6 +95,7 @@ class Progress(NamedTuple):
         state: to be written, None for none.
         message: how far it is, in a sentence; "" while none is under way.
         advice: why the list changes without one.
+        outcome: what else is reported, and when more is to be done.
         holds_rollout: no server is replaced that has keys.
     """
 
@@ -112,8 +115,7 @@ class _Known:
         purge: of the hand-over that is being prepared, or was last.
         size: how many servers are desired, and `waits_since` when that was first seen by this leader.
         unsupported: by pod and number of its restarts, whether its server cannot hand over.
-        emptying: deletion of all items of a server, by its pod and the time since which it is ready; it stays when it
-            is done, until the pod no longer says that the items are outdated.
+        emptying: of servers that were away.
         reported: the step that the last event was of.
         given_up: of the last change, which had no hand-over.
         refusal: of the API server's, to change a pod; until `refused_until_s` (by the clock) none is changed.
@@ -123,22 +125,11 @@ class _Known:
     size: int | None = None
     waits_since: datetime | None = None
     unsupported: dict[tuple[str, int], bool] = field(default_factory=dict)
-    emptying: dict[tuple[str, int], asyncio.Task[Purged | Failure]] = field(default_factory=dict)
+    emptying: Emptying = field(default_factory=Emptying)
     reported: HandoverStep | None = None
     given_up: GiveUp | None = None
     refusal: Problem | None = None
     refused_until_s: float = float("-inf")
-
-    def keep_emptied(self, pods: Iterable[PodRecord]) -> None:
-        """Forget the servers whose pods no longer say that their items are outdated."""
-        outdated = {_empty_key(pod) for pod in pods if pod.outdated_items}
-        self.emptying = {key: task for key, task in self.emptying.items() if key in outdated}
-
-    def forget_emptied(self, addresses: Collection[str], pods: Iterable[PodRecord]) -> None:
-        """Forget the servers that another no longer has as a peer: their items are outdated once more."""
-        for pod in pods:
-            if pod.address in addresses:
-                self.emptying.pop(_empty_key(pod), None)
 
 
 class Handovers:
@@ -248,7 +239,7 @@ class Handovers:
         action: Action,
         pods: Mapping[str, PodRecord],
     ) -> Outcome:
-        known.keep_emptied(pods.values())
+        known.emptying.keep(pods.values())
         match action:
             case Nothing():
                 return EMPTY
@@ -256,7 +247,7 @@ class Handovers:
                 return Outcome(requeue_s=requeue_s)
             case SetPeers(changes):
                 if last is not None and last.step is HandoverStep.PUBLISHED:
-                    known.forget_emptied(dropped_addresses(changes), pods.values())
+                    known.emptying.forget(dropped_addresses(changes), pods.values())
                 outcome = EMPTY
                 for each in changes:
                     outcome += await self._set_peers(known, each, pods[each.server.name])
@@ -285,23 +276,16 @@ class Handovers:
         return await self._annotate(known, pod, annotations)
 
     async def _empty(self, key: ObjectKey, known: _Known, pod: PodRecord) -> Outcome:
-        """Have a server lose what others changed while it was away: once, however often its pod cannot say so.
-
-        Each item is deleted by its CAS. `flush_all` keeps some of those that are read meanwhile: memcached flushes by
-        the time of last use.
-        """
-        if (task := known.emptying.get(_empty_key(pod))) is None:
-            task = asyncio.get_running_loop().create_task(self._port.purge(pod.address, inf, PURGE_WITHIN_S))
-            known.emptying[_empty_key(pod)] = task
-            task.add_done_callback(lambda _: self._wake(key))
-        if not task.done():
-            return EMPTY
-        if isinstance(answer := task.exception() or task.result(), Purged):
-            logger.info("%s was away, and begins anew", pod.name, extra={"fields": {"action": "empty"}})
-            return await self._annotate(known, pod, {OUTDATED_ITEMS_ANNOTATION: None})
-        logger.debug("%s could not be emptied: %s", pod.name, answer)
-        del known.emptying[_empty_key(pod)]
-        return Outcome(requeue_s=DELETE_AGAIN_S)
+        """Have a server lose what others changed while it was away."""
+        match known.emptying.result(pod, self._port.empty, lambda: self._wake(key)):
+            case None:
+                return EMPTY
+            case Purged():
+                logger.info("%s was away, and begins anew", pod.name, extra={"fields": {"action": "empty"}})
+                return await self._annotate(known, pod, {OUTDATED_ITEMS_ANNOTATION: None})
+            case Failure() as failure:
+                logger.debug("%s could not be emptied: %s", pod.name, failure.why)
+                return Outcome(requeue_s=DELETE_AGAIN_S)
 
     async def _annotate(self, known: _Known, pod: PodRecord, annotations: Mapping[str, str | None]) -> Outcome:
         if self._clock() < known.refused_until_s:
@@ -364,7 +348,3 @@ def _has_taken(pod: PodRecord, annotations: Mapping[str, str | None]) -> bool:
     is_outdated = annotations.get(OUTDATED_ITEMS_ANNOTATION, "true") is not None
     is_marked = OUTDATED_ITEMS_ANNOTATION not in annotations or pod.outdated_items == is_outdated
     return is_marked and pod.peers == annotations.get(PEERS_ANNOTATION, pod.peers)
-
-
-def _empty_key(pod: PodRecord) -> tuple[str, int]:
-    return pod.uid, pod.since_s

@@ -1,4 +1,4 @@
-"""Deletes items of a server that may be older than what other servers have: of former owners, or all.
+"""Deletion of items that may be older than what other servers have: of former owners, or all.
 
 A server is queried on the port of its peers, which has no routes: nothing that is deleted there is deleted elsewhere.
 """
@@ -13,6 +13,7 @@ from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from math import inf
 from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -42,6 +43,32 @@ class Purged:
 
     items: int
     deleted: int
+
+
+async def empty(address: str, timeout_s: float, *, port: int = PEERS_PORT) -> Purged | Failure:
+    """Delete all items of a server that it has by now.
+
+    `flush_all` takes nearly all at once, however many there are. It keeps what was used within the last second, as
+    memcached flushes by the time of last use, so that what is read meanwhile would stay; where a server runs with
+    `-F` it is refused. So each item that is left is deleted by its CAS.
+
+    Args:
+        address: IP address of its pod.
+        timeout_s: for all of it.
+    """
+    ends_s = asyncio.get_running_loop().time() + timeout_s
+    flushed, _ = await exchange(Endpoint(address, port=port), b"flush_all\r\n", _line, timeout_s)
+    if isinstance(flushed, Failure):
+        return flushed
+    return await purge(address, inf, ends_s - asyncio.get_running_loop().time(), port=port)
+
+
+def _line(received: bytes) -> bytes | Failure | None:
+    """A line of a response, None while it is not whole."""
+    line, end, _ = received.partition(b"\r\n")
+    if not end:
+        return None if len(received) <= MAX_LINE else MALFORMED
+    return line
 
 
 async def purge(
@@ -80,7 +107,7 @@ async def purge(
                 await asyncio.sleep(_TRY_AGAIN_S)
     except TimeoutError:
         kind = ErrorKind.SILENT if connected else ErrorKind.UNREACHABLE
-        return Failure(kind, f"not all of its items were looked at within {timeout_s:g} s")
+        return Failure(kind, f"not all of its items were read within {timeout_s:g} s")
     except (OSError, asyncio.IncompleteReadError) as error:
         if connected:
             return Failure(ErrorKind.CLOSED, "it closes the connection without an answer")
@@ -94,7 +121,7 @@ def _time(received: bytes) -> int | Failure | None:
     stats = stats_of(received)
     if stats is None or isinstance(stats, Failure):
         return stats
-    return int(said) if WHOLE.fullmatch(said := stats.get(b"time", b"")) else MALFORMED
+    return int(time_s) if WHOLE.fullmatch(time_s := stats.get(b"time", b"")) else MALFORMED
 
 
 class _Connection(NamedTuple):

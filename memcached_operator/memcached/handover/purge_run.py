@@ -1,4 +1,4 @@
-"""The purge of one hand-over: it takes longer than a reconcile may, so it runs beside, and is looked at again."""
+"""The purge of one hand-over: it may take longer than a reconcile, so it runs beside it."""
 
 from __future__ import annotations
 

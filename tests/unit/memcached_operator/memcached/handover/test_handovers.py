@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
-from math import inf
 from typing import Any
 
 import pytest
@@ -43,7 +42,7 @@ class Servers:
     """
 
     def __init__(self) -> None:
-        self.world = World(peers_port=PeersPort(self.state_of, self.purge))
+        self.world = World(peers_port=PeersPort(self.state_of, self.purge, self.empty))
         self.unsupported: set[str] = set()
         self.silent: set[str] = set()
         self.calls: list[tuple[str, str]] = []
@@ -63,10 +62,11 @@ class Servers:
         peers = self.peers().get(address)
         return HandoverState(THREADS, peers.generation * THREADS if peers else 0, 0, 0)
 
+    async def empty(self, address: str, timeout_s: float) -> Purged | Failure:
+        self.calls.append(("empty", address))
+        return SILENT if address in self.silent else Purged(10, 10)
+
     async def purge(self, address: str, unused_since_s: float, timeout_s: float) -> Purged | Failure:
-        if unused_since_s == inf:
-            self.calls.append(("empty", address))
-            return SILENT if address in self.silent else Purged(10, 10)
         self.calls.append(("purge", address))
         await self.purged.wait()
         if address not in self.purge_fails:
@@ -116,6 +116,10 @@ class Servers:
         """Let Kubernetes' controllers act, and reconcile."""
         self.control()
         self.world.show()
+        await self.reconcile(after_s)
+
+    async def reconcile(self, after_s: float) -> None:
+        """Reconcile with what is shown."""
         self.requeue_s = (await self.world.reconcile(after_s=after_s)).requeue_after_s
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -378,7 +382,7 @@ async def test_another_leader_goes_on_with_each_step(step: str) -> None:
     servers.size(4)
     await servers.until(step)
     before = servers.world
-    servers.world = World(api=before.api, peers_port=PeersPort(servers.state_of, servers.purge))
+    servers.world = World(api=before.api, peers_port=PeersPort(servers.state_of, servers.purge, servers.empty))
     servers.world.clock.advance(before.clock.now)
     servers.world.memcached(**before.api.objects["Memcached", "shop", NAME]["spec"])
     await servers.until("Complete")
@@ -428,7 +432,7 @@ async def test_a_leader_that_comes_after_a_server_was_emptied_lets_it_keep_what_
         await servers.look()
     assert [each for each, _ in servers.calls].count("empty") == 1
     before = servers.world
-    servers.world = World(api=before.api, peers_port=PeersPort(servers.state_of, servers.purge))
+    servers.world = World(api=before.api, peers_port=PeersPort(servers.state_of, servers.purge, servers.empty))
     servers.world.clock.advance(before.clock.now)
     servers.world.memcached(**before.api.objects["Memcached", "shop", NAME]["spec"])
     for _ in range(10):
@@ -521,27 +525,28 @@ async def test_servers_have_their_time_anew_once_the_specification_can_be_read_a
     servers.size(6)
     await servers.until("Published")
     assert servers.listed == 6
-    assert "Preparing" in servers.steps
+    assert servers.steps == ["Preparing", "Complete", *HANDING_OVER[:4]]
 
 
 async def test_another_size_has_its_own_time_to_get_ready() -> None:
     servers = await begun(3)
-    servers.size(4)
-    await servers.until("Preparing")
-    servers.control()
-    get_ready(servers.world, 3, ready=False)
-    servers.world.show()
-    await servers.world.reconcile(after_s=READY_WITHIN_S - 10)
+
+    async def pass_time(seconds: int) -> None:
+        """Pass it while the server 4 does not get ready, so that only the server 3 could be listed."""
+        for _ in range(seconds // 10):
+            servers.control()
+            get_ready(servers.world, 4, ready=False)
+            servers.world.show()
+            await servers.reconcile(10.0)
+
     servers.size(5)
-    servers.control()
-    get_ready(servers.world, 3, ready=False)
-    servers.world.show()
-    await servers.world.reconcile(after_s=1)
-    await servers.world.reconcile(after_s=30)
-    assert "HandoverUnavailable" not in [each.reason for each in servers.world.recorder.events]
-    get_ready(servers.world, 3)
-    await servers.until("Published")
-    assert servers.listed == 5
+    await servers.until("Preparing")
+    await pass_time(READY_WITHIN_S - 20)
+    servers.size(6)
+    await pass_time(60)
+    assert (servers.steps, servers.listed) == (["Preparing"], 3)
+    await pass_time(READY_WITHIN_S)
+    assert (servers.steps[:2], servers.listed) == (["Preparing", "Complete"], 5)
 
 
 @pytest.mark.parametrize("step", ["Hiding", "Connecting"])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from memcached_operator.memcached.handover.purge import Purged, purge
+from memcached_operator.memcached.handover.purge import Purged, empty, purge
 from memcached_operator.memcached.handover.server_state import HandoverState, Unsupported, state_of
 from memcached_operator.memcached.server_stats.server_connection import ErrorKind, Failure
 
@@ -106,6 +106,33 @@ async def test_a_server_whose_crawler_is_busy_is_asked_again() -> None:
     found, _ = await _purged([busy, b"OK\r\nERROR locked try again later\r\n", _dump(("a", OLD, 1))])
 
     assert found == Purged(items=1, deleted=1)
+
+
+@pytest.mark.parametrize("flushed", [b"OK\r\n", b"CLIENT_ERROR flush_all not allowed\r\n"])
+async def test_an_emptied_server_loses_all_at_once_and_then_each_item_that_is_left(flushed: bytes) -> None:
+    answers = {
+        b"flush_all": [flushed],
+        b"stats": [b"STAT time %d\r\nEND\r\n" % NOW_S],
+        b"lru_crawler": [_dump(("a", OLD, 1), ("b", NOW_S + AHEAD_S, 2))],
+        b"mn": [b"MN\r\n"],
+    }
+    async with serving(answers) as fake:
+        assert await empty(HOST, TIMEOUT_S, port=fake.port) == Purged(items=2, deleted=2)
+
+    assert fake.received[0] == b"flush_all"
+    assert fake.received[3:] == [b"md a q C1", b"md b q C2", b"mn"]
+
+
+async def test_a_server_that_answers_nothing_to_be_emptied_says_so_in_time() -> None:
+    async with serving({}) as fake:
+        silent = await empty(HOST, 0.2, port=fake.port)
+    async with serving({b"flush_all": [b"x" * 5_000]}) as fake:
+        malformed = await empty(HOST, TIMEOUT_S, port=fake.port)
+
+    assert [each.kind for each in (silent, malformed) if isinstance(each, Failure)] == [
+        ErrorKind.SILENT,
+        ErrorKind.MALFORMED,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,58 @@
+"""Emptying of servers that were away: it may take longer than a reconcile, so it runs beside it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine, Iterable
+from typing import Any, Final
+
+from memcached_operator.memcached.handover.purge import Purged
+from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.server_stats.server_connection import Failure
+
+EMPTIED_WITHIN_S: Final = 300.0
+
+EmptyServer = Callable[[str, float], Coroutine[Any, Any, Purged | Failure]]
+"""Takes the address of a pod, and seconds for all of it."""
+
+
+class Emptying:
+    """Emptying of a Memcached's servers: each once, however often its pod cannot say that it is done.
+
+    A server is known by its pod and the time since which it is ready: one that starts again was away once more.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: dict[tuple[str, int], asyncio.Task[Purged | Failure]] = {}
+
+    def keep(self, pods: Iterable[PodRecord]) -> None:
+        """Forget all servers but those whose pods say that their items are outdated."""
+        for key in self._tasks.keys() - {_key(pod) for pod in pods if pod.outdated_items}:
+            self._tasks.pop(key).cancel()
+
+    def forget(self, addresses: Collection[str], pods: Iterable[PodRecord]) -> None:
+        """Forget servers that another no longer has as a peer: their items are outdated once more."""
+        for pod in pods:
+            if pod.address in addresses and (task := self._tasks.pop(_key(pod), None)) is not None:
+                task.cancel()
+
+    def result(self, pod: PodRecord, empty: EmptyServer, on_end: Callable[[], None]) -> Purged | Failure | None:
+        """Begin to empty a server, or return the result; None while that is under way. A failure is forgotten.
+
+        Args:
+            on_end: called once there is a result.
+        """
+        key = _key(pod)
+        if (task := self._tasks.get(key)) is None:
+            task = asyncio.get_running_loop().create_task(empty(pod.address, EMPTIED_WITHIN_S))
+            task.add_done_callback(lambda ended: None if ended.cancelled() else on_end())
+            self._tasks[key] = task
+        if not task.done():
+            return None
+        if task.exception() is not None or isinstance(task.result(), Failure):
+            del self._tasks[key]
+        return task.result()
+
+
+def _key(pod: PodRecord) -> tuple[str, int]:
+    return pod.uid, pod.since_s
