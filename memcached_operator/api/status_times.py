@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from operator_runtime import rfc3339
+
+_LATEST: Final = datetime.max.replace(tzinfo=UTC)
 
 
 def status_time(time: datetime) -> str:
@@ -17,8 +20,10 @@ def parsed_time(text: str | None) -> datetime | None:
     try:
         time = datetime.fromisoformat(text) if text is not None else None
         return time.astimezone(UTC) if time is not None and time.tzinfo is not None else None
-    except (ValueError, OverflowError):
+    except ValueError:
         return None
+    except OverflowError:  # of the year 1 or 9999, where UTC has another
+        return _LATEST if text is not None and text.startswith("9") else None
 
 
 def bounded_time(text: str, latest: datetime) -> str:

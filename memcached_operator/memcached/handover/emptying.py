@@ -13,7 +13,7 @@ from memcached_operator.memcached.server_stats.server_connection import Failure
 EMPTIED_WITHIN_S: Final = 300.0
 
 EmptyServer = Callable[[str, float], Coroutine[Any, Any, Purged | Failure]]
-"""Takes the address of a pod, and seconds for all of it."""
+"""Takes the address of a pod, and seconds for each part of it."""
 
 
 class Emptying:
@@ -41,6 +41,9 @@ class Emptying:
 
         Args:
             on_end: called once there is a result.
+
+        Raises:
+            Exception: what `empty` did not expect; the next call begins anew.
         """
         key = _key(pod)
         if (task := self._tasks.get(key)) is None:

@@ -52,15 +52,17 @@ async def empty(address: str, timeout_s: float, *, port: int = PEERS_PORT) -> Pu
     memcached flushes by the time of last use, so that what is read meanwhile would stay; where a server runs with
     `-F` it is refused. So each item that is left is deleted by its CAS.
 
+    A flushed item is hidden until memcached's crawler takes it, within seconds. A `flush_all` with a delay would show
+    it again, which takes a client at the port of the peers: the proxy accepts none.
+
     Args:
         address: IP address of its pod.
-        timeout_s: for all of it.
+        timeout_s: for the flush, and for the rest.
     """
-    ends_s = asyncio.get_running_loop().time() + timeout_s
     flushed, _ = await exchange(Endpoint(address, port=port), b"flush_all\r\n", _line, timeout_s)
     if isinstance(flushed, Failure):
         return flushed
-    return await purge(address, inf, ends_s - asyncio.get_running_loop().time(), port=port)
+    return await purge(address, inf, timeout_s, port=port)
 
 
 def _line(received: bytes) -> bytes | Failure | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+import msgspec
+
 from memcached_operator.api.status import Handover, HandoverStep
 from memcached_operator.api.status_times import bounded_time, parsed_time, status_time
 
@@ -21,12 +23,12 @@ def status_at(step: HandoverStep, now: datetime, former_list_end: datetime) -> H
 def bounded(status: Handover, for_s: int, now: datetime) -> Handover:
     """The status without times that are yet to come, as of a leader whose clock was ahead: else steps would last for as
     long as it was."""
-    former_end, latest = status.formerListEndTime, now + timedelta(seconds=for_s + 1)  # it was rounded up
-    return Handover(
-        status.step,
-        bounded_time(status.startTime, now),
-        bounded_time(former_end, latest) if former_end is not None else None,
-    )
+    latest = now + timedelta(seconds=1)  # it was rounded up
+    if start_of(status) > latest:
+        status = msgspec.structs.replace(status, startTime=status_time(now))
+    if (former_end := status.formerListEndTime) is not None:
+        former_end = bounded_time(former_end, latest + timedelta(seconds=for_s))
+    return msgspec.structs.replace(status, formerListEndTime=former_end)
 
 
 def start_of(status: Handover) -> datetime:
