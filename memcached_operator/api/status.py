@@ -173,7 +173,7 @@ DISCOURAGED = "Discouraged"
 """A condition of the operator's that is there only while it is True."""
 RETAINING = "Retaining"
 """A condition of the operator's that is there only with `spec.memoryScaling`."""
-OUR_CONDITIONS = ("Ready", "Available", "Progressing", "Degraded", SERVING)
+OWNED_CONDITIONS = ("Ready", "Available", "Progressing", "Degraded", SERVING)
 """The operator's conditions that are always there."""
 OCCASIONAL_CONDITIONS = (RETAINING, DISCOURAGED)
 """The others."""
@@ -198,6 +198,7 @@ def decode_status(body: bytes) -> Status:
 
 
 def is_readable(body: bytes) -> bool:
+    """Report whether a live status, b"" for none, is of the present schema."""
     try:
         decode_nested(_decode, body or b"{}")
     except UNDECODABLE:
@@ -222,8 +223,8 @@ def status_patch(desired: Status, last: Status, *, replaces: bool = False) -> di
     return {} if changed.keys() == {"image"} and last.image is None else changed
 
 
-def our_part(status: Status) -> dict[str, object]:
+def owned_part(status: Status) -> dict[str, object]:
     """Return the owned part of a status, by field: no times of conditions, and no other client's conditions."""
-    ours = (each for each in status.conditions or () if each.type in (*OUR_CONDITIONS, *OCCASIONAL_CONDITIONS))
-    conditions = tuple((each.type, each.status, each.reason, each.message) for each in ours)
+    owned = (each for each in status.conditions or () if each.type in (*OWNED_CONDITIONS, *OCCASIONAL_CONDITIONS))
+    conditions = tuple((each.type, each.status, each.reason, each.message) for each in owned)
     return {field: getattr(status, field) for field in Status.__struct_fields__} | {"conditions": conditions}

@@ -9,7 +9,7 @@ from prometheus_client import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
 from memcached_operator.api.names import InvalidSpec
-from memcached_operator.api.status import OCCASIONAL_CONDITIONS, OUR_CONDITIONS, Reason
+from memcached_operator.api.status import OCCASIONAL_CONDITIONS, OWNED_CONDITIONS, Reason
 from memcached_operator.memcached.desired.auxiliary_objects import auxiliary_objects
 from memcached_operator.memcached.desired.object_types import Manifest, without_names
 from memcached_operator.memcached.desired.workload import desired_workload
@@ -92,7 +92,7 @@ def condition_family(memcacheds: Iterable[MemcachedRecord]) -> Metric:
     # Few statuses differ in what is counted.
     for conditions, number in Counter(reported_conditions(each) for each in memcacheds).items():
         found = {each.type: each for each in conditions}
-        for type_ in OUR_CONDITIONS:
+        for type_ in OWNED_CONDITIONS:
             counts[_labels(type_, found.get(type_))] += number
         for type_ in OCCASIONAL_CONDITIONS:
             if (condition := found.get(type_)) is not None:

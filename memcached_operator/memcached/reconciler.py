@@ -113,13 +113,13 @@ class MemcachedReconciler:
         memcached, finalizer = await self._deletion.add_finalizer(memcached)
         await self._objects.hand_over(memcached)
         last, now = decode_status(memcached.status), self._utc_now()
-        ours, seen = self._caches.workloads_of(memcached), await self._observe_pods(memcached, now)
+        owned, seen = self._caches.workloads_of(memcached), await self._observe_pods(memcached, now)
         try:
-            spec = with_effective_memory(read_spec(memcached.spec), last.memory, _made_with(ours))  # read the spec
+            spec = with_effective_memory(read_spec(memcached.spec), last.memory, _made_with(owned))  # read the spec
         except InvalidSpec as error:
             self._objects.release(key)
-            return await self._report_unreadable(memcached, last, ours, seen.active, now, error)
-        handover, plan = await self._planned(memcached, spec, last, ours, seen.active, now)  # plan
+            return await self._report_unreadable(memcached, last, owned, seen.active, now, error)
+        handover, plan = await self._planned(memcached, spec, last, owned, seen.active, now)  # plan
         snapshot = Snapshot(memcached, spec, plan, last, seen.pods, now, handover.holds_rollout)
         done = await self._objects.ensure(snapshot)  # act
         outcome = done.outcome + finalizer_outcome(finalizer) + handover.outcome
@@ -127,12 +127,12 @@ class MemcachedReconciler:
             return Result()
         refused, is_rolling = done.workloads.refused, done.workloads.is_rolling
         scaling = self.scaler.decide(key, spec, snapshot.pods, refused, is_rolling=is_rolling)
-        found = observed(snapshot, replace(done, outcome=outcome), ours, handover, seen.ahead, scaling)  # report
+        found = observed(snapshot, replace(done, outcome=outcome), owned, handover, seen.ahead, scaling)  # report
         requeue_s = soonest(outcome.requeue_s, plan.next_s, seen.next_s)
         status, result = await self._status.report(memcached, last, found, next_s=requeue_s)
         follows = status.serverList not in (last.serverList, done.published)
         if follows and not await self._objects.publish(snapshot, status):
-            result = Result(requeue_after_s=0.0)  # to report what is in the way
+            result = Result(requeue_after_s=0.0)  # to report what prevented it
         outcome.raise_failure()
         return result
 
@@ -141,13 +141,13 @@ class MemcachedReconciler:
         memcached: MemcachedRecord,
         spec: Spec,
         last: Status,
-        ours: Mapping[Workload, WorkloadRecord],
+        owned: Mapping[Workload, WorkloadRecord],
         pods: Sequence[PodRecord],
         now: datetime,
     ) -> tuple[Progress, Plan]:
         """The next step of a hand-over, taken, and what follows for the servers."""
         handover = await self._handovers.advance(memcached, desired_list(spec, last), last, pods, now)
-        plan = plan_servers(memcached.key, spec, last, ours, pods, now, handover.policy)
+        plan = plan_servers(memcached.key, spec, last, owned, pods, now, handover.policy)
         if spec.handover is not None and plan.servers.listed != last.serverList:
             # What follows is decided once the list stands in the status.
             handover = handover._replace(outcome=handover.outcome + Outcome(requeue_s=LIST_WRITTEN_S))
@@ -157,7 +157,7 @@ class MemcachedReconciler:
         self,
         memcached: MemcachedRecord,
         last: Status,
-        ours: Mapping[Workload, WorkloadRecord],
+        owned: Mapping[Workload, WorkloadRecord],
         pods: Sequence[PodRecord],
         now: datetime,
         error: InvalidSpec,
@@ -171,7 +171,7 @@ class MemcachedReconciler:
             unchanged = unchanged_list(memcached.spec, last)
             handover = await self._handovers.advance(memcached, unchanged, last, pods, now)
         problems = [Problem(Reason.INVALID_SPEC, str(error)), *handover.outcome.problems]
-        found = unplanned(memcached, last, ours, pods, joined(problems), handover=handover)
+        found = unplanned(memcached, last, owned, pods, joined(problems), handover=handover)
         _, result = await self._status.report(memcached, last, found, next_s=handover.outcome.requeue_s)
         handover.outcome.raise_failure()
         return result

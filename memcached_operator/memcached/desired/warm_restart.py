@@ -29,10 +29,10 @@ from memcached_operator.memcached.desired.workload_types import (
 )
 from memcached_operator.memcached.labels import RESTART_ANNOTATION, WARM_ANNOTATION
 
-ITEMS, RESTART = "warm-restart-items", "warm-restart-asked"
+ITEMS, RESTART = "warm-restart-items", "warm-restart-request"
 """Names of the volumes."""
 _MEMORY_FILE: Final = f"{MOUNTED}/items/file"
-_REQUESTED: Final = "asked"
+_REQUESTED: Final = "request"
 # What it writes out at its end: below 1 KiB.
 _STATE_MIB: Final = 1
 

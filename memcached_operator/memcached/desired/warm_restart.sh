@@ -1,8 +1,8 @@
 # Runs memcached so that the next one in this pod takes over its items.
 #
-#   sh -uc SCRIPT memcached ITEMS ASKED COMMAND...
+#   sh -uc SCRIPT memcached ITEMS REQUEST COMMAND...
 #
-# ITEMS: the memory file, in a volume that outlasts the container. ASKED: a file; when it changes, memcached is to start
+# ITEMS: the memory file, in a volume that outlasts the container. REQUEST: a file; when it changes, memcached is to start
 # again. COMMAND: memcached's own.
 # memcached writes out what the next one must know, ITEMS.meta, on SIGUSR1 alone, and takes that away as it reads it:
 # where it is missing, memcached had no time to end, and begins cold. On one that is empty it aborts.

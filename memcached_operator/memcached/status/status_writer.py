@@ -14,7 +14,7 @@ from memcached_operator.api.status import (
     Problem,
     Status,
     is_readable,
-    our_part,
+    owned_part,
     status_patch,
 )
 from memcached_operator.memcached.events import RecordEvent
@@ -118,7 +118,7 @@ class StatusWriter:
             return await self._client.patch(MEMCACHEDS, memcached.key, body, subresource="status")
 
         try:
-            await self._owners.write_status(memcached, our_part(desired), patch, send)
+            await self._owners.write_status(memcached, owned_part(desired), patch, send)
         except Conflict as error:
             self._debounce.conflicted(memcached.key)
             self._client.outdated(MEMCACHEDS, memcached)

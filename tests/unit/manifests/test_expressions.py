@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 from prometheus_client import generate_latest
 
-from memcached_operator.api.status import OCCASIONAL_CONDITIONS, OUR_CONDITIONS, Reason
+from memcached_operator.api.status import OCCASIONAL_CONDITIONS, OWNED_CONDITIONS, Reason
 from memcached_operator.memcached.memory_scaling.memory_scaler import Scaler
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.pods import pod_record
@@ -84,7 +84,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Series]:
     found = scraped(asyncio.run(all_metrics(tmp_path_factory.mktemp("tls"))))
     # There is none before there is a Memcached.
     found[CONDITIONS].values.update(
-        condition={*OUR_CONDITIONS, *OCCASIONAL_CONDITIONS}, reason={*Reason}, status={"True", "False", "Unknown"}
+        condition={*OWNED_CONDITIONS, *OCCASIONAL_CONDITIONS}, reason={*Reason}, status={"True", "False", "Unknown"}
     )
     # Their labels are honoured, and the PodMonitor takes the container away.
     for name, series in scraped(what_servers_say()).items():

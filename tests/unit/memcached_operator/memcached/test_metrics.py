@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from prometheus_client import Metric
 
-from memcached_operator.api.status import OUR_CONDITIONS
+from memcached_operator.api.status import OWNED_CONDITIONS
 from memcached_operator.memcached.metrics import OTHER_FIELDS, RepairCounts, condition_family, memcached_families
 from memcached_operator.memcached.observed.memcacheds import STATUSES, MemcachedRecord
 from operator_runtime.cache.store import ObjectKey
@@ -80,7 +80,7 @@ def condition(type_: str, status: str, reason: str) -> dict[str, object]:
 
 def write_failed(number: int, *but: str) -> dict[tuple[str, ...], float]:
     """What is counted of conditions that so many Memcacheds have not."""
-    return {(each, "Unknown", "none"): number for each in OUR_CONDITIONS if each not in but}
+    return {(each, "Unknown", "none"): number for each in OWNED_CONDITIONS if each not in but}
 
 
 def test_memcacheds_are_counted_by_each_condition_of_ours_its_status_and_its_reason() -> None:
