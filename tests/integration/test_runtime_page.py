@@ -125,7 +125,7 @@ async def shops(
 
 
 def looks(caplog: pytest.LogCaptureFixture, key: ObjectKey) -> int:
-    return sum(record.getMessage() == f"looked at {key}" for record in caplog.records)
+    return sum(record.getMessage() == f"reconciled {key}" for record in caplog.records)
 
 
 async def looked(caplog: pytest.LogCaptureFixture, key: ObjectKey, times: int = 1) -> None:
@@ -345,7 +345,7 @@ async def test_metrics_and_checks_of_ones_own_are_served(
             return await asyncio.to_thread(read)
 
         await shops.open("corner")
-        line = f'shop_looks_total{{namespace="{shops.namespace}"}} 1'
+        line = f'shop_reconciles_total{{namespace="{shops.namespace}"}} 1'
         await async_eventually(lambda: shown("metrics", "/metrics"), lambda text: line in text)
         many = 'controller_runtime_max_concurrent_reconciles{controller="shop"} 16'
         assert many in await shown("metrics", "/metrics")
