@@ -178,18 +178,21 @@ OWNED_CONDITIONS = ("Ready", "Available", "Progressing", "Degraded", SERVING)
 OCCASIONAL_CONDITIONS = (RETAINING, DISCOURAGED)
 """The others."""
 _decode = msgspec.json.Decoder(Status).decode
-_NONE = Status()
+NO_STATUS: Final = Status()
+"""The status of a Memcached that has none."""
+UNREADABLE: Final = Status()
+"""The status of a Memcached that has one stored under another schema: this one object, which equals `NO_STATUS`."""
 
 
 def decode_status(body: bytes) -> Status:
-    """The live status; an unreadable one (stored under another schema) counts as none and is written anew.
+    """The live status, `UNREADABLE` for one that is to be written anew.
 
-    The condition that the API server fills in before the first write counts as none, too.
+    The condition that the API server fills in before the first write counts as none.
     """
     try:
-        status = decode_nested(_decode, body) if body else _NONE
+        status = decode_nested(_decode, body) if body else NO_STATUS
     except UNDECODABLE:
-        return _NONE
+        return UNREADABLE
     ready = status.condition("Ready")
     if ready is None or ready.reason != Reason.PENDING:
         return status
@@ -197,27 +200,18 @@ def decode_status(body: bytes) -> Status:
     return msgspec.structs.replace(status, conditions=written or None)
 
 
-def is_readable(body: bytes) -> bool:
-    """Report whether a live status, b"" for none, is of the present schema."""
-    try:
-        decode_nested(_decode, body or b"{}")
-    except UNDECODABLE:
-        return False
-    return True
-
-
-def status_patch(desired: Status, last: Status, *, replaces: bool = False) -> dict[str, object]:
+def status_patch(desired: Status, last: Status) -> dict[str, object]:
     """The fields of `desired` that differ from `last`, for a merge patch; empty when there is nothing to write.
 
     Args:
-        replaces: the live status cannot be read; what is not desired of it is taken away.
+        last: the live status; where it is `UNREADABLE`, what is not desired of it is taken away.
     """
     if desired == last:
         return {}
     changed = {
         field: msgspec.to_builtins(getattr(desired, field))
         for field in Status.__struct_fields__
-        if replaces or getattr(desired, field) != getattr(last, field)
+        if last is UNREADABLE or getattr(desired, field) != getattr(last, field)
     }
     # A status from before there was the image goes with the next write: an upgrade writes nothing.
     return {} if changed.keys() == {"image"} and last.image is None else changed

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable
-from typing import Any, Final
+from typing import Any
 
-from memcached_operator.memcached.handover.purge import Purged
+from memcached_operator.memcached.handover.purge import PURGE_WITHIN_S, Purged
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_stats.server_connection import Failure
-
-EMPTIED_WITHIN_S: Final = 300.0
 
 EmptyServer = Callable[[str, float], Coroutine[Any, Any, Purged | Failure]]
 """Takes the address of a pod, and seconds for each part of it."""
@@ -47,7 +45,7 @@ class Emptying:
         """
         key = _key(pod)
         if (task := self._tasks.get(key)) is None:
-            task = asyncio.get_running_loop().create_task(empty(pod.address, EMPTIED_WITHIN_S))
+            task = asyncio.get_running_loop().create_task(empty(pod.address, PURGE_WITHIN_S))
             task.add_done_callback(lambda ended: None if ended.cancelled() else on_end())
             self._tasks[key] = task
         if not task.done():

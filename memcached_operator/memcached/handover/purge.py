@@ -20,8 +20,10 @@ from urllib.parse import unquote_to_bytes
 from memcached_operator.memcached.labels import PEERS_PORT
 from memcached_operator.memcached.server_stats.server_connection import Endpoint, ErrorKind, Failure, exchange
 from memcached_operator.memcached.server_stats.stats_answer import WHOLE
-from memcached_operator.memcached.server_stats.text_protocol import MALFORMED, MAX_LINE, stats_of
+from memcached_operator.memcached.server_stats.text_protocol import MALFORMED, MAX_LINE, first_line, stats_of
 
+PURGE_WITHIN_S: Final = 300.0
+"""Limit for one server: some ten million items."""
 COARSE_S: Final = 2.0
 """By how much the time of an item's last use may be late: memcached counts whole seconds."""
 _TRY_AGAIN_S: Final = 0.1
@@ -59,18 +61,10 @@ async def empty(address: str, timeout_s: float, *, port: int = PEERS_PORT) -> Pu
         address: IP address of its pod.
         timeout_s: for the flush, and for the rest.
     """
-    flushed, _ = await exchange(Endpoint(address, port=port), b"flush_all\r\n", _line, timeout_s)
+    flushed, _ = await exchange(Endpoint(address, port=port), b"flush_all\r\n", first_line, timeout_s)
     if isinstance(flushed, Failure):
         return flushed
     return await purge(address, inf, timeout_s, port=port)
-
-
-def _line(received: bytes) -> bytes | Failure | None:
-    """A line of a response, None while it is not whole."""
-    line, end, _ = received.partition(b"\r\n")
-    if not end:
-        return None if len(received) <= MAX_LINE else MALFORMED
-    return line
 
 
 async def purge(

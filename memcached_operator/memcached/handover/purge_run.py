@@ -5,16 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
 
-from memcached_operator.memcached.handover.purge import Purged
+from memcached_operator.memcached.handover.purge import PURGE_WITHIN_S, Purged
 from memcached_operator.memcached.handover.situation import PurgeState, Server
 from memcached_operator.memcached.server_stats.server_connection import Failure
 
 logger = logging.getLogger(__name__)
-
-PURGE_WITHIN_S: Final = 300.0
-"""Of one server: some ten million items."""
 
 PurgeServer = Callable[[str, float, float], Awaitable[Purged | Failure]]
 """Takes the address of a pod, a time in seconds since 1970, and seconds for all of it."""

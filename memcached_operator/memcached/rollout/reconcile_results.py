@@ -1,4 +1,4 @@
-"""The results of a reconcile's steps: what is there, what prevented more, what is waited for."""
+"""The results of a reconcile's steps: what was written, what prevented a write, what is waited for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""memcached's text protocol (its protocol.txt), as far as it is used: `stats`, `cache_memlimit`, `extstore`."""
+"""memcached's text protocol (its protocol.txt), as far as it is used to query and set a server."""
 
 from __future__ import annotations
 
@@ -89,19 +89,32 @@ async def _logged_in(
     login = f"{user} {endpoint.login.password}".encode()
 
     def after_login(received: bytes) -> T | Failure | None:
-        first, whole, rest = received.partition(b"\r\n")
-        if first == b"STORED" and whole:
+        first = first_line(received)
+        if first is None or isinstance(first, Failure):
+            return first
+        if first == b"STORED":
+            rest = _after(first, received)
             return read(rest) if rest else None
         # Which of the two depends on whether more came with the login.
-        if first in (_WRONG_LOGIN, _UNAUTHENTICATED) and whole:
+        if first in (_WRONG_LOGIN, _UNAUTHENTICATED):
             return Failure(ErrorKind.DENIED, f"it refuses the login of {user}")
-        if not whole:
-            return MALFORMED if len(first) > MAX_LINE else None
         return _complaint(first)
 
     return await exchange(
         endpoint, b"set login 0 0 %d\r\n%b\r\n%b" % (len(login), login, request), after_login, timeout_s
     )
+
+
+def first_line(received: bytes) -> bytes | Failure | None:
+    """The first line of a response; None while it is not whole."""
+    line, whole, _ = received.partition(b"\r\n")
+    if not whole:
+        return MALFORMED if len(line) > MAX_LINE else None
+    return line
+
+
+def _after(line: bytes, received: bytes) -> bytes:
+    return received[len(line) + 2 :]
 
 
 def answer_of(received: bytes) -> Answer | Failure | None:
@@ -139,11 +152,12 @@ def stats_of(received: bytes) -> Stats | Failure | None:
 def _settings_after(commands: int, received: bytes) -> Stats | Failure | None:
     """The lines of `stats settings` after the answers to so many commands; None while they are not whole."""
     for _ in range(commands):
-        first, whole, received = received.partition(b"\r\n")
-        if not whole:
-            return MALFORMED if len(first) > MAX_LINE else None
+        first = first_line(received)
+        if first is None or isinstance(first, Failure):
+            return first
         if first != b"OK":
             return _complaint(first)
+        received = _after(first, received)
     return stats_of(received)
 
 

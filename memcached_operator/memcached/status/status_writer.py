@@ -13,7 +13,6 @@ from memcached_operator.api.status import (
     DISCOURAGED,
     Problem,
     Status,
-    is_readable,
     owned_part,
     status_patch,
 )
@@ -85,8 +84,7 @@ class StatusWriter:
                 changes_s = min(next_change_s(shown, now.timestamp() // 1) or _DAY_S, _DAY_S)
             observed = replace(observed, health=health)
         desired = status_of(observed, last, rfc3339(now))
-        unreadable = last == Status() and not is_readable(memcached.status)
-        patch = status_patch(desired, last, replaces=unreadable)
+        patch = status_patch(desired, last)
         # A specification that cannot be read is mended by an event alone.
         retry_s = SLOW_RETRY_S if observed.problem and observed.size is not None else None
         again = [each for each in (retry_s, next_s, changes_s) if each is not None]
