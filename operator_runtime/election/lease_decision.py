@@ -111,8 +111,10 @@ def _observed(me: Candidate, state: State, lease: Lease | None, now: float) -> S
 def _seen(me: Candidate, state: State, lease: Lease | None, now: float) -> State:
     """The watch has shown the record."""
     is_own = lease is not None and lease.holder == me.identity
-    # That an own write was taken is no news; what else is seen while it is under way may be newer than it.
-    overtaken = isinstance(state.request, Fetch) or (state.request is not None and not is_own)
+    # That an own write was taken is no news; what else is seen while it is under way may be newer than it. It stays so
+    # when the watch then goes back to that write, as after a list of an API server that is behind.
+    is_news = isinstance(state.request, Fetch) or (state.request is not None and not is_own)
+    overtaken = state.overtaken or is_news
     if state.phase is Phase.STANDBY and not _same(state, lease):
         # A change is a reason to act at once: one try for each, so that it cannot become a rush.
         return replace(_observed(me, state, lease, now), overtaken=overtaken, next_at=now)

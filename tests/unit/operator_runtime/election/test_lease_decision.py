@@ -122,6 +122,13 @@ STANDING: Stories = {
         at(1.2, Written(mine("9")), LOOK, until=-inf),
         at(1.3, Fetched(None), MAKE),
     ),
+    "also where the watch then goes back to what was made": told(
+        LOOKING,
+        at(1.0, Fetched(None), MAKE),
+        at(1.1, Seen(None)),
+        at(1.1, Seen(mine("9"))),
+        at(1.2, Written(mine("9")), LOOK, until=-inf),
+    ),
     "a conflict is lost and looked at after a while": told(
         TAKING, at(20.1, Refused(), wake=22.0), at(22.0, Tick(), LOOK)
     ),
