@@ -70,7 +70,7 @@ def _run(flags: Flags) -> int:
         settings = _settings(flags)
 
         from memcached_operator import operator
-        from memcached_operator.settings import SCHEMA
+        from memcached_operator.settings_schema import SCHEMA
         from operator_runtime.process.command import operate
     finally:
         gc.freeze()  # until the caches are filled: see `Manager`
@@ -80,7 +80,7 @@ def _run(flags: Flags) -> int:
 
 
 def _settings(flags: Flags) -> "Settings":
-    from memcached_operator.settings import SCHEMA
+    from memcached_operator.settings_schema import SCHEMA
 
     return settings_from(SCHEMA, flags)
 
@@ -178,7 +178,7 @@ def _account(value: str) -> tuple[str, str]:
 
 
 def _check_parser() -> Parser:
-    from memcached_operator.settings import SCHEMA
+    from memcached_operator.settings_schema import SCHEMA
 
     parser = Parser(
         prog=f"{PROGRAM.name} check",
@@ -237,7 +237,7 @@ def _render(flags: Flags) -> int:
 
 
 def _render_parser() -> Parser:
-    from memcached_operator.settings import SCHEMA
+    from memcached_operator.settings_schema import SCHEMA
 
     parser = Parser(
         prog=f"{PROGRAM.name} render",
@@ -290,7 +290,7 @@ def _api_reference(_flags: Flags) -> int:
 
 
 def _settings_reference(_flags: Flags) -> int:
-    from memcached_operator.settings import settings_reference
+    from memcached_operator.settings_schema import settings_reference
 
     return printed(settings_reference())
 
@@ -300,7 +300,7 @@ def _plain_parser(name: str) -> Callable[[], Parser]:
 
 
 def _run_parser() -> Parser:
-    from memcached_operator.settings import SCHEMA
+    from memcached_operator.settings_schema import SCHEMA
     from operator_runtime.process.command import VARIABLES_IN_WORDS
 
     width = max(map(len, _listed_commands()))

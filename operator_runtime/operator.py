@@ -201,7 +201,7 @@ class Operator:
             fixed: where there are no `rules`, see there.
             replace: likewise.
             on_change: called with each write that was done; None has a line in the log and an event on the owner.
-            optional: of the cache, see `informer`; without it, `Keeper.keep` raises `Unwatched`.
+            optional: of the cache, see `informer`; without it, `Keeper.ensure` raises `Unwatched`.
         """
         store = self.informer(kind, labels=labels, optional=optional)
         return Keeper(

@@ -158,7 +158,7 @@ class OperatorProcess:
 
 def _without_settings(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables of an operator with default settings: what is set for another cluster does not count here."""
-    from memcached_operator.settings import SCHEMA
+    from memcached_operator.settings_schema import SCHEMA
 
     settings = {option.variable for option in SCHEMA.options}
     return {name: value for name, value in environ.items() if name not in settings}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.layout import Layout
@@ -29,9 +30,19 @@ _PANEL_FRAME = 2
 # Rows of those panels whose content has a size of its own, with their frames: two Memcacheds, and what becomes of a
 # Deployment of 4 that is made again.
 _RESOURCES_ROWS, _CONDITIONS_ROWS, _PODS_ROWS = 9, 13, 11
-# What the text of a step that came true begins with.
-CAME_TRUE = "✓ "
 _STATUS_STYLES = {"True": "green", "False": "red", "Unknown": "yellow"}
+
+
+class StepText(NamedTuple):
+    """A step as the screen shows it.
+
+    Attributes:
+        text: its first line alone will do where there is no room and it is over.
+        is_over: it came true.
+    """
+
+    text: Text
+    is_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +51,7 @@ class Screen:
 
     cluster: DemoCluster
     state: ClusterState
-    steps: Sequence[Text]
+    steps: Sequence[StepText]
     writes: Sequence[Text]
     """Oldest first, as in the next one."""
     log: Sequence[Text]
@@ -103,21 +114,21 @@ class Screen:
 class _Script:
     """The steps: all about each where there is room, else less of those that are over."""
 
-    def __init__(self, states: Sequence[Text], rows: int | None = None) -> None:
+    def __init__(self, steps: Sequence[StepText], rows: int | None = None) -> None:
         """
         Args:
             rows: how many it may take; None for what the console says.
         """
-        self._states, self._rows = states, rows
+        self._steps, self._rows = steps, rows
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        states, rows = list(self._states), self._rows or options.height
-        for number in range(len(states)):
-            if rows is None or len(_lines_of(Group(*states), console, options)) <= rows:
+        texts, rows = [each.text for each in self._steps], self._rows or options.height
+        for number, step in enumerate(self._steps):
+            if rows is None or len(_lines_of(Group(*texts), console, options)) <= rows:
                 break
-            if states[number].plain.startswith(CAME_TRUE):
-                states[number] = states[number].split("\n")[0]
-        yield Group(*states)
+            if step.is_over:
+                texts[number] = step.text.split("\n")[0]
+        yield Group(*texts)
 
 
 class _Newest:

@@ -16,7 +16,7 @@ from rich.text import Text
 from memcached_operator.demo.cluster_state import Observer, Write
 from memcached_operator.demo.clusters import DemoCluster, LogLine
 from memcached_operator.demo.runner import Display
-from memcached_operator.demo.screen import CAME_TRUE, Screen
+from memcached_operator.demo.screen import Screen, StepText
 from memcached_operator.demo.script import Step
 
 PAUSE_S = 2.0
@@ -51,7 +51,7 @@ class View(Display):
         self._cluster: DemoCluster | None = None
         self._observer: Observer | None = None
         self._steps: Sequence[Step] = ()
-        self._states: list[Text] = []
+        self._states: list[StepText] = []
         self._writes: deque[Text] = deque(maxlen=_KEPT_LINES)
         self._log: deque[Text] = deque(maxlen=_KEPT_LINES)
         self._closing = ""
@@ -66,34 +66,36 @@ class View(Display):
     def __exit__(self, *_: object) -> None:
         self._live.stop()
         for state in self._states:  # what stays in the terminal when the screen is gone
-            self._console.print(state)
+            self._console.print(state.text)
         if self._closing:
             self._console.print(self._closing)
 
     def opens(self, cluster: DemoCluster, observer: Observer, steps: Sequence[Step]) -> None:
         self._cluster, self._observer, self._steps = cluster, observer, steps
-        self._states = [Text(f"· {step.deed}", style="dim") for step in steps]
+        self._states = [StepText(Text(f"· {step.deed}", style="dim")) for step in steps]
 
     def begins(self, number: int) -> None:
         step = self._steps[number]
-        self._states[number] = Text.assemble((f"▶ {step.deed}", "bold"), (f"\n  {step.outcome}", "italic"))
+        self._states[number] = StepText(Text.assemble((f"▶ {step.deed}", "bold"), (f"\n  {step.outcome}", "italic")))
         if self._live.is_started:  # a step can be over before the next refresh
             self._live.refresh()
 
     def came_true(self, number: int, took_s: float, seen: str) -> None:
         step = self._steps[number]
-        self._states[number] = Text.assemble(
-            (CAME_TRUE, "green"),
+        text = Text.assemble(
+            ("✓ ", "green"),
             step.deed,
             (f"\n  {step.outcome} ({took_s:.1f} s)", "green"),
             (f"\n  {seen}" if seen else "", "dim"),
         )
+        self._states[number] = StepText(text, is_over=True)
         path, after = self._picture
         if path is not None and number == after:
             self._draw(path)
 
     def failed(self, number: int, why: str) -> None:
-        self._states[number] = Text.assemble(("✗ ", "red"), self._steps[number].deed, (f"\n  {why}", "red"))
+        text = Text.assemble(("✗ ", "red"), self._steps[number].deed, (f"\n  {why}", "red"))
+        self._states[number] = StepText(text)
 
     def on_log_line(self, line: LogLine) -> None:
         self._log.append(Text(line.text, style=_LEVELS.get(line.level, "")))

@@ -101,7 +101,7 @@ class Adoption:
             (CONFIG_MAPS, caches.config_maps.get(published)),
         )
         for kind, live in found:
-            if live is not None and not (live.owner or live.deleting):
+            if live is not None and not (live.owner_kind or live.deleting):
                 yield kind, live
 
     async def _mark(self, memcached: MemcachedRecord, kind: Kind[Any], live: OwnedRecord, handed: list[str]) -> None:

@@ -17,7 +17,7 @@ import msgspec
 
 from memcached_operator.api.names import FINALIZER, InvalidSpec
 from memcached_operator.api.status import Problem, Reason, Status, decode_status
-from memcached_operator.memcached.desired.owned_record import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
+from memcached_operator.memcached.desired.owned_record import ORPHAN_FINALIZER, foreign_finalizers, named_finalizers
 from memcached_operator.memcached.desired.server_list_configmap import PUBLICATION, publication, publication_name
 from memcached_operator.memcached.events import RecordEvent
 from memcached_operator.memcached.observed.caches import CONFIG_MAPS, MEMCACHEDS, WORKLOADS, Caches
@@ -108,11 +108,12 @@ def next_step(memcached: MemcachedRecord, workloads: Sequence[WorkloadRecord], p
         return _wait_for_pods(owned, left)
     if not owned:
         return Release("its pods are gone")
-    held = next((each for each in owned if each.held_by), None)
-    if held is not None:
+    kept = next((each for each in owned if each.finalizers), None)
+    if kept is not None:
+        finalizers = named_finalizers(kept.finalizers)
         return Wait(
-            f"Waiting for the {held.kind} {held.name}, which has the finalizer {held.held_by}, to be deleted.",
-            f"The client that added {held.held_by} to the {held.kind} must remove it.",
+            f"Waiting for the {kept.kind} {kept.name}, which has {finalizers}, to be deleted.",
+            f"The client that added {finalizers} to the {kept.kind} must remove it.",
         )
     return Wait(
         f"Waiting for the {owned[0].kind} {owned[0].name} to be deleted.",
@@ -371,10 +372,8 @@ def _holders(memcached: MemcachedRecord) -> str:
     """
     if ORPHAN_FINALIZER in memcached.finalizers:
         return ""
-    names = [each for each in memcached.finalizers if each not in (FINALIZER, FOREGROUND_FINALIZER)]
-    if names:
-        several = "s" if len(names) > 1 else ""
-        return f"Being deleted; waiting for the finalizer{several} {', '.join(names)}."
+    if foreign := foreign_finalizers(memcached.finalizers, FINALIZER):
+        return f"Being deleted; waiting for {named_finalizers(foreign)}."
     return "Being deleted; its objects are deleted first." if memcached.finalizers else ""
 
 

@@ -90,7 +90,7 @@ class Config:
 
 
 class Objects:
-    """Keeps the objects of one Memcached at a time; see `keep`."""
+    """Keeps the objects of one Memcached at a time; see `ensure`."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class Objects:
     async def ensure(self, snapshot: Snapshot) -> ObjectsResult:
         """Create, repair and remove objects by the plan and the specification, and bring the servers to it."""
         memcached, spec, plan, last = snapshot.memcached, snapshot.spec, snapshot.plan, snapshot.last
-        workloads = await self._workloads.keep(snapshot)
+        workloads = await self._workloads.ensure(snapshot)
         # A list that servers leave is published before the time begins after which they are gone: the operator may end
         # in between. Any other is as the status has it, which coalesces what comes together.
         leave = not set(plan.servers.draining) <= set(last.draining or ())

@@ -39,7 +39,7 @@ _WORDS: Final = (
 )
 _REASONS: Final = tuple((reason, re.compile(words)) for reason, words in _WORDS)
 # What a ResourceQuota misses, as `limits.cpu for: memcached,reloader; requests.cpu for: …`; of older releases `cpu`.
-_UNSAID: Final = re.compile(r"\bmust specify (.*)")
+_UNSPECIFIED: Final = re.compile(r"\bmust specify (.*)")
 _OF_CONTAINERS: Final = re.compile(r"(?:(limits|requests)\.)?([\w./-]+) for: ([\w,-]+)")
 # What a LimitRange finds.
 _OUT_OF_RANGE: Final = re.compile(
@@ -91,8 +91,8 @@ def pods_refused(message: str, *, sidecar: bool) -> Problem:
 
 
 def _fields_in(message: str, *, sidecar: bool) -> Iterator[str]:
-    if unsaid := _UNSAID.search(message):
-        for kind, resource, containers in _OF_CONTAINERS.findall(unsaid[1]):
+    if unspecified := _UNSPECIFIED.search(message):
+        for kind, resource, containers in _OF_CONTAINERS.findall(unspecified[1]):
             for name in containers.split(","):
                 # What bounds memcached bounds the sidecar.
                 is_own = name in (CONTAINER, RELOADER)

@@ -366,5 +366,4 @@ class Reflector(Generic[R]):
             self._kept.add(key)
         if key not in self._unreadable and len(self._unreadable) < _UNREADABLE_NAMES:
             self._unreadable.add(key)
-            why = why.removeprefix(f"{self.resource.kind} {key}: ")  # a `Kind` names the object itself
             logger.warning("cannot read %s %s, it is skipped until it changes: %s", self.resource.kind, key, why)

@@ -69,6 +69,20 @@ class AuthenticationUnavailable(KubeError):
     """No credential can be had: a token file is missing, an exec plugin fails. The message names it and the remedy."""
 
 
+class UnreadableObject(msgspec.DecodeError, KubeError):
+    """An object's JSON does not fit its kind's type; the message names object, field and problem.
+
+    A watch reports it once, keeps what it knew of the object, and goes on.
+
+    Attributes:
+        problem: the message without the object's name.
+    """
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(f"{name}: {problem}")
+        self.problem = problem
+
+
 class WriteRefused(KubeError):
     """Refusal to send a write of this process now: it does not lead, or its right to write has run out."""
 
@@ -82,6 +96,7 @@ class ApiError(KubeError):
         message: the server's own words.
         retry_after_s: seconds to wait at least, None when the server did not send it.
         causes: the fields that the answer is about.
+        name: of the object that the answer is about, "" where it names none.
     """
 
     def __init__(
@@ -91,6 +106,7 @@ class ApiError(KubeError):
         message: str = "",
         retry_after_s: float | None = None,
         causes: tuple[StatusCause, ...] = (),
+        name: str = "",
     ) -> None:
         super().__init__(status, reason, message)
         if retry_after_s is not None:
@@ -100,6 +116,7 @@ class ApiError(KubeError):
         self.message = message
         self.retry_after_s = retry_after_s
         self.causes = causes
+        self.name = name
 
     def __str__(self) -> str:
         return f"{self.status} {self.reason or type(self).__name__}: {self.message or 'no message'}"
@@ -197,6 +214,7 @@ def classify(
     message: str = "",
     retry_after_s: float | None = None,
     causes: tuple[StatusCause, ...] = (),
+    name: str = "",
 ) -> ApiError:
     """The one place that turns a code and a reason into an error of the closed set."""
     kind: type[ApiError]
@@ -216,7 +234,7 @@ def classify(
         kind = ServerError
     else:
         kind = ApiError
-    return kind(status, reason, message, retry_after_s, causes)
+    return kind(status, reason, message, retry_after_s, causes, name)
 
 
 _decode_status = msgspec.json.Decoder(Status).decode
@@ -231,9 +249,8 @@ def classify_status(status: Status, *, http_status: int = 0, retry_after_s: floa
     wait_s = retry_after_s
     if wait_s is None and details.retryAfterSeconds is not None:
         wait_s = min(max(float(details.retryAfterSeconds), 0.0), MAX_RETRY_AFTER_S)
-    return classify(
-        status.code or http_status or 500, status.reason or "", status.message or "", wait_s, details.causes or ()
-    )
+    code, causes = status.code or http_status or 500, details.causes or ()
+    return classify(code, status.reason or "", status.message or "", wait_s, causes, details.name or "")
 
 
 def classify_response(http_status: int, body: bytes, retry_after_s: float | None = None) -> ApiError:

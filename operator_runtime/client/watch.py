@@ -21,7 +21,7 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from operator_runtime.client.errors import UNDECODABLE, KubeError, MalformedAnswer
+from operator_runtime.client.errors import UNDECODABLE, KubeError, MalformedAnswer, UnreadableObject
 from operator_runtime.client.frames import (
     MAX_LIST_BYTES,
     MAX_PAGE_BYTES,
@@ -319,7 +319,8 @@ class Watch(Generic[R]):
             record = self._decode(raw)
         except UNDECODABLE as error:
             metadata = metadata_of(raw)
-            self._sink.unreadable(metadata.namespace, metadata.name, gone, str(error))
+            problem = error.problem if isinstance(error, UnreadableObject) else str(error)
+            self._sink.unreadable(metadata.namespace, metadata.name, gone, problem)
             return metadata.resourceVersion
         if gone:
             self._sink.remove(record)

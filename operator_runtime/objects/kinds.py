@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar, cast, overload
 import msgspec
 
 from operator_runtime.cache.store import ObjectKey
-from operator_runtime.client.errors import KubeError
+from operator_runtime.client.errors import UnreadableObject
 from operator_runtime.client.frames import metadata_of
 from operator_runtime.client.json_depth import shallow
 from operator_runtime.client.resources import Resource
@@ -63,13 +63,6 @@ _CORE_VERSION = re.compile(r"v[0-9]+((alpha|beta)[0-9]+)?")
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
 
 
-class UnreadableObject(msgspec.DecodeError, KubeError):
-    """An object's JSON does not fit its kind's type; the message names object, field and problem.
-
-    A watch reports it once, keeps what it knew of the object, and goes on.
-    """
-
-
 class Kind(Generic[R]):
     """One kind of object: where it lives, and what its JSON becomes.
 
@@ -112,7 +105,7 @@ class Kind(Generic[R]):
             key = ObjectKey(metadata.namespace, metadata.name or "(nameless)")
             reason = isinstance(error, msgspec.MsgspecError | ValueError) and str(error)
             what = reason or f"{error!r} at {_place_of(error)}"
-            raise UnreadableObject(f"{self.resource.kind} {key}: {what}") from error
+            raise UnreadableObject(f"{self.resource.kind} {key}", what) from error
 
 
 @overload

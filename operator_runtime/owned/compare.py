@@ -90,6 +90,10 @@ class Difference(NamedTuple):
             path = f"{path}[{step.key}]" if isinstance(step, Entry) else _inner(path, step)
         return path
 
+    def is_in(self, path: str) -> bool:
+        """Report whether it is that field, or one in it."""
+        return self.path == path or self.path.startswith((f"{path}.", f"{path}["))
+
     def __str__(self) -> str:
         return difference_text(self.path, self.live, self.desired)
 

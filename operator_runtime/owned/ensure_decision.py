@@ -18,7 +18,7 @@ from operator_runtime.owned.owners import Owner
 
 # What cannot change of an object that is there, of the kinds of these groups: Deployments, StatefulSets, Jobs.
 _FIXED, _FIXED_IN = "spec.selector", ("apps", "batch")
-_OWNERS = "metadata.ownerReferences"
+_OWNERS = ("metadata", "ownerReferences")
 _SINCE, _NEVER = "lastTransitionTime", "1970-01-01T00:00:00Z"
 
 W = TypeVar("W")
@@ -151,14 +151,14 @@ class Decider(Generic[W, P]):
         found = tuple(self.rules.differences(desired, live))
         if not found:
             return Leave()
-        if fixed := [each for each in found if each.path.startswith(self._fixed)]:
+        if fixed := [each for each in found if any(map(each.is_in, self._fixed))]:
             if self.rules.replace is None:
                 remedy = f"Delete the {kind}: it is then recreated."
                 return Unchangeable(f"Kubernetes does not allow changes to the {kind}: {fixed[0]}. {remedy}")
             why = f"The {kind} is being replaced, as Kubernetes does not allow this change: {fixed[0]}."
             return Replace(fixed, self.rules.replace, why)
-        reported = tuple(each for each in found if each.path not in self.rules.unsaid) or found
-        return Update(found, reported, any(each.path.startswith(_OWNERS) for each in found))
+        reported = tuple(each for each in found if each.path not in self.rules.derived) or found
+        return Update(found, reported, any(each.steps[:2] == _OWNERS for each in found))
 
     def decide_removal(self, owner: Owner, live: P | None) -> Leave | Wait | Delete[P]:
         """The next step to delete the object; what is not the owner's is not touched."""

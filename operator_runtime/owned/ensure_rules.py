@@ -27,12 +27,12 @@ from operator_runtime.owned.refusals import Refused
 
 logger = logging.getLogger(__name__)
 
-# The annotation is called so, after the manager.
-_NAMES_ANNOTATION = "said"
+# The annotation with the names of fields is called so, after the manager.
+_NAMES_ANNOTATION = "applied-fields"
 _TYPE = ("apiVersion", "kind")
 _IDENTITY = ("namespace", "name", "uid", "resourceVersion")
 # Of the metadata; all else in it is the API server's.
-_SAYABLE = ("labels", "annotations", "finalizers", "ownerReferences")
+_OWNED_METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
 
 
 class Ownable(Record, Protocol):
@@ -105,11 +105,11 @@ class Rules(Generic[W, P]):
         body: of what is desired, as a manifest has it; a None in it is sent as a null.
         is_owned: whether an object is that of the owner of this uid.
         handover: what would make an object owned that has no owner, to follow the remedy; "" for nothing.
-        fixed: what the paths of differences begin with that cannot be put right, as Kubernetes does not let the field
-            change. `spec.selector` is one without a word in the groups apps and batch: Deployments, StatefulSets, Jobs.
+        fixed: paths of fields that cannot be put right, as Kubernetes does not let them change, nor what is in them.
+            `spec.selector` is one without a word in the groups apps and batch: Deployments, StatefulSets, Jobs.
         replace: an object that differs in such a field is deleted so, and made anew when it is gone; None: it is left
             as it is, and `Refused` reports it. "Orphan" leaves its dependents, such as the pods of a StatefulSet.
-        unsaid: paths of differences that follow from others, and are reported where nothing else differs.
+        derived: paths of differences that follow from others, and are reported where nothing else differs.
     """
 
     differences: Callable[[W, P], Iterable[Difference]]
@@ -119,7 +119,7 @@ class Rules(Generic[W, P]):
     handover: str = ""
     fixed: tuple[str, ...] = ()
     replace: Propagation | None = None
-    unsaid: tuple[str, ...] = ()
+    derived: tuple[str, ...] = ()
 
 
 def rules_for_bodies(
@@ -146,8 +146,8 @@ def rules_for_bodies(
             found += no_longer(_names_in(before), content, held)
         return _with_one(found, content, held, one) if one else found
 
-    unsaid = (f"metadata.annotations[{annotation}]",)
-    return Rules(differ, _key_in, body, fixed=fixed, replace=replace, unsaid=unsaid)
+    derived = (f"metadata.annotations[{annotation}]",)
+    return Rules(differ, _key_in, body, fixed=fixed, replace=replace, derived=derived)
 
 
 def _with_one(
@@ -175,10 +175,9 @@ def _names_in(text: str) -> Mapping[str, object]:
     if not isinstance(names, Mapping):
         return {}
     metadata = names.get("metadata")
-    sayable = (
-        {field: metadata[field] for field in _SAYABLE if field in metadata} if isinstance(metadata, Mapping) else {}
-    )
-    return {part: each for part, each in names.items() if part not in _TYPE} | {"metadata": sayable}
+    owned = metadata if isinstance(metadata, Mapping) else {}
+    owned = {field: owned[field] for field in _OWNED_METADATA if field in owned}
+    return {part: each for part, each in names.items() if part not in _TYPE} | {"metadata": owned}
 
 
 def _key_in(body: Mapping[str, Any]) -> ObjectKey:
@@ -190,14 +189,16 @@ def record_changes(events: EventRecorder, owners: Kind[Any], kind: Kind[Any]) ->
     """The default for `on_change=`: a line in the log, and an event on the owner."""
 
     def on_change(owner: Any, change: Change[Any]) -> None:
-        done = "Deleted" if change.deleted else "Created" if change.before is None else "Updated"
+        done, action = ("Deleted", "Delete") if change.deleted else ("Updated", "Update")
+        if change.before is None:
+            done, action = "Created", "Create"
         apart = change.obj.namespace != owner.namespace
         what = f"{kind.resource.kind} {key_of(change.obj) if apart else change.obj.name}"
         why = _why(change)
         logger.log(logging.DEBUG if change.routine else logging.INFO, "%s %s: %s", done.lower(), what, why)
         if not change.routine:
             note = f"{done} {what}: {why}"
-            events.emit(reference(owners, owner), type="Normal", reason=done, action=done.removesuffix("d"), note=note)
+            events.emit(reference(owners, owner), type="Normal", reason=done, action=action, note=note)
 
     return on_change
 

@@ -63,7 +63,7 @@ def _always_watched(_namespace: str) -> None:
 
 
 class Keeper(Generic[O, W, P]):
-    """Keeps objects of a kind for their owners; see `keep` and `remove`. Made by `Operator.owned`."""
+    """Keeps objects of a kind for their owners; see `ensure` and `remove`. Made by `Operator.owned`."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class Keeper(Generic[O, W, P]):
             raise self._stale(live, error) from error
 
     async def remove(self, owner: O, key: ObjectKey, *, propagation: Propagation | None = None) -> EnsureResult[P]:
-        """Delete the object of that name where the cache has one that is the owner's; it may be made again by `keep`.
+        """Delete the object of that name where the cache has one that is the owner's; it may be made again by `ensure`.
 
         What is not the owner's is not touched, without a word, and so is whatever is there of an optional kind whose
         list the API server refuses.

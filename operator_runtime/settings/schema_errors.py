@@ -14,6 +14,8 @@ import msgspec
 
 from operator_runtime.settings.setting import Field, NotAllowedError, Option, Setting
 
+# Of `Setting`, by what they name.
+_PARAMETERS = {"flag": "flags", "variable": "variable"}
 # What every program has already.
 _FLAGS_OF_ALL = ("-h", "--help", "--version")
 
@@ -75,20 +77,22 @@ def _flags(field: Field, setting: Setting) -> tuple[str, ...]:
 
 def _taken_twice(fields: Iterable[Field], prefix: str) -> Iterator[str]:
     """Flags and variables that stand for more than one setting."""
-    takers: defaultdict[str, list[str]] = defaultdict(list)
+    takers: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for flag in _FLAGS_OF_ALL:
-        takers[f"the flag {flag}"].append("every program")
+        takers["flag", flag].append("every program")
     for field in fields:
         if field.setting is None:
             continue
         for flag in _flags(field, field.setting):
-            takers[f"the flag {flag}"].append(field.name)
-        takers[f"the variable {field.variable(prefix)}"].append(field.name)
-    for what, names in takers.items():
+            takers["flag", flag].append(field.name)
+        takers["variable", field.variable(prefix)].append(field.name)
+    for (what, name), names in takers.items():
         if len(names) > 1:
             # The last one is the author's: a subclass's own fields come after those that it inherits.
-            word = "flags" if what.startswith("the flag ") else "variable"
-            yield f"{what} of the setting {names[-1]} is taken by {names[0]}: give its Setting another one with {word}="
+            yield (
+                f"the {what} {name} of the setting {names[-1]} is taken by {names[0]}: "
+                f"give its Setting another one with {_PARAMETERS[what]}="
+            )
 
 
 def wrong_defaults(

@@ -17,7 +17,7 @@ from lab.packaging.manifests import MANIFESTS, NAMESPACE, kustomize
 from lab.programs.helm import HelmError, helm
 from memcached_operator import __version__, permissions
 from memcached_operator.permissions import Permission
-from memcached_operator.settings import SCHEMA
+from memcached_operator.settings_schema import SCHEMA
 from operator_runtime.settings.setting import Option
 
 Object = dict[str, Any]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memcached_operator.settings import SCHEMA
+from memcached_operator.settings_schema import SCHEMA
 
 
 @pytest.fixture

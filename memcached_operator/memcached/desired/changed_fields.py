@@ -7,6 +7,7 @@ from typing import Final
 
 from memcached_operator.memcached.desired.extstore import extstore_of
 from memcached_operator.memcached.desired.handover import handover_of
+from memcached_operator.memcached.desired.memory_annotation import memory_of
 from memcached_operator.memcached.desired.passthrough_drift import is_within, of_parts, passed_through
 from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.secrets import secrets_of
@@ -31,26 +32,26 @@ def differing(desired_: WorkloadManifest, live_: WorkloadManifest) -> Sequence[D
     """
     desired, live = desired_.template, live_.template
     new, old = _container(desired), _container(live)
-    found = [*_unequal("image", new.image, old.image), *_unequal("memory", _items(desired), _items(live))]
+    found = [*_unequal(["image"], new.image, old.image), *_unequal(["memory"], _items(desired), _items(live))]
     for field, option in _COMMAND.items():
-        found += _unequal(field, _option(new, option), _option(old, option))
-    found += _unequal("extraArgs", list(new.args or ()), list(old.args or ()))
-    found += _unequal("warmRestart", *(bool(_annotation(each, WARM_ANNOTATION)) for each in (desired, live)))
-    found += _unequal("extstore", *(extstore_of(each.spec or PodSpec()) for each in (desired, live)))
-    found += _unequal("handover", *(handover_of(each.spec or PodSpec()) for each in (desired, live)))
+        found += _unequal([field], _option(new, option), _option(old, option))
+    found += _unequal(["extraArgs"], list(new.args or ()), list(old.args or ()))
+    found += _unequal(["warmRestart"], *(bool(_annotation(each, WARM_ANNOTATION)) for each in (desired, live)))
+    found += _unequal(["extstore"], *(extstore_of(each.spec or PodSpec()) for each in (desired, live)))
+    found += _unequal(["handover"], *(handover_of(each.spec or PodSpec()) for each in (desired, live)))
     desired_restart, live_restart = (_annotation(each, RESTART_ANNOTATION) for each in (desired, live))
     if desired_restart != live_restart:
         found.append(Difference(("metadata", "annotations", RESTART_ANNOTATION), desired_restart, live_restart))
     found += _of_secrets(desired.spec or PodSpec(), live.spec or PodSpec())
     # Room for memory follows from these.
-    found += [each for each in _of_resources(new, old) if not found or not each.path.endswith(".memory")]
+    found += [each for each in _of_resources(new, old) if not found or each.steps[-1] != "memory"]
     passed = passed_through(desired_, live_)
     others = [each for each in of_parts(desired_, live_, whole=False) if is_within(each.steps, passed)]
     return (*found, *(each._replace(steps=("spec", "podTemplate", *each.steps[2:])) for each in others))
 
 
-def _unequal(field: str, desired: object, live: object) -> list[Difference]:
-    return [Difference((f"spec.{field}",), desired, live)] if desired != live else []
+def _unequal(field: Sequence[str], desired: object, live: object) -> list[Difference]:
+    return [Difference(("spec", *field), desired, live)] if desired != live else []
 
 
 def _container(template: PodTemplate) -> Container:
@@ -63,7 +64,8 @@ def _annotation(template: PodTemplate, name: str) -> str | None:
 
 
 def _items(template: PodTemplate) -> str | None:
-    return fingerprint(template).memory.partition(",")[0] or None
+    memory = memory_of(fingerprint(template).memory)
+    return memory.items if memory is not None else None
 
 
 def _option(container: Container, option: str) -> str | None:
@@ -79,7 +81,7 @@ def _of_resources(desired: Container, live: Container) -> Iterator[Difference]:
         ("limits", new.limits or {}, old.limits or {}),
     ):
         for name in desired_amounts | live_amounts:
-            yield from _unequal(f"resources.{kind}.{name}", desired_amounts.get(name), live_amounts.get(name))
+            yield from _unequal(["resources", kind, name], desired_amounts.get(name), live_amounts.get(name))
 
 
 def _of_secrets(desired: PodSpec, live: PodSpec) -> Iterator[Difference]:
@@ -87,7 +89,7 @@ def _of_secrets(desired: PodSpec, live: PodSpec) -> Iterator[Difference]:
     for part in ("tls", "auth"):
         new, old = desired_secrets.get(part), live_secrets.get(part)
         if new is None or old is None:
-            yield from _unequal(part, new, old)
+            yield from _unequal([part], new, old)
         else:
             for field, text in new.items():
-                yield from _unequal(f"{part}.{field}", text, old[field])
+                yield from _unequal([part, field], text, old[field])

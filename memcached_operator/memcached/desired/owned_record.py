@@ -6,6 +6,7 @@ Most objects of a kind differ in these alone, so that one such text serves thous
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -29,29 +30,29 @@ class OwnedRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """An object that a Memcached may own: an owned one in full, a foreign one by name only.
 
     Attributes:
-        owner: the controlling owner as "Kind name", "" without one.
+        owner_kind, owner_name: the controlling owner, "" without one.
         made_for_uid: uid of the Memcached that it was made for, by its annotation; survives a lost ownerReference.
         normalized: its owned part, with the name and the uid of the Memcached taken out; b"" for a foreign one.
-        held_by: finalizers that keep it while it is being deleted, the garbage collector's own excepted, as text.
+        finalizers: that keep it while it is being deleted, the garbage collector's own excepted.
     """
 
     namespace: str
     name: str
     uid: str
     resource_version: str
-    owner: str
+    owner_kind: str
+    owner_name: str
     owner_uid: str
     made_for_uid: str
     deleting: bool
     normalized: bytes = b""
-    held_by: str = ""
+    finalizers: tuple[str, ...] = ()
 
     @property
     def controller(self) -> OwnerReference | None:
-        kind, _, name = self.owner.partition(" ")
-        return (
-            OwnerReference(API_VERSION if self.normalized else "", kind, name, self.owner_uid) if self.owner else None
-        )
+        if not self.owner_kind:
+            return None
+        return OwnerReference(API_VERSION if self.normalized else "", self.owner_kind, self.owner_name, self.owner_uid)
 
     @property
     def owned(self) -> bytes:
@@ -69,12 +70,14 @@ def common_fields(meta: ObjectMeta) -> dict[str, Any]:
         "name": meta.name or "",
         "uid": meta.uid or "",
         "resource_version": meta.resourceVersion or "",
-        "owner": f"{owner.kind} {owner.name}" if owner.uid else "",
+        "owner_kind": shared(owner.kind) if owner.uid else "",
+        # Most are of their owner's name: the same text as one object.
+        "owner_name": meta.name if owner.name == meta.name else owner.name,
         "owner_uid": owner.uid,
         # The same text as one object: most records hold it twice.
         "made_for_uid": owner.uid if made_for_uid == owner.uid else made_for_uid,
         "deleting": deleting,
-        "held_by": _held_by(meta) if deleting else "",
+        "finalizers": foreign_finalizers(meta.finalizers) if deleting else (),
     }
 
 
@@ -115,11 +118,17 @@ def owned_metadata(meta: ObjectMeta) -> ObjectMeta:
 
 def is_owned(live: OwnedRecord, uid: str) -> bool:
     """Report whether the Memcached of that uid controls the object, or did until its ownerReference was removed."""
-    return bool(live.normalized) and (live.owner_uid if live.owner else live.made_for_uid) == uid
+    return bool(live.normalized) and (live.owner_uid if live.owner_kind else live.made_for_uid) == uid
 
 
-def _held_by(meta: ObjectMeta) -> str:
-    return ", ".join(each for each in meta.finalizers or () if each not in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER))
+def named_finalizers(finalizers: Sequence[str]) -> str:
+    """Finalizers in a sentence."""
+    return f"the finalizer{'s' if len(finalizers) > 1 else ''} {', '.join(finalizers)}"
+
+
+def foreign_finalizers(finalizers: Sequence[str] | None, *owned: str) -> tuple[str, ...]:
+    """The finalizers that other clients added: neither the garbage collector's nor these."""
+    return tuple(each for each in finalizers or () if each not in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER, *owned))
 
 
 def _quoted(text: str) -> bytes:

@@ -9,13 +9,14 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from memcached_operator.api.quantities import canonical, kibibytes, mebibytes
+from memcached_operator.api.quantities import kibibytes, mebibytes
 from memcached_operator.api.reserved_pod_fields import keyed
 from memcached_operator.api.server_memory import memory_file_mib
 from memcached_operator.memcached import labels, spec as specification
 from memcached_operator.memcached.desired import extstore as disk
 from memcached_operator.memcached.desired.applied_options import Part
 from memcached_operator.memcached.desired.handover import with_handover
+from memcached_operator.memcached.desired.memory_annotation import Memory
 from memcached_operator.memcached.desired.object_types import ObjectMeta, as_json
 from memcached_operator.memcached.desired.pod_template_overlay import of_options, parts
 from memcached_operator.memcached.desired.resources import resources_of
@@ -256,15 +257,15 @@ def _of(settings: _Settings) -> _Common:
     )
     # The memory file keeps its size: another one needs a new pod.
     replacing = settings if settings.file else settings._replace(memory=0, requests=requests, limits=limits)
-    moved: tuple[str, ...] = ()
+    disk_from: int | None = None
     if (extstore := settings.extstore) is not None:
-        moved = (str(extstore.itemSizeMin),)
+        disk_from = extstore.itemSizeMin
         replacing = replacing._replace(extstore=msgspec.structs.replace(extstore, itemSizeMin=0))
     template_hash = _digest(_pod_spec(replacing))
     restart_hash = _digest(_pod_spec(settings._replace(image=""))) if settings.file else ""
-    room = (dict(quantities).get("memory", "") for quantities in (settings.requests, settings.limits))
-    memory = ",".join((canonical(f"{settings.memory}Mi"), *room, *moved))
-    annotations = {labels.TEMPLATE_ANNOTATION: template_hash, labels.MEMORY_ANNOTATION: memory}
+    request, limit = (dict(quantities).get("memory", "") for quantities in (settings.requests, settings.limits))
+    memory = Memory(settings.memory, request, limit, disk_from)
+    annotations = {labels.TEMPLATE_ANNOTATION: template_hash, labels.MEMORY_ANNOTATION: memory.annotation}
     if restart_hash:
         annotations |= {labels.WARM_ANNOTATION: restart_hash, labels.IMAGE_ANNOTATION: settings.image}
     if spoken := str(transport(settings.tls, settings.auth, peers_port=settings.hands_over)):

@@ -303,11 +303,11 @@ class Handovers:
                     return AT_ONCE
                 case Forbidden() | Invalid():
                     known.refused_until_s = self._clock() + RETRY_REFUSED_S
-                    known.refusal = Problem(refusal_reason(message), message, blocking=False)
+                    known.refusal = Problem(refusal_reason(error.message), message, blocking=False)
                     return EMPTY
                 case ServerError() | TooManyRequests():
                     return Outcome(waiting=(message,), failures=(error,))
-        return AT_ONCE  # the operator's own write enqueues no key
+        return AT_ONCE
 
     def _purge(
         self, key: ObjectKey, known: _Known, start: str, servers: Sequence[Server], unused_since_s: float

@@ -9,6 +9,7 @@ import msgspec
 
 from memcached_operator.api.names import MEMORY_PATTERN
 from memcached_operator.api.quantities import canonical, mebibytes
+from memcached_operator.memcached.desired.memory_annotation import memory_of
 from memcached_operator.memcached.spec import Spec
 
 _MEMORY: Final = re.compile(MEMORY_PATTERN)
@@ -21,11 +22,15 @@ def with_effective_memory(spec: Spec, reported: str | None, live: str = "") -> S
         reported: `status.memory` as it was last written, by whichever client; None where it was not.
         live: what servers are made with, as `labels.MEMORY_ANNOTATION` has it, for a status that lost it.
     """
-    scaling = spec.memoryScaling
-    known = next(filter(_MEMORY.fullmatch, (reported or "", live.partition(",")[0])), None)
-    if scaling is None or known is None:
+    if (scaling := spec.memoryScaling) is None:
         return spec
-    mib = min(mebibytes(known), mebibytes(scaling.max))
+    if reported is not None and _MEMORY.fullmatch(reported):
+        known_mib = mebibytes(reported)
+    elif (made := memory_of(live)) is not None:
+        known_mib = made.mib
+    else:
+        return spec
+    mib = min(known_mib, mebibytes(scaling.max))
     return msgspec.structs.replace(spec, memory=quantity(mib)) if mib > mebibytes(spec.memory) else spec
 
 

@@ -46,13 +46,13 @@ class Termination(msgspec.Struct, frozen=True, gc=False):
         since_s: since when, in seconds since 1970.
         ends_s: when its grace period is over, likewise.
         node: which node is to end it, "" for none.
-        held_by: finalizers that keep it, as text.
+        finalizers: that keep it.
     """
 
     since_s: int
     ends_s: int
     node: str = ""
-    held_by: str = ""
+    finalizers: tuple[str, ...] = ()
 
 
 class PodRecord(msgspec.Struct, frozen=True, gc=False):
@@ -254,7 +254,7 @@ def _termination(pod: _PodObject) -> Termination | None:
         return None
     ends_s = seconds_of(meta.deletionTimestamp)
     since_s = ends_s - (meta.deletionGracePeriodSeconds or 0)
-    return Termination(since_s, ends_s, shared(pod.spec.nodeName), shared(", ".join(meta.finalizers or ())))
+    return Termination(since_s, ends_s, shared(pod.spec.nodeName), tuple(map(shared, meta.finalizers or ())))
 
 
 def seconds_of(time: str | None) -> int:

@@ -44,7 +44,7 @@ class Cost(Enum):
     """Servers start again in their pods, with their items."""
     LIVE = "live"
     """Servers get other memory while they run."""
-    AUXILIARY = "beside"
+    AUXILIARY = "auxiliary"
     """Nothing of the servers changes."""
 
 

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 # So long a server that is ready is given to report how many items it has.
 QUERY_FOR_S: Final = 10.0
 AT_ONCE: Final = Outcome(requeue_s=0.0)
-"""The Memcached is reconciled again without a pause; the runtime has it wait until the cache shows the pod's change."""
+"""The Memcached is reconciled again as soon as the cache shows the write of its pod."""
 _Refusal: TypeAlias = Conflict | NotFound | Forbidden | Invalid | TooManyRequests | ServerError
 _REFUSALS: Final = get_args(_Refusal)
 
@@ -114,7 +114,7 @@ class ContainerRestarts:
         why = f"; the log of its container says why: kubectl logs {pod.name}" if lost else ""
         note = f"The server {pod.name} is back in its pod{counted}{why}"
         self._record_event(memcached, "Warning" if lost else "Normal", "Restarted", "Restart", note)
-        return AT_ONCE  # for the next one: the operator's own write enqueues no key
+        return AT_ONCE  # for the next one
 
     def report(self, memcached: MemcachedRecord, stale: int) -> Outcome:
         """Report why servers are replaced that could be restarted in place; nothing is kept once none is stale."""
@@ -141,6 +141,6 @@ class ContainerRestarts:
                 self._client.outdated(PODS, pod)
                 return AT_ONCE
             case Forbidden() | Invalid():
-                return Outcome(problems=(Problem(refusal_reason(message), message, blocking=False),))
+                return Outcome(problems=(Problem(refusal_reason(error.message), message, blocking=False),))
             case TooManyRequests() | ServerError():
                 return Outcome(waiting=(message,), failures=(error,))

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Final
 
+from memcached_operator.memcached.desired.memory_annotation import memory_of
 from memcached_operator.memcached.desired.pod_template import SLEEP_S
-from memcached_operator.memcached.observed.pod_resize import memory_of
 from memcached_operator.memcached.spec import Spec
 
 SERVER_S: Final = 2 * SLEEP_S

@@ -10,14 +10,13 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
+from memcached_operator.memcached.desired.memory_annotation import Memory, memory_of
 from memcached_operator.memcached.events import RecordEvent
 from memcached_operator.memcached.observed.caches import RESIZABLE_PODS
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pod_resize import (
-    Memory,
     Resizable,
     Step,
-    memory_of,
     next_step,
     resize_patch,
     shrinks,

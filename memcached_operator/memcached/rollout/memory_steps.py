@@ -8,12 +8,11 @@ import msgspec
 
 from memcached_operator.api.quantities import mebibytes
 from memcached_operator.api.status import Reason
+from memcached_operator.memcached.desired.memory_annotation import memory_of
 from memcached_operator.memcached.memory_scaling.effective_memory import quantity
 from memcached_operator.memcached.memory_scaling.retaining_condition import blocked
 from memcached_operator.memcached.memory_scaling.scaling_decision import Blocked
-from memcached_operator.memcached.observed.pod_resize import memory_of
 from memcached_operator.memcached.observed.pods import PodRecord
-from memcached_operator.memcached.refusal_reasons import refusal_reason
 from memcached_operator.memcached.rollout.resize_state import Resizing
 from memcached_operator.memcached.spec import Spec
 
@@ -42,10 +41,10 @@ def refusal(resizing: Resizing, servers: Sequence[PodRecord], kept: str, desired
     before, after = memory_of(kept), memory_of(desired)
     if before is None or after is None or before.mib >= after.mib:
         return None
-    if resizing.refused:
-        is_quota = refusal_reason(resizing.refused) is Reason.QUOTA_EXCEEDED
+    if (refused := resizing.refused) is not None:
+        is_quota = refused.reason is Reason.QUOTA_EXCEEDED
         reason = Reason.QUOTA_EXCEEDED if is_quota else Reason.RESIZE_IMPOSSIBLE
-        return blocked(resizing.refused, reason, before.mib)
+        return blocked(refused.message, reason, before.mib)
     if resizing.impossible:
         names = {each.uid: each.name for each in servers}
         uid = min(resizing.impossible, key=lambda each: names.get(each, each))
@@ -57,4 +56,4 @@ def refusal(resizing: Resizing, servers: Sequence[PodRecord], kept: str, desired
 def without_replacing(resizing: Resizing) -> Resizing:
     """The same without servers that would be replaced, and without news: what prevents it is reported elsewhere."""
     pending = resizing.pending if resizing.failure is not None else {}
-    return resizing._replace(pending=pending, impossible={}, refused="")
+    return resizing._replace(pending=pending, impossible={}, refused=None)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-from memcached_operator.memcached.refusal_reasons import is_permission_missing
+from memcached_operator.api.status import Problem, Reason
+from memcached_operator.memcached.refusal_reasons import is_permission_missing, refusal_reason
 from memcached_operator.memcached.rollout.live_requirements import NO_RESIZE
 from operator_runtime import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError
 
@@ -49,10 +50,11 @@ class Impossible:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An admission plugin allows it to no pod, such as a quota: a server that is replaced would be lost, and none made
-    in its place."""
+    """Resize that an admission plugin allows to no pod, such as a quota: a server that is replaced would be lost, and
+    none made in its place."""
 
     why: str
+    reason: Reason
 
 
 ResizeState: TypeAlias = Pending | Done | Impossible | Refused
@@ -70,7 +72,7 @@ def classify(error: KubeError, pod: str, *, is_read: bool, is_change: bool) -> R
         case Conflict():
             return Pending()  # it has changed, or is gone
         case NotFound():
-            is_gone = not is_read or f'"{pod}" not found' in error.message
+            is_gone = not is_read or error.name == pod
             return Pending() if is_gone else Impossible(NO_RESIZE)
         case Forbidden():
             return _of_refusal(error, is_read=is_read, is_change=is_change)
@@ -85,7 +87,9 @@ def _of_refusal(error: Forbidden, *, is_read: bool, is_change: bool) -> ResizeSt
     if not is_read:
         return Impossible(message) if is_change else Pending(message)
     too_small = any(cause.reason == _NODE_TOO_SMALL for cause in error.causes)
-    return Impossible(message) if too_small or is_permission_missing(error) else Refused(message)
+    return (
+        Impossible(message) if too_small or is_permission_missing(error) else Refused(message, refusal_reason(message))
+    )
 
 
 @dataclass(slots=True)
@@ -148,14 +152,14 @@ class Resizing(NamedTuple):
     Attributes:
         pending: names of servers that do not have it yet, and what each waits for, "" where that is not known.
         impossible: uids of the pods that cannot get it while they run, and why.
-        refused: what keeps a server from its memory that would keep a new one from it, too, "" for nothing.
+        refused: what keeps a server from its memory that would keep a new one from it, too; None for nothing.
         requeue_s: seconds until more is to be done, None for never.
         failure: what the API server failed in, to be tried again once all else is done; None for nothing.
     """
 
     pending: Mapping[str, str] = {}
     impossible: Mapping[str, str] = {}
-    refused: str = ""
+    refused: Problem | None = None
     requeue_s: float | None = None
     failure: ServerError | None = None
 
@@ -174,12 +178,13 @@ def resizing_of(servers: Mapping[tuple[str, str], ServerResize], mib: int) -> Re
     pending = {name: each.state.why if isinstance(each.state, Pending) else "" for name, each in left.items()}
     pending = {name: why for name, why in pending.items() if left[name].is_change and not left[name].is_enough}
     impossible = {uid: each.state.why for (_, uid), each in servers.items() if isinstance(each.state, Impossible)}
-    refused = {name: why.why for name in pending if isinstance(why := left[name].state, Refused)}
+    refused = {name: state for name in pending if isinstance(state := left[name].state, Refused)}
     # As of a webhook for pods that does not answer: nothing else is to wait for it.
     failures = (each.state.failure for each in left.values() if isinstance(each.state, Pending))
     failure = next((each for each in failures if isinstance(each, ServerError)), None)
     if refused and len(refused) == len(pending):
         name = min(refused)
-        message = f"{name} keeps its memory, as it cannot get {mib} MiB: {refused[name]}"
-        return Resizing(pending, impossible, message, REFUSED_RETRY_S, failure)
-    return Resizing(pending, impossible, "", min((each.requeue_s for each in left.values()), default=None), failure)
+        message = f"{name} keeps its memory, as it cannot get {mib} MiB: {refused[name].why}"
+        problem = Problem(refused[name].reason, message, blocking=False)
+        return Resizing(pending, impossible, problem, REFUSED_RETRY_S, failure)
+    return Resizing(pending, impossible, None, min((each.requeue_s for each in left.values()), default=None), failure)

@@ -20,9 +20,9 @@ class RolloutLock:
     A default that does not start stops so at one server of one Memcached, and no more than one cache is cold at a time.
 
     Invariants:
-        At most one holds the turn. When it is free, those that wait are woken in the order in which they came; the
+        At most one holds the lock. When it is free, those that wait are enqueued in the order in which they came; the
         first that is reconciled takes it, which may be another one. One that left it in the midst of its rollout
-        continues in another turn.
+        continues once it has taken it again.
     """
 
     def __init__(self, underway: Callable[[], ObjectKey | None], wake: Callable[[ObjectKey], None]) -> None:
@@ -53,7 +53,7 @@ class RolloutLock:
         return True
 
     def take(self, key: ObjectKey) -> bool:
-        """Report whether it is the turn of this one, which waits for it from now on if it is not."""
+        """Take the lock, and report whether this one holds it now; it waits for it from now on if it does not."""
         if not self._is_restored:
             self._is_restored, self.holder = True, self._underway()
             if self.holder is not None:
@@ -66,17 +66,17 @@ class RolloutLock:
         return False
 
     def has_begun(self, key: ObjectKey) -> bool:
-        """Report whether its rollout was begun in its turn, and is not over."""
+        """Report whether its rollout was begun under the lock, and is not over."""
         return key == self.holder or key in self._suspended
 
     def may_continue(self, key: ObjectKey) -> bool:
-        """Report whether a rollout goes on: at once, but where it has left its turn to others in the midst."""
+        """Report whether a rollout goes on: at once, but where it has left the lock to others in the midst."""
         return key not in self._suspended or self.take(key)
 
     def suspend(self, key: ObjectKey) -> None:
         """Suspend a rollout that cannot go on: others may replace servers meanwhile, and it waits for them then.
 
-        One that was not begun in its turn merely leaves.
+        One that was not begun under the lock merely leaves.
         """
         has_begun = self.has_begun(key)
         if key == self.holder or key in self._waiting:
@@ -85,11 +85,11 @@ class RolloutLock:
             self._suspended.add(key)
 
     def resume(self, key: ObjectKey) -> None:
-        """The user requests its rollout: it waits for no turn."""
+        """Resume a rollout that the user requests: it needs no lock."""
         self._suspended.discard(key)
 
     def leave(self, key: ObjectKey) -> None:
-        """Leave the lock: the rollout is done, or needs no turn any more."""
+        """Leave the lock: the rollout is done, or needs it no longer."""
         self._waiting.pop(key, None)
         self._suspended.discard(key)
         if key == self.holder:

@@ -140,7 +140,7 @@ class ServerRollout:
             return Outcome(waiting=(f"{pod.name} cannot be replaced: {error.message or error}",), failures=(error,))
         except (Forbidden, Invalid) as error:  # an admission policy answers with a code that its author chose
             message = f"{pod.name} cannot be replaced: {error.message or error}"
-            return Outcome(problems=(Problem(refusal_reason(message), message, blocking=False),))
+            return Outcome(problems=(Problem(refusal_reason(error.message), message, blocking=False),))
         left = f", {stale - 1} more to follow" if stale > 1 else ""
         fields = {"action": "evict", "server": pod.name, "left": stale - 1}
         logger.info("replacing the server %s%s", pod.name, left, extra={"fields": fields})
@@ -156,8 +156,7 @@ def _is_updating(status: Status) -> bool:
 
 
 def _resizing(resizing: Resizing) -> Outcome:
-    refused = resizing.refused
-    problems = (Problem(refusal_reason(refused), refused, blocking=False),) if refused else ()
+    problems = (resizing.refused,) if resizing.refused is not None else ()
     if not resizing.pending:
         return Outcome(problems) if problems else EMPTY
     why = str(resizing.failure.message or resizing.failure) if resizing.failure else ""

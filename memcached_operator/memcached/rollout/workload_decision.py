@@ -134,7 +134,7 @@ def _hold(change: WorkloadChange, *, has_lock: bool, paused: bool, resizing: boo
 
 def has_foreign_template(workload: WorkloadRecord, manifest: WorkloadManifest) -> bool:
     """Report whether another client changed the template for new pods, which is repaired as soon as it may be."""
-    return any(each.path.startswith("spec.template") for each in CODEC.differ(manifest, workload))
+    return any(each.steps[:2] == ("spec", "template") for each in CODEC.differ(manifest, workload))
 
 
 def _with_template_of(live: WorkloadRecord, desired: WorkloadManifest) -> WorkloadManifest:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -45,8 +45,21 @@ Desired = Callable[[Workload, MemcachedRecord, int, Spec, bool, str], WorkloadMa
 of each server."""
 
 
+class _Decided(NamedTuple):
+    """Decision on one workload.
+
+    Attributes:
+        resizing: progress of the servers to other memory.
+        refused: why not all of them can be given memory that nobody specified.
+    """
+
+    decision: Decision
+    resizing: Resizing = NOTHING
+    refused: Blocked | None = None
+
+
 class WorkloadRollout:
-    """Keeps the workloads of one Memcached at a time, and the servers that they run; see `keep`."""
+    """Keeps the workloads of one Memcached at a time, and the servers that they run; see `ensure`."""
 
     def __init__(
         self,
@@ -76,7 +89,7 @@ class WorkloadRollout:
         self._servers = servers
         self._lock = lock
 
-    async def keep(self, snapshot: Snapshot) -> WorkloadResult:
+    async def ensure(self, snapshot: Snapshot) -> WorkloadResult:
         """Create, repair and remove workloads by the plan, and take the next step of a rollout.
 
         Raises:
@@ -86,11 +99,11 @@ class WorkloadRollout:
         target, resizing, outcome = WorkloadResult(), NOTHING, EMPTY
         for kind, replicas in plan.replicas.items():
             change = self._change(snapshot, kind, replicas, owned.get(kind))
-            decision, resizing_now, refused = await self._decided(snapshot, change)
-            result = replace(await self._written(snapshot, kind, change, decision), refused=refused)
+            decided = await self._decided(snapshot, change)
+            result = replace(await self._written(snapshot, kind, change, decided.decision), refused=decided.refused)
             outcome += result.outcome
             if change.is_target:
-                target, resizing = result, resizing_now
+                target, resizing = result, decided.resizing
         if plan.removed is not None:
             removal = self._keepers[plan.removed].remove(snapshot.memcached, snapshot.key, propagation="Foreground")
             outcome += (await attempt(plan.removed, removal)).outcome
@@ -127,37 +140,40 @@ class WorkloadRollout:
         is_current = all(each.template_hash == live.template_hash for each in _servers_of(live, snapshot))
         return replace(change, is_step=True) if is_current and not any(first.template) else first
 
-    async def _decided(self, snapshot: Snapshot, change: WorkloadChange) -> tuple[Decision, Resizing, Blocked | None]:
-        """Decide what is written, after the progress of servers to other memory, which comes first.
-
-        The last result is why not all of them can be given memory that nobody specified.
-        """
-        key, spec, live, resizing = snapshot.key, snapshot.spec, change.live, NOTHING
-        refused = None
-        has_lock = not change.needs_lock or self._lock.may_begin(key, paused=spec.rollout.paused)
-        if change.is_target:
-            if change.template.needs_new_pods and change.provenance is Provenance.SPECIFICATION:
-                self._lock.resume(key)
-            servers = _servers_of(live, snapshot) if live is not None else ()
-            after = None if has_lock else self._lock.holder
-            if not change.is_step:
-                await self._announcements.announce(snapshot, change, servers, after)
-            if live is not None and live.kind == "StatefulSet" and not change.template.needs_new_pods:
-                memory, scales = fingerprint(change.desired.spec.template).memory, spec.memoryScaling is not None
-                resizing = await self._memory.resize(
-                    snapshot.memcached, live, memory, servers, scales=scales, replaces=not change.is_step
-                )
-                refused = refusal(resizing, servers, live.memory, memory) if change.is_step else None
-        holds = bool(resizing.pending) or refused is not None
-        if resizing.impossible and not (change.is_step or holds):
+    async def _decided(self, snapshot: Snapshot, change: WorkloadChange) -> _Decided:
+        """Decide what is written, after the progress of servers to other memory, which comes first."""
+        paused, has_lock = snapshot.spec.rollout.paused, self._has_lock(snapshot, change)
+        if not change.is_target:
+            return _Decided(decide(change, has_lock=has_lock, paused=paused, resizing=False))
+        if change.template.needs_new_pods and change.provenance is Provenance.SPECIFICATION:
+            self._lock.resume(snapshot.key)
+        live, memory = change.live, fingerprint(change.desired.spec.template).memory
+        servers = _servers_of(live, snapshot) if live is not None else ()
+        if not change.is_step:
+            await self._announcements.announce(snapshot, change, servers, None if has_lock else self._lock.holder)
+        resizing = NOTHING
+        if live is not None and live.kind == "StatefulSet" and not change.template.needs_new_pods:
+            scales = snapshot.spec.memoryScaling is not None
+            resizing = await self._memory.resize(
+                snapshot.memcached, live, memory, servers, scales=scales, replaces=not change.is_step
+            )
+        holds = bool(resizing.pending)
+        if live is not None and change.is_step:
+            refused = refusal(resizing, servers, live.memory, memory)
+            holds = holds or refused is not None
+            decision = decide(change, has_lock=has_lock, paused=paused, resizing=holds)
+            return _Decided(decision, without_replacing(resizing), refused)
+        if resizing.impossible and not holds:
             change = replace(change, replaces=True)
-            has_lock = not change.needs_lock or self._lock.may_begin(key, paused=spec.rollout.paused)
-        decision = decide(change, has_lock=has_lock, paused=spec.rollout.paused, resizing=holds)
-        if change.is_step:
-            return decision, without_replacing(resizing), refused
+            has_lock = self._has_lock(snapshot, change)
+        decision = decide(change, has_lock=has_lock, paused=paused, resizing=holds)
         # A new server would be made as the template is kept: without that memory.
         kept = decision.hold is not Hold.NONE
-        return decision, resizing._replace(impossible={}) if kept else resizing, refused
+        return _Decided(decision, resizing._replace(impossible={}) if kept else resizing)
+
+    def _has_lock(self, snapshot: Snapshot, change: WorkloadChange) -> bool:
+        """Report whether a change may begin, as it needs no lock or holds it."""
+        return not change.needs_lock or self._lock.may_begin(snapshot.key, paused=snapshot.spec.rollout.paused)
 
     async def _written(
         self, snapshot: Snapshot, kind: Workload, change: WorkloadChange, decision: Decision

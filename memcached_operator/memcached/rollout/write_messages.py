@@ -98,8 +98,8 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Word
     name, paths = change.obj.name, [each.path for each in change.fields]
     if change.deleted:
         why = "; ".join(map(str, change.fields)) or "no longer desired"
-        done = "Replaced" if change.fields else "Deleted"
-        fields: dict[str, object] = {"action": done.removesuffix("d").lower(), "kind": kind, "why": why}
+        done, action = ("Replaced", "replace") if change.fields else ("Deleted", "delete")
+        fields: dict[str, object] = {"action": action, "kind": kind, "why": why}
         return Words(done, f"{done.lower()} {kind}: {why}", f"{done} {kind} {name}: {why}", fields)
     if change.before is None:
         replaced = "; ".join(map(str, change.fields))

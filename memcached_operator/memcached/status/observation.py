@@ -11,6 +11,7 @@ import msgspec
 from memcached_operator.api.names import Workload
 from memcached_operator.api.quantities import canonical
 from memcached_operator.api.status import Handover, Problem, Reason, Status, first_of, joined
+from memcached_operator.memcached.desired.owned_record import named_finalizers
 from memcached_operator.memcached.desired.service import is_load_balanced
 from memcached_operator.memcached.handover.handovers import Progress
 from memcached_operator.memcached.memory_scaling.retaining_condition import Scaling
@@ -137,9 +138,10 @@ def observed(
     waiting = list(outcome.waiting)
     # Under a foreign workload, pods with our labels are foreign, too.
     pods = [pod for pod in snapshot.pods if pod.workload not in outcome.foreign]
-    if other is not None and other.held_by:
+    if other is not None and other.finalizers:
         waiting.append(
-            f"The {other.kind} {other.name} has the finalizer {other.held_by}: the client that added it must remove it."
+            f"The {other.kind} {other.name} has {named_finalizers(other.finalizers)}: the client that added it must "
+            "remove it."
         )
     return Observation(
         memcached.name,

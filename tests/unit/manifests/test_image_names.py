@@ -14,7 +14,7 @@ import yaml
 from lab.image import images
 from lab.node import config, dns, node_command
 from lab.packaging import bundle, manifests
-from memcached_operator.settings import SCHEMA
+from memcached_operator.settings_schema import SCHEMA
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("manifests", "bundle", "examples", "lab")

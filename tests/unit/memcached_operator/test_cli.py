@@ -10,7 +10,8 @@ from memcached_operator import __version__, cli
 from memcached_operator.api.api_reference import api_reference
 from memcached_operator.api.crd import memcached_crd_yaml
 from memcached_operator.check.check_command import CheckOptions
-from memcached_operator.settings import SCHEMA, Settings, settings_reference
+from memcached_operator.settings import Settings
+from memcached_operator.settings_schema import SCHEMA, settings_reference
 
 SAMPLE = str(Path(__file__).parents[3] / "manifests" / "samples" / "cache_v1alpha1_memcached_cr.yaml")
 

@@ -13,7 +13,7 @@ from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pod_status import NO_PROBLEM
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.settings import SCHEMA
+from memcached_operator.settings_schema import SCHEMA
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import ObjectKey
@@ -92,8 +92,9 @@ def memcached(version: str = "1", *, name: str = KEY.name, spec: bytes = b'{"siz
 
 def deployment(version: str = "1", *, name: str = KEY.name, ready: bool = False) -> WorkloadRecord:
     return WorkloadRecord(
-        namespace=KEY.namespace, name=name, kind="Deployment", uid="d", resource_version=version, owner="",
-        owner_uid="", made_for_uid="", deleting=False, generation=1, is_observed=ready, revised=False, rolled_out=False,
+        namespace=KEY.namespace, name=name, kind="Deployment", uid="d", resource_version=version,
+        owner_kind="", owner_name="", owner_uid="", made_for_uid="", deleting=False, generation=1, is_observed=ready,
+        revised=False, rolled_out=False,
     )  # fmt: skip
 
 

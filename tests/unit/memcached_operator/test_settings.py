@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from memcached_operator.about import PROGRAM
-from memcached_operator.settings import SCHEMA, settings_reference
+from memcached_operator.settings_schema import SCHEMA, settings_reference
 from operator_runtime.settings.schema import SERVICE_LINK, SettingsError
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "settings.md"

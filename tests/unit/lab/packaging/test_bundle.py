@@ -19,7 +19,7 @@ from kube_simulator.schema import custom
 from kube_simulator.schema.validation import validate
 from lab.packaging.bundle import DOCKERFILE, PACKAGE, TARGET_NAMESPACES, bundle, read_sources
 from lab.packaging.manifests import IMAGE
-from memcached_operator import __version__, settings
+from memcached_operator import __version__, settings_schema
 
 PROJECT = Path(__file__).parents[4]
 COMMITTED = {
@@ -166,7 +166,7 @@ def test_the_operator_watches_what_olm_writes_into_its_pod_in_each_install_mode(
         "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['olm.targetNamespaces']"}},
     }
     monkeypatch.setenv("WATCH_NAMESPACE", annotation)
-    assert settings.SCHEMA.load({}, os.environ).watch_namespaces == watched
+    assert settings_schema.SCHEMA.load({}, os.environ).watch_namespaces == watched
 
 
 def test_the_version_is_the_operator_s_and_the_oldest_kubernetes_the_chart_s() -> None:

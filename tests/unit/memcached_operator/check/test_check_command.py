@@ -10,7 +10,7 @@ import pytest
 
 from memcached_operator.check.check_command import CheckOptions, check, run
 from memcached_operator.check.findings import Verdict
-from memcached_operator.settings import SCHEMA
+from memcached_operator.settings_schema import SCHEMA
 
 pytestmark = pytest.mark.usefixtures("no_variables")
 

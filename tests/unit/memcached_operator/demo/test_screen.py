@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from memcached_operator.demo.screen import Screen
+from memcached_operator.demo.screen import Screen, StepText
 from memcached_operator.demo.script import EXAMPLE, STEPS
 from tests.unit.memcached_operator.demo.support import cluster, pod, running
 
@@ -24,8 +24,9 @@ CLOSING = "8 of 8 steps succeeded; press Ctrl-C to exit"
 def test_it_fits_and_shows_whole_what_is_copied_or_read(size: tuple[int, int], closing: str) -> None:
     width, height = size
     done, under_way, yet_to_come = STEPS[:3], STEPS[3], STEPS[4:]
-    steps = [Text(f"✓ {step.deed}\n  {step.outcome} (1.2 s)\n  seen") for step in done]
-    steps += [Text(f"▶ {under_way.deed}\n  {under_way.outcome}"), *(Text(f"· {step.deed}") for step in yet_to_come)]
+    steps = [StepText(Text(f"✓ {step.deed}\n  {step.outcome} (1.2 s)\n  seen"), is_over=True) for step in done]
+    steps.append(StepText(Text(f"▶ {under_way.deed}\n  {under_way.outcome}")))
+    steps += [StepText(Text(f"· {step.deed}")) for step in yet_to_come]
     told = Text("200 patch deployments example-memcached, and what it is about, in a line that is quite long")
     state = running(EXAMPLE, 8, address="127.100.200.1")
     ending = pod(EXAMPLE, "old", deletionTimestamp="2026-01-01T00:00:00Z")

@@ -29,9 +29,9 @@ def name_of(ordinal: int) -> str:
 
 def workload_of(kind: Workload, replicas: int, *, deleting: bool = False) -> WorkloadRecord:
     return WorkloadRecord(
-        namespace=NAMESPACE, name=NAME, uid=f"uid-of-{kind}", resource_version="1", owner=f"Memcached {NAME}",
-        owner_uid=UID, made_for_uid=UID, deleting=deleting, kind=kind, generation=1, is_observed=True, revised=False,
-        rolled_out=True, replicas=replicas,
+        namespace=NAMESPACE, name=NAME, uid=f"uid-of-{kind}", resource_version="1", owner_kind="Memcached",
+        owner_name=NAME, owner_uid=UID, made_for_uid=UID, deleting=deleting, kind=kind, generation=1, is_observed=True,
+        revised=False, rolled_out=True, replicas=replicas,
     )  # fmt: skip
 
 

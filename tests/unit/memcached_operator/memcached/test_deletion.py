@@ -25,11 +25,11 @@ GET_WORKLOADS = ["get Deployment", "get StatefulSet"]
 PATCH, DELETE = "merge_patch Memcached", "delete Deployment"
 WHEN = "2026-11-21T12:00:00Z"
 OURS = deployment_of()
-GOING, KEPT = deployment_of(deleting=True), deployment_of(deleting=True, held_by="example.com/hold")
+GOING, KEPT = deployment_of(deleting=True), deployment_of(deleting=True, finalizers=("example.com/hold",))
 PODS = [pod_of("b"), pod_of("a")]
 ENDING = [msgspec.structs.replace(pod, active=False) for pod in PODS]
 LOST = msgspec.structs.replace(ENDING[0], termination=Termination(1, 31, "gone"))
-HELD = msgspec.structs.replace(LOST, termination=Termination(1, 31, "gone", "example.com/hold"))
+HELD = msgspec.structs.replace(LOST, termination=Termination(1, 31, "gone", ("example.com/hold",)))
 A, B = (f"{NAME}-7cc6f4b5f7-{letter}" for letter in "ab")
 
 
@@ -53,9 +53,12 @@ def test_the_deployment_is_deleted_and_then_waited_for(mode: tuple[str, ...]) ->
     [
         (deleted("orphan"), OURS),
         (deleted("orphan"), None),
-        (deleted(), deployment_of(owner="", owner_uid="")),
-        (deleted(), deployment_of(owner="Memcached sessions", owner_uid="of-a-former-one")),
-        (deleted(), deployment_of(owner="Other sessions", owner_uid="x", made_for_uid="", normalized=b"")),
+        (deleted(), deployment_of(owner_kind="", owner_name="", owner_uid="")),
+        (deleted(), deployment_of(owner_name="sessions", owner_uid="of-a-former-one")),
+        (
+            deleted(),
+            deployment_of(owner_kind="Other", owner_name="sessions", owner_uid="x", made_for_uid="", normalized=b""),
+        ),
     ],
     ids=["being orphaned", "orphaned and deleted by hand", "orphaned", "of a former Memcached", "a stranger's"],
 )

@@ -137,7 +137,10 @@ async def test_a_missing_right_to_read_pods_is_no_quota_and_the_servers_are_repl
 
 
 async def test_a_pod_that_goes_before_it_is_resized_says_nothing_of_the_cluster(named: World) -> None:
-    gone = [NotFound(404, "NotFound", f'pods "{NAME}-{ordinal}" not found') for ordinal in range(3)]
+    gone = [
+        NotFound(404, "NotFound", f'pods "{NAME}-{ordinal}" not found', name=f"{NAME}-{ordinal}")
+        for ordinal in range(3)
+    ]
     named.api.refuse("strategic_merge_patch/resize", "Pod", *gone)
     more(named)
     await sent(named)

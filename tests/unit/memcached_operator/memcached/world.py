@@ -10,6 +10,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
+from memcached_operator.memcached.desired.memory_annotation import Memory
 from memcached_operator.memcached.desired.pod_template import USER_ID
 from memcached_operator.memcached.desired.workload import DEPLOYMENT
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
@@ -26,7 +27,6 @@ from memcached_operator.memcached.observed.caches import (
     STATEFUL_SETS,
     Caches,
 )
-from memcached_operator.memcached.observed.pod_resize import Memory
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.reconciler import MemcachedReconciler

@@ -40,7 +40,7 @@ def test_what_changes_is_told_with_its_cost_and_the_objects(folder: Path, capsys
         "# Memcached default/sessions (new.yaml)\n"
         f"# rolling: {ROLLING} (60 s pause and a few seconds each)\n"
         '#   spec.image: "memcached:1" → "memcached:2"\n'
-        "# beside: no server is affected\n"
+        "# auxiliary: no server is affected\n"
         "#   spec.drainSeconds: 30 → 5\n"
     )
     files = " old.yaml: default/sessions StatefulSet sessions\n+++ new.yaml: default/sessions StatefulSet sessions\n@@ "
@@ -153,7 +153,7 @@ def test_what_cannot_be_compared_is_told(
 def test_the_image_of_those_that_name_none_is_the_setting_s(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(folder, OLD.replace(', image: "memcached:1"', ""), OLD.replace("memcached:1", "memcached:default"))
     out = capsys.readouterr().out
-    assert '# beside: no server is affected\n#   spec.image: absent → "memcached:default"\n' in out
+    assert '# auxiliary: no server is affected\n#   spec.image: absent → "memcached:default"\n' in out
     assert "@@" not in out
 
 

@@ -152,9 +152,9 @@ def at(function: Callable[..., object]) -> str:
 @pytest.mark.parametrize(
     ("kind", "why"),
     [
-        (SHELLS, "ns/b: Shell ns/b: spec.size: Expected `int`, got `str`"),
-        (Kind(SHELLS.resource, broken), f"ns/b: Shell ns/b: KeyError('color') at {at(broken)}"),
-        (Kind(SHELLS.resource, divides), f"ns/b: Shell ns/b: ZeroDivisionError() at {at(divides)}"),
+        (SHELLS, "ns/b: spec.size: Expected `int`, got `str`"),
+        (Kind(SHELLS.resource, broken), f"ns/b: KeyError('color') at {at(broken)}"),
+        (Kind(SHELLS.resource, divides), f"ns/b: ZeroDivisionError() at {at(divides)}"),
     ],
 )
 def test_a_watch_goes_on_past_an_object_that_cannot_be_read(kind: Kind[Any], why: str) -> None:

@@ -78,8 +78,8 @@ def test_an_object_that_is_missing_was_deleted_by_another_client_unless_nobody_h
     [
         ((), {}, Leave()),
         ((COLOR,), {}, Update((COLOR,), (COLOR,), disowned=False)),
-        ((COLOR, FOLLOWS), {"unsaid": (FOLLOWS.path,)}, Update((COLOR, FOLLOWS), (COLOR,), disowned=False)),
-        ((FOLLOWS,), {"unsaid": (FOLLOWS.path,)}, Update((FOLLOWS,), (FOLLOWS,), disowned=False)),
+        ((COLOR, FOLLOWS), {"derived": (FOLLOWS.path,)}, Update((COLOR, FOLLOWS), (COLOR,), disowned=False)),
+        ((FOLLOWS,), {"derived": (FOLLOWS.path,)}, Update((FOLLOWS,), (FOLLOWS,), disowned=False)),
         ((OWNER_GONE,), {}, Update((OWNER_GONE,), (OWNER_GONE,), disowned=True)),
         ((COLOR, SELECTOR), {}, Unchangeable(CANNOT)),
         ((COLOR, SELECTOR), {"replace": "Orphan"}, Replace([SELECTOR], "Orphan", REPLACED)),

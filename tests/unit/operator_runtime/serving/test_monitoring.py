@@ -15,7 +15,7 @@ import pytest
 
 from memcached_operator import operator
 from memcached_operator.about import PROGRAM
-from memcached_operator.settings import SCHEMA
+from memcached_operator.settings_schema import SCHEMA
 from operator_runtime.controller.manager import Manager
 from operator_runtime.identity import Program
 from operator_runtime.operator import Operator

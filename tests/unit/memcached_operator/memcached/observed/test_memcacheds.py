@@ -95,7 +95,8 @@ def test_a_status_as_we_write_it_takes_a_fifth_of_its_length(status: Status) -> 
 def test_our_deployment_is_known_by_its_owner_and_by_its_annotation() -> None:
     record = deployment_of()
     assert (record.namespace, record.name, record.uid) == (NAMESPACE, NAME, DEPLOYMENT_UID)
-    assert (record.owner, record.owner_uid, record.made_for_uid) == (f"Memcached {NAME}", UID, UID)
+    owner = (record.owner_kind, record.owner_name, record.owner_uid)
+    assert (*owner, record.made_for_uid) == ("Memcached", NAME, UID, UID)
     assert (record.deleting, record.create_failure, record.deadline_exceeded) == (False, "", "")
 
 
@@ -106,7 +107,7 @@ def test_our_deployment_is_known_by_its_owner_and_by_its_annotation() -> None:
 )
 def test_a_deployment_that_lost_its_owner_is_known_by_its_annotation_and_still_held_in_full(edit: Edit) -> None:
     record = deployment(edit)
-    assert (record.owner, record.owner_uid, record.made_for_uid) == ("", "", UID)
+    assert (record.owner_kind, record.owner_uid, record.made_for_uid) == ("", "", UID)
     assert record.owned
 
 
@@ -177,7 +178,8 @@ def test_of_a_strangers_deployment_nothing_is_held_but_its_name_and_owner(owners
 
     record = deployment(edit)
     assert record.owned == b""
-    assert record.owner == (f"{owners[0]['kind']} {owners[0]['name']}" if owners else "")
+    known = (record.owner_kind, record.owner_name)
+    assert known == ((owners[0]["kind"], owners[0]["name"]) if owners else ("", ""))
 
 
 # Pieces of JSON, the characters that stand for a name and a uid in a record, and whatever else a string may have.
@@ -255,15 +257,17 @@ def test_how_far_a_deployment_is_follows_from_what_its_controller_says(edit: Edi
 
 
 @pytest.mark.parametrize(
-    ("deleting", "held_by"), [(True, "example.com/a, example.com/b"), (False, "")], ids=["being deleted", "not"]
+    ("deleting", "finalizers"), [(True, ("example.com/a", "example.com/b")), (False, ())], ids=["being deleted", "not"]
 )
-def test_of_a_deployment_being_deleted_it_is_known_whose_finalizers_keep_it(deleting: bool, held_by: str) -> None:
+def test_of_a_deployment_being_deleted_it_is_known_whose_finalizers_keep_it(
+    deleting: bool, finalizers: tuple[str, ...]
+) -> None:
     def held(live: dict[str, Any]) -> None:
         live["metadata"]["finalizers"] = ["example.com/a", "foregroundDeletion", "orphan", "example.com/b"]
         if deleting:
             live["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
 
-    assert deployment(held).held_by == held_by
+    assert deployment(held).finalizers == finalizers
 
 
 # Pods

@@ -7,14 +7,8 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.observed.pod_resize import (
-    Memory,
-    Resizable,
-    Step,
-    memory_of,
-    next_step,
-    resizable,
-)
+from memcached_operator.memcached.desired.memory_annotation import Memory
+from memcached_operator.memcached.observed.pod_resize import Resizable, Step, next_step, resizable
 
 WANTED = Memory(64, "100Mi", "100Mi")
 INFEASIBLE = {"type": "PodResizePending", "status": "True", "reason": "Infeasible", "message": "no room"}
@@ -55,22 +49,6 @@ def test_a_request_that_the_node_has_no_room_for_is_not_done_though_the_limit_is
 def test_quantities_are_compared_as_amounts(asked: str, desired: str, actual: str, step: Step) -> None:
     found = Resizable("n", "a-0", "u", "1", request=asked, limit=asked, actual=actual, waits="", hopeless=False)
     assert next_step(found, Memory(64, desired, desired), limit_set=True) is step
-
-
-@pytest.mark.parametrize(
-    ("annotation", "memory"),
-    [
-        ("64Mi,146Mi,146Mi", Memory(64, "146Mi", "146Mi")),
-        ("64Mi,146Mi,146Mi,512", Memory(64, "146Mi", "146Mi", 512)),
-        ("64Mi,146Mi,146Mi,", None),
-        ("64Mi,146Mi,146Mi,-1", None),
-        ("64Mi,146Mi,146Mi," + "9" * 5000, None),
-        ("64Mi,146Mi,146Mi,512,1", None),
-        ("64Mi,146Mi", None),
-    ],
-)
-def test_an_annotation_that_another_client_wrote_says_nothing(annotation: str, memory: Memory | None) -> None:
-    assert memory_of(annotation) == memory
 
 
 @pytest.mark.parametrize(("observed", "hopeless"), [(2, False), (3, True), (None, True)])

@@ -44,30 +44,30 @@ def costs(old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
     [
         ({"size": 7}, "spec.size", "scaling"),
         ({"image": "memcached:other"}, "spec.image", "rolling"),
-        ({"image": IMAGE}, "spec.image", "beside"),
+        ({"image": IMAGE}, "spec.image", "auxiliary"),
         ({"memory": "128Mi"}, "spec.memory", "memory"),
         ({"maxConnections": 2048}, "spec.maxConnections", "rolling"),
         ({"maxItemSize": "2Mi"}, "spec.maxItemSize", "rolling"),
-        ({"maxItemSize": "1024Ki"}, "spec.maxItemSize", "beside"),
+        ({"maxItemSize": "1024Ki"}, "spec.maxItemSize", "auxiliary"),
         ({"extraArgs": ["-o", "idle_timeout=60"]}, "spec.extraArgs", "rolling"),
         ({"resources": {"requests": {"memory": "1Gi"}}}, "spec.resources.requests.memory", "memory"),
         ({"resources": {"limits": {"memory": "1Gi"}}}, "spec.resources.limits.memory", "memory"),
-        ({"resources": {"requests": {"cpu": "0.05"}}}, "spec.resources.requests.cpu", "beside"),
+        ({"resources": {"requests": {"cpu": "0.05"}}}, "spec.resources.requests.cpu", "auxiliary"),
         ({"resources": {"limits": {"cpu": 1}}}, "spec.resources.limits.cpu", "rolling"),
         ({"resources": {}}, None, ""),
-        ({"rollout": {"pauseSeconds": 5}}, "spec.rollout.pauseSeconds", "beside"),
-        ({"rollout": {"paused": True}}, "spec.rollout.paused", "beside"),
-        ({"service": {"type": "Disabled"}}, "spec.service.type", "beside"),
-        ({"disruptionBudget": {"maxUnavailable": 2}}, "spec.disruptionBudget", "beside"),
-        ({"networkPolicy": {"allowFrom": []}}, "spec.networkPolicy", "beside"),
-        ({"publish": "ConfigMap"}, "spec.publish", "beside"),
+        ({"rollout": {"pauseSeconds": 5}}, "spec.rollout.pauseSeconds", "auxiliary"),
+        ({"rollout": {"paused": True}}, "spec.rollout.paused", "auxiliary"),
+        ({"service": {"type": "Disabled"}}, "spec.service.type", "auxiliary"),
+        ({"disruptionBudget": {"maxUnavailable": 2}}, "spec.disruptionBudget", "auxiliary"),
+        ({"networkPolicy": {"allowFrom": []}}, "spec.networkPolicy", "auxiliary"),
+        ({"publish": "ConfigMap"}, "spec.publish", "auxiliary"),
         ({"tls": {"secretName": "a"}}, "spec.tls", "rolling"),
         ({"extstore": DISK}, "spec.extstore", "rolling"),
-        ({"drainSeconds": 0}, "spec.drainSeconds", "beside"),
+        ({"drainSeconds": 0}, "spec.drainSeconds", "auxiliary"),
         ({"podTemplate": {"metadata": {"labels": {"a": "b"}}}}, "spec.podTemplate.metadata.labels", "rolling"),
         ({"podTemplate": {"spec": {"dnsPolicy": "Default"}}}, "spec.podTemplate.spec.dnsPolicy", "rolling"),
         ({"podTemplate": {"spec": {"containers": [SIDECAR]}}}, "spec.podTemplate.spec.containers", "rolling"),
-        ({"podTemplate": {"spec": {"tolerations": []}}}, "spec.podTemplate.spec.tolerations", "beside"),
+        ({"podTemplate": {"spec": {"tolerations": []}}}, "spec.podTemplate.spec.tolerations", "auxiliary"),
         ({"memory": "64Mi", "threads": 4, "service": {"type": "Headless"}}, None, ""),
     ],
 )
@@ -86,7 +86,7 @@ def test_each_field_costs_both_ways(workload: Workload, fields: dict[str, Any], 
         ({"memory": "128Mi"}, {"spec.memory": "rolling"}),
         ({"resources": {"limits": {"memory": "1Gi"}}}, {"spec.resources.limits.memory": "rolling"}),
         ({"image": "other", "threads": 8}, {"spec.image": "rolling", "spec.threads": "rolling"}),
-        ({"image": "other", "publish": "ConfigMap"}, {"spec.image": "in-place", "spec.publish": "beside"}),
+        ({"image": "other", "publish": "ConfigMap"}, {"spec.image": "in-place", "spec.publish": "auxiliary"}),
         ({"warmRestart": False}, {"spec.warmRestart": "rolling"}),
         ({"image": "other", "warmRestart": False}, {"spec.image": "rolling", "spec.warmRestart": "rolling"}),
     ],
@@ -118,7 +118,7 @@ SCALING = STATEFUL_SET | {"memoryScaling": {"max": "1Gi"}}
 def test_servers_are_replaced_to_hand_over_and_not_for_how_long_they_do() -> None:
     handover = STATEFUL_SET | {"handover": {}}
     assert costs(STATEFUL_SET, handover) == costs(handover, STATEFUL_SET) == {"spec.handover": "rolling"}
-    assert costs(handover, STATEFUL_SET | {"handover": {"forSeconds": 60}}) == {"spec.handover": "beside"}
+    assert costs(handover, STATEFUL_SET | {"handover": {"forSeconds": 60}}) == {"spec.handover": "auxiliary"}
 
 
 def test_every_field_of_the_specification_is_told_of() -> None:
@@ -147,7 +147,7 @@ def test_every_field_of_the_specification_is_told_of() -> None:
             DEPLOYMENT,
             {"workload": "StatefulSet", "memory": "128Mi", "size": 7, "drainSeconds": 1},
             dict.fromkeys(("spec.workload", "spec.memory"), "moving")
-            | {"spec.size": "scaling", "spec.drainSeconds": "beside"},
+            | {"spec.size": "scaling", "spec.drainSeconds": "auxiliary"},
         ),
     ],
     ids=["a replaced server comes with its memory", "each for itself", "a move makes all servers as they are to be"],
@@ -218,7 +218,7 @@ WORDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         "moving: spec.workload: 6 servers are created by a StatefulSet, without",
     ),
     (DEPLOYMENT, {"workload": "StatefulSet"}, "and those of the Deployment are deleted 30 s later"),
-    (DEPLOYMENT, {"publish": "ConfigMap"}, "beside: spec.publish: no server is affected"),
+    (DEPLOYMENT, {"publish": "ConfigMap"}, "auxiliary: spec.publish: no server is affected"),
 ]
 
 

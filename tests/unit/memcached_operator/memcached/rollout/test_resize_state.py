@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from memcached_operator.api.status import Problem, Reason
 from memcached_operator.memcached.rollout.live_requirements import NO_RESIZE
 from memcached_operator.memcached.rollout.resize_state import (
     BUSY_RETRY_S,
@@ -28,8 +29,9 @@ QUOTA = Forbidden(403, "Forbidden", "exceeded quota: small")
 NO_RIGHT = Forbidden(403, "Forbidden", 'cannot patch resource "pods/resize"')
 SMALL = Forbidden(403, "Forbidden", "node has 64Mi", causes=(StatusCause("NodeCapacity", "too much", "spec"),))
 UNREADABLE = Forbidden(403, "Forbidden", 'cannot get resource "pods"')
-GONE = NotFound(404, "NotFound", 'pods "a" not found')
+GONE = NotFound(404, "NotFound", 'pods "a" not found', name="a")
 UNSERVED = NotFound(404, "NotFound", "the server could not find the requested resource")
+OVER_QUOTA = Refused("quota", Reason.QUOTA_EXCEEDED)
 FAILED, AWAY, BUSY = ServerError(500, "", "etcd is away"), Unreachable("it is away"), TooManyRequests(429, "", "later")
 
 
@@ -41,14 +43,14 @@ FAILED, AWAY, BUSY = ServerError(500, "", "etcd is away"), Unreachable("it is aw
         (GONE, True, True, Pending()),
         (UNSERVED, False, True, Pending()),
         (UNSERVED, True, True, Impossible(NO_RESIZE)),
-        (NotFound(404, "NotFound", 'pods "b" not found'), True, True, Impossible(NO_RESIZE)),
+        (NotFound(404, "NotFound", 'pods "b" not found', name="b"), True, True, Impossible(NO_RESIZE)),
         (UNREADABLE, False, True, Impossible(UNREADABLE.message)),
         # What a former leader has seen to costs no server.
         (UNREADABLE, False, False, Pending(UNREADABLE.message)),
         (NO_RIGHT, True, True, Impossible(NO_RIGHT.message)),
         (SMALL, True, True, Impossible(SMALL.message)),
-        (QUOTA, True, True, Refused(QUOTA.message)),
-        (Forbidden(403, "Forbidden", ""), True, True, Refused("403 Forbidden: no message")),
+        (QUOTA, True, True, Refused(QUOTA.message, Reason.QUOTA_EXCEEDED)),
+        (Forbidden(403, "Forbidden", ""), True, True, Refused("403 Forbidden: no message", Reason.FORBIDDEN)),
         (Invalid(422, "Invalid", "QOS"), True, True, Impossible("QOS")),
         (FAILED, True, True, Pending(failure=FAILED)),
         (AWAY, False, True, Pending(failure=AWAY)),
@@ -72,7 +74,7 @@ def server(*, is_change: bool = True, since_s: float | None = 0.0) -> ServerResi
         (Pending("no room"), False, PATIENCE_S, Pending("no room")),
         (Pending("busy", busy=True), True, PATIENCE_S, Pending("busy", busy=True)),
         (Pending(failure=FAILED), True, PATIENCE_S, Pending(failure=FAILED)),
-        (Refused("quota"), True, PATIENCE_S, Refused("quota")),
+        (OVER_QUOTA, True, PATIENCE_S, OVER_QUOTA),
         (Done(), True, PATIENCE_S, Done()),
     ],
 )
@@ -84,7 +86,7 @@ def test_a_try_that_takes_too_long_is_given_up(
     assert found.state == taken
 
 
-@pytest.mark.parametrize("state", [Refused("quota"), Pending(failure=AWAY), Pending("busy", busy=True)])
+@pytest.mark.parametrize("state", [OVER_QUOTA, Pending(failure=AWAY), Pending("busy", busy=True)])
 def test_the_time_counts_anew_after_what_cannot_be_seen(state: ResizeState) -> None:
     found = server()
     found.take(state, 30.0)
@@ -107,17 +109,18 @@ def test_how_far_several_servers_are() -> None:
         {"b": ""}, {"uid-a": "QOS"}, requeue_s=BUSY_RETRY_S
     )
     assert of(a=Pending(failure=FAILED)).failure is FAILED
-    refused = of(b=Refused("quota"), c=Refused("quota"), a=Done())
-    assert refused.refused == "b keeps its memory, as it cannot get 128 MiB: quota"
+    refused = of(b=OVER_QUOTA, c=OVER_QUOTA, a=Done())
+    message = "b keeps its memory, as it cannot get 128 MiB: quota"
+    assert refused.refused == Problem(Reason.QUOTA_EXCEEDED, message, blocking=False)
     assert refused.requeue_s == REFUSED_RETRY_S
-    assert of(b=Refused("quota"), c=Pending()).refused == "", "others go on"
+    assert of(b=OVER_QUOTA, c=Pending()).refused is None, "others go on"
 
 
 def test_a_server_that_has_enough_is_none_that_is_refused() -> None:
     """What it could give back matters to nobody, and another one is waited for."""
     enough, other = server(), server()
     enough.keeps_room = enough.limit_set = True
-    enough.state = Refused("quota")
+    enough.state = OVER_QUOTA
     assert resizing_of({("a", "uid-a"): enough, ("b", "uid-b"): other}, 128) == Resizing({"b": ""}, requeue_s=REQUEUE_S)
 
 

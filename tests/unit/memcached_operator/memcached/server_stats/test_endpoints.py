@@ -11,10 +11,10 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
+from memcached_operator.memcached.desired.memory_annotation import Memory
 from memcached_operator.memcached.desired.secrets import Transport
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
-from memcached_operator.memcached.observed.pod_resize import Memory
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.rollout.live_memory import limit_setter
 from memcached_operator.memcached.server_stats import endpoints as credentials
