@@ -171,11 +171,11 @@ def test_what_the_user_passes_through_otherwise_differs_as_a_whole_and_nothing_e
 
 # How each is put right
 
-OURS: Json = {"name": "memcached", "port": 11211, "protocol": "TCP", "targetPort": "memcached"}
+OWNED: Json = {"name": "memcached", "port": 11211, "protocol": "TCP", "targetPort": "memcached"}
 
 
 def test_ports_are_replaced_as_a_whole_as_a_merge_would_leave_an_edited_one_beside_ours() -> None:
-    ports = [{"$patch": "replace"}, OURS]
+    ports = [{"$patch": "replace"}, OWNED]
     assert patched("Service", lambda live: port(live).update(port=11212)) == {"spec": {"ports": ports}}
 
 

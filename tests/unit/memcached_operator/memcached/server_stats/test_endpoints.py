@@ -253,6 +253,6 @@ async def test_a_server_is_told_of_other_memory_as_its_pod_says_or_says_what_is_
             assert failure.why == "it asks for a client certificate, and --server-credentials is off"
             known = endpoints(Server(certificate=CERTIFICATE, passwords=PASSWORDS))
             assert await limit_setter(known)(there, Memory(128, "", "")) is None
-            said = await query((await known.to(there)).endpoint, TIMEOUT_S)
-    assert isinstance(said.answer, Answer)
-    assert said.answer.number("limit_maxbytes") == 128 << 20
+            response = await query((await known.to(there)).endpoint, TIMEOUT_S)
+    assert isinstance(response.answer, Answer)
+    assert response.answer.number("limit_maxbytes") == 128 << 20
