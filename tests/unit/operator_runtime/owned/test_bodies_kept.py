@@ -72,13 +72,13 @@ async def test_what_the_api_server_gives_back_otherwise_differs_each_time(client
 
 async def test_names_that_somebody_has_spoilt_take_nothing_away_and_are_written_anew(client: Client) -> None:
     rules = rules_for_bodies(client.field_manager, CONFIG_MAPS.resource)
-    said = f"{client.field_manager}/said"
+    annotation = f"{client.field_manager}/said"
     for spoilt in ("", "{", "[]", '{"data": [1]}', '{"metadata": {"ownerReferences": [{}]}}'):
         made = await client.create(CONFIG_MAPS, rules.body(placed(words(a="1"))))
-        live = await client.patch(CONFIG_MAPS, made, {"metadata": {"annotations": {said: spoilt}}})
+        live = await client.patch(CONFIG_MAPS, made, {"metadata": {"annotations": {annotation: spoilt}}})
         await client.delete(CONFIG_MAPS, live)
         found = list(rules.differences(placed(words(a="1")), live))
-        assert [each.path for each in found] == [f"metadata.annotations[{said}]"], spoilt
+        assert [each.path for each in found] == [f"metadata.annotations[{annotation}]"], spoilt
 
 
 async def test_a_kind_whose_type_leaves_out_what_is_compared_is_told(client: Client) -> None:

@@ -68,7 +68,7 @@ class Fixture:
 
     @property
     def reported(self) -> list[Event]:
-        return [noted.event for noted in self.events._queue]
+        return [recorded.event for recorded in self.events._queue]
 
     def stored(self, *finalizers: str, **metadata: Any) -> PlainObject:
         """The object in the server, with those finalizers."""

@@ -144,11 +144,13 @@ async def test_each_metric_is_documented_and_each_documented_metric_is_there() -
 async def test_no_label_has_values_without_end_but_those_that_are_asked_for() -> None:
     _, metrics = await built()
     of_python = ("python_", "process_")
-    ours = [
+    own_families = [
         each for each in metrics.collect() if "_memcached_" not in each.name and not each.name.startswith(of_python)
     ]
-    labels = {label for family in ours for sample in family.samples for label in sample.labels}
-    labels |= {label for family in ours for label in getattr(family, "_labelnames", ())}  # there may be no series yet
+    labels = {label for family in own_families for sample in family.samples for label in sample.labels}
+    labels |= {
+        label for family in own_families for label in getattr(family, "_labelnames", ())
+    }  # there may be no series yet
     assert labels == {
         *("controller", "name", "priority", "result"),  # a controller's; at most 27 priorities
         *("resource", "scope", "cause"),  # the watches that were configured, and a closed set
