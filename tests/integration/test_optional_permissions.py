@@ -10,7 +10,7 @@ from tests.integration.oracle import catch_up, condition, make_ready, pods_of, w
 from tests.integration.permissions_optional import ALONE, KINDS, OptionalKind
 from tests.integration.requests import requests_of
 from tests.kubectl_in_namespace import Kubectl
-from tests.operator_process import OperatorProcess, said_in_a_loop
+from tests.operator_process import OperatorProcess, logged_in_a_loop
 
 ALL = {name: value for kind in KINDS for name, value in kind.asked.items() if name != "workload"}
 BESIDE = [kind for kind in KINDS if kind.kind != "StatefulSet"]
@@ -73,7 +73,7 @@ def test_without_a_kind_beside_the_servers_they_serve_and_it_comes_as_soon_as_it
         assert there(kubectl, other, "shop") is (other is not kind), other.kind
     look_again(kubectl, "shop")
     assert asked(kubectl, kind, mark) == []
-    assert said_in_a_loop([line for line in operator.lines if f"cannot watch {kind.full_name} in" in line]) == []
+    assert logged_in_a_loop([line for line in operator.lines if f"cannot watch {kind.full_name} in" in line]) == []
 
     grant(kubectl, operator_rules())
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
@@ -121,4 +121,4 @@ def test_without_a_kind_that_nobody_asks_for_nothing_is_said_but_once_in_the_log
     about = [line for line in operator.lines if "/shop: " in line]
     assert [line for line in about if "orbidden" in line] == []
     for each in KINDS:
-        assert said_in_a_loop([line for line in operator.lines if f"cannot watch {each.full_name} in" in line]) == []
+        assert logged_in_a_loop([line for line in operator.lines if f"cannot watch {each.full_name} in" in line]) == []

@@ -21,7 +21,7 @@ from tests.integration.conftest import CRD, Operators, memcached
 from tests.integration.oracle import catch_up, condition, wait, wait_condition
 from tests.integration.requests import requests_of, writes_of, written
 from tests.kubectl_in_namespace import Kubectl
-from tests.operator_process import OperatorProcess, said_in_a_loop
+from tests.operator_process import OperatorProcess, logged_in_a_loop
 
 _POLL_S = 0.1
 REMEDY_CRD = "install it with `kubectl apply --server-side -f manifests/crd/cache.example.com_memcacheds.yaml`"
@@ -55,7 +55,7 @@ class TestCrd:
         operator.ready()
         kubectl.apply(memcached("awaited", 1))
         kubectl.wait_field("mc/awaited", ".status.replicas", 1)
-        assert said_in_a_loop(said(operator, "cannot watch", "404")) == []
+        assert logged_in_a_loop(said(operator, "cannot watch", "404")) == []
 
     def test_deleted_and_installed_again_while_running_it_is_said_once_and_all_goes_on(
         self, crd: Cluster, kubectl: Kubectl, operators: Operators
@@ -70,7 +70,7 @@ class TestCrd:
         operator.wait_for_log("watching memcacheds", "again")
         kubectl.apply(memcached("before", 2))
         kubectl.wait_field("mc/before", ".status.replicas", 2)
-        assert said_in_a_loop(said(operator, "cannot watch", REMEDY_CRD)) == []
+        assert logged_in_a_loop(said(operator, "cannot watch", REMEDY_CRD)) == []
 
 
 class TestPermissions:
@@ -90,7 +90,7 @@ class TestPermissions:
         kubectl.apply(memcached("granted", 1))
         kubectl.wait_field("mc/granted", ".status.replicas", 1)
         for full_name in kinds.values():
-            assert said_in_a_loop(said(operator, f"cannot watch {full_name} in", "Forbidden")) == []
+            assert logged_in_a_loop(said(operator, f"cannot watch {full_name} in", "Forbidden")) == []
 
     @pytest.mark.slow  # what was refused is asked again after half a minute
     def test_writes_that_are_forbidden_are_reported_and_made_when_they_are_granted(
@@ -116,7 +116,7 @@ class TestPermissions:
         operator.wait_for_log("unreported: recovered after")
         wait_condition(kubectl, "refused", "Degraded", "AsExpected")
         wait(kubectl, "mc/refused", ".status.replicas", 1)
-        assert said_in_a_loop(said(operator, "unreported: attempt")) == []
+        assert logged_in_a_loop(said(operator, "unreported: attempt")) == []
 
 
 class TestApiServer:
