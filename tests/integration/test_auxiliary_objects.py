@@ -134,7 +134,7 @@ THEIRS = {
     ],
     ids=" and ".join,
 )
-def test_a_strangers_is_left_alone_and_said_while_the_servers_go_on_and_ours_comes_when_it_goes(
+def test_a_foreign_object_is_left_alone_and_reported_and_the_own_one_comes_when_it_goes(
     kubectl: Kubectl, kinds: tuple[str, ...]
 ) -> None:
     for kind in kinds:

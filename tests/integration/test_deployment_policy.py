@@ -46,7 +46,7 @@ def of_another(kind: str, name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
 @pytest.mark.usefixtures("policy")
-def test_the_operator_does_all_its_work_and_cannot_touch_a_stranger_s_workload(
+def test_the_operator_does_all_its_work_and_cannot_touch_a_foreign_workload(
     kubectl: Kubectl, operators: Operators, kind: str
 ) -> None:
     foreign, shop = f"{kind}/stranger", f"{kind}/shop"

@@ -78,7 +78,7 @@ def owned_parts(kubectl: Kubectl) -> Any:
     return found["spec"], metadata["labels"], metadata["ownerReferences"], annotations
 
 
-def test_what_somebody_changed_or_removed_of_ours_is_put_right_in_its_place_by_one_write(shop: Kubectl) -> None:
+def test_what_somebody_changed_or_removed_of_the_owned_is_put_right_in_its_place_by_one_write(shop: Kubectl) -> None:
     before, uid = owned_parts(shop), shop.uid("deployment/shop")
     for change in (CHANGED, REMOVED):
         mark = shop.cluster.audit_mark()

@@ -89,7 +89,7 @@ def test_an_event_tells_what_a_change_costs_as_render_told_it_before(
     assert cli.main(compare) == 0
 
 
-def test_the_ordinary_life_of_pods_makes_no_event_of_ours(kubectl: Kubectl) -> None:
+def test_the_ordinary_life_of_pods_makes_no_event_of_the_operator(kubectl: Kubectl) -> None:
     create_memcached(kubectl, "shop", 2)
     make_ready(kubectl, pods_of(kubectl, "shop"))
     wait_condition(kubectl, "shop", "Progressing", "Complete")

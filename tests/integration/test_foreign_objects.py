@@ -49,7 +49,7 @@ def at_rest(kubectl: Kubectl) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("owner", ["nobody", "a ConfigMap", "another Memcached"])
-def test_a_strangers_deployment_is_left_alone_and_complained_of(kubectl: Kubectl, owner: str) -> None:
+def test_a_foreign_deployment_is_left_alone_and_complained_of(kubectl: Kubectl, owner: str) -> None:
     owners: list[dict[str, object]] = []
     if owner == "a ConfigMap":
         kubectl("create", "configmap", "other")
@@ -79,7 +79,9 @@ def test_a_strangers_deployment_is_left_alone_and_complained_of(kubectl: Kubectl
     assert taken(deployment_writes(kubectl, "shop")) == set()
 
 
-def test_a_strangers_deployment_that_equals_ours_is_not_seized_and_its_pods_are_not_counted(kubectl: Kubectl) -> None:
+def test_a_foreign_deployment_that_equals_the_desired_one_is_not_seized_and_its_pods_are_not_counted(
+    kubectl: Kubectl,
+) -> None:
     create_memcached(kubectl, "shop", 1)
     owned = kubectl.get("deployment", "shop")
     kubectl("delete", "mc/shop")
@@ -108,7 +110,7 @@ def test_a_strangers_deployment_that_equals_ours_is_not_seized_and_its_pods_are_
 
 @pytest.mark.cluster("kubernetes")  # the simulator has no webhooks
 @pytest.mark.parametrize("equal", [False, True], ids=["another", "an equal one"])
-def test_a_deployment_that_a_stranger_creates_between_our_read_and_our_write_is_left_alone(
+def test_a_foreign_deployment_that_is_created_between_read_and_write_is_left_alone(
     kubectl: Kubectl, tmp_path: Path, equal: bool
 ) -> None:
     foreign = deployment("shop")

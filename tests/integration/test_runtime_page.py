@@ -203,7 +203,7 @@ async def test_a_channel_wakes_for_what_comes_from_outside(
         writer.close()
 
 
-async def test_a_result_or_an_error_decides_about_the_next_look(
+async def test_a_result_or_an_error_decides_about_the_next_reconcile(
     shops: ShopNamespace, example: Examples, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with shops.operator(example("results").set_up):

@@ -125,7 +125,7 @@ def test_what_must_be_the_same_does_not_fit_otherwise(shown: str, came: str) -> 
         ("helm list", False),
     ],
 )
-def test_a_command_is_typed_again_if_it_only_looks(command: str, reads: bool) -> None:
+def test_a_command_is_typed_again_if_it_only_reads(command: str, reads: bool) -> None:
     assert only_reads(command) is reads
 
 

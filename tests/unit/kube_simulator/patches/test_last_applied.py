@@ -24,7 +24,7 @@ def note(found: Json) -> Json:
     return read
 
 
-def test_kubectl_takes_over_what_it_noted_without_force(live: Json) -> None:
+def test_kubectl_takes_over_what_it_recorded_without_force(live: Json) -> None:
     body = config_map({"a": "9", "b": "2"}, labels={"x": "1"})
     found = applied(live, body, "kubectl")
     assert found["data"] == {"a": "9", "b": "2"}

@@ -128,7 +128,7 @@ def test_the_image_is_told_when_its_rollout_is_complete_and_until_then_the_one_b
     assert joined_complaints == [OLD, OLD, OLD, OTHER]
 
 
-def test_without_a_deployment_the_image_stays_and_beside_a_stranger_s_there_is_none() -> None:
+def test_without_a_deployment_the_image_stays_and_beside_a_foreign_one_there_is_none() -> None:
     running = reported_status(3, pods(3), of_image(ROLLED_OUT, OLD))
     assert reported_status(3, [], None, last=running).image == OLD
     foreign_workload = Problem(Reason.NOT_CONTROLLED, "It is somebody else's.")
@@ -237,7 +237,9 @@ observations = st.builds(
 
 
 @given(st.lists(observations, min_size=1, max_size=4))
-def test_whatever_is_seen_the_schema_takes_the_status_and_a_second_look_writes_nothing(seen: list[Observation]) -> None:
+def test_whatever_is_seen_the_schema_takes_the_status_and_a_second_reconcile_writes_nothing(
+    seen: list[Observation],
+) -> None:
     last = NEW
     for observed in seen:
         status = status_of(observed, last, NOW)

@@ -165,7 +165,7 @@ async def test_without_the_setting_nobody_gets_it(running: World) -> None:
     assert finalizers(running) == []
 
 
-async def test_a_memcached_that_changed_meanwhile_is_looked_at_again(holding: World) -> None:
+async def test_a_memcached_that_changed_meanwhile_is_reconciled_again(holding: World) -> None:
     holding.api.refuse("merge_patch", "Memcached", Conflict(409))
     assert await holding.reconcile() == Result(requeue_after_s=CONFLICT_PAUSE_S)
     assert holding.api.verbs() == [PATCH]

@@ -245,7 +245,7 @@ async def test_an_answer_that_is_no_object_says_nothing_about_the_memcached(
 # Somebody else's
 
 
-async def test_a_strangers_deployment_is_never_written_to_and_that_is_said_once_until_it_goes(
+async def test_a_foreign_deployment_is_never_written_to_and_that_is_reported_once_until_it_goes(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     foreign_deployment = world.api.put(live_deployment())

@@ -59,7 +59,7 @@ async def full(world: World) -> World:
     return world
 
 
-async def test_everything_is_made_by_one_create_each_and_a_second_look_sends_nothing(world: World) -> None:
+async def test_everything_is_made_by_one_create_each_and_a_second_reconcile_sends_nothing(world: World) -> None:
     world.memcached(**full_spec())
     assert sorted(await writes(world)) == sorted(["create StatefulSet", *(f"create {kind}" for kind in AUXILIARY)])
     await world.reconcile_shown()
@@ -129,7 +129,9 @@ def foreign(kind: str) -> Json:
 
 
 @pytest.mark.parametrize("kind", AUXILIARY)
-async def test_a_stranger_of_its_name_is_left_alone_and_said_and_stops_nothing_else(world: World, kind: str) -> None:
+async def test_a_foreign_one_of_its_name_is_left_alone_and_reported_and_stops_nothing_else(
+    world: World, kind: str
+) -> None:
     foreign_object = world.api.put(foreign(kind))
     before = json.dumps(foreign_object)
     world.memcached(**full_spec())
@@ -186,7 +188,7 @@ def others_budget(api: FakeApi, selector: object = SELECTOR, name: str = "theirs
     api.put({"kind": "PodDisruptionBudget", "metadata": meta, "spec": spec})
 
 
-async def test_where_another_budget_selects_the_pods_ours_goes_and_comes_back_when_that_one_goes(full: World) -> None:
+async def test_where_another_budget_selects_the_pods_the_own_one_goes_until_that_one_does(full: World) -> None:
     others_budget(full.api)
     assert await writes(full) == ["delete PodDisruptionBudget"]
     assert full.condition("Degraded") == ("True", "ConflictingDisruptionBudget")

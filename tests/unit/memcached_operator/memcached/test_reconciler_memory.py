@@ -185,7 +185,7 @@ async def test_an_api_server_that_is_away_while_a_node_resizes_costs_no_server(n
     assert "NotResized" not in reasons(named)
 
 
-async def test_resources_that_somebody_reverts_are_asked_for_once_a_look(named: World) -> None:
+async def test_resources_that_somebody_reverts_are_requested_once_a_reconcile(named: World) -> None:
     patch = named.api.strategic_merge_patch
 
     async def revert(*arguments: Any, **options: Any) -> bytes:

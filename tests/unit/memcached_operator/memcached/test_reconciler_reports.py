@@ -119,7 +119,7 @@ async def test_a_status_is_written_to_the_very_version_that_was_seen(running: Wo
     assert call.body["status"].keys() == {"nodes", "replicas", "readyReplicas", "conditions"}
 
 
-async def test_a_status_that_somebody_else_wrote_meanwhile_is_looked_at_first(running: World) -> None:
+async def test_a_status_that_somebody_else_wrote_meanwhile_is_read_first(running: World) -> None:
     foreign = {"type": "Warm", "status": "True", "reason": "Yes", "message": "", "lastTransitionTime": "t"}
     running.pods(0)
     running.show()
@@ -196,7 +196,7 @@ async def test_nothing_is_made_for_what_is_gone_however_long_the_watch_is_down(b
     assert behind.deployment["spec"]["replicas"] == 3
 
 
-async def test_what_only_seemed_gone_is_looked_after_again(behind: World) -> None:
+async def test_what_only_seemed_gone_is_reconciled_again(behind: World) -> None:
     """An API server that boots answers 404 for kinds of CRDs that it has not read yet."""
     behind.memcached(size=2)
     behind.clock.advance(VANISHED_RETRY_S)

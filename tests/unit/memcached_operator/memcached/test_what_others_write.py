@@ -122,7 +122,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("where", "annotation", "text"), ROWS)
-async def test_an_annotation_of_ours_may_say_anything(where: str, annotation: str, text: str) -> None:
+async def test_an_own_annotation_may_say_anything(where: str, annotation: str, text: str) -> None:
     world = await servers()
     annotate(world, where, annotation, text)
     await comes_to_rest(world)

@@ -297,7 +297,7 @@ async def test_a_channel_enqueues_whom_its_events_concern(operator: Operator) ->
     assert enqueued(controller) == {B}
 
 
-def test_when_it_begins_it_looks_at_all_that_concerns_it_and_first_at_those_for_whom_somebody_waits(
+def test_when_it_begins_it_reconciles_all_that_concerns_it_and_first_those_for_whom_somebody_waits(
     operator: Operator, caplog: pytest.LogCaptureFixture
 ) -> None:
     def overdue(shell: PlainObject) -> bool:

@@ -64,7 +64,7 @@ async def test_errors_retry_with_backoff_and_are_counted() -> None:
         assert controller.queue.core.retries == 3
 
 
-async def test_requeue_looks_again_after_the_backoff_and_counts_as_no_error() -> None:
+async def test_requeue_reconciles_again_after_the_backoff_and_counts_as_no_error() -> None:
     async with playing(Reconciler(Result(requeue=True), Result(requeue=True))) as (controller, outcomes):
         assert await outcomes.wait_for(3) == [Outcome.REQUEUE, Outcome.REQUEUE, Outcome.SUCCESS]
         assert controller.queue.core.retries == 2

@@ -123,7 +123,7 @@ def test_it_is_known_before_the_last_repair_that_it_will_begin_contention(bench:
     assert not bench.is_last(), "it has begun"
 
 
-def test_what_is_newly_wanted_or_of_different_objects_is_no_contention(bench: Bench) -> None:
+def test_what_is_newly_desired_or_of_different_objects_is_no_contention(bench: Bench) -> None:
     for bench.generation in range(1, 3 * REPAIRS):
         bench.repair(digest="this")
     for number in range(2 * REPAIRS):
@@ -132,7 +132,7 @@ def test_what_is_newly_wanted_or_of_different_objects_is_no_contention(bench: Be
     assert not bench.contested
 
 
-def test_that_something_is_newly_wanted_is_believed_once_for_each_object(bench: Bench) -> None:
+def test_that_something_is_newly_desired_is_believed_once_for_each_object(bench: Bench) -> None:
     """The status may be kept from saying that the change was made."""
     for _ in range(REPAIRS):
         bench.repair("a", digest="this")
@@ -142,7 +142,7 @@ def test_that_something_is_newly_wanted_is_believed_once_for_each_object(bench: 
     assert bench.contested
 
 
-def test_a_new_generation_is_looked_at_at_once_and_once(bench: Bench) -> None:
+def test_a_new_generation_is_reconciled_at_once_and_once(bench: Bench) -> None:
     bench.contend()
     bench.generation = 2
     assert bench.contention.wait_s(KEY, 2) == 0.0
@@ -153,7 +153,7 @@ def test_a_new_generation_is_looked_at_at_once_and_once(bench: Bench) -> None:
     assert bench.contention.wait_s(KEY, 2) == CONTESTED_EVERY_S
 
 
-def test_after_a_repair_the_next_look_leaves_room_for_the_status(bench: Bench) -> None:
+def test_after_a_repair_the_next_reconcile_leaves_room_for_the_status(bench: Bench) -> None:
     bench.contend()
     turns = []
     for _ in range(6):
@@ -169,7 +169,7 @@ def test_after_a_repair_the_next_look_leaves_room_for_the_status(bench: Bench) -
     assert turns == [False, True] * 3
 
 
-def test_of_several_objects_a_look_repairs_one_and_each_has_its_turn(bench: Bench) -> None:
+def test_of_several_objects_a_reconcile_repairs_one_and_each_has_its_turn(bench: Bench) -> None:
     bench.contend()
     repaired_each = [bench.repaired_of("Deployment", "Service", "Budget") for _ in range(8)]
     assert repaired_each == [[], ["Deployment"], [], ["Service"], [], ["Budget"], [], ["Deployment"]]
@@ -183,7 +183,7 @@ def test_the_turn_of_an_object_that_needs_it_no_more_is_not_waited_for(bench: Be
     assert repaired_each == [[], [], ["Deployment"], []], "one reconcile goes by"
 
 
-def test_what_is_made_in_place_of_a_deleted_object_is_the_write_of_its_look(bench: Bench) -> None:
+def test_what_is_made_in_place_of_a_deleted_object_is_the_write_of_its_reconcile(bench: Bench) -> None:
     bench.contend()
     bench.repaired_of()
     assert bench.begin_reconcile("Service")
@@ -193,7 +193,7 @@ def test_what_is_made_in_place_of_a_deleted_object_is_the_write_of_its_look(benc
     assert bench.repaired_of("Deployment") == ["Deployment"]
 
 
-def test_a_look_for_the_user_repairs_all_at_once(bench: Bench) -> None:
+def test_a_reconcile_for_the_user_repairs_all_at_once(bench: Bench) -> None:
     bench.contend()
     bench.generation = 2
     assert bench.repaired_of("Deployment", "Service") == ["Deployment", "Service"]

@@ -81,7 +81,7 @@ async def test_a_label_that_was_taken_off_comes_back(at: Keeping) -> None:
 @pytest.mark.parametrize(
     ("owned", "message"), [(False, "exists and has no owner"), (True, "belongs to ConfigMap other")]
 )
-async def test_a_strangers_is_left_alone(at: Keeping, *, cached: bool, owned: bool, message: str) -> None:
+async def test_a_foreign_object_is_left_alone(at: Keeping, *, cached: bool, owned: bool, message: str) -> None:
     if owned:
         other = await at.client.create(CONFIG_MAPS, {"metadata": {"namespace": "default", "name": "other"}})
         foreign_object = await at.client.apply(CONFIG_MAPS, words(other, a="theirs"))
@@ -95,7 +95,7 @@ async def test_a_strangers_is_left_alone(at: Keeping, *, cached: bool, owned: bo
 
 
 @pytest.mark.parametrize("seen", [True, False])
-async def test_a_strangers_that_no_cache_shows_is_not_looked_for_again_for_a_while(
+async def test_a_foreign_object_that_no_cache_shows_is_not_read_again_for_a_while(
     client: Client, at: Keeping, monkeypatch: pytest.MonkeyPatch, *, seen: bool
 ) -> None:
     at = Keeping(client, at.owner, store=Store(selection=Selection(labels="app=words")))
@@ -152,7 +152,7 @@ async def test_what_was_made_in_the_same_moment_is_judged_as_it_is(at: Keeping) 
 
 
 @pytest.mark.parametrize("cached", [True, False])
-async def test_what_a_predecessor_of_the_owner_left_is_waited_for_or_looked_for_again_where_no_watch_shows_it(
+async def test_what_a_predecessor_of_the_owner_left_is_waited_for_or_read_again_where_no_watch_shows_it(
     at: Keeping, monkeypatch: pytest.MonkeyPatch, *, cached: bool
 ) -> None:
     body = at.words(a="1")
@@ -316,7 +316,7 @@ async def test_an_object_is_made_again_where_a_status_was_written_and_not_where_
     assert [change.desired_changed for change in at.changes] == [not written]
 
 
-async def test_an_owner_that_is_contested_and_on_its_way_out_is_not_looked_at_for_that(at: Keeping) -> None:
+async def test_an_owner_that_is_contested_and_on_its_way_out_is_not_reconciled_for_that(at: Keeping) -> None:
     for _ in range(REPAIRS):
         await at.client.delete(CONFIG_MAPS, await at.ensure(at.words(a="1"), seen=True))
 

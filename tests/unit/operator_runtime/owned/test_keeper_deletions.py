@@ -138,7 +138,7 @@ class TestReplacing:
         assert " keeps changing data[a] of the ConfigMap default/words: corrected 5 times within 60 s" in note
         assert at.owners.wait_s(at.owner.key) > 0.0
 
-    async def test_a_deletion_without_an_answer_is_ours_all_the_same(
+    async def test_a_deletion_without_an_answer_is_its_own_all_the_same(
         self, replacing: Keeping, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         at = replacing
@@ -172,7 +172,7 @@ class TestRemoving:
         assert await at.keeper.remove(at.owner, WORDS) == (None, "")
         assert await at.live() == [made]
 
-    async def test_a_strangers_is_left_alone_without_a_word(self, at: Keeping) -> None:
+    async def test_a_foreign_object_is_left_alone_without_a_word(self, at: Keeping) -> None:
         foreign_object = await at.foreign_object(labels={"app": "words"})
         at.cached(foreign_object)
         assert await at.keeper.remove(at.owner, WORDS) == (None, "")
@@ -183,14 +183,14 @@ class TestRemoving:
         monkeypatch.setattr(at.client, "delete", AsyncMock(side_effect=AssertionError))
         assert await at.keeper.remove(at.owner, WORDS) == (None, "The ConfigMap is being deleted.")
 
-    async def test_another_version_than_the_cached_one_is_looked_at_first(self, at: Keeping) -> None:
+    async def test_another_version_than_the_cached_one_is_read_first(self, at: Keeping) -> None:
         at.cached(await at.ensure(at.words(a="1")))
         changed = await at.client.patch(CONFIG_MAPS, WORDS, {"metadata": {"ownerReferences": None}})
         with pytest.raises(StaleCache):
             await at.keeper.remove(at.owner, WORDS)
         assert await at.live() == [changed]
 
-    async def test_one_that_is_wanted_again_is_nobody_elses_doing(self, at: Keeping) -> None:
+    async def test_one_that_is_desired_again_is_nobody_elses_doing(self, at: Keeping) -> None:
         for _ in range(2 * REPAIRS):
             at.cached(await at.ensure(at.words(a="1"), seen=False))
             at.change_specification()

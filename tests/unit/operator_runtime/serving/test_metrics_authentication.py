@@ -219,7 +219,7 @@ class UnknownTokens:
 
 
 @pytest.mark.parametrize(("addresses", "wait"), [(1, MAX_UNKNOWN_OF_ADDRESS), (64, MAX_UNKNOWN)])
-async def test_few_strangers_wait_and_the_others_are_told_to_come_again(
+async def test_few_unknown_tokens_wait_and_the_others_are_told_to_come_again(
     authentication: MetricsAuthentication, reviews: Reviews, addresses: int, wait: int
 ) -> None:
     unknown = UnknownTokens(authentication, reviews, addresses=addresses)
@@ -231,7 +231,7 @@ async def test_few_strangers_wait_and_the_others_are_told_to_come_again(
     assert await status_of(authentication, "Bearer another", peer=f"{MALFORMED}.0") == 401, "there is room again"
 
 
-async def test_who_is_known_is_not_forgotten_for_strangers(
+async def test_who_is_known_is_not_forgotten_for_unknown_tokens(
     authentication: MetricsAuthentication, reviews: Reviews
 ) -> None:
     assert await status_of(authentication, "Bearer good") == 200
@@ -242,7 +242,7 @@ async def test_who_is_known_is_not_forgotten_for_strangers(
     assert reviews.expected == []
 
 
-async def test_a_token_that_was_revoked_is_a_strangers(
+async def test_a_token_that_was_revoked_is_unknown(
     authentication: MetricsAuthentication, reviews: Reviews, clock: FakeClock
 ) -> None:
     assert await status_of(authentication, "Bearer good") == 200

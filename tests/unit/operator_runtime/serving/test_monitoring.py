@@ -85,7 +85,7 @@ async def test_probes_and_metrics_are_served_where_the_log_says(caplog: pytest.L
         await fetch(found["metrics"])
 
 
-async def test_checks_of_an_authors_own_are_asked_beside_ours_and_what_is_turned_off_is_not_served() -> None:
+async def test_checks_of_an_authors_own_run_beside_the_built_in_ones_and_what_is_turned_off_is_not_served() -> None:
     manager, metrics = await built()
     checks = Checks()
     checks.add_ready("backlog", lambda: "too long")

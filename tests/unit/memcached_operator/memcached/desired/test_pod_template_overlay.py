@@ -91,12 +91,14 @@ MERGED: dict[str, tuple[Json, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("given", "expected"), MERGED.values(), ids=MERGED)
-def test_what_is_given_is_told_by_the_places_where_it_meets_ours(given: Json, expected: Json) -> None:
+def test_what_is_given_is_reported_by_the_places_where_it_meets_the_desired(given: Json, expected: Json) -> None:
     assert dict(parts(given)) == expected
 
 
 @pytest.mark.parametrize(("given", "expected"), MERGED.values(), ids=MERGED)
-def test_in_the_merged_template_each_part_is_in_its_place_and_the_rest_is_ours(given: Json, expected: Json) -> None:
+def test_in_the_merged_template_each_part_is_in_its_place_and_the_rest_is_as_desired(
+    given: Json, expected: Json
+) -> None:
     found = merged(DESIRED, parts(given))
     assert {path: unkeyed(find(keyed(found), path)) for path in expected} == expected
     desired = {path: unkeyed(find(keyed(DESIRED), path)) for path in expected}

@@ -36,7 +36,7 @@ async def test_servers_leave_the_published_list_before_the_time_begins_after_whi
     assert named.status["draining"][0]["firstOrdinal"] == SIZE - 1
 
 
-async def test_one_look_writes_the_status_and_the_list_that_follows_it(named: World) -> None:
+async def test_one_reconcile_writes_the_status_and_the_list_that_follows_it(named: World) -> None:
     _set_size(named, SIZE + 1)
     await named.writes()
     _make_pod(named, SIZE)
@@ -44,7 +44,7 @@ async def test_one_look_writes_the_status_and_the_list_that_follows_it(named: Wo
     assert named.api.verbs() == [WRITE_STATUS, *WRITE_LIST]
 
 
-async def test_what_keeps_the_list_from_following_is_told_by_the_next_look(named: World) -> None:
+async def test_what_keeps_the_list_from_following_is_reported_by_the_next_reconcile(named: World) -> None:
     _set_size(named, SIZE + 1)
     await named.writes()
     _make_pod(named, SIZE)

@@ -73,7 +73,9 @@ FOREIGN = {
 
 @pytest.mark.parametrize("deleting", [False, True])
 @pytest.mark.parametrize("case", FOREIGN)
-async def test_a_strangers_deployment_is_left_alone_and_its_owner_said(world: World, case: str, deleting: bool) -> None:
+async def test_a_foreign_deployment_is_left_alone_and_its_owner_reported(
+    world: World, case: str, deleting: bool
+) -> None:
     live, whose = FOREIGN[case]
     live = json.loads(json.dumps(live))
     if deleting:

@@ -174,7 +174,7 @@ def test_specifications_that_differ_in_names_alone_are_read_once_and_not_kept_wi
     ],
     ids=["no owner", "another kind", "a Memcached of another group"],
 )
-def test_of_a_strangers_deployment_nothing_is_held_but_its_name_and_owner(owners: list[dict[str, Any]]) -> None:
+def test_of_a_foreign_deployment_nothing_is_held_but_its_name_and_owner(owners: list[dict[str, Any]]) -> None:
     def edit(live: dict[str, Any]) -> None:
         live["metadata"]["ownerReferences"] = owners
         del live["metadata"]["annotations"]
@@ -223,7 +223,7 @@ def progressing(status: str, reason: str, message: str = "") -> Edit:
     return lambda live: live["status"].update(conditions=[condition])
 
 
-def test_the_image_of_our_deployment_is_known_and_a_stranger_s_is_not() -> None:
+def test_the_image_of_an_owned_deployment_is_known_and_a_foreign_one_s_is_not() -> None:
     assert deployment_of().image == "memcached:1.6.45-alpine"
 
     def of_somebody_else(live: dict[str, Any]) -> None:

@@ -169,7 +169,7 @@ def test_a_server_that_runs_on_is_not_said_to_be_the_first() -> None:
 
 
 @pytest.mark.parametrize("other", [warm(1), warm(1, ready=False)])
-def test_a_server_that_is_to_start_again_is_looked_at_when_it_is_late(other: PodRecord) -> None:
+def test_a_server_that_is_to_start_again_is_reconciled_when_it_is_late(other: PodRecord) -> None:
     assert in_place_rollout_of(warm(0), other, warm(2, to="new", since_s=100)).requeue_s == LATE_AFTER_S - 100
 
 

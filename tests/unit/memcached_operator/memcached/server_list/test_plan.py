@@ -59,7 +59,7 @@ def named(size: int, **changes: Any) -> Spec:
 
 
 @pytest.mark.parametrize("number", ["9" * 5_000, "²", "x", ""])
-def test_what_is_no_ordinal_in_a_list_that_somebody_wrote_is_none_of_ours(number: str) -> None:
+def test_what_is_no_ordinal_in_a_list_that_somebody_wrote_is_not_owned(number: str) -> None:
     last = Status(workload="StatefulSet", serverList=(name_of(0), name_of(1).replace("-1.", f"-{number}.")))
     found = plan_of(named(3), last=last, sets=3).servers
     assert found is not None

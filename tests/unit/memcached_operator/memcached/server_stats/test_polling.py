@@ -199,7 +199,7 @@ async def polling(
             await task
 
 
-async def test_a_memcached_is_looked_at_again_when_there_are_news_of_a_server_and_only_then(caches: Caches) -> None:
+async def test_a_memcached_is_reconciled_again_when_there_are_news_of_a_server_and_only_then(caches: Caches) -> None:
     add(caches, "cache", 1)
     stats_cache, queried, sent, clock = StatsCache(), Request(), list[ObjectKey](), FakeClock()
     key = ObjectKey("shop", "cache")

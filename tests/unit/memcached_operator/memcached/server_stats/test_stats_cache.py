@@ -125,7 +125,7 @@ def test_whoever_is_ready_and_has_an_address_is_asked(stats_cache: StatsCache, c
     assert list(stats_cache.missing.values()) == ([pod] if expected else [])
 
 
-def test_those_that_are_looked_for_in_vain_are_noted_until_they_are_heard(stats_cache: StatsCache) -> None:
+def test_those_that_are_read_in_vain_are_recorded_until_they_answer(stats_cache: StatsCache) -> None:
     first, second = server_pod("b"), server_pod("a")
     assert stats_cache.read([first, second]) == [ServerHealth("a"), ServerHealth("b")]
     assert set(stats_cache.missing) == {first.uid, second.uid}

@@ -103,7 +103,7 @@ def test_it_is_deploying_until_all_servers_are_ready_and_then_complete() -> None
     assert condition_of(status, "Progressing") == ("False", "Complete", "All 3 servers have been rolled out.")
 
 
-def test_a_memcached_without_servers_is_complete_once_its_deployment_was_looked_at() -> None:
+def test_a_memcached_without_servers_is_complete_once_its_deployment_was_observed() -> None:
     assert reported(reported_status(0, [], FRESH), "Progressing") == ("True", "Deploying")
     assert reported(reported_status(0, [], DEPLOYING), "Progressing") == ("False", "Complete")
 

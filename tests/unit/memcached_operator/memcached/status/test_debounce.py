@@ -22,7 +22,7 @@ from tests.unit.memcached_operator.memcached.support import NAMESPACE, deploymen
 from tests.unit.memcached_operator.memcached.world import DELAY_S, KEY, World
 
 
-async def test_pods_are_awaited_until_the_status_is_looked_at_again() -> None:
+async def test_pods_are_awaited_until_the_status_is_reconciled_again() -> None:
     world = World()
     world.memcached(size=2)
     assert world.reconciler.debounce.awaited(KEY) is None
@@ -35,7 +35,7 @@ async def test_pods_are_awaited_until_the_status_is_looked_at_again() -> None:
     assert world.reconciler.debounce.awaited(KEY) is None, "the status was written"
 
 
-async def test_what_comes_while_a_look_is_on_its_way_counts() -> None:
+async def test_what_comes_while_a_reconcile_is_on_its_way_counts() -> None:
     world = World()
     world.memcached(size=2)
     await world.reconcile_shown()
