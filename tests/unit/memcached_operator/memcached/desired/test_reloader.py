@@ -99,15 +99,15 @@ class Pod:
             user: as whom it runs, None for whoever runs the tests.
         """
         here = script()
-        for ours, theirs in (
+        for in_pod, in_folder in (
             ("/etc/memcached", f"{self._folder}/etc"),
             ("/dev/shm/reloader", f"{self._folder}/state"),
             ("/dev/termination-log", f"{self._folder}/told"),
             ("processes=/proc", f"processes={self._folder}/proc"),
             ("every_s=5", "every_s=0.1"),
         ):
-            assert ours in here
-            here = here.replace(ours, theirs)
+            assert in_pod in here
+            here = here.replace(in_pod, in_folder)
         (self._folder / "told").write_text("")
         names = [part.secretName if part else "" for part in (tls, auth)]
         words = [*self._shell, "-c", here, "reloader", *names, *self._options(tls, auth)]
