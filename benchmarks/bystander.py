@@ -52,7 +52,7 @@ class Watched:
 
 
 @asynccontextmanager
-async def beside(endpoint: Endpoint) -> AsyncIterator[Watched]:
+async def alongside(endpoint: Endpoint) -> AsyncIterator[Watched]:
     """A bystander for as long as the block runs.
 
     Raises:
@@ -74,17 +74,17 @@ async def beside(endpoint: Endpoint) -> AsyncIterator[Watched]:
             raise BystanderFailed("the bystander ended, see above")
         yield watched
         process.stdin.close()
-        said, _ = await process.communicate()
+        printed, _ = await process.communicate()
         if process.returncode != 0:
             raise BystanderFailed(f"the bystander ended with code {process.returncode}, see above")
-        watched.waits = msgspec.json.decode(said, type=Waits)
+        watched.waits = msgspec.json.decode(printed, type=Waits)
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
 
 
-async def _ask(endpoint: Endpoint, ended: Coroutine[None, None, object]) -> Waits:
+async def _measure(endpoint: Endpoint, ended: Coroutine[None, None, object]) -> Waits:
     waits = Waits()
     ending = asyncio.ensure_future(ended)
     async with endpoint.session(_CONNECTIONS) as session:
@@ -131,13 +131,13 @@ class _Client:
 def main() -> None:
     """The process."""
 
-    async def asked() -> Waits:
+    async def measured() -> Waits:
         stdin = asyncio.StreamReader()
         # No thread that reads it, for which the process would wait where a request fails.
         await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stdin), sys.stdin)
-        return await _ask(msgspec.json.decode(sys.argv[1], type=Endpoint), stdin.read())
+        return await _measure(msgspec.json.decode(sys.argv[1], type=Endpoint), stdin.read())
 
-    print(msgspec.json.encode(uvloop.run(asked())).decode())
+    print(msgspec.json.encode(uvloop.run(measured())).decode())
 
 
 if __name__ == "__main__":

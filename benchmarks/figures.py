@@ -103,10 +103,10 @@ def ratio(runs: Sequence[Run], operator: str, baseline: str, key: str) -> float 
     The two of one round ran within minutes on the same machine, so a machine that grows slower disturbs this less
     than a ratio of medians. None where a figure is missing or the baseline's is 0.
     """
-    ours, theirs = _by_round(runs, operator, key), _by_round(runs, baseline, key)
+    of_operator, of_baseline = _by_round(runs, operator, key), _by_round(runs, baseline, key)
     ratios: list[float] = []
-    for round_number in ours.keys() & theirs.keys():
-        numerator, denominator = ours[round_number], theirs[round_number]
+    for round_number in of_operator.keys() & of_baseline.keys():
+        numerator, denominator = of_operator[round_number], of_baseline[round_number]
         if numerator is None or not denominator:
             return None
         ratios.append(numerator / denominator)

@@ -89,6 +89,6 @@ def account_dir(control_plane: ControlPlane) -> Path:
     return control_plane.service_account_dir(_ACCOUNT_NAMESPACE, _ACCOUNT, duration_s=_TOKEN_S)
 
 
-def asked(control_plane: ControlPlane, since: Mark) -> list[AuditEvent]:
+def operator_requests(control_plane: ControlPlane, since: Mark) -> list[AuditEvent]:
     """What the operator has asked of the API server since a mark in the audit log."""
     return control_plane.audit_events(since=since, user=_USER)

@@ -31,12 +31,12 @@ class Column:
     Attributes:
         name: of the column.
         key: the `Figure.key` of what it is of.
-        ours_alone: it is our figure itself, as the baseline has none.
+        without_baseline: it is our figure itself, as the baseline has none.
     """
 
     name: str
     key: str
-    ours_alone: bool = False
+    without_baseline: bool = False
 
 
 COLUMNS = (
@@ -54,7 +54,7 @@ COLUMNS = (
     Column("rss_after_load", "rss_after_mib"),
     Column("rss_after_restart", "restart_rss_mib"),
     Column("status_writes", "status_writes_per_memcached"),
-    Column("our_reconciles_per_memcached", "reconciles_per_memcached", ours_alone=True),
+    Column("our_reconciles_per_memcached", "reconciles_per_memcached", without_baseline=True),
 )
 _FIRST = ("date", "commit", "cores")
 _HEADER = [*_FIRST, *(column.name for column in COLUMNS)]
@@ -81,7 +81,9 @@ class Entry:
 def values_of(runs: Sequence[Run]) -> dict[str, float | None]:
     """What a benchmark of both operators came to, by the column's name."""
     return {
-        column.name: median(runs, OURS, column.key) if column.ours_alone else ratio(runs, OURS, BASELINE, column.key)
+        column.name: median(runs, OURS, column.key)
+        if column.without_baseline
+        else ratio(runs, OURS, BASELINE, column.key)
         for column in COLUMNS
     }
 
@@ -114,18 +116,18 @@ def comparison(runs: Sequence[Run], last: Entry | None) -> str:
     for column in COLUMNS:
         figure, now, then = _FIGURES[column.key], values[column.name], before.get(column.name)
         medians = (median(runs, name, column.key) for name in OPERATORS)
-        ratio_ = None if column.ours_alone else now
+        ratio_ = None if column.without_baseline else now
         rows.append(
             [
                 figure.label,
                 *(_shown(value, figure.digits) for value in medians),
                 _shown(ratio_, 2, "x"),
-                _shown(then, 2, "" if column.ours_alone else "x"),
+                _shown(then, 2, "" if column.without_baseline else "x"),
                 _difference(now, then),
             ]
         )
-    said = f"last recorded: {last.commit}, {last.date}, {last.cores} CPUs" if last else "nothing was recorded yet"
-    return f"{aligned(rows)}\n\n{said}"
+    recorded = f"last recorded: {last.commit}, {last.date}, {last.cores} CPUs" if last else "nothing was recorded yet"
+    return f"{aligned(rows)}\n\n{recorded}"
 
 
 def committed(folder: Path) -> str:

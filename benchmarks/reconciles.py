@@ -13,7 +13,7 @@ class NotCounted(Exception):
     """The operator's metrics did not answer, or have no such counter."""
 
 
-async def asked_for(metrics_url: str) -> float:
+async def total_of(metrics_url: str) -> float:
     """All reconciles since the operator's start.
 
     Raises:

@@ -23,7 +23,7 @@ import uvloop
 from benchmarks import bystander, reconciles, requests
 from benchmarks.endpoint import Endpoint, memcached_name, resize
 from benchmarks.figures import Run, percentile
-from benchmarks.ground import account_dir, asked, prepared_control_plane
+from benchmarks.ground import account_dir, operator_requests, prepared_control_plane
 from benchmarks.load import Load
 from benchmarks.observer import Goal, Observer, WatchFailed
 from benchmarks.operators import Command
@@ -140,7 +140,7 @@ class _Scenario:
         observer.replicas, observer.nodes = [made], [complete]
         load = Load(endpoint=endpoint, count=plan.count, size=plan.size, writers=plan.writers, extras=plan.extras)
         async with _within("the load", plan.load_deadline_s):
-            async with bystander.beside(self._endpoint(bystander.USER)) as beside:
+            async with bystander.alongside(self._endpoint(bystander.USER)) as watched:
                 # After the bystander's start, which takes CPU from everybody.
                 servers_before = ServersTime.now(self.control_plane)
                 first_sent_s = await _generate(load)
@@ -154,7 +154,7 @@ class _Scenario:
         rss_mib, self.figures["rss_peak_mib"] = operator.rss_mib()
         self.figures["rss_after_mib"] = rss_mib
         self.figures["rss_per_memcached_kib"] = (rss_mib - idle_rss_mib) * 1024 / plan.count
-        events = asked(self.control_plane, mark)
+        events = operator_requests(self.control_plane, mark)
         self.requests.update(requests.count(events))
         self.figures["creates_per_memcached"] = requests.creates(events) / plan.count
         self.figures["status_writes_per_memcached"] = requests.status_writes(events) / plan.count
@@ -165,15 +165,15 @@ class _Scenario:
         self.figures["load_apiserver_cpu_s"] = servers.apiserver_s
         self.figures["load_etcd_cpu_s"] = servers.etcd_s
         self.figures["load_servers_cpu_per_memcached_ms"] = servers.both_s * 1000 / plan.count
-        for name, values in (("get", beside.waits.get_ms), ("create", beside.waits.create_ms)):
+        for name, values in (("get", watched.waits.get_ms), ("create", watched.waits.create_ms)):
             self._percentiles(f"bystander_{name}", values)
 
     async def _count_reconciles(self) -> None:
-        """Those since the start. Before the load there was nothing to look at."""
+        """Those since the start. Before the load there was nothing to reconcile."""
         if self.metrics_url is None:
             return
         try:
-            counted = await reconciles.asked_for(self.metrics_url)
+            counted = await reconciles.total_of(self.metrics_url)
         except reconciles.NotCounted as error:
             self.notes.append(str(error))
         else:
@@ -206,7 +206,7 @@ class _Scenario:
             self.figures["restart_cpu_s"] = operator.cpu_s
             self.figures["restart_servers_cpu_s"] = (ServersTime.now(self.control_plane) - servers_before).both_s
             self.figures["restart_rss_mib"], self.figures["restart_rss_peak_mib"] = operator.rss_mib()
-            self.figures["restart_writes"] = requests.writes(asked(self.control_plane, mark))
+            self.figures["restart_writes"] = requests.writes(operator_requests(self.control_plane, mark))
 
     async def _restart_with_a_change_waiting(self, session: aiohttp.ClientSession, observer: Observer) -> None:
         self.say("restart with a change waiting")
@@ -221,7 +221,7 @@ class _Scenario:
     async def _ready(self, operator: OperatorProcess, mark: Mark, deadline_s: float) -> float:
         """Wait until the operator watches and rests; returns when the rest began, on the monotonic clock."""
         async with _within("the start", deadline_s):
-            while not requests.watched(asked(self.control_plane, mark)) >= _WATCHED:  # noqa: ASYNC110 - a file tells
+            while not requests.watched(operator_requests(self.control_plane, mark)) >= _WATCHED:  # noqa: ASYNC110 - a file tells
                 await asyncio.sleep(_POLL_S)
             return await operator.rests()
 

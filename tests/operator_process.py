@@ -23,7 +23,7 @@ NO_PORTS = {
     "MEMCACHED_OPERATOR_METRICS_BIND_ADDRESS": "0",
 }
 # The addresses of a test's pods are nobody's. A test whose pods are real says so.
-_ASKS_NONE = {"MEMCACHED_OPERATOR_SERVER_STATS_INTERVAL_S": "0"}
+_QUERIES_NO_SERVERS = {"MEMCACHED_OPERATOR_SERVER_STATS_INTERVAL_S": "0"}
 MODULE = "memcached_operator"
 IN_SYNC = "caches are in sync"
 
@@ -41,7 +41,7 @@ class OperatorProcess:
         self.lines: list[str] = []
         self._changed = threading.Condition()
         own = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(PROJECT)}
-        bare = {**own, **NO_PORTS, **_ASKS_NONE}
+        bare = {**own, **NO_PORTS, **_QUERIES_NO_SERVERS}
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             env={**bare, **environment},
@@ -119,7 +119,7 @@ class OperatorProcess:
             self._changed.notify_all()
 
 
-def said_in_a_loop(lines: Sequence[str]) -> list[str]:
+def logged_in_a_loop(lines: Sequence[str]) -> list[str]:
     """Which of these lines, that say one thing, came before the pause was over in which it is not said again."""
     pause = timedelta(seconds=FIRST_PAUSE_S - 1.0)
     return [later for sooner, later in pairwise(lines) if logged_at(later) - logged_at(sooner) < pause]

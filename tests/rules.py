@@ -135,7 +135,7 @@ def _sleeps(tree: ast.Module, path: PurePosixPath) -> Iterator[int]:
         if isinstance(target, ast.Name)
     }
 
-    def look(node: ast.AST, polls: bool) -> Iterator[int]:
+    def sleeps(node: ast.AST, polls: bool) -> Iterator[int]:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 polls = False
@@ -146,9 +146,9 @@ def _sleeps(tree: ast.Module, path: PurePosixPath) -> Iterator[int]:
                 if not polls and (named or _is_number(length)):
                     yield node.lineno
         for child in ast.iter_child_nodes(node):
-            yield from look(child, polls)
+            yield from sleeps(child, polls)
 
-    yield from look(tree, False)
+    yield from sleeps(tree, False)
 
 
 def _is_number(node: ast.expr) -> bool:
@@ -156,10 +156,10 @@ def _is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and node.value != 0
 
 
-# What a running process said, and what it asked of the API server.
+# What a running process logged, and what it requested of the API server.
 
 _AUDITED = {"audit_events", "requests_of", "writes_of", "writes", "written", "deployment_writes", "without_conflicts"}
-_SAID = {"complaints", "warnings_of"}
+_LOGGED = {"complaints", "warnings_of"}
 _LOGS = {"lines", "complaints"}
 _CAPTURED = {"messages", "records"}
 # A set is no matter of how often: it says what there is and what there is not.
@@ -171,18 +171,18 @@ def _equalities(tree: ast.Module, path: PurePosixPath) -> Iterator[int]:
     if "unit" in path.parts:
         return
     for scope in _scopes(tree):
-        names = _named_by(scope, _is_said)
+        names = _named_by(scope, _is_recorded)
         for node in _inside(scope):
             match node:
                 case ast.Compare(ops=[*signs]) if any(isinstance(each, ast.Eq) for each in signs):
-                    if any(_is_said(each, names) for each in (node.left, *node.comparators)):
+                    if any(_is_recorded(each, names) for each in (node.left, *node.comparators)):
                         yield node.lineno
-                case ast.Assert(test=ast.UnaryOp(op=ast.Not(), operand=operand)) if _is_said(operand, names):
+                case ast.Assert(test=ast.UnaryOp(op=ast.Not(), operand=operand)) if _is_recorded(operand, names):
                     yield node.lineno
 
 
-def _is_said(node: ast.AST, names: set[str]) -> bool:
-    """Whether it is all that somebody said or asked, whatever it is. What is named, by a text or a test, is not."""
+def _is_recorded(node: ast.AST, names: set[str]) -> bool:
+    """Whether it is all that somebody logged or requested, whatever it is. What a text or a test names is not."""
     match node:
         case ast.Name(id=name):
             return name in names
@@ -191,16 +191,16 @@ def _is_said(node: ast.AST, names: set[str]) -> bool:
         case ast.Attribute(attr=name):
             return name in _LOGS
         case ast.Subscript(value=value, slice=ast.Slice(lower=lower)) if not isinstance(lower, ast.UnaryOp):
-            return _is_said(value, names)  # all since then; the last ones (`[-2:]`) are not all
+            return _is_recorded(value, names)  # all since then; the last ones (`[-2:]`) are not all
         case ast.Call(func=ast.Name(id=name), args=[*arguments]) if name in _SAME:
-            return any(_is_said(each, names) for each in arguments)
+            return any(_is_recorded(each, names) for each in arguments)
         case ast.Call(func=ast.Attribute(attr="splitlines", value=value)):
             return isinstance(value, ast.Attribute) and value.attr == "log"
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return name in _AUDITED or name in _SAID
+            return name in _AUDITED or name in _LOGGED
         case ast.ListComp(generators=[*parts]) | ast.GeneratorExp(generators=[*parts]):
             named = any(_names_some(test) for each in parts for test in each.ifs)
-            return any(_is_said(each.iter, names) for each in parts) and not named
+            return any(_is_recorded(each.iter, names) for each in parts) and not named
     return False
 
 

@@ -29,7 +29,7 @@ _REPORT = ROOT / ".cache" / "test-report.xml"
 _TESTS_FAILED, _NO_TESTS_COLLECTED = 1, 5  # pytest's exit codes
 _NONE_SELECTED = "the arguments select none of its tests"
 # More red tests than this are no chance, and asked one by one they would take longer than the run.
-_MOST_ASKED_AGAIN = 20
+_MOST_RUN_AGAIN = 20
 
 
 class Result(Enum):
@@ -191,14 +191,14 @@ def _name(case: ElementTree.Element) -> str:
     return "::".join([file, *([inside] if inside else []), name])
 
 
-def ask_again(tier: Tier, outcome: Outcome, environment: Mapping[str, str]) -> Outcome:
+def run_again(tier: Tier, outcome: Outcome, environment: Mapping[str, str]) -> Outcome:
     """What becomes of a tier when each test of it that failed has run once more, by itself.
 
     A test that fails twice is a defect. One that passes alone is named, and its tier passes if there is no other; what
     it said the first time stands in the log. A tier that failed otherwise, or by more tests than chance could make
     fail, is not asked again.
     """
-    if not 0 < len(outcome.failed) <= _MOST_ASKED_AGAIN:
+    if not 0 < len(outcome.failed) <= _MOST_RUN_AGAIN:
         return outcome
     passed = tuple(test for test in outcome.failed if _passes_alone(tier, test, environment))
     if passed == outcome.failed:
@@ -238,7 +238,7 @@ def run(tiers: Sequence[Tier], plan: Plan) -> list[Outcome]:
             outcomes.append(Outcome(tier.name, Result.FAILED, missing))
         else:
             outcomes.append(_run(tier, command, environment))
-    return [ask_again(tier, outcome, environment) for tier, outcome in zip(tiers, outcomes, strict=True)]
+    return [run_again(tier, outcome, environment) for tier, outcome in zip(tiers, outcomes, strict=True)]
 
 
 def main(arguments: Sequence[str]) -> int:

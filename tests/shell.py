@@ -22,14 +22,14 @@ from tests.shell_blocks import How, Step, alike, fits, steps
 
 # What a document may name of the repository; a copy, as the guides' `sed -i` changes them.
 _FOLDERS = ("manifests", "charts", "examples")
-# A command that only looks. What it shows may take a moment to be so: a permission is in force a moment after it was
+# A command that only reads. What it shows may take a moment to be so: a permission is in force a moment after it was
 # granted, and `kubectl wait` ends at once where a new CustomResourceDefinition has no conditions yet.
-_LOOK = re.compile(
+_READ = re.compile(
     r"(\./dev )?kubectl (get|describe|events|top|wait|auth can-i)\b(?!.*( -w\b|--watch\b|;|&&|\|[^|]*kubectl|\$\())"
 )
 # Outside of the 60 s of a `kubectl wait`, of which a block may have some; well within the time of a page.
 _COMMAND_S = 150.0
-# Between two looks.
+# Between two reads.
 _PAUSE_S = 0.1
 
 
@@ -164,15 +164,15 @@ def do(shell: Shell, where: str, step: Step, *, on_a_node: bool) -> None:
     if step.how is How.BACKGROUND:
         shell.begin(step.command)
         return
-    ends = time.monotonic() + (DEADLINE_S if only_looks(step.command) else 0)
+    ends = time.monotonic() + (DEADLINE_S if only_reads(step.command) else 0)
     while (wrong := _wrong(step, shell.run(step.command))) is not None and time.monotonic() < ends:
         time.sleep(_PAUSE_S)
     assert wrong is None, f"{where}\n{wrong}"
 
 
-def only_looks(command: str) -> bool:
-    """Whether each line of a command only looks, so that it may be typed again."""
-    return all(_LOOK.match(line) for line in command.replace("\\\n", " ").strip().splitlines())
+def only_reads(command: str) -> bool:
+    """Whether each line of a command only reads, so that it may be typed again."""
+    return all(_READ.match(line) for line in command.replace("\\\n", " ").strip().splitlines())
 
 
 def _wrong(step: Step, came: CommandOutput) -> str | None:

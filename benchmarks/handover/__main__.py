@@ -68,14 +68,14 @@ def _situations() -> Iterator[tuple[str, list[Server]]]:
     """Servers in each situation of a hand-over; requests go to the first."""
     with started(1) as servers:
         yield "plain", servers
-    asking, bounded = _script("1000000000, 0"), _script("0, 0")
-    with started(3, asking) as servers:
+    unbounded, bounded = _script("1000000000, 0"), _script("0, 0")
+    with started(3, unbounded) as servers:
         yield "with the proxy, at rest", servers
         confirm(servers, 1, servers)
         yield "3 that hand over", servers
         confirm(servers, 2, ())
         yield "3 afterwards, until they restart", servers
-    with started(10, asking) as servers:
+    with started(10, unbounded) as servers:
         confirm(servers, 1, servers)
         yield "10 that hand over", servers
     with started(10, bounded) as servers:

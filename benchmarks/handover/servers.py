@@ -54,7 +54,7 @@ class Server:
         """Its resident set at its highest."""
         return memory_mib(Path(f"/proc/{self._process.pid}/status").read_text())[1]
 
-    def tell(self, generation: int, peers: Sequence[Server]) -> None:
+    def update_peers(self, generation: int, peers: Sequence[Server]) -> None:
         """Write its peers' file."""
         lines = [str(generation), *(f"{HOST} {each.peer_port}" for each in peers if each is not self)]
         new = self._peers.with_suffix(".new")
@@ -100,7 +100,7 @@ def confirm(servers: Sequence[Server], generation: int, peers: Sequence[Server])
         ServerError: one has not in time.
     """
     for server in servers:
-        server.tell(generation, peers)
+        server.update_peers(generation, peers)
 
     def have_read() -> bool:
         states = [server.state() for server in servers]

@@ -40,7 +40,7 @@ class Figures:
 
     Attributes:
         share: of one core, while servers are asked.
-        ask_ms: CPU for each time that a server is asked, in milliseconds.
+        query_ms: CPU for each time that a server is asked, in milliseconds.
         grown_kib: resident memory for each server, in KiB.
         scrape_s: CPU of a scrape, in seconds.
         scrape_mib: its answer, in MiB.
@@ -48,7 +48,7 @@ class Figures:
     """
 
     share: float
-    ask_ms: float
+    query_ms: float
     grown_kib: float
     scrape_s: float
     scrape_mib: float
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with _servers(options.servers):
         found = asyncio.run(_measured(options.servers, options.interval, options.intervals))
     print(f"{options.servers} servers, each queried every {options.interval:g} s, for {options.intervals} intervals:")
-    print(f"  CPU of the queries       {found.share:.2%} of a core, {found.ask_ms:.2f} ms each time")
+    print(f"  CPU of the queries       {found.share:.2%} of a core, {found.query_ms:.2f} ms each time")
     print(f"  resident memory          {found.grown_kib:.1f} KiB for each server")
     print(f"  a scrape of {PATH}  {found.scrape_s:.2f} s of CPU, {found.scrape_mib:.1f} MiB")
     if found.silent:
@@ -80,10 +80,10 @@ async def _measured(servers: int, interval_s: float, intervals: int) -> Figures:
     caches, pods = _caches(servers)
     stats_cache, changed = StatsCache(), Channel[ObjectKey]()
 
-    def looked_at(key: ObjectKey) -> None:
+    def read_stats(key: ObjectKey) -> None:
         stats_cache.read(caches.pods_of(key))
 
-    changed.listen(looked_at)
+    changed.listen(read_stats)
     poller = Poller(caches, stats_cache, changed, interval_s=interval_s)
     before = _resident()
     began_s, cpu_s = time.monotonic(), time.process_time()
@@ -103,7 +103,7 @@ async def _measured(servers: int, interval_s: float, intervals: int) -> Figures:
     scraping_s = time.process_time() - scraping_s
     return Figures(
         share=cpu_s / took_s,
-        ask_ms=cpu_s / (intervals * servers) * 1_000,
+        query_ms=cpu_s / (intervals * servers) * 1_000,
         grown_kib=grown / servers / 1_024,
         scrape_s=scraping_s / _SCRAPES,
         scrape_mib=size / _MIB,

@@ -47,20 +47,20 @@ def answer() -> bytes:
 
 
 class _Server(asyncio.Protocol):
-    def __init__(self, said: bytes) -> None:
-        self._said = said
+    def __init__(self, response: bytes) -> None:
+        self._response = response
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        self._transport.write(self._said)
+        self._transport.write(self._response)
 
 
 async def _serve(count: int) -> None:
-    loop, said = asyncio.get_running_loop(), answer()
-    server = await loop.create_server(lambda: _Server(said), addresses(count), PORT)
+    loop, response = asyncio.get_running_loop(), answer()
+    server = await loop.create_server(lambda: _Server(response), addresses(count), PORT)
     print("ready", flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
     server.close()

@@ -121,8 +121,8 @@ class Server:
                 return web.Response(body=found, content_type="application/json")
         if request.method == "POST" and plural == EVENTS.plural:
             return web.Response(status=201, body=await request.read(), content_type="application/json")
-        asked = f"{request.method} {request.path}"
-        self.requests.unknown[asked] = self.requests.unknown.get(asked, 0) + 1
+        unplayed = f"{request.method} {request.path}"
+        self.requests.unknown[unplayed] = self.requests.unknown.get(unplayed, 0) + 1
         status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}
         return web.Response(status=404, body=orjson.dumps(status), content_type="application/json")
 

@@ -1,7 +1,7 @@
 """Deployments: a ReplicaSet for each template they had, rolling updates, scaling, pauses, history and status.
 
-Differs from Kubernetes: what one look at a Deployment changes in its status is written at once, where Kubernetes may
-write twice; the hash in a ReplicaSet's name is another one.
+Differs from Kubernetes: what one reconcile of a Deployment changes in its status is written at once, where Kubernetes
+may write twice; the hash in a ReplicaSet's name is another one.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Deployments:
             await self._find_new(rollout, create=False)
             rollout.count(self._context)
             return
-        self._note_pause(rollout)
+        self._record_pause(rollout)
         paused = bool(deployment["spec"].get("paused"))
         if paused or rollouts.is_scaled(deployment, rollout.replica_sets):
             await self._find_new(rollout, create=False)
@@ -119,7 +119,7 @@ class Deployments:
             await self._recreate(rollout)
             rollout.progress(self._context)
 
-    def _note_pause(self, rollout: _Rollout) -> None:
+    def _record_pause(self, rollout: _Rollout) -> None:
         """A pause stops the clock of the deadline, and its end starts it anew."""
         if rollout_status.deadline_s(rollout.deployment) is None:
             return
@@ -188,7 +188,7 @@ class Deployments:
             new = (await self._context.api.create(target, body, self._caller)).object
         except ApiError as error:
             if error.reason == "AlreadyExists":
-                rollout.note_collision(self._context.store.get(_REPLICA_SETS, namespace, name))
+                rollout.record_collision(self._context.store.get(_REPLICA_SETS, namespace, name))
             elif namespace_is_leaving(error):
                 return None
             else:
@@ -297,7 +297,7 @@ class _Rollout:
         changed = rollout_status.with_condition(status, "Progressing", state, reason, message, context.now())  # type: ignore[arg-type]
         self.deployment = {**self.deployment, "status": changed}
 
-    def note_collision(self, taken: Json | None) -> None:
+    def record_collision(self, taken: Json | None) -> None:
         """A ReplicaSet of this name belongs to somebody else or has another template: take another hash."""
         if taken is not None and controller_uid(taken) == self.deployment["metadata"]["uid"]:
             found = templates.find_new(self.deployment, [taken])

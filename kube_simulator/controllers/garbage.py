@@ -67,7 +67,7 @@ class GarbageCollector:
         references = [] if deleted else references_of(found)
         known = references_of(before) if before is not None else references_of(found) if deleted else []
         if references != known:
-            self._note(place, known, references)
+            self._record(place, known, references)
         if deleted:
             mine = self._dependents.get(meta["uid"], {})
             if mine:
@@ -79,7 +79,7 @@ class GarbageCollector:
             return [place, *self._waiting_owners(place, known)]
         return ()
 
-    def _note(self, place: Place, known: list[Json], references: list[Json]) -> None:
+    def _record(self, place: Place, known: list[Json], references: list[Json]) -> None:
         for each in known:
             mine = self._dependents.get(each["uid"])
             if mine is not None:

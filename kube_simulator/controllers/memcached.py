@@ -33,7 +33,7 @@ _PROGRAM = "memcached"
 _NETWORK = IPv4Network("127.64.0.0/10")
 _ADDRESS_ATTEMPTS = 100
 # Options of which ours take the place; each has a value.
-_OURS = {"-l": "--listen", "-u": "--user", "-P": "--pidfile"}
+_REPLACED = {"-l": "--listen", "-u": "--user", "-P": "--pidfile"}
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.005, 0.1
 _CONNECT_TIMEOUT_S = 1.0
 # As the kubelet: at once the first time, then 10 s, 20 s, ... 300 s; and from the beginning after 10 minutes of work.
@@ -97,8 +97,8 @@ def _fitted(words: Sequence[str]) -> tuple[list[str], int]:
         short, long = word[:2], word.partition("=")[0]
         if word in ("-d", "--daemon"):
             continue
-        if short in _OURS or long in _OURS.values():
-            skip = word in _OURS or word in _OURS.values()
+        if short in _REPLACED or long in _REPLACED.values():
+            skip = word in _REPLACED or word in _REPLACED.values()
             continue
         if short == "-p" or long == "--port":
             value = words[position + 1 : position + 2] if word in ("-p", "--port") else [word[2:].partition("=")[2]]
@@ -275,14 +275,14 @@ async def _answers(address: str, port: int, ended: asyncio.Task[int]) -> bool:
     """Wait until memcached says its version; False if its process has ended before."""
     poll_s = _FIRST_POLL_S
     while not ended.done():
-        if await _says_version(address, port) and not ended.done():
+        if await _answers_version(address, port) and not ended.done():
             return True
         await asyncio.wait([ended], timeout=poll_s)
         poll_s = min(2 * poll_s, _LONGEST_POLL_S)
     return False
 
 
-async def _says_version(address: str, port: int) -> bool:
+async def _answers_version(address: str, port: int) -> bool:
     try:
         async with asyncio.timeout(_CONNECT_TIMEOUT_S):
             reader, writer = await asyncio.open_connection(address, port)

@@ -43,7 +43,7 @@ from kube_simulator.values import Json
 _REPLICA_SETS = "replicasets.apps"
 _COMPONENT = "replicaset-controller"
 _FAILURE = "ReplicaFailure"
-# Kubernetes' burst: the rest is made at the next look.
+# Kubernetes' burst: the rest is made at the next reconcile.
 _AT_ONCE = 500
 # Counting many pods anew for each that changes would take most of the time: it waits this long for each pod there is.
 _PAUSE_FOR_A_POD_S = 50e-6

@@ -79,7 +79,7 @@ def counts(deployment: Json, replica_sets: Sequence[Json], new: Json | None, now
     available = total("availableReplicas")
     unavailable = max(0, sum(map(replicas_of, replica_sets)) - available)
     present = deployment.get("status") or {}
-    terminating = [each["status"]["terminatingReplicas"] for each in replica_sets if _tells_terminating(each)]
+    terminating = [each["status"]["terminatingReplicas"] for each in replica_sets if _reports_terminating(each)]
     found = {
         "observedGeneration": deployment["metadata"].get("generation", 0),
         "replicas": total("replicas"),
@@ -100,7 +100,7 @@ def counts(deployment: Json, replica_sets: Sequence[Json], new: Json | None, now
     return with_condition(status, "Available", *words, now)  # type: ignore[arg-type]
 
 
-def _tells_terminating(replica_set: Json) -> bool:
+def _reports_terminating(replica_set: Json) -> bool:
     return "terminatingReplicas" in (replica_set.get("status") or {})
 
 

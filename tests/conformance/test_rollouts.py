@@ -161,8 +161,8 @@ def test_a_rollout_that_gets_no_further_says_so(api: Api, cluster: Cluster, name
         lambda found: found[0] == "False",
     )
     assert found == ("False", "ProgressDeadlineExceeded")
-    said = cluster.kubectl("-n", namespace, "rollout", "status", "deployment/web", check=False)
-    assert (said.returncode, said.stderr) == (1, 'error: deployment "web" exceeded its progress deadline\n')
+    result = cluster.kubectl("-n", namespace, "rollout", "status", "deployment/web", check=False)
+    assert (result.returncode, result.stderr) == (1, 'error: deployment "web" exceeded its progress deadline\n')
     mark_ready(api, namespace, await_pods(api, namespace, v1=2)["v1"])
     status = await_status(api, namespace, availableReplicas=2)
     assert condition(status, "Progressing") == ("True", "NewReplicaSetAvailable")

@@ -60,7 +60,7 @@ def owned(found: Json) -> dict[tuple[str, str], Json]:
     return {(each["manager"], each["operation"]): each["fieldsV1"] for each in entries if "subresource" not in each}
 
 
-def wanted_of(found: Json) -> Json:
+def desired_of(found: Json) -> Json:
     """What users say of an object, and its generation."""
     metadata = {name: found["metadata"].get(name) for name in ("labels", "generation", "uid")}
     return {"metadata": metadata, **{part: found[part] for part in ("spec", "data") if part in found}}
@@ -76,7 +76,7 @@ def test_an_apply_of_the_same_body_changes_nothing_but_whose_defaults_are(
     before = taken(api, one)
     assert owned(before) == {("tester", "Apply"): owned(made)["tester", "Update"]}
     applied = api.apply(one, body, force=True).expect(200)
-    assert wanted_of(made) == wanted_of(before) == wanted_of(applied)
+    assert desired_of(made) == desired_of(before) == desired_of(applied)
     api.delete(one).expect(200)
     # A NodePort is another one each time, and nobody's; the fields are those of an object that was applied at once.
     assert owned(applied) == owned(api.apply(one, body, force=True).expect(201))

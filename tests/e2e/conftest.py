@@ -54,23 +54,23 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Build here what tests will need: inside a test, the first build would run into the test's timeout."""
     if session.config.option.collectonly:
         return
-    asked = {name for item in session.items for name in getattr(item, "fixturenames", ())}
+    requested = {name for item in session.items for name in getattr(item, "fixturenames", ())}
     with contextlib.suppress(BuildError, ImageError, LabError):  # the fixtures meet it again, and decide
-        if asked & _NODE_FIXTURES:
+        if requested & _NODE_FIXTURES:
             check_machine()
             kubernetes.build()
             images.pause_image(config.PAUSE_IMAGE)
             images.busybox_image(BUSYBOX)
             dns.image()
-        if asked & _OPERATOR_FIXTURES:
+        if requested & _OPERATOR_FIXTURES:
             images.operator_image()
             images.memcached_image(MEMCACHED)
-        if asked & _EXAMPLE_FIXTURES:
+        if requested & _EXAMPLE_FIXTURES:
             example.example_image()
             images.busybox_image(EXAMPLE_BUSYBOX)
-        if asked & _CLIENT_FIXTURES:
+        if requested & _CLIENT_FIXTURES:
             images.client_image(PYMEMCACHE)
-        if asked & _OTHER_FIXTURES:
+        if requested & _OTHER_FIXTURES:
             images.memcached_image(OTHER_MEMCACHED)
 
 

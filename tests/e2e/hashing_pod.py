@@ -84,21 +84,21 @@ class HashingPod:
 
     def report(self) -> Report:
         """What it has seen so far."""
-        return self._ask("GET")
+        return self._request("GET")
 
     def begin(self) -> Report:
         """What it has seen so far; from now on it counts anew."""
-        return self._ask("POST")
+        return self._request("POST")
 
     def follow(self, servers: Sequence[str]) -> None:
         """Wait until it goes by a list that is going to be in its ConfigMap."""
 
-        def ask() -> Sequence[str]:
+        def report_servers() -> Sequence[str]:
             # The kubelet brings a mounted ConfigMap up to date within 90 s, and at once where the pod changes.
             self.kubectl("annotate", "pod", _NAME, "--overwrite", f"asked={time.monotonic()}")
             return self.report().servers
 
-        eventually(ask, lambda found: found == list(servers))
+        eventually(report_servers, lambda found: found == list(servers))
 
     def settle(self) -> Report:
         """Wait until it has read every key, and found it, after what was done before; what it has seen until then."""
@@ -107,7 +107,7 @@ class HashingPod:
             self.report, lambda found: found.rounds >= begun + _ROUNDS and found.quiet >= 1, what="each key is found"
         )
 
-    def _ask(self, method: str) -> Report:
+    def _request(self, method: str) -> Report:
         request = urllib.request.Request(f"http://{self.address}:{hashing_client.PORT}/", method=method)
         with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
             return Report(**json.load(answer))

@@ -24,13 +24,13 @@ class NodeProcess:
     """A node, apart from others by a folder for temporary files of its own.
 
     Attributes:
-        said: what it printed when it was up.
+        printed: what it printed when it was up.
     """
 
     process: subprocess.Popen[str]
     base: Path
     kubeconfig: Path
-    said: Sequence[str]
+    printed: Sequence[str]
 
     @property
     def state_dir(self) -> Path:
@@ -62,14 +62,14 @@ def start_node(command: Sequence[str], folder: Path) -> Iterator[NodeProcess]:
     assert process.stdout is not None
     with process.stdout:
         try:
-            said = []
+            printed = []
             for line in process.stdout:
-                said.append(line.rstrip("\n"))
+                printed.append(line.rstrip("\n"))
                 if line.startswith(_LAST):
                     break
-            assert said, "it ended without a word; its errors are above"
-            assert said[0].startswith(_READY), said
-            yield NodeProcess(process, folder / f"memcached-operator-lab-{os.getuid()}", kubeconfig, said)
+            assert printed, "it ended without a word; its errors are above"
+            assert printed[0].startswith(_READY), printed
+            yield NodeProcess(process, folder / f"memcached-operator-lab-{os.getuid()}", kubeconfig, printed)
         finally:
             process.kill()
             process.wait()

@@ -53,13 +53,13 @@ def test_a_drain_takes_one_server_at_a_time_and_each_keeps_its_place(scene: Scen
     with scene.watch("/api/v1/pods") as pods, scene.watch(f"{API}/memcacheds") as memcacheds:
         pods.first(is_server)
         scene.kill_the_leader()
-        said = _drain(scene.node, pods)
+        printed = _drain(scene.node, pods)
         for server in servers:
             scene.kubectl.wait(f"pod/{pod_of(server)}", "condition=Ready")
         assert most_away(pods.so_far()) == 1
         scene.settled(servers, lost=servers)
         assert _lists(memcacheds.so_far()) == [servers]
-    assert "violate the pod's disruption budget" in said
+    assert "violate the pod's disruption budget" in printed
 
 
 def test_one_server_more_moves_its_part_of_the_keys(scene: Scene) -> None:
@@ -146,12 +146,12 @@ def _drain(node: Node, pods: Watch) -> str:
         try:
             pods.first(lambda pod: is_server(pod) and not is_here(pod))
             node.kubectl("uncordon", NODE_NAME)
-            said, _ = draining.communicate(timeout=DRAINED_WITHIN_S)
+            printed, _ = draining.communicate(timeout=DRAINED_WITHIN_S)
         finally:
             draining.kill()
             node.kubectl("uncordon", NODE_NAME)
-    assert draining.returncode == 0, said
-    return said
+    assert draining.returncode == 0, printed
+    return printed
 
 
 def _lists(seen: Sequence[Seen]) -> list[list[str]]:

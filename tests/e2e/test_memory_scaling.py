@@ -65,13 +65,13 @@ class Load:
     def run_until(self, holds: Callable[[], bool], deadline_s: float) -> float:
         """Ask until that holds; the share of hits in the last second."""
 
-        def run_and_look() -> tuple[float, bool]:
+        def run_and_check() -> tuple[float, bool]:
             ends, shares = monotonic() + 1.0, list[float]()
             while monotonic() < ends:
                 shares.append(self.run())
             return sum(shares) / len(shares), holds()
 
-        return eventually(run_and_look, lambda found: found[1], what="what the load is for", deadline_s=deadline_s)[0]
+        return eventually(run_and_check, lambda found: found[1], what="what the load is for", deadline_s=deadline_s)[0]
 
 
 @pytest.fixture
@@ -130,10 +130,10 @@ def test_a_full_node_is_told_and_leaves_no_server_larger_than_the_others(
     before = incarnations(kubectl)
     fill(node, kubectl)
 
-    def is_told() -> bool:
+    def is_reported() -> bool:
         return str(condition(kubectl, NAME, "Retaining")["reason"]) == "ResizeImpossible"
 
-    load.run_until(is_told, DEADLINE_S)
+    load.run_until(is_reported, DEADLINE_S)
     message = condition(kubectl, NAME, "Retaining")["message"]
     assert message.startswith(f"All servers keep {START_MIB} MiB. {NAME}-")
     assert "Node didn't have enough resource: memory" in message

@@ -115,5 +115,5 @@ def test_a_deleted_resource_takes_its_pods_along_after_both_cleanups(sample: Kub
     assert sample.get(SHELL)["metadata"]["finalizers"] == [FINALIZER]
     sample("delete", SHELL, "--cascade=foreground", "--timeout=55s")
     assert sample.names("deployments") == []
-    said = [f"{sample.namespace}/{SAMPLE}: Successfully finalized {kind}" for kind in ("MyOwnShell", "Deployment")]
-    eventually(lambda: system("logs", leader(system)), lambda log: all(words in log for words in said))
+    logged = [f"{sample.namespace}/{SAMPLE}: Successfully finalized {kind}" for kind in ("MyOwnShell", "Deployment")]
+    eventually(lambda: system("logs", leader(system)), lambda log: all(words in log for words in logged))

@@ -71,13 +71,13 @@ def test_a_pod_resolves_the_lasting_names_of_a_stateful_set_and_the_records_of_i
     kubectl.wait("pod/lasting-0", "condition=Ready")
     name = f"lasting-0.lasting.{kubectl.namespace}.svc.cluster.local"
     records = f"_answers._tcp.lasting.{kubectl.namespace}.svc.cluster.local"
-    for asked, desired in (
+    for requested, desired in (
         ((name,), f"Address: {pod_address(kubectl, 'lasting-0')}\n"),
         (("-type=srv", records), f"8080 {name}\n"),
     ):
         eventually(
-            lambda asked=asked: kubectl("exec", "asker", "--", "nslookup", *asked, check=False),  # type: ignore[misc]
-            lambda said, desired=desired: desired in said,  # type: ignore[misc]
+            lambda requested=requested: kubectl("exec", "asker", "--", "nslookup", *requested, check=False),  # type: ignore[misc]
+            lambda printed, desired=desired: desired in printed,  # type: ignore[misc]
         )
 
 
@@ -100,8 +100,8 @@ def test_a_pod_reaches_the_api_server_by_its_service_and_is_known_there(kubectl:
 
 def test_the_api_server_s_certificate_is_good_for_the_address_that_pods_are_given(node: Node) -> None:
     host = node.addresses.services.removesuffix("0/24") + "1"
-    asked = node.exec_in_network(sys.executable, "-c", LIVEZ, host, str(node.plane.ca_path))
-    assert asked.stdout == "ok"
+    answer = node.exec_in_network(sys.executable, "-c", LIVEZ, host, str(node.plane.ca_path))
+    assert answer.stdout == "ok"
 
 
 def test_this_machine_reaches_a_pod_and_a_service_by_their_addresses(kubectl: Kubectl) -> None:

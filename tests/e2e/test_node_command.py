@@ -27,7 +27,7 @@ def test_on_the_node_that_dev_node_starts_the_readme_goes_as_written_and_nothing
     checkout.mkdir()
     with start_node([*_JUST, "node"], nodes) as node, terminal(checkout, node.kubeconfig, {}) as shell:
         state_dir = node.state_dir
-        (export,) = (line for line in node.said if line.startswith("  export KUBECONFIG="))
+        (export,) = (line for line in node.printed if line.startswith("  export KUBECONFIG="))
         shell.run("unset KUBECONFIG")
         shell.run(export)
         came = shell.run(f"./dev load {images.busybox_image(_OTHER)}")

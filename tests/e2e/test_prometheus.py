@@ -95,11 +95,11 @@ def settings_of(node: Node, system: Kubectl, directory: Path) -> dict[str, Any]:
     return local_configuration(settings, node.plane.user_kubeconfig(SCRAPER), directory, {})
 
 
-def targets(asked: Prometheus) -> set[Target]:
+def targets(server: Prometheus) -> set[Target]:
     """Pool, pod, address, health and error of all that is scraped."""
     return {
         (each["scrapePool"], each["labels"]["pod"], each["scrapeUrl"], each["health"], each["lastError"])
-        for each in asked.targets()
+        for each in server.targets()
     }
 
 
@@ -114,14 +114,14 @@ def urls(system: Kubectl, scheme: str) -> dict[tuple[str, str], str]:
     }
 
 
-def assert_scraped(asked: Prometheus, system: Kubectl, desired: set[Target]) -> None:
+def assert_scraped(server: Prometheus, system: Kubectl, desired: set[Target]) -> None:
     """Wait until what is scraped is this and no more, and Prometheus has learnt from it which pod leads."""
-    eventually(lambda: targets(asked), lambda found: found == desired)
+    eventually(lambda: targets(server), lambda found: found == desired)
     for pool in PATHS:
-        assert asked.passed_over()[pool] >= 1, "the memcached server was not even looked at"
+        assert server.passed_over()[pool] >= 1, "the memcached server was not even looked at"
     lead = {pod: float(pod == leader(system)) for pod in operator_pods(system)}
     eventually(
-        lambda: {labels["pod"]: value for labels, value in asked.series("leader_election_master_status")},
+        lambda: {labels["pod"]: value for labels, value in server.series("leader_election_master_status")},
         lambda found: found == lead,
     )
     assert sum(lead.values()) == 1
@@ -132,12 +132,12 @@ def test_prometheus_finds_and_scrapes_both_operator_pods_and_nothing_else(
 ) -> None:
     with installed(node, tmp_path, PLAIN) as system:
         settings = settings_of(node, system, tmp_path)
-        with configured_prometheus(tmp_path, settings, prometheus_path) as asked:
+        with configured_prometheus(tmp_path, settings, prometheus_path) as server:
             where = urls(system, "http")
-            assert_scraped(asked, system, {(pool, pod, url, "up", "") for (pool, pod), url in where.items()})
+            assert_scraped(server, system, {(pool, pod, url, "up", "") for (pool, pod), url in where.items()})
             up = {(job, pod, 1.0) for _, pod in where for job in (OPERATOR, SERVERS_JOB)}
             found = eventually(
-                lambda: asked.series("up"),
+                lambda: server.series("up"),
                 lambda seen: {(labels["job"], labels["pod"], value) for labels, value in seen} == up,
             )
             for labels, _ in found:
@@ -154,15 +154,15 @@ def test_prometheus_learns_what_each_memcached_server_says_of_itself_under_the_s
         first, second = nodes_of(kubectl, "cache")
         assert stores(pod_address(kubectl, first), "hello")
         settings = settings_of(node, system, tmp_path)
-        with configured_prometheus(tmp_path, settings, prometheus_path) as asked:
+        with configured_prometheus(tmp_path, settings, prometheus_path) as server:
 
-            def said(metric: str) -> dict[str, float]:
+            def values_of(metric: str) -> dict[str, float]:
                 """The value of each of the Memcached's servers."""
                 of_cache = f'{metric}{{job="{SERVERS_JOB}",namespace="{kubectl.namespace}",memcached="cache"}}'
-                return {labels["pod"]: value for labels, value in asked.series(of_cache)}
+                return {labels["pod"]: value for labels, value in server.series(of_cache)}
 
-            eventually(lambda: said("memcached_up"), lambda found: found == {first: 1.0, second: 1.0})
-            labels, _ = asked.series(f'memcached_max_connections{{pod="{first}"}}')[0]
+            eventually(lambda: values_of("memcached_up"), lambda found: found == {first: 1.0, second: 1.0})
+            labels, _ = server.series(f'memcached_max_connections{{pod="{first}"}}')[0]
             assert labels == {
                 "__name__": "memcached_max_connections",
                 "job": SERVERS_JOB,
@@ -172,16 +172,16 @@ def test_prometheus_learns_what_each_memcached_server_says_of_itself_under_the_s
                 "pod": first,
                 "instance": first,
             }
-            assert said("memcached_max_connections") == {first: 1024, second: 1024}
-            assert said("memcached_limit_bytes") == {first: 64 << 20, second: 64 << 20}
+            assert values_of("memcached_max_connections") == {first: 1024, second: 1024}
+            assert values_of("memcached_limit_bytes") == {first: 64 << 20, second: 64 << 20}
             # Each is asked every half minute.
-            eventually(lambda: said("memcached_current_items"), lambda found: found == {first: 1.0, second: 0.0})
+            eventually(lambda: values_of("memcached_current_items"), lambda found: found == {first: 1.0, second: 0.0})
             gets = {
                 (of["pod"], of["status"]): value
-                for of, value in asked.series(f'memcached_commands_total{{command="get",pod=~"{first}|{second}"}}')
+                for of, value in server.series(f'memcached_commands_total{{command="get",pod=~"{first}|{second}"}}')
             }
             assert gets == {(first, "hit"): 1.0, (first, "miss"): 0.0, (second, "hit"): 0.0, (second, "miss"): 0.0}
-            versions = asked.series(f'memcached_version{{pod="{first}"}}')
+            versions = server.series(f'memcached_version{{pod="{first}"}}')
             assert [of["version"] for of, _ in versions] == [MEMCACHED.rpartition(":")[2].partition("-")[0]]
         where = f"http://{pod_address(system, leader(system))}:{METRICS_PORT}/metrics/servers"
         checked = subprocess.run(
@@ -200,13 +200,13 @@ def test_secure_metrics_are_scraped_by_tls_with_the_token_and_not_without_one(
     with installed(node, tmp_path, SECURE) as system:
         settings = settings_of(node, system, tmp_path)
         job = settings["scrape_configs"][0]
-        stranger = copy.deepcopy(job) | {"job_name": "stranger"}
-        del stranger["authorization"]
-        settings["scrape_configs"].append(stranger)
-        with configured_prometheus(tmp_path, settings, prometheus_path) as asked:
+        unauthorized = copy.deepcopy(job) | {"job_name": "stranger"}
+        del unauthorized["authorization"]
+        settings["scrape_configs"].append(unauthorized)
+        with configured_prometheus(tmp_path, settings, prometheus_path) as server:
             where = urls(system, "https")
             assert_scraped(
-                asked,
+                server,
                 system,
                 {(pool, pod, url, "up", "") for (pool, pod), url in where.items()}
                 | {

@@ -155,9 +155,9 @@ def test_a_full_server_that_is_to_have_less_is_replaced_and_an_event_says_why(fu
         deadline_s=ROLLED_OUT_WITHIN_S,
         ignoring=(OSError, KeyError, LabError),
     )
-    said = eventually(lambda: kubectl("events", "--for", f"memcached/{FULL}"), lambda found: "NotResized" in found)
-    assert f"{FULL}-0 is replaced to get its memory of {LESS_MIB} MiB: " in said
-    assert "cannot decrease memory limits" in said
+    events = eventually(lambda: kubectl("events", "--for", f"memcached/{FULL}"), lambda found: "NotResized" in found)
+    assert f"{FULL}-0 is replaced to get its memory of {LESS_MIB} MiB: " in events
+    assert "cannot decrease memory limits" in events
 
 
 def test_another_default_image_reaches_one_memcached_after_the_other(
@@ -255,14 +255,14 @@ def _ready_again(seen: Sequence[Seen]) -> dict[str, float]:
 
 def _replacing(seen: Sequence[Seen], name: str) -> tuple[float, float]:
     """When the first server of a Memcached was told to go, and when the last of the others was ready."""
-    ours = [each for each in seen if each.object["metadata"]["labels"]["memcached_cr"] == name]
-    former = {each.object["metadata"]["uid"] for each in ours if _is_going(each.object)}
+    own = [each for each in seen if each.object["metadata"]["labels"]["memcached_cr"] == name]
+    former = {each.object["metadata"]["uid"] for each in own if _is_going(each.object)}
     ready: dict[str, float] = {}
-    for each in ours:
+    for each in own:
         if each.object["metadata"]["uid"] not in former and is_here(each.object):
             ready.setdefault(each.object["metadata"]["uid"], each.at_s)
     assert len(former) == len(ready) == DEFAULT_SIZE
-    return min(each.at_s for each in ours if _is_going(each.object)), max(ready.values())
+    return min(each.at_s for each in own if _is_going(each.object)), max(ready.values())
 
 
 def _when_lost(report: Report, servers: Sequence[str]) -> dict[str, tuple[float, float]]:

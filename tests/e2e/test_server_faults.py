@@ -36,10 +36,10 @@ def cache(kubectl: Kubectl, system: Kubectl) -> Kubectl:
 @contextlib.contextmanager
 def watches(kubectl: Kubectl) -> Iterator[tuple[Watch, Watch]]:
     """Of the pods and of the Memcacheds."""
-    core, ours = f"/api/v1/namespaces/{kubectl.namespace}", "/apis/cache.example.com/v1alpha1"
+    core, group = f"/api/v1/namespaces/{kubectl.namespace}", "/apis/cache.example.com/v1alpha1"
     with (
         Watch(kubectl.cluster.kubeconfig_path, f"{core}/pods") as pods,
-        Watch(kubectl.cluster.kubeconfig_path, f"{ours}/namespaces/{kubectl.namespace}/memcacheds") as memcacheds,
+        Watch(kubectl.cluster.kubeconfig_path, f"{group}/namespaces/{kubectl.namespace}/memcacheds") as memcacheds,
     ):
         pods.first(lambda _: True)
         memcacheds.first(lambda found: found["status"]["readyReplicas"] == SIZE)
@@ -61,8 +61,8 @@ def test_the_status_follows_a_server_that_is_killed_and_comes_back(cache: Kubect
                 break
         else:
             raise AssertionError(f"the status tells of none of the outages; these lasted {outages} s")
-        told = memcacheds.first(lambda found: _ready(found) == SIZE - 1, after_s=began)
-        memcacheds.first(lambda found: _ready(found) == SIZE, after_s=told.at_s)
+        reported = memcacheds.first(lambda found: _ready(found) == SIZE - 1, after_s=began)
+        memcacheds.first(lambda found: _ready(found) == SIZE, after_s=reported.at_s)
     cache.wait_field(f"mc/{NAME}", ".status.readyReplicas", SIZE)
     assert victim in nodes_of(cache, NAME)
     assert stores(pod_address(cache, victim), "back")
@@ -125,12 +125,12 @@ def test_the_status_follows_a_pod_that_is_deleted_and_replaced(cache: Kubectl) -
 def _server_pid(cache: Kubectl, node: Node, pod: str) -> int:
     """The server's process id, once it runs."""
 
-    def look() -> int:
+    def container_pid() -> int:
         with contextlib.suppress(LabError):
             return node.container_pid(cache.namespace, pod, "memcached")
         return 0
 
-    return eventually(look, bool)
+    return eventually(container_pid, bool)
 
 
 def _name(found: Object) -> str:

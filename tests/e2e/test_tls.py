@@ -119,11 +119,11 @@ def passwords(*logins: Login) -> dict[str, object]:
 
 def test_plain_text_is_refused(scene: Scene) -> None:
     with plain(scene.first[0]) as connection:
-        said = b""
+        received = b""
         with suppress(ConnectionError):
-            said = answer(connection, b"version\r\n")
+            received = answer(connection, b"version\r\n")
     # A TLS alert at most.
-    assert not said.startswith((b"VERSION", b"ERROR", b"CLIENT_ERROR")), said
+    assert not received.startswith((b"VERSION", b"ERROR", b"CLIENT_ERROR")), received
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated")
@@ -145,8 +145,8 @@ def test_tls_1_1_is_refused_and_1_2_is_not(scene: Scene) -> None:
 
 def test_a_client_is_let_in_by_a_certificate_of_the_authority_alone(scene: Scene) -> None:
     address, name = scene.first
-    strangers = context(scene.authority.pem, Authority("another").issue("client"))
-    for refused in (context(scene.authority.pem), strangers):
+    of_another = context(scene.authority.pem, Authority("another").issue("client"))
+    for refused in (context(scene.authority.pem), of_another):
         with pytest.raises((ssl.SSLError, ConnectionError)), secured(address, refused, name) as connection:
             # By TLS 1.3 a client learns of it when it reads.
             raise ConnectionError if answer(connection, b"version\r\n") == b"" else AssertionError("it is let in")
@@ -240,7 +240,7 @@ class Renewal:
         self._by = scene.by
         self.ended, self.seen = threading.Event(), "the kubelet has not written what is new"
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread = threading.Thread(target=self._poll, daemon=True)
 
     def __enter__(self) -> Renewal:
         self._thread.start()
@@ -250,7 +250,7 @@ class Renewal:
         self._stop.set()
         self._thread.join()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         while not self._stop.wait(0.2):
             if any(path.read_bytes() != content for path, content in self._files.items()):
                 continue
@@ -304,14 +304,14 @@ def test_a_renewed_secret_that_is_wrong_leaves_the_servers_as_they_are(scene: Sc
     kubectl = scene.kubectl
     kubectl.apply(secret(TLS_SECRET, {**scene.serves.files, "tls.key": Authority("x").issue("x").key_pem}))
 
-    def said() -> str:
+    def last_line() -> str:
         _sync(kubectl)
         return kubectl("logs", f"{NAME}-0", "-c", "reloader", "--tail=1")
 
-    eventually(said, lambda line: "keeps what it has" in line, deadline_s=SYNCED_WITHIN_S)
+    eventually(last_line, lambda line: "keeps what it has" in line, deadline_s=SYNCED_WITHIN_S)
     assert fingerprint(address, scene.by, name) == before
     kubectl("delete", "secret", TLS_SECRET)
-    eventually(said, lambda line: "SecretNotFound" in line, deadline_s=SYNCED_WITHIN_S)
+    eventually(last_line, lambda line: "SecretNotFound" in line, deadline_s=SYNCED_WITHIN_S)
     with secured(address, scene.by, name) as connection:
         assert answer(connection, NEW.command) == b"STORED\r\n"
     kubectl.apply(secret(TLS_SECRET, scene.serves.files))
@@ -421,11 +421,11 @@ def _sync(kubectl: Kubectl) -> None:
 
 
 def _condition(kubectl: Kubectl, name: str, type_: str, desired: Any, *, sync: bool = False) -> dict[str, Any]:
-    def look() -> dict[str, Any]:
+    def read() -> dict[str, Any]:
         if sync:
             _sync(kubectl)
         conditions = kubectl.get("mc", name).get("status", {}).get("conditions", ())
         found: dict[str, Any] = next((each for each in conditions if each["type"] == type_), {"reason": ""})
         return found
 
-    return eventually(look, desired, deadline_s=SYNCED_WITHIN_S)
+    return eventually(read, desired, deadline_s=SYNCED_WITHIN_S)

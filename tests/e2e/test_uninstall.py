@@ -32,33 +32,33 @@ def test_uninstalling_leaves_nothing_behind(node: Node, operator_images: None) -
 def test_an_operator_of_one_namespace_leaves_others_alone(node: Node, operator_images: None) -> None:
     node.kubectl("apply", "-f", str(INSTALL / "crds.yaml"))
     try:
-        with fresh_namespace(node, "e2e-ours") as ours, fresh_namespace(node, "e2e-theirs") as theirs:
-            ours("apply", "-f", str(INSTALL / "namespaced.yaml"))
-            ours("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
-            for kubectl in (theirs, ours):  # theirs first: what comes of ours comes after
+        with fresh_namespace(node, "e2e-ours") as watched, fresh_namespace(node, "e2e-theirs") as unwatched:
+            watched("apply", "-f", str(INSTALL / "namespaced.yaml"))
+            watched("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
+            for kubectl in (unwatched, watched):  # in this order: what comes of the watched one comes after
                 kubectl("apply", "-f", str(SAMPLE))
-            ours.wait("mc/example-memcached", "condition=Available")
-            assert len(nodes_of(ours, "example-memcached")) == 3
-            assert theirs.names("deployments,replicasets,pods,leases") == []
-            assert theirs.get("mc", "example-memcached")["status"].keys() == {"conditions"}  # filled in
-            _assert_permissions_end_at(ours)
+            watched.wait("mc/example-memcached", "condition=Available")
+            assert len(nodes_of(watched, "example-memcached")) == 3
+            assert unwatched.names("deployments,replicasets,pods,leases") == []
+            assert unwatched.get("mc", "example-memcached")["status"].keys() == {"conditions"}  # filled in
+            _assert_permissions_end_at(watched)
 
-            ours("delete", "memcacheds", "--all", "--cascade=foreground", "--timeout=55s")
-            ours("delete", "-f", str(INSTALL / "namespaced.yaml"))
-            ours("delete", "lease", LOCK, "--ignore-not-found")
-            eventually(lambda: _made_in(ours), lambda found: found == [])
-            assert theirs.names("memcacheds") == ["memcached.cache.example.com/example-memcached"]
-            theirs("delete", "memcacheds", "--all")
+            watched("delete", "memcacheds", "--all", "--cascade=foreground", "--timeout=55s")
+            watched("delete", "-f", str(INSTALL / "namespaced.yaml"))
+            watched("delete", "lease", LOCK, "--ignore-not-found")
+            eventually(lambda: _made_in(watched), lambda found: found == [])
+            assert unwatched.names("memcacheds") == ["memcached.cache.example.com/example-memcached"]
+            unwatched("delete", "memcacheds", "--all")
     finally:
         node.kubectl("delete", "-f", str(INSTALL / "crds.yaml"))
 
 
-def _assert_permissions_end_at(ours: Kubectl) -> None:
-    account = f"--as=system:serviceaccount:{ours.namespace}:{OPERATOR}"
+def _assert_permissions_end_at(watched: Kubectl) -> None:
+    account = f"--as=system:serviceaccount:{watched.namespace}:{OPERATOR}"
     for what in (("list", "memcacheds.cache.example.com"), ("create", "deployments.apps"), ("list", "pods")):
-        assert ours("auth", "can-i", *what, account).strip() == "yes", what
+        assert watched("auth", "can-i", *what, account).strip() == "yes", what
         for elsewhere in (("-n", "e2e-theirs"), ("--all-namespaces",)):
-            answer = ours.cluster.kubectl("auth", "can-i", *what, account, *elsewhere, check=False)
+            answer = watched.cluster.kubectl("auth", "can-i", *what, account, *elsewhere, check=False)
             assert answer.stdout.strip() == "no", (what, elsewhere)
 
 

@@ -107,7 +107,7 @@ def upgrade(node: Node, operator_images: None, earlier: Path) -> Iterator[Upgrad
             _await_rollout(system, OPERATOR)
             assert _images(system) == {images.IMAGE}
             leads = eventually(lambda: leader(system), lambda name: name in operator_pods(system))
-            eventually(lambda: _looks(system, leads), lambda count: count >= 2)
+            eventually(lambda: _reconciles(system, leads), lambda count: count >= 2)
             yield Upgrade(servers, mark, before, _snapshot(servers), _writes(node.plane, mark))
     finally:
         uninstall(node)
@@ -165,16 +165,16 @@ def _images(system: Kubectl) -> set[str]:
     }
 
 
-def _looks(system: Kubectl, pod: str) -> float:
-    """How many times an operator has looked at a Memcached, and was done."""
+def _reconciles(system: Kubectl, pod: str) -> float:
+    """How many times an operator has reconciled a Memcached, and was done."""
     scrape = Scrape(f"http://{pod_address(system, pod)}:8080/metrics")
     return sum(scrape.values("controller_runtime_reconcile_total", controller="memcached", result="success"))
 
 
 def _writes(cluster: Cluster, mark: Mark) -> list[str]:
     """All that operators have written since then, but for what concerns themselves."""
-    asked = cluster.audit_events(since=mark, user=_ACCOUNT)
-    return written([each for each in asked if each.verb not in _READS and each.resource not in _OF_THEIR_OWN])
+    events = cluster.audit_events(since=mark, user=_ACCOUNT)
+    return written([each for each in events if each.verb not in _READS and each.resource not in _OF_THEIR_OWN])
 
 
 def _snapshot(kubectl: Kubectl) -> dict[str, object]:

@@ -79,10 +79,10 @@ def test_two_images_one_in_the_midst_of_the_other_cost_no_key_also_when_leaders_
     # The last two were away twice.
     away = sorted(_when_missed(report, servers[:-2]))
     assert all(end < begin for (_, end), (begin, _) in pairwise(away)), away
-    said = scene.kubectl("events", "--for", f"memcached/{NAME}")
-    assert "caches are kept" in said
-    assert "is back in its pod" in said
-    assert " with 0 of " not in said
+    events = scene.kubectl("events", "--for", f"memcached/{NAME}")
+    assert "caches are kept" in events
+    assert "is back in its pod" in events
+    assert " with 0 of " not in events
 
 
 def test_an_image_that_is_missing_stops_after_one_server_and_its_items_are_there_with_the_former_one(
@@ -169,7 +169,7 @@ def test_what_renews_passwords_gets_the_image_too_and_items_are_kept(
     kubectl.apply(memcached(NAME, 1, auth={"secretName": "passwords"}, **spec))
     kubectl.wait(f"mc/{NAME}", "condition=Ready")
     before = _places(kubectl)
-    assert "STORED" in _said(kubectl, "set key 0 0 5", "value")
+    assert "STORED" in _responses(kubectl, "set key 0 0 5", "value")
     kubectl("patch", "mc", NAME, "--type=merge", "-p", f'{{"spec":{{"image":"{OTHER_MEMCACHED}"}}}}')
     kubectl.wait_field(f"mc/{NAME}", ".status.image", OTHER_MEMCACHED)
     pod = kubectl.get("pod", f"{NAME}-0")
@@ -179,11 +179,11 @@ def test_what_renews_passwords_gets_the_image_too_and_items_are_kept(
     )
     statuses = pod["status"]["containerStatuses"] + pod["status"]["initContainerStatuses"]
     assert [each["restartCount"] for each in statuses] == [1, 1]
-    assert "value" in _said(kubectl, "get key")
+    assert "value" in _responses(kubectl, "get key")
     assert _places(kubectl) == before
 
 
-def _said(kubectl: Kubectl, *lines: str) -> str:
+def _responses(kubectl: Kubectl, *lines: str) -> str:
     """What a server answers that asks for a password."""
     text = "\\r\\n".join(("set login 0 0 13", "user password", *lines, "quit", ""))
     words = ("sh", "-c", f"printf '{text}' | nc 127.0.0.1 {MEMCACHED_PORT}")
@@ -251,12 +251,12 @@ def _await_restart(kubectl: Kubectl, pod: str, restarts: int) -> None:
 def _shell(node: Node, kubectl: Kubectl, pod: str) -> int:
     """The process id of the container's first process, once it runs."""
 
-    def look() -> int:
+    def container_pid() -> int:
         with contextlib.suppress(LabError):
             return node.container_pid(kubectl.namespace, pod, "memcached")
         return 0
 
-    return eventually(look, bool)
+    return eventually(container_pid, bool)
 
 
 def _memcached_of(shell: int) -> int:

@@ -185,7 +185,7 @@ class TestPublishing:
         assert "can't decode byte 0x89" in library.await_status("Unreadable", library.name)
 
     @pytest.mark.slow  # what was refused is asked again after half a minute
-    def test_a_strangers_config_map_is_left_alone_and_keeps_the_other_namespaces_from_nothing(
+    def test_a_foreign_config_map_is_left_alone_and_keeps_the_other_namespaces_from_nothing(
         self, library: Library, namespaces: Callable[[str], str]
     ) -> None:
         taken = namespaces("taken")

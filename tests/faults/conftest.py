@@ -75,7 +75,7 @@ class Watched:
         """`troubles` since it was ready."""
         return troubles(self.process.lines[self.since :])
 
-    def said(self, *texts: str) -> list[str]:
+    def logged(self, *texts: str) -> list[str]:
         """The lines since it was ready that hold all texts."""
         return [line for line in self.process.lines[self.since :] if all(text in line for text in texts)]
 

@@ -155,7 +155,7 @@ class FaultWorkload:
         """The objects of a collection by name. An API server that has just begun may refuse: it is asked again."""
         answers: list[Answer] = []
 
-        def ask() -> str | None:
+        def get_once() -> str | None:
             try:
                 answers.append(self._api.get(path))
             except (OSError, http.client.HTTPException) as error:
@@ -163,7 +163,7 @@ class FaultWorkload:
                 return repr(error)
             return None if answers[-1].status == 200 else f"{answers[-1].status} {answers[-1].body[:500]!r}"
 
-        await_none(ask)
+        await_none(get_once)
         return {each["metadata"]["name"]: each for each in answers[-1].expect(200)["items"]}
 
     def _incomplete(self, name: str) -> str | None:

@@ -46,7 +46,7 @@ def test_ten_crashes_of_the_api_server_under_load_lose_nothing_and_create_nothin
     assert all(figures.restarts("unreachable", kind) >= 2 for kind in KINDS)
     assert figures.requests("<error>") > 0
     watched.process.wait_for_log("watching", "again", after=watched.since)
-    assert watched.said("Traceback") == []
+    assert watched.logged("Traceback") == []
 
 
 @pytest.mark.cluster("kubernetes")
@@ -70,11 +70,11 @@ def test_while_etcd_hangs_writes_are_tried_again_and_the_one_that_was_due_is_mad
     finally:
         hang.__exit__(None, None, None)
     workload.await_healed()
-    warned = {line.partition(f"{kubectl.namespace}/")[2].partition(":")[0] for line in watched.said("attempt")}
+    warned = {line.partition(f"{kubectl.namespace}/")[2].partition(":")[0] for line in watched.logged("attempt")}
     assert warned <= {"resized", "bared", "new"}
     for name in warned:
         watched.process.wait_for_log(f"/{name}: recovered after", after=watched.since)
-    assert watched.said("Traceback") == []
+    assert watched.logged("Traceback") == []
 
 
 @pytest.mark.timeout(300)
@@ -85,19 +85,19 @@ def test_while_everything_is_refused_it_asks_no_sooner_than_it_may_and_goes_on_a
 ) -> None:
     watched = start()
     workload.begin()
-    asked = len(proxy.requests)
+    requests_before = len(proxy.requests)
     with proxy.refusing(code, retry_after_s=retry_after_s, which=every):
         proxy.cut()
         workload.change()
         for kind in KINDS:
             watched.process.wait_for_log(f"cannot watch {kind}", str(code), after=watched.since)
-        first = proxy.requests[asked]
+        first = proxy.requests[requests_before]
         until(
             "it asks no more",
             lambda: proxy.requests[-1].at_s - first.at_s >= REFUSED_S,
             deadline_s=2 * DEADLINE_S,  # it asks ever more seldom
         )
-        refused = proxy.requests[asked:]
+        refused = proxy.requests[requests_before:]
     assert len(refused) >= 2 * len(KINDS)
     for target in {each.target.partition("?")[0] for each in refused}:
         times = [each.at_s for each in refused if each.target.partition("?")[0] == target]
@@ -108,7 +108,7 @@ def test_while_everything_is_refused_it_asks_no_sooner_than_it_may_and_goes_on_a
     for kind in KINDS:
         assert figures.restarts("throttled" if code == 429 else "server_error", kind) >= 2
         watched.process.wait_for_log(f"watching {kind}", "again", after=watched.since)
-        assert len(watched.said(f"cannot watch {kind}")) == 1, "it is said once"
+        assert len(watched.logged(f"cannot watch {kind}")) == 1, "it is said once"
 
 
 def test_when_the_api_server_has_forgotten_what_happened_meanwhile_all_is_listed_anew(
@@ -129,8 +129,8 @@ def test_when_the_api_server_has_forgotten_what_happened_meanwhile_all_is_listed
         watched.figures.read, lambda now: all(now.relists(kind) > before.relists(kind) for kind in KINDS), what="lists"
     )
     assert [kind for kind in KINDS if after.restarts("expired", kind) == before.restarts("expired", kind)] == []
-    assert watched.said("cannot watch", " 410 ") == [], "it is routine"
-    assert watched.said("Traceback") == []
+    assert watched.logged("cannot watch", " 410 ") == [], "it is routine"
+    assert watched.logged("Traceback") == []
 
 
 def refresh_controllers(kubectl: Kubectl) -> None:

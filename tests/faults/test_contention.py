@@ -62,9 +62,9 @@ def test_a_label_that_is_rewritten_in_a_loop(kubectl: Kubectl, operators: Operat
     assert REPAIRS < repairs <= len(found) + REPAIRS, "it is told of as often as it was done"
     assert other.writes >= repairs
 
-    said = [line for line in operator.lines[lines:] if f"{kubectl.namespace}/shop" in line]
-    assert not [line for line in said if "updated Deployment" in line and "spec.replicas" not in line], said
-    assert not [line for line in said if "shop: contested: " in line], "it was said before"
+    logged = [line for line in operator.lines[lines:] if f"{kubectl.namespace}/shop" in line]
+    assert not [line for line in logged if "updated Deployment" in line and "spec.replicas" not in line], logged
+    assert not [line for line in logged if "shop: contested: " in line], "it was said before"
     events = eventually(lambda: contested(kubectl), lambda found: "shop" in found)
     assert events["shop"]["type"] == "Warning"
     assert events["shop"]["note"] in warning

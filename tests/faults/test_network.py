@@ -46,7 +46,7 @@ def test_a_watch_that_falls_silent_is_replaced_and_what_it_missed_is_done(
         await_silent(watched, before, WATCHED[kind])
     workload.await_healed()
     watched.process.wait_for_log(f"the watch of {kind}", "was silent", after=watched.since)
-    assert watched.said("Traceback") == []
+    assert watched.logged("Traceback") == []
 
 
 def test_when_everything_falls_silent_it_is_not_ready_says_so_and_goes_on_when_bytes_come_again(
@@ -85,7 +85,7 @@ def test_connections_that_only_one_side_knows_of_are_given_up(
     await_silent(watched, before, *WATCHED.values())
     for kind in WATCHED.values():
         watched.process.wait_for_log(f"the watch of {kind}", "was silent", after=watched.since)
-    assert watched.said("Traceback") == []
+    assert watched.logged("Traceback") == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -171,8 +171,8 @@ def test_a_renewed_certificate_is_taken_without_a_word_and_a_strange_one_is_not(
     for plural in KINDS:  # of others it is known with the next bookmark, within a minute
         watched.process.wait_for_log(f"watching {WATCHED[plural]}", "again", after=watched.since)
     for kind in WATCHED.values():
-        assert len(watched.said(f"cannot watch {kind}")) == 1, "it is said once"
-    assert watched.said("Traceback") == []
+        assert len(watched.logged(f"cannot watch {kind}")) == 1, "it is said once"
+    assert watched.logged("Traceback") == []
 
 
 def await_silent(watched: Watched, before: Reading, *kinds: str) -> None:

@@ -42,8 +42,8 @@ def test_permissions_that_are_taken_away_end_nothing_and_when_they_are_back_the_
         assert figures.relists(kind) == 1, "it goes on where it was"
         watched.process.wait_for_log(f"watching {kind}", "again", after=watched.since)
     for kind in KINDS:
-        assert len(watched.said(f"cannot watch {kind}")) == 1, "it is said once"
-    assert watched.said("Traceback") == []
+        assert len(watched.logged(f"cannot watch {kind}")) == 1, "it is said once"
+    assert watched.logged("Traceback") == []
 
 
 def test_in_a_namespace_that_is_being_deleted_nothing_is_created_complained_of_or_tried_again_and_again(

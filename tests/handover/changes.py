@@ -55,26 +55,28 @@ class Cluster:
         self.clients = [Client(keys, ring, self.random.getrandbits(32)) for _ in range(count)]
 
     async def hide(self) -> None:
-        await self._tell([])
+        await self._update_peers([])
 
     async def fill(self) -> None:
-        await self._tell(self.servers)
+        await self._update_peers(self.servers)
 
     async def replace(self, index: int, alone_s: float) -> None:
         """A pod in the place of another, while servers fill themselves: it has peers so long after it serves."""
         gone = self.servers[index]
         gone.kill()
-        await self._tell([each for each in self.servers if each is not gone])
+        await self._update_peers([each for each in self.servers if each is not gone])
         gone.forget()
         await gone.start()
         await asyncio.sleep(alone_s)
         await self.fill()
 
-    async def _tell(self, peers: Sequence[Server]) -> None:
+    async def _update_peers(self, peers: Sequence[Server]) -> None:
         self._generation += 1
         running = [server for server in self.servers if server.runs]
         for server in running:
-            server.tell(self._generation, [await self._address(server, peer) for peer in peers if peer is not server])
+            server.update_peers(
+                self._generation, [await self._address(server, peer) for peer in peers if peer is not server]
+            )
         await asyncio.gather(*(server.confirmed(self._generation) for server in running))
 
     async def _address(self, server: Server, peer: Server) -> str:

@@ -117,8 +117,8 @@ class Operation:
         return self.effect in (Effect.SETS, Effect.JOINS, Effect.DELETES)
 
     @property
-    def tells(self) -> bool:
-        """Peers are told of it."""
+    def reaches_peers(self) -> bool:
+        """Peers receive it."""
         return self.effect is not Effect.READS
 
 
@@ -294,7 +294,7 @@ class _Judge:
                 continue
             if other.effect in (Effect.DELETES, Effect.MARKS_STALE) or other.status is Status.UNKNOWN:
                 return
-            if other.tells and self._met(other):
+            if other.reaches_peers and self._met(other):
                 return
         yield Finding(Fault.LOST, self._history.key, read, write)
 
@@ -334,7 +334,7 @@ class _Judge:
 
 
 def _overlap(one: Operation, other: Operation) -> bool:
-    return one.sent_s < other.answered_s and other.sent_s < one.answered_s and one.tells and other.tells
+    return one.sent_s < other.answered_s and other.sent_s < one.answered_s and one.reaches_peers and other.reaches_peers
 
 
 def _numbers(value: str, kind: str, known: dict[int, Operation]) -> Iterator[int]:

@@ -105,7 +105,7 @@ class Server:
             self._process.kill()
             self._process.wait()
 
-    def tell(self, generation: int, peers: Sequence[str]) -> None:
+    def update_peers(self, generation: int, peers: Sequence[str]) -> None:
         """Write its peers' file, in one step as the kubelet does.
 
         Args:
@@ -154,7 +154,7 @@ class Server:
     async def confirmed(self, generation: int) -> None:
         """Each of its threads has read its peers' file of this generation."""
 
-        async def look() -> bool:
+        async def has_confirmed() -> bool:
             return (await self.state()).has_confirmed(generation)
 
-        await async_eventually(look, bool, ignoring=OSError, what=f"generation {generation} is read")
+        await async_eventually(has_confirmed, bool, ignoring=OSError, what=f"generation {generation} is read")

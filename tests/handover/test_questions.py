@@ -16,7 +16,7 @@ AT_ONCE, A_SECOND = 100, 5
 MISSES, BATCH = 1_000, 20
 
 
-async def _asked(cluster: Cluster) -> Sequence[int]:
+async def _queries(cluster: Cluster) -> Sequence[int]:
     """How often each peer of the first server was."""
     return [await peer.count("cmd_get") for peer in cluster.servers[1:]]
 
@@ -34,14 +34,14 @@ async def test_reads_of_what_nobody_has_ask_so_often_and_no_more(folder: Path) -
             connected(second.peer_port) as peer,
         ):
             await peer.answer("set moved 7 0 5\r\nvalue", "set number 0 0 1\r\n1", "set text 0 0 1\r\na")
-            before, began_s = await _asked(cluster), time.monotonic()
+            before, began_s = await _queries(cluster), time.monotonic()
             for batch in range(0, MISSES, BATCH):
                 names = range(batch, batch + BATCH)
                 assert await client.answer(*(f"get none-{name}" for name in names)) == "END\r\n" * BATCH
-            asked = [now - then for now, then in zip(await _asked(cluster), before, strict=True)]
+            queries = [now - then for now, then in zip(await _queries(cluster), before, strict=True)]
             most = AT_ONCE + BATCH + A_SECOND * (time.monotonic() - began_s)
 
-            assert all(AT_ONCE <= each <= most for each in asked), (asked, most)
+            assert all(AT_ONCE <= each <= most for each in queries), (queries, most)
             assert await inner.answer(f"mg none-{MISSES - 1} f") == "EN\r\n"  # no mark says that peers have nothing
             assert await client.answer("incr number 1", "append text 0 0 1\r\nb") == "2\r\nSTORED\r\n"
             await async_eventually(
@@ -60,11 +60,11 @@ async def test_reads_of_what_was_deleted_elsewhere_ask_so_often_and_no_more(fold
         await cluster.fill()
         async with connected(cluster.servers[0].port) as client, connected(cluster.servers[1].port) as other:
             await other.answer(*(f"delete gone-{number}" for number in range(BATCH)))
-            before = await _asked(cluster)
+            before = await _queries(cluster)
             for _ in range(MISSES // BATCH):
                 assert await client.answer(*(f"get gone-{number}" for number in range(BATCH))) == "END\r\n" * BATCH
 
-            assert [now - then for now, then in zip(await _asked(cluster), before, strict=True)] == [AT_ONCE]
+            assert [now - then for now, then in zip(await _queries(cluster), before, strict=True)] == [AT_ONCE]
     finally:
         await cluster.stop()
 

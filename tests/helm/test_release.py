@@ -79,9 +79,9 @@ def get(cluster: Cluster, *what: str) -> Any:
 def test_a_release_is_installed_upgraded_and_uninstalled_without_a_trace(
     apart: Cluster, namespace: str, release: Helm
 ) -> None:
-    said = release("install", RELEASE, str(CHART), *SIMPLE).stdout
-    assert "watches all namespaces" in said
-    assert "kind: Memcached" in said
+    printed = release("install", RELEASE, str(CHART), *SIMPLE).stdout
+    assert "watches all namespaces" in printed
+    assert "kind: Memcached" in printed
     everywhere = {
         "clusterrole/memcached-operator",
         "clusterrolebinding/memcached-operator",
@@ -93,9 +93,11 @@ def test_a_release_is_installed_upgraded_and_uninstalled_without_a_trace(
     assert objects(apart, namespace) == everywhere
     await_established(apart.kubectl, f"crd/{MEMCACHEDS}")
 
-    said = release("upgrade", RELEASE, str(CHART), *SIMPLE, f"--set=watchNamespaces={{{namespace}}},replicas=1").stdout
-    assert f"watches {namespace}." in said
-    assert "helm show crds" in said
+    printed = release(
+        "upgrade", RELEASE, str(CHART), *SIMPLE, f"--set=watchNamespaces={{{namespace}}},replicas=1"
+    ).stdout
+    assert f"watches {namespace}." in printed
+    assert "helm show crds" in printed
     assert objects(apart, namespace) == {
         "deployment.apps/memcached-operator",
         "role/memcached-operator",

@@ -123,9 +123,9 @@ def overlay(folder: Path, *, resources: Sequence[str], components: Sequence[str]
 
 
 def test_lint_finds_nothing_wrong() -> None:
-    said = helm("lint", "--strict", str(CHART)).stdout
-    assert "1 chart(s) linted, 0 chart(s) failed" in said
-    assert "[WARNING]" not in said
+    printed = helm("lint", "--strict", str(CHART)).stdout
+    assert "1 chart(s) linted, 0 chart(s) failed" in printed
+    assert "[WARNING]" not in printed
 
 
 @pytest.mark.parametrize(
@@ -197,14 +197,14 @@ def test_the_operator_is_granted_what_it_asks_for_and_nothing_else(
             for verb in rule["verbs"]
         )
 
-    def asked(these: Sequence[Permission]) -> set[tuple[str, str, str]]:
+    def keys_of(these: Sequence[Permission]) -> set[tuple[str, str, str]]:
         return {(verb, permission.group, permission.resource) for permission in these for verb in permission.verbs}
 
-    desired: dict[str, set[tuple[str, str, str]]] = {NAMESPACE: asked(elects)}
+    desired: dict[str, set[tuple[str, str, str]]] = {NAMESPACE: keys_of(elects)}
     for namespace in namespaces or [""]:
-        desired.setdefault(namespace, set()).update(asked(watched))
+        desired.setdefault(namespace, set()).update(keys_of(watched))
     if cluster_wide:
-        desired.setdefault("", set()).update(asked(cluster_wide))
+        desired.setdefault("", set()).update(keys_of(cluster_wide))
     assert granted == desired
 
 
@@ -522,9 +522,9 @@ def test_wrong_values_are_refused_with_their_name(values: Mapping[str, Any], com
 
 def test_each_variable_of_the_operator_s_container_is_guarded() -> None:
     variables = container(template({}))["env"]
-    said = refusal({"extraEnv": [{"name": variable["name"], "value": "x"} for variable in variables]})
+    printed = refusal({"extraEnv": [{"name": variable["name"], "value": "x"} for variable in variables]})
     for variable in variables:
-        assert f"extraEnv: {variable['name']} is the chart's" in said
+        assert f"extraEnv: {variable['name']} is the chart's" in printed
 
 
 @pytest.mark.parametrize("names", [[], ["shop-passwords", "shop-certificate"]])
@@ -564,7 +564,7 @@ def flags_of(option: Option) -> list[str]:
 def test_each_setting_that_the_chart_has_an_opinion_on_is_refused_however_it_is_written_and_all_at_once() -> None:
     guarded = [option for option in SCHEMA.options if option.name not in FREE]
     flags = [flag for option in guarded for flag in flags_of(option)]
-    said = refusal(
+    printed = refusal(
         {
             "extraArgs": [*flags, *(f"{flag}=false" for flag in flags if flag.startswith("--")), "-nshop"],
             "extraEnv": [{"name": option.variable, "value": "x"} for option in guarded],
@@ -572,12 +572,12 @@ def test_each_setting_that_the_chart_has_an_opinion_on_is_refused_however_it_is_
     )
     for flag in flags:
         twice = 2 if flag.startswith("--") or flag == "-n" else 1
-        assert said.count(f"extraArgs: {flag} is the chart's: ") == twice, flag
+        assert printed.count(f"extraArgs: {flag} is the chart's: ") == twice, flag
     for option in guarded:
-        assert f"extraEnv: {option.variable} is the chart's: " in said
-    assert "extraArgs: --leader-elect is the chart's: leave it out, for one replica and no standby" in said
-    assert "extraArgs: --leader-elect-id is the chart's: set the value fullnameOverride instead" in said
-    assert "extraArgs: -A is the chart's: set the value watchNamespaces instead" in said
+        assert f"extraEnv: {option.variable} is the chart's: " in printed
+    assert "extraArgs: --leader-elect is the chart's: leave it out, for one replica and no standby" in printed
+    assert "extraArgs: --leader-elect-id is the chart's: set the value fullnameOverride instead" in printed
+    assert "extraArgs: -A is the chart's: set the value watchNamespaces instead" in printed
 
 
 def test_each_other_setting_is_taken_as_it_is() -> None:

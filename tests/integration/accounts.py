@@ -69,12 +69,12 @@ def _await_permission(kubectl: Kubectl, home: str, rule: Rule) -> None:
 
 def await_allowed(kubectl: Kubectl, user: str, attributes: Mapping[str, Any]) -> None:
     """Wait until a user may do that; the attributes are a SubjectAccessReview's."""
-    asked = {"user": user, **attributes}
+    spec = {"user": user, **attributes}
     api = Api(kubectl.cluster, kubectl.cluster.kubeconfig_path)
     try:
         until(
             f"what was granted to {user} is not in force: {attributes}",
-            lambda: api.post(_REVIEWS, {"spec": asked}).expect(201)["status"]["allowed"],
+            lambda: api.post(_REVIEWS, {"spec": spec}).expect(201)["status"]["allowed"],
         )
     finally:
         api.close()

@@ -65,7 +65,7 @@ class Demo:
             terminal: rows and columns of the terminal that its input and output are; None for pipes.
         """
         self.home = home
-        self._said = ""
+        self._printed = ""
         self._changed = threading.Condition()
         variables = surroundings(home)
         if command:
@@ -73,21 +73,21 @@ class Demo:
         else:
             command = (sys.executable, "-m", module)
         line: list[str | Path] = [*command, "demo", *arguments]
-        ours, theirs = pty.openpty() if terminal else os.pipe()
+        own_end, process_end = pty.openpty() if terminal else os.pipe()
         if terminal:
-            fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *terminal, 0, 0))
+            fcntl.ioctl(process_end, termios.TIOCSWINSZ, struct.pack("HHHH", *terminal, 0, 0))
             line = [sys.executable, "-c", IN_TERMINAL, *line]
         self._process = subprocess.Popen(
             line,
             cwd=home,
             env=variables,
-            stdin=theirs if terminal else subprocess.DEVNULL,
-            stdout=theirs,
-            stderr=theirs,
+            stdin=process_end if terminal else subprocess.DEVNULL,
+            stdout=process_end,
+            stderr=process_end,
             start_new_session=True,
         )
-        os.close(theirs)
-        self._ours = ours
+        os.close(process_end)
+        self._own_end = own_end
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -98,12 +98,12 @@ class Demo:
         self._process.kill()
         self._process.wait()
         self._reader.join(DEADLINE_S)
-        os.close(self._ours)
+        os.close(self._own_end)
 
     @property
     def text(self) -> str:
         """What it has said so far; a terminal's ends of lines are ends of lines."""
-        return self._said.replace("\r\n", "\n")
+        return self._printed.replace("\r\n", "\n")
 
     @property
     def lines(self) -> list[str]:
@@ -118,7 +118,7 @@ class Demo:
     def wait_for(self, text: str) -> None:
         """Wait until it has said that, within a line."""
         with self._changed:
-            found = self._changed.wait_for(lambda: text in self._said or not self._reader.is_alive(), DEADLINE_S)
+            found = self._changed.wait_for(lambda: text in self._printed or not self._reader.is_alive(), DEADLINE_S)
         assert found, f"{text!r} was not said in time, but: {self.text[-SHOWN_CHARACTERS:]}"
         assert text in self.text, f"it ended without: {self.text[-SHOWN_CHARACTERS:]}"
 
@@ -150,7 +150,7 @@ class Demo:
 
     def press_ctrl_c(self) -> None:
         """As the user of its terminal."""
-        os.write(self._ours, _CTRL_C)
+        os.write(self._own_end, _CTRL_C)
 
     def wait(self) -> int:
         """Its exit code, once all that it said is read."""
@@ -184,9 +184,9 @@ class Demo:
     def _read(self) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")  # a chunk can end within a character
         try:
-            while chunk := os.read(self._ours, 65536):
+            while chunk := os.read(self._own_end, 65536):
                 with self._changed:
-                    self._said += decoder.decode(chunk)
+                    self._printed += decoder.decode(chunk)
                     self._changed.notify_all()
         except OSError:
             pass  # a terminal that nobody has open any more

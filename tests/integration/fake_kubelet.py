@@ -30,7 +30,7 @@ class FakeKubelet:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._operators: dict[str, OperatorProcess] = {}
-        self._told: set[str] = set()
+        self._seen: set[str] = set()
         self._watch: subprocess.Popen[str]
         self._thread = threading.Thread(target=self._run, name="fake kubelet", daemon=True)
 
@@ -70,14 +70,14 @@ class FakeKubelet:
             if operator := self._operators.pop(uid, None):
                 operator.stop()
             return
-        if uid in self._told or "deletionTimestamp" in pod["metadata"]:
+        if uid in self._seen or "deletionTimestamp" in pod["metadata"]:
             return
-        self._told.add(uid)
+        self._seen.add(uid)
         self._end_disruption(pod)
         if pod["spec"]["containers"][0]["name"] == _OPERATOR:
             self._operators[uid] = self._start(pod)
             self._operators[uid].wait_for_log(IN_SYNC)
-        self._tell(pod)
+        self._report(pod)
 
     def _end_disruption(self, pod: Mapping[str, Any]) -> None:
         """Have budgets take a server for there whose former pod of the same name was evicted.
@@ -114,7 +114,7 @@ class FakeKubelet:
             environment={**self._cluster.in_cluster_environment, **variables},
         )
 
-    def _tell(self, pod: Mapping[str, Any]) -> None:
+    def _report(self, pod: Mapping[str, Any]) -> None:
         running = [
             {
                 "name": container["name"],
@@ -128,7 +128,7 @@ class FakeKubelet:
             for container in pod["spec"]["containers"]
         ]
         ready = [{"type": "Ready", "status": "True"}]
-        number = len(self._told)
+        number = len(self._seen)
         address = f"10.244.{number // 256}.{number % 256}"
         status = {"phase": "Running", "conditions": ready, "containerStatuses": running}
         body = {"status": status | {"podIP": address, "podIPs": [{"ip": address}]}}

@@ -114,13 +114,13 @@ class Load(Busy):
             self.gone.append(oldest)
             self._until({200, 404}, lambda: self._api.delete(f"{self._path}/{oldest}"))
 
-    def _until(self, fine: Collection[int], ask: Callable[[], Answer]) -> None:
+    def _until(self, fine: Collection[int], send: Callable[[], Answer]) -> None:
         self._ending.wait(_PERIOD_S)
         ends = time.monotonic() + DEADLINE_S
         while True:
             found = "no answer"
             try:
-                answer = ask()
+                answer = send()
                 # A booting API server does not know all paths, and says so in plain text.
                 if answer.status in fine and answer.body.startswith(b"{"):
                     self.steps += 1

@@ -30,11 +30,11 @@ async def events_of(client: ApiClient, namespace: str, name: str) -> list[Any]:
     return sorted(found.items, key=lambda each: each.event_time)
 
 
-def asked(cluster: Cluster, ask: Callable[[ApiClient], Awaitable[Any]]) -> Any:
+def called(cluster: Cluster, call: Callable[[ApiClient], Awaitable[Any]]) -> Any:
     """One call's answer, for a test that is no coroutine."""
 
     async def answer() -> Any:
         async with other_client(cluster) as client:
-            return await ask(client)
+            return await call(client)
 
     return asyncio.run(answer())

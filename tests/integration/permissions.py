@@ -45,10 +45,10 @@ class Trial:
             self.kubectl("scale", f"deployment/{self.name}", "--replicas=3")
             until(
                 "the replicas are not put right",
-                lambda number=number: len(self.said("scaled Deployment from 3")) >= number,  # type: ignore[misc]
+                lambda number=number: len(self.logged("scaled Deployment from 3")) >= number,  # type: ignore[misc]
             )
 
-    def said(self, text: str) -> list[str]:
+    def logged(self, text: str) -> list[str]:
         """The log's lines about the Memcached that hold a text."""
         return [line for line in self.operator.lines if f"/{self.name}: " in line and text in line]
 
@@ -100,7 +100,7 @@ def _has_deployment(trial: Trial) -> bool:
     return trial.kubectl_gets(f"deployment/{trial.name}") is not None
 
 
-_NOTED = "example.com/former-limit"
+_FORMER_LIMIT = "example.com/former-limit"
 
 
 def _has_status(trial: Trial) -> bool:
@@ -113,7 +113,7 @@ def _scale(trial: Trial) -> None:
 
 
 def _is_scaled(trial: Trial) -> bool:
-    return trial.said("scaled Deployment from 3") != []
+    return trial.logged("scaled Deployment from 3") != []
 
 
 def _bare(trial: Trial) -> None:
@@ -143,7 +143,7 @@ def _is_gone(trial: Trial) -> bool:
 
 
 def _names_the_rival(trial: Trial) -> bool:
-    return any("contested: Another client" not in line for line in trial.said("contested: "))
+    return any("contested: Another client" not in line for line in trial.logged("contested: "))
 
 
 def _events(trial: Trial) -> list[dict[str, Any]]:
@@ -177,7 +177,7 @@ def _with_a_named_server(trial: Trial, **more: object) -> None:
     trial.kubectl.apply(memcached(trial.name, 1, **spec))
     pod = f"{trial.name}-0"
     trial.kubectl.wait(f"pod/{pod}", "create")
-    trial.kubectl("annotate", f"pod/{pod}", f"{_NOTED}={_limit(trial.kubectl_gets(f'pod/{pod}'))}")
+    trial.kubectl("annotate", f"pod/{pod}", f"{_FORMER_LIMIT}={_limit(trial.kubectl_gets(f'pod/{pod}'))}")
     make_ready(trial.kubectl, [pod])
     trial.kubectl.wait_field(f"mc/{trial.name}", ".status.readyReplicas", 1)
 
@@ -186,8 +186,8 @@ def _limit(pod: Any) -> str:
     return str(pod["spec"]["containers"][0]["resources"]["limits"]["memory"])
 
 
-def _noted(pod: Any) -> str | None:
-    found: str | None = pod["metadata"].get("annotations", {}).get(_NOTED)
+def _former_limit(pod: Any) -> str | None:
+    found: str | None = pod["metadata"].get("annotations", {}).get(_FORMER_LIMIT)
     return found
 
 
@@ -202,7 +202,7 @@ def _more_memory(trial: Trial) -> None:
 
 def _is_resized(trial: Trial) -> bool:
     pod = trial.kubectl_gets(f"pod/{trial.name}-0")
-    return pod is not None and _noted(pod) not in (None, _limit(pod))
+    return pod is not None and _former_limit(pod) not in (None, _limit(pod))
 
 
 def _another_image(trial: Trial) -> None:
@@ -216,12 +216,16 @@ def _another_image_in_place(trial: Trial) -> None:
 
 def _is_given_the_image(trial: Trial) -> bool:
     pod = trial.kubectl_gets(f"pod/{trial.name}-0")
-    return pod is not None and _noted(pod) is not None and pod["spec"]["containers"][0]["image"] == "memcached:1.6.45"
+    return (
+        pod is not None
+        and _former_limit(pod) is not None
+        and pod["spec"]["containers"][0]["image"] == "memcached:1.6.45"
+    )
 
 
 def _is_replaced(trial: Trial) -> bool:
     pod = trial.kubectl_gets(f"pod/{trial.name}-0")
-    return pod is not None and _noted(pod) is None
+    return pod is not None and _former_limit(pod) is None
 
 
 def _have_no_room(trial: Trial) -> None:
@@ -238,7 +242,7 @@ def _have_no_room(trial: Trial) -> None:
     trial.kubectl.apply({**event, "type": "Warning", "message": words, "involvedObject": regarding})
 
 
-def _says_what_keeps_pods(trial: Trial) -> bool:
+def _reports_what_keeps_pods(trial: Trial) -> bool:
     conditions = (trial.kubectl_gets(f"mc/{trial.name}") or {}).get("status", {}).get("conditions", [])
     return any(each["type"] == "Degraded" and each["reason"] == "QuotaExceeded" for each in conditions)
 
@@ -338,7 +342,7 @@ OPERATOR: tuple[Use, ...] = (
         _disown,
     ),
     use("create events", "kubectl describe tells what was done", _has_events, _apply, *_NOT_WRITTEN),
-    use("list events", _LISTED, _says_what_keeps_pods, _have_no_room, "events are not read", "grant list on events"),
+    use("list events", _LISTED, _reports_what_keeps_pods, _have_no_room, "events are not read", "grant list on events"),
     use("get pods", *_RESIZED, "is replaced to get its memory of 128 MiB: "),
     use("patch pods/resize", *_RESIZED, "is replaced to get its memory of 128 MiB: "),
     use("patch pods", _IN_PLACE, _is_given_the_image, _another_image_in_place, "as they cannot be changed in place: "),

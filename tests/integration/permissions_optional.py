@@ -20,9 +20,9 @@ class OptionalKind:
     Attributes:
         resource: plural.
         full_name: with its group, as kubectl takes it.
-        kind: as it is told of.
-        asked: a specification that asks for it, and for no other of these kinds.
-        unasked: the same, without it.
+        kind: as messages name it.
+        spec: a specification that asks for it, and for no other of these kinds.
+        spec_without: the same, without it.
         edit: a change of a field of ours by hand.
         field: that field, as the log names it.
         suffix: of its name.
@@ -31,8 +31,8 @@ class OptionalKind:
     resource: str
     full_name: str
     kind: str
-    asked: dict[str, Any]
-    unasked: dict[str, Any]
+    spec: dict[str, Any]
+    spec_without: dict[str, Any]
     edit: str
     field: str
     suffix: str = ""
@@ -87,7 +87,7 @@ def _there(kind: OptionalKind, trial: Trial) -> bool:
 
 
 def _made(kind: OptionalKind, trial: Trial) -> None:
-    specified(trial, kind.asked)
+    specified(trial, kind.spec)
     until(f"there is no {kind.kind}", lambda: _there(kind, trial))
 
 
@@ -113,16 +113,18 @@ def _edited(kind: OptionalKind, trial: Trial, times: int) -> None:
 
 
 def _put_right(kind: OptionalKind, trial: Trial) -> list[str]:
-    return [line for verb in ("updated", "scaled") for line in trial.said(f"{verb} {kind.kind}") if kind.field in line]
+    return [
+        line for verb in ("updated", "scaled") for line in trial.logged(f"{verb} {kind.kind}") if kind.field in line
+    ]
 
 
 def _named(kind: OptionalKind, trial: Trial) -> bool:
-    return any("contested: " in line and '"kubectl-patch"' in line for line in trial.said(f"of the {kind.kind}"))
+    return any("contested: " in line and '"kubectl-patch"' in line for line in trial.logged(f"of the {kind.kind}"))
 
 
 def _undone(kind: OptionalKind, trial: Trial) -> None:
     _made(kind, trial)
-    specified(trial, kind.unasked)
+    specified(trial, kind.spec_without)
 
 
 def uses(kind: OptionalKind) -> Iterator[Use]:
@@ -134,16 +136,16 @@ def uses(kind: OptionalKind) -> Iterator[Use]:
     def right(trial: Trial) -> bool:
         return _put_right(kind, trial) != []
 
-    def ask(trial: Trial) -> None:
-        specified(trial, kind.asked)
+    def apply_spec(trial: Trial) -> None:
+        specified(trial, kind.spec)
 
     def its(verb: str, feature: str, works: Callable[[Trial], bool], act: Callable[[Trial], None], words: str) -> Use:
         return use(f"{verb} {kind.resource}", feature, works, act, words)
 
     forbidden, made = "degraded: Forbidden", f"a {kind.kind} is made"
     rival, gone = f"a client that keeps changing the {kind.kind} is named", f"a {kind.kind} not asked for goes"
-    yield from watching(kind.resource, kind.full_name, made, works=there, act=ask)
-    yield its("create", made, there, ask, forbidden)
+    yield from watching(kind.resource, kind.full_name, made, works=there, act=apply_spec)
+    yield its("create", made, there, apply_spec, forbidden)
     yield its("patch", f"a {kind.kind} is put right", right, partial(_made_and_edited, kind), forbidden)
     yield its("get", rival, partial(_named, kind), partial(_edited, kind, times=5), "cannot read who writes")
     yield its("delete", gone, lambda trial: not there(trial), partial(_undone, kind), forbidden)

@@ -43,7 +43,7 @@ class RealServer:
         )
         # One that speaks TLS, or wants a password, does not say its version to everybody.
         closed = {"-Z", "-Y"} & {*arguments}
-        until("memcached does not answer", self._listens if closed else self._says_version)
+        until("memcached does not answer", self._listens if closed else self._answers_version)
 
     def __enter__(self) -> Self:
         return self
@@ -56,9 +56,9 @@ class RealServer:
     @property
     def version(self) -> str:
         """Its release."""
-        return self.ask("version")[0].split()[1]
+        return self.query("version")[0].split()[1]
 
-    def ask(self, command: str) -> list[str]:
+    def query(self, command: str) -> list[str]:
         """The lines of its answer; none where it gives none."""
         with suppress(OSError), socket.create_connection((self.address, PORT), _TIMEOUT_S) as connection:
             connection.sendall(f"{command}\r\n".encode())
@@ -92,8 +92,8 @@ class RealServer:
             each.close()
         self._connections.clear()
 
-    def _says_version(self) -> bool:
-        return any(line.startswith("VERSION") for line in self.ask("version"))
+    def _answers_version(self) -> bool:
+        return any(line.startswith("VERSION") for line in self.query("version"))
 
     def _listens(self) -> bool:
         with suppress(OSError), socket.create_connection((self.address, PORT), _TIMEOUT_S):

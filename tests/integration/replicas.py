@@ -73,9 +73,9 @@ class Replicas:
 
     def renewed(self, name: str) -> datetime:
         """When one of them renewed the Lease last."""
-        asked = writes_of(self.kubectl.cluster, name)
+        own_writes = writes_of(self.kubectl.cluster, name)
         return max(
             received_at(each)
-            for each in asked
+            for each in own_writes
             if each.resource == "leases" and each.namespace == self.kubectl.namespace and each.code in (200, 201)
         )

@@ -70,16 +70,16 @@ class Rolling:
         time = at.strftime("%Y-%m-%dT%H:%M:%SZ")
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": time}
         for pod in pods:
-            self.tell(pod, phase="Running", conditions=[ready], containerStatuses=None)
+            self.set_status(pod, phase="Running", conditions=[ready], containerStatuses=None)
         return at
 
     def fail(self, pod: str, reason: str) -> None:
         """This pod waits for that reason."""
         state = {"waiting": {"reason": reason, "message": "it is so"}}
         container = {"name": "memcached", "image": "", "imageID": "", "ready": False, "restartCount": 0, "state": state}
-        self.tell(pod, phase="Pending", containerStatuses=[container])
+        self.set_status(pod, phase="Pending", containerStatuses=[container])
 
-    def tell(self, pod: str, **status: object) -> None:
+    def set_status(self, pod: str, **status: object) -> None:
         """Say how a pod fares."""
         self._api.strategic(self._path("pods", pod, "status"), {"status": status}).expect(200)
 

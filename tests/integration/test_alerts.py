@@ -51,9 +51,9 @@ def test_without_a_leader_an_alert_fires_until_there_is_one_and_another_when_all
         for name, each in replicas.items()
     ]
     job = {"job_name": "memcached-operator", "static_configs": targets}
-    with prometheus(tmp_path, job, rules=hasty_rules()) as asked:
-        until(f"no alert fires: {asked.firing()}", lambda: "MemcachedOperatorNoLeader" in asked.firing())
-        firing = asked.firing()
+    with prometheus(tmp_path, job, rules=hasty_rules()) as server:
+        until(f"no alert fires: {server.firing()}", lambda: "MemcachedOperatorNoLeader" in server.firing())
+        firing = server.firing()
         assert firing == {
             "MemcachedOperatorNoLeader": {
                 "alertname": "MemcachedOperatorNoLeader",
@@ -64,8 +64,8 @@ def test_without_a_leader_an_alert_fires_until_there_is_one_and_another_when_all
         }
         # As the runbook has it. A Lease that is deleted is waited for as long as it would have lasted.
         kubectl("patch", "lease", LOCK, "--type=merge", "-p", '{"spec":{"holderIdentity":""}}')
-        until("it goes on firing", lambda: not asked.firing())
-        assert sum(value for _, value in asked.series("leader_election_master_status")) == 1
+        until("it goes on firing", lambda: not server.firing())
+        assert sum(value for _, value in server.series("leader_election_master_status")) == 1
         for each in replicas.values():
             each.kill()
-        until("their end is not noticed", lambda: "MemcachedOperatorDown" in asked.firing())
+        until("their end is not noticed", lambda: "MemcachedOperatorDown" in server.firing())

@@ -12,7 +12,7 @@ from operator_runtime.testing.waiting import eventually
 from tests.integration.conftest import memcached
 from tests.integration.named import PEERS, all_caught_up, change, names, status, wait_list, written
 from tests.integration.oracle import complete, condition, wait, wait_condition
-from tests.integration.other_client import asked, events_of
+from tests.integration.other_client import called, events_of
 from tests.integration.requests import taken
 from tests.kubectl_in_namespace import Kubectl
 
@@ -65,7 +65,7 @@ WITHOUT: dict[str, object] = {
 
 def notes(kubectl: Kubectl, reason: str) -> list[str]:
     """Of the events about the Memcached named shop that have this reason, oldest first."""
-    found = asked(kubectl.cluster, lambda client: events_of(client, kubectl.namespace, "shop"))
+    found = called(kubectl.cluster, lambda client: events_of(client, kubectl.namespace, "shop"))
     return [each.note for each in found if each.reason == reason]
 
 
@@ -134,7 +134,7 @@ THEIRS = {
     ],
     ids=" and ".join,
 )
-def test_a_strangers_is_left_alone_and_said_while_the_servers_go_on_and_ours_comes_when_it_goes(
+def test_a_foreign_object_is_left_alone_and_reported_and_the_own_one_comes_when_it_goes(
     kubectl: Kubectl, kinds: tuple[str, ...]
 ) -> None:
     for kind in kinds:
@@ -142,13 +142,13 @@ def test_a_strangers_is_left_alone_and_said_while_the_servers_go_on_and_ours_com
     before = {kind: kubectl.get(kind, KINDS[kind][0]) for kind in kinds}
     kubectl.apply(memcached("shop", 1, **ALL), create=True)
     wait_condition(kubectl, "shop", "Degraded", "NotControlled")
-    told = [
+    reported = [
         f"{before[kind]['kind']} named {KINDS[kind][0]} exists and has no owner: it is not changed." for kind in kinds
     ]
     eventually(
         lambda: condition(kubectl, "shop", "Degraded")["message"],
-        lambda message: all(each in message for each in told),
-        what=f"{told} in the message",
+        lambda message: all(each in message for each in reported),
+        what=f"{reported} in the message",
     )
     kubectl("scale", "mc/shop", "--replicas=2")
     wait(kubectl, "mc/shop", ".status.replicas", 2)

@@ -61,16 +61,16 @@ class Checked:
 
 def check(*arguments: str, **environment: str) -> Checked:
     """The command with nothing of the developer's environment. In this process: starting Python takes longer."""
-    said, complained = io.StringIO(), io.StringIO()
+    printed, complained = io.StringIO(), io.StringIO()
     bare = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
     with (
         mock.patch.dict(os.environ, {**bare, **environment}, clear=True),
-        contextlib.redirect_stdout(said),
+        contextlib.redirect_stdout(printed),
         contextlib.redirect_stderr(complained),
     ):
         code = cli.main(["check", *arguments, "--output=json"])
     assert complained.getvalue() == ""
-    found = json.loads(said.getvalue())
+    found = json.loads(printed.getvalue())
     assert found["ok"] is (code == 0)
     return Checked(code, found["checks"])
 
@@ -84,9 +84,9 @@ def check_in_pod(kubectl: Kubectl, account: Path, *arguments: str) -> Checked:
     return check("--service-account-dir", str(account), *arguments, **kubectl.cluster.in_cluster_environment)
 
 
-def soon(ask: Callable[[], Checked], desired: Callable[[Checked], bool]) -> Checked:
+def soon(run_check: Callable[[], Checked], desired: Callable[[Checked], bool]) -> Checked:
     """Ask until it is so: an API server learns of new permissions and CRDs within a moment."""
-    return eventually(ask, desired, deadline_s=DEADLINE_S)
+    return eventually(run_check, desired, deadline_s=DEADLINE_S)
 
 
 class TestPermissions:
@@ -132,7 +132,7 @@ class TestPermissions:
         grant(kubectl, rest)
         arguments = ("--leader-elect", f"--as-service-account={account}")
 
-        def ask() -> Checked:
+        def run_check() -> Checked:
             return check_as(kubectl.cluster.kubeconfig_path, *arguments)
 
         lacking = {
@@ -142,7 +142,7 @@ class TestPermissions:
             for verb in rule["verbs"]
             if resource in lost
         }
-        found = soon(ask, lambda found: found.missing_rules() == lacking)
+        found = soon(run_check, lambda found: found.missing_rules() == lacking)
         assert found.code == 1
         permissions = [each for each in found.not_ok() if each["check"] == "permission"]
         assert permissions == found.not_ok()
@@ -150,20 +150,20 @@ class TestPermissions:
             assert f"in {kubectl.namespace}: without it" in each["text"]
             assert f"bound to system:serviceaccount:{kubectl.namespace}:{ACCOUNT}" in each["remedy"]
         grant(kubectl, [*rest, *(each["missing"]["rule"] for each in permissions)])
-        soon(ask, lambda found: found.code == 0)
+        soon(run_check, lambda found: found.code == 0)
 
     def test_secure_metrics_and_a_leader_for_life_ask_for_more(self, kubectl: Kubectl, account: str) -> None:
-        def ask(*flags: str) -> Checked:
+        def run_check(*flags: str) -> Checked:
             return check_as(kubectl.cluster.kubeconfig_path, f"--as-service-account={account}", *flags)
 
-        secure = soon(lambda: ask("--metrics-secure"), lambda found: len(found.missing_rules()) == 2)
+        secure = soon(lambda: run_check("--metrics-secure"), lambda found: len(found.missing_rules()) == 2)
         assert secure.missing_rules() == {
             (None, "tokenreviews", "create"),
             (None, "subjectaccessreviews", "create"),
         }
-        assert ask("--metrics-secure", "--metrics-bind-address=0").code == 0
+        assert run_check("--metrics-secure", "--metrics-bind-address=0").code == 0
         # Pods it may read already, and ConfigMaps it may read and make, in the namespace that it watches.
-        assert ask("--leader-elect", "--leader-elect-mode=life").missing_rules() == {
+        assert run_check("--leader-elect", "--leader-elect-mode=life").missing_rules() == {
             (kubectl.namespace, "pods", "delete"),
             (None, "nodes", "get"),
         }
@@ -193,11 +193,11 @@ class TestPermissions:
         kubeconfig = kubectl.cluster.user_kubeconfig(user)
         account = f"--as-service-account={kubectl.namespace}/memcached-operator"
 
-        def ask() -> Checked:
+        def run_check() -> Checked:
             return check_as(kubeconfig, "--leader-elect", account)
 
         # The kind is there, and the ClusterRoles for users are not.
-        before = soon(ask, lambda found: [each["verdict"] for each in found.of("install")].count("missing") == 1)
+        before = soon(run_check, lambda found: [each["verdict"] for each in found.of("install")].count("missing") == 1)
         lacking = before.of("install")[-1]
         assert "you may not give the operator its permissions" in lacking["text"]
         assert lacking["remedy"].endswith("kubectl apply --server-side -f manifests/install/crds.yaml")
@@ -206,11 +206,11 @@ class TestPermissions:
         assert all(any(each in detail for each in lacked) for detail in lacking["details"])
         kubectl.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(INSTALL / "crds.yaml"))
         try:
-            after = soon(ask, lambda found: all(each["verdict"] == "ok" for each in found.of("install")))
+            after = soon(run_check, lambda found: all(each["verdict"] == "ok" for each in found.of("install")))
             assert "manifests/install/namespaced.yaml" in after.one("account")["remedy"]
             for document in yaml.safe_load_all((INSTALL / "namespaced.yaml").read_text()):
                 kubectl("apply", "--server-side", f"--as={user}", "-f", "-", input=json.dumps(document))
-            soon(ask, lambda found: found.code == 0)
+            soon(run_check, lambda found: found.code == 0)
         finally:
             for role in ("admin", "edit", "view"):
                 kubectl.cluster.kubectl("delete", "clusterrole", f"memcached-{role}")
@@ -226,11 +226,11 @@ class TestPermissions:
             "--metrics-secure",
             f"--as-service-account={account}",
         )
-        asked = eventually(
+        requests_made = eventually(
             lambda: requests_of(kubectl.cluster, f"{name}-check", since=mark),
             lambda events: any(each.resource == "subjectaccessreviews" for each in events),
         )
-        writes = {each.resource for each in asked if each.verb not in ("get", "list", "watch")}
+        writes = {each.resource for each in requests_made if each.verb not in ("get", "list", "watch")}
         assert writes == {"selfsubjectreviews", "selfsubjectaccessreviews", "subjectaccessreviews"}
 
 
@@ -265,10 +265,10 @@ class TestCrd:
     def test_from_before_the_install_until_after_it(self, fresh: Cluster) -> None:
         arguments = ("-A", "--leader-elect", f"--as-service-account={SYSTEM}/memcached-operator")
 
-        def ask() -> Checked:
+        def run_check() -> Checked:
             return check_as(fresh.kubeconfig_path, *arguments)
 
-        before = ask()
+        before = run_check()
         assert before.code == 1
         assert before.one("crd")["verdict"] == "missing"
         assert before.one("crd")["remedy"].startswith("memcached-operator crd | kubectl apply")
@@ -283,7 +283,7 @@ class TestCrd:
             if each["kind"] not in ("Deployment", "PodDisruptionBudget")
         ]
         fresh.kubectl("apply", "--server-side", "-f", "-", input=yaml.safe_dump_all(documents))
-        after = soon(ask, lambda found: found.code == 0)
+        after = soon(run_check, lambda found: found.code == 0)
         assert "is established and equal to this release's" in after.one("crd")["text"]
 
     def test_a_user_who_may_not_look_at_crds_still_learns_whether_it_is_there_and_what_differs(

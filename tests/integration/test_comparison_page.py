@@ -22,7 +22,7 @@ from tests.shell_blocks import files
 
 pytestmark = pytest.mark.cluster("kubernetes")
 
-OURS = files((PROJECT / "docs" / "write-your-own.md").read_text())
+PROGRAM = files((PROJECT / "docs" / "write-your-own.md").read_text())
 GREETING = {
     "apiVersion": "example.com/v1",
     "kind": "Greeting",
@@ -34,7 +34,7 @@ TEXT = ".data.text"
 Command = tuple[list[str], Mapping[str, str]]
 
 
-def ours(namespace: str, folder: Path) -> Command:
+def own_operator(namespace: str, folder: Path) -> Command:
     nowhere = {f"GREETING_OPERATOR_{server}_BIND_ADDRESS": "0" for server in ("METRICS", "HEALTH_PROBE")}
     variables = {"PYTHONPATH": str(PROJECT), "WATCH_NAMESPACE": namespace, **nowhere}
     return [sys.executable, str(folder / "greeting_operator.py")], variables
@@ -53,7 +53,7 @@ def controller_runtime(namespace: str, folder: Path) -> Command:
 @pytest.fixture
 def greetings(cluster: Cluster, namespace: str, tmp_path: Path) -> Kubectl:
     """On a cluster that knows the kind as the other page makes it."""
-    for path, text in OURS.items():
+    for path, text in PROGRAM.items():
         (tmp_path / path).write_text(text)
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     crd = subprocess.run(
@@ -64,7 +64,7 @@ def greetings(cluster: Cluster, namespace: str, tmp_path: Path) -> Kubectl:
     return Kubectl(cluster, namespace)
 
 
-@pytest.fixture(params=[ours, kopf, controller_runtime], ids=lambda each: str(each.__name__))
+@pytest.fixture(params=[own_operator, kopf, controller_runtime], ids=lambda each: str(each.__name__))
 def log(request: pytest.FixtureRequest, greetings: Kubectl, tmp_path: Path) -> Iterator[Path]:
     """One of the operators at work, until the end of the test; its log."""
     prepare: Callable[[str, Path], Command] = request.param

@@ -37,11 +37,11 @@ def kubectl_of(cluster: Cluster, namespace: str) -> Kubectl:
     return kubectl
 
 
-def until(desired: Callable[[Outcome], bool], ask: Callable[[], Outcome]) -> Outcome:
+def until(desired: Callable[[Outcome], bool], request: Callable[[], Outcome]) -> Outcome:
     """The first answer that is wanted; the last one, for the caller's assertion, once the deadline has passed."""
     deadline = time.monotonic() + PUBLISHED_WITHIN_S
     while True:
-        answer = ask()
+        answer = request()
         if desired(answer) or time.monotonic() > deadline:
             return answer
 

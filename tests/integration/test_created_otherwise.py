@@ -68,7 +68,7 @@ def test_a_restart_leaves_the_image_of_the_pod_and_another_image_comes_with_anot
     assert image(shop) == MIRROR + FORMER
     running = {"state": {"running": {}}, "ready": True, "image": "", "imageID": "", "restartCount": 1}
     shop.serve("shop-0", since=NOW)
-    shop.tell("shop-0", containerStatuses=[{"name": "memcached", **running}])
+    shop.set_status("shop-0", containerStatuses=[{"name": "memcached", **running}])
     shop.await_condition("Ready", "AllServersReady")
     assert shop.evicted() == []
 

@@ -79,14 +79,14 @@ class TestPlain:
         assert re.search(r"https://127\.0\.0\.1:\d+$", demo.lines[0])
         assert KUBECONFIG_LINE.search(demo.lines[1])
         assert demo.lines[2] == "demo: pods are real memcached processes on loopback addresses"
-        told = [line for line in demo.lines if line.startswith("demo: ok")]
-        for number, (step, line) in enumerate(zip(STEPS, told, strict=True), start=1):
+        ok_lines = [line for line in demo.lines if line.startswith("demo: ok")]
+        for number, (step, line) in enumerate(zip(STEPS, ok_lines, strict=True), start=1):
             assert line.startswith(f"demo: ok {number}: {step.deed}: {step.outcome} (")
-        for size, line in zip((3, 4, 4, 4), told, strict=False):
+        for size, line in zip((3, 4, 4, 4), ok_lines, strict=False):
             assert f"a key was stored and read in each of the {size} pods" in line
-        assert "is not changed" in told[4]
-        assert f"{NAMED}-0.{NAMED}.default.svc:11211, {NAMED}-1.{NAMED}" in told[6]
-        counted = re.search(rf"of 60 keys (\d+) are hits; (\d+) are misses, all of them {NAMED}-1's", told[7])
+        assert "is not changed" in ok_lines[4]
+        assert f"{NAMED}-0.{NAMED}.default.svc:11211, {NAMED}-1.{NAMED}" in ok_lines[6]
+        counted = re.search(rf"of 60 keys (\d+) are hits; (\d+) are misses, all of them {NAMED}-1's", ok_lines[7])
         assert counted is not None
         assert int(counted[1]) + int(counted[2]) == 60
         assert re.fullmatch(r"demo: [1-9]\d* writes by the operator", demo.lines[-2])

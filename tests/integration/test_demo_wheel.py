@@ -42,8 +42,8 @@ class TestWheel:
             (packages,) = folder.glob("lib/*/site-packages")
             options = ("--disable-pip-version-check", "--quiet", "--no-deps", "--no-index", "--no-compile")
             _run(sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install", *options, wheel)
-            (ours,) = metadata.distributions(name="memcached-operator", path=[str(packages)])
-            for each in _required(ours, {extra}, {}).values():
+            (of_operator,) = metadata.distributions(name="memcached-operator", path=[str(packages)])
+            for each in _required(of_operator, {extra}, {}).values():
                 _link(each, packages)
             return folder / "bin" / "memcached-operator"
 

@@ -46,17 +46,17 @@ def of_another(kind: str, name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
 @pytest.mark.usefixtures("policy")
-def test_the_operator_does_all_its_work_and_cannot_touch_a_stranger_s_workload(
+def test_the_operator_does_all_its_work_and_cannot_touch_a_foreign_workload(
     kubectl: Kubectl, operators: Operators, kind: str
 ) -> None:
-    stranger, shop = f"{kind}/stranger", f"{kind}/shop"
+    foreign, shop = f"{kind}/stranger", f"{kind}/shop"
     kubectl.apply(of_another(kind, "stranger"), create=True)
     # A policy is in force some time after it was written.
-    scale = ("patch", stranger, "--type=merge", "-p", '{"spec":{"replicas":1}}')
+    scale = ("patch", foreign, "--type=merge", "-p", '{"spec":{"replicas":1}}')
     until("the policy is not in force", lambda: refused(kubectl, *scale, "--dry-run=server"))
     labels = '{"metadata":{"labels":{"app":"memcached","memcached_cr":"stranger"}}}'
-    assert refused(kubectl, "patch", stranger, "--type=merge", "-p", labels), "labels are no way in"
-    assert refused(kubectl, "delete", stranger)
+    assert refused(kubectl, "patch", foreign, "--type=merge", "-p", labels), "labels are no way in"
+    assert refused(kubectl, "delete", foreign)
     other = json.dumps(of_another(kind, "other"))
     assert refused(kubectl, "create", "-f", "-", body=other)
     kubectl("create", "-f", "-", input=other)  # of anybody else nothing is asked

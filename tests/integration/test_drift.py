@@ -42,7 +42,7 @@ def operation(op: str, path: Path, value: object = None) -> dict[str, object]:
 
 
 LABEL: Path = ("metadata", "labels", "app.kubernetes.io/managed-by")
-NOTED: Path = ("spec", "template", "metadata", "annotations", "cache.example.com/template")
+RECORDED: Path = ("spec", "template", "metadata", "annotations", "cache.example.com/template")
 POD_LABEL: Path = ("spec", "template", "metadata", "labels", "app.kubernetes.io/name")
 
 # One after the other: without its owner and the uid in the annotation it would be nobody's.
@@ -66,27 +66,27 @@ REMOVED = (
     operation("add", (*CONTAINER, "args"), ["-vv"]),
     operation("remove", LABEL),
     operation("remove", POD_LABEL),
-    operation("remove", NOTED),
+    operation("remove", RECORDED),
     operation("remove", ("metadata", "annotations", "cache.example.com/memcached-uid")),
 )
 
 
-def ours(kubectl: Kubectl) -> Any:
+def owned_parts(kubectl: Kubectl) -> Any:
     found = live(kubectl)
     metadata = found["metadata"]
     annotations = {key: text for key, text in metadata["annotations"].items() if key.startswith("cache.example.com/")}
     return found["spec"], metadata["labels"], metadata["ownerReferences"], annotations
 
 
-def test_what_somebody_changed_or_removed_of_ours_is_put_right_in_its_place_by_one_write(shop: Kubectl) -> None:
-    before, uid = ours(shop), shop.uid("deployment/shop")
+def test_what_somebody_changed_or_removed_of_the_owned_is_put_right_in_its_place_by_one_write(shop: Kubectl) -> None:
+    before, uid = owned_parts(shop), shop.uid("deployment/shop")
     for change in (CHANGED, REMOVED):
         mark = shop.cluster.audit_mark()
         json_patch(shop, *change)
         # A template without its digest waits for its turn, as one of another release does.
-        until("it is not put right", lambda: ours(shop) == before)
+        until("it is not put right", lambda: owned_parts(shop) == before)
         catch_up(shop)
-        assert ours(shop) == before
+        assert owned_parts(shop) == before
         assert taken(deployment_writes(shop, "shop", mark)) == {"deployments 200"}
     mark = shop.cluster.audit_mark()
     catch_up(shop)

@@ -21,7 +21,7 @@ from tests.integration.oracle import (
     wait,
     wait_condition,
 )
-from tests.integration.other_client import asked, events_of
+from tests.integration.other_client import called, events_of
 from tests.kubectl_in_namespace import Kubectl
 
 pytestmark = pytest.mark.usefixtures("operator")
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("operator")
 
 def events(kubectl: Kubectl, name: str) -> list[Any]:
     """The operator's events about a Memcached as kubernetes-asyncio reads them, oldest first."""
-    found: list[Any] = asked(kubectl.cluster, lambda client: events_of(client, kubectl.namespace, name))
+    found: list[Any] = called(kubectl.cluster, lambda client: events_of(client, kubectl.namespace, name))
     return found
 
 
@@ -79,17 +79,17 @@ def test_an_event_tells_what_a_change_costs_as_render_told_it_before(
     new.write_text(json.dumps(memcached("shop", 3, workload="StatefulSet", **change)))
     compare = ["render", "-f", str(new), "--diff", str(old), "-n", kubectl.namespace]
     assert cli.main(compare) == 1
-    (told,) = re.findall(r"^# rolling: (.*)$", capsys.readouterr().out, re.MULTILINE)
+    (rendered,) = re.findall(r"^# rolling: (.*)$", capsys.readouterr().out, re.MULTILINE)
     kubectl("patch", "mc/shop", "--type=merge", "-p", json.dumps({"spec": change}))
     found = wait_event(kubectl, "shop", "RollingChange")
-    assert found.note.startswith(f"spec.memory, spec.threads: {told}. spec.memory: "), found.note
+    assert found.note.startswith(f"spec.memory, spec.threads: {rendered}. spec.memory: "), found.note
     wait(kubectl, "mc/shop", ".status.observedGeneration", 2)
     assert [each.reason for each in events(kubectl, "shop") if each.reason.endswith("Change")] == ["RollingChange"]
     old.write_text(kubectl("get", "mc", "shop", "-o", "yaml"))
     assert cli.main(compare) == 0
 
 
-def test_the_ordinary_life_of_pods_makes_no_event_of_ours(kubectl: Kubectl) -> None:
+def test_the_ordinary_life_of_pods_makes_no_event_of_the_operator(kubectl: Kubectl) -> None:
     create_memcached(kubectl, "shop", 2)
     make_ready(kubectl, pods_of(kubectl, "shop"))
     wait_condition(kubectl, "shop", "Progressing", "Complete")

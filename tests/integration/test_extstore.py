@@ -32,9 +32,9 @@ def test_one_volume_follows_another_by_one_write_each(kubectl: Kubectl) -> None:
         (found,) = live["spec"]["template"]["spec"]["volumes"]
         assert found.keys() == {"name", *volume}
         if (claim := found.get("ephemeral")) is not None:
-            spec, asked = claim["volumeClaimTemplate"]["spec"], volume["ephemeral"]
-            assert spec.get("storageClassName") == asked.get("storageClassName")
-            assert spec["accessModes"] == asked.get("accessModes", ["ReadWriteOnce"])
+            spec, ephemeral = claim["volumeClaimTemplate"]["spec"], volume["ephemeral"]
+            assert spec.get("storageClassName") == ephemeral.get("storageClassName")
+            assert spec["accessModes"] == ephemeral.get("accessModes", ["ReadWriteOnce"])
     kubectl("patch", "mc", "shop", "--type=merge", "-p", json.dumps({"spec": {"extstore": None}}))
     wait(kubectl, "mc/shop", ".status.observedGeneration", len(VOLUMES) + 1)
     catch_up(kubectl)

@@ -52,7 +52,7 @@ def webhook(kubectl: Kubectl) -> Iterator[DownWebhook]:
     found.remove()
 
 
-def told(kubectl: Kubectl, name: str) -> dict[str, Any]:
+def not_written(kubectl: Kubectl, name: str) -> dict[str, Any]:
     """The condition Ready once it says that the Deployment could not be written."""
     wait(kubectl, f"mc/{name}", '.status.conditions[?(@.type=="Ready")].status', "False")
     return eventually(
@@ -68,7 +68,7 @@ def test_a_webhook_for_deployments_that_is_down_is_told_and_keeps_nothing_else_f
     webhook.install()
     kubectl.apply(memcached("shop", 1))
     kubectl.wait("mc/shop", "jsonpath={.status.observedGeneration}=1")
-    ready = told(kubectl, "shop")
+    ready = not_written(kubectl, "shop")
     assert ready["status"] == "False"
     assert 'failed calling webhook "webhook.example.com"' in ready["message"]
     assert kubectl.names("services,deployments") == ["service/shop"]
@@ -82,7 +82,7 @@ def test_a_webhook_for_deployments_that_is_down_is_told_and_keeps_nothing_else_f
     webhook.install()
     kubectl("scale", "mc/shop", "--replicas=3")
     wait(kubectl, "mc/shop", ".status.observedGeneration", 2)
-    assert told(kubectl, "shop")["observedGeneration"] == 2
+    assert not_written(kubectl, "shop")["observedGeneration"] == 2
     assert condition(kubectl, "shop", "Progressing")["reason"] == "Scaling"
     webhook.remove()
     wait(kubectl, "deployment/shop", ".spec.replicas", 3)

@@ -49,7 +49,7 @@ def at_rest(kubectl: Kubectl) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("owner", ["nobody", "a ConfigMap", "another Memcached"])
-def test_a_strangers_deployment_is_left_alone_and_complained_of(kubectl: Kubectl, owner: str) -> None:
+def test_a_foreign_deployment_is_left_alone_and_complained_of(kubectl: Kubectl, owner: str) -> None:
     owners: list[dict[str, object]] = []
     if owner == "a ConfigMap":
         kubectl("create", "configmap", "other")
@@ -79,9 +79,11 @@ def test_a_strangers_deployment_is_left_alone_and_complained_of(kubectl: Kubectl
     assert taken(deployment_writes(kubectl, "shop")) == set()
 
 
-def test_a_strangers_deployment_that_equals_ours_is_not_seized_and_its_pods_are_not_counted(kubectl: Kubectl) -> None:
+def test_a_foreign_deployment_that_equals_the_desired_one_is_not_seized_and_its_pods_are_not_counted(
+    kubectl: Kubectl,
+) -> None:
     create_memcached(kubectl, "shop", 1)
-    ours = kubectl.get("deployment", "shop")
+    owned = kubectl.get("deployment", "shop")
     kubectl("delete", "mc/shop")
     kubectl.wait("deployment/shop", "delete")
     kubectl("wait", "pods", "--all", "--for=delete", "--timeout=60s")
@@ -89,8 +91,8 @@ def test_a_strangers_deployment_that_equals_ours_is_not_seized_and_its_pods_are_
     twin = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": "shop", "labels": ours["metadata"]["labels"]},
-        "spec": ours["spec"],
+        "metadata": {"name": "shop", "labels": owned["metadata"]["labels"]},
+        "spec": owned["spec"],
     }
     kubectl.apply(twin, create=True)
     wait(kubectl, "deployment/shop", ".status.replicas", 1)
@@ -108,19 +110,19 @@ def test_a_strangers_deployment_that_equals_ours_is_not_seized_and_its_pods_are_
 
 @pytest.mark.cluster("kubernetes")  # the simulator has no webhooks
 @pytest.mark.parametrize("equal", [False, True], ids=["another", "an equal one"])
-def test_a_deployment_that_a_stranger_creates_between_our_read_and_our_write_is_left_alone(
+def test_a_foreign_deployment_that_is_created_between_read_and_write_is_left_alone(
     kubectl: Kubectl, tmp_path: Path, equal: bool
 ) -> None:
-    stranger = deployment("shop")
+    foreign = deployment("shop")
     if equal:
         complete(kubectl, "twin", 0)
         text = kubectl("get", "deployment", "twin", "-o=jsonpath={.spec}").replace("twin", "shop")
-        stranger["spec"] = json.loads(text)
+        foreign["spec"] = json.loads(text)
     with SlowAdmission(kubectl, "deployments", tmp_path) as slow:
         kubectl.apply(memcached("shop", 0), create=True)
         # The operator has seen that there is none, and its write is on its way.
         slow.wait_for_request("shop")
-        kubectl.apply(stranger, create=True)
+        kubectl.apply(foreign, create=True)
         before = stored(kubectl)
     wait_condition(kubectl, "shop", "Degraded", "NotControlled")
     catch_up(kubectl)

@@ -30,7 +30,7 @@ from tests.kubectl_in_namespace import Kubectl
 
 PROGRAM = program.found()
 KEYS = 300
-_LOOK_EACH_S = 0.3
+_READ_EACH_S = 0.3
 
 pytestmark = [
     pytest.mark.usefixtures("operator"),
@@ -65,7 +65,7 @@ class Kubelet:
             server.wait()
 
     def _run(self) -> None:
-        while not self._ends.wait(_LOOK_EACH_S):
+        while not self._ends.wait(_READ_EACH_S):
             for pod in self._kubectl.get("pods")["items"]:
                 name, annotations = pod["metadata"]["name"], pod["metadata"].get("annotations", {})
                 new = self._folder / f"{name}.new"

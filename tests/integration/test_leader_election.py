@@ -22,7 +22,7 @@ from tests.integration.admission import SlowAdmission
 from tests.integration.conftest import Operators, memcached
 from tests.integration.load import Load
 from tests.integration.oracle import create_memcached
-from tests.integration.other_client import asked
+from tests.integration.other_client import called
 from tests.integration.replicas import LEADS, LEASE_S, LONG_LEASE, NOT_RENEWED, STANDS_BY, Replicas
 from tests.integration.requests import READS, WATCHED, received_at, requests_of
 from tests.kubectl_in_namespace import Kubectl
@@ -38,7 +38,7 @@ def replicas(kubectl: Kubectl, operators: Operators) -> Replicas:
 
 def lease(kubectl: Kubectl) -> Any:
     """The lock as kubernetes-asyncio reads it, a V1Lease."""
-    return asked(kubectl.cluster, lambda api: CoordinationV1Api(api).read_namespaced_lease(LOCK, kubectl.namespace))
+    return called(kubectl.cluster, lambda api: CoordinationV1Api(api).read_namespaced_lease(LOCK, kubectl.namespace))
 
 
 def test_one_works_and_the_other_stands_by_without_a_write(kubectl: Kubectl, replicas: Replicas) -> None:
@@ -93,10 +93,10 @@ def test_after_sigterm_of_the_leader_the_other_does_not_wait_for_the_lease_to_ru
     first, second = replicas.pair(*LONG_LEASE)
     with Load(kubectl):
         first.wait_for_log("created Deployment")
-        mark, asked = kubectl.cluster.audit_mark(), datetime.now(UTC)
+        mark, requested_at = kubectl.cluster.audit_mark(), datetime.now(UTC)
         assert first.stop() == 0
         second.wait_for_log("created Deployment")
-    began = replicas.first_write_after("second", asked, mark)
+    began = replicas.first_write_after("second", requested_at, mark)
     assert all(received_at(each) < began for each in replicas.writes("first", mark))
 
 

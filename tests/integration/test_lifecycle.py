@@ -22,7 +22,7 @@ from tests.integration.oracle import (
     wait_condition,
     writes,
 )
-from tests.integration.other_client import asked
+from tests.integration.other_client import called
 from tests.integration.requests import taken
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
@@ -45,7 +45,7 @@ def test_a_memcached_gets_one_deployment_that_it_controls(kubectl: Kubectl) -> N
     kubectl.apply(memcached("shop", 3, image="memcached:1.6.45"), create=True)
     wait(kubectl, "mc/shop", ".status.replicas", 3)
 
-    made = asked(kubectl.cluster, lambda api: AppsV1Api(api).read_namespaced_deployment("shop", kubectl.namespace))
+    made = called(kubectl.cluster, lambda api: AppsV1Api(api).read_namespaced_deployment("shop", kubectl.namespace))
     (owner,) = made.metadata.owner_references
     assert (owner.api_version, owner.kind, owner.name) == ("cache.example.com/v1alpha1", "Memcached", "shop")
     assert (owner.uid, owner.controller, owner.block_owner_deletion) == (kubectl.uid("mc/shop"), True, True)

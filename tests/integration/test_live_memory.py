@@ -48,12 +48,14 @@ class Node:
         """Its container has what its pod asks for."""
         resources = self.resources(name)
         running = {"state": {"running": {}}, "ready": True, "restartCount": 0, "image": "", "imageID": ""}
-        self.shop.tell(name, containerStatuses=[{"name": "memcached", "resources": resources, **running}], **status)
+        self.shop.set_status(
+            name, containerStatuses=[{"name": "memcached", "resources": resources, **running}], **status
+        )
 
     def refuse(self, name: str) -> None:
         """It has no room for this pod's resize, and never will."""
         words = {"reason": "Infeasible", "message": "Node didn't have enough capacity"}
-        self.shop.tell(name, conditions=[{"type": "PodResizePending", "status": "True", **words}])
+        self.shop.set_status(name, conditions=[{"type": "PodResizePending", "status": "True", **words}])
 
     def resources(self, name: str) -> Any:
         """What this pod asks for."""
@@ -65,7 +67,7 @@ class Node:
 
     def limit_mib(self, name: str) -> int:
         """What this pod's memcached says that it may use."""
-        (line,) = [each for each in self._servers[name].ask("stats settings") if each.startswith("STAT maxbytes ")]
+        (line,) = [each for each in self._servers[name].query("stats settings") if each.startswith("STAT maxbytes ")]
         return int(line.split()[2]) // MIB
 
 

@@ -43,12 +43,12 @@ def grant(kubectl: Kubectl, account: str, namespace: str, *rules: Mapping[str, S
     for rule in rules:
         verb = rule["verbs"][0]
         if "nonResourceURLs" in rule:
-            asked = {"nonResourceAttributes": {"path": rule["nonResourceURLs"][0], "verb": verb}}
+            attributes = {"nonResourceAttributes": {"path": rule["nonResourceURLs"][0], "verb": verb}}
         else:
             group, resource = rule["apiGroups"][0], rule["resources"][0]
-            asked = {"resourceAttributes": {"group": group, "resource": resource, "verb": verb}}
+            attributes = {"resourceAttributes": {"group": group, "resource": resource, "verb": verb}}
         # A refusal would be remembered for half a minute.
-        await_allowed(kubectl, f"system:serviceaccount:{namespace}:{account}", asked)
+        await_allowed(kubectl, f"system:serviceaccount:{namespace}:{account}", attributes)
 
 
 SECURE = MANIFESTS / "components" / "secure-metrics"
@@ -167,12 +167,12 @@ def test_secure_metrics_are_shown_to_those_alone_who_have_the_permission(
     kubectl: Kubectl, operators: Operators
 ) -> None:
     metrics = start(operators, kubectl, "--metrics-secure")
-    stranger, scraper = token(kubectl, "stranger"), token(kubectl, "scraper")
+    unauthorized, scraper = token(kubectl, "stranger"), token(kubectl, "scraper")
     grant(kubectl, "scraper", kubectl.namespace, SCRAPING)
     assert fetch(metrics) == (401, "Unauthorized\n")
     assert fetch(metrics, "nonsense") == (401, "Unauthorized\n")
-    assert fetch(metrics, stranger) == (403, "Forbidden\n")
-    assert fetch(metrics.replace("/metrics", "/"), stranger) == (403, "Forbidden\n")
+    assert fetch(metrics, unauthorized) == (403, "Forbidden\n")
+    assert fetch(metrics.replace("/metrics", "/"), unauthorized) == (403, "Forbidden\n")
     status, text = fetch(metrics, scraper)
     assert (status, "workqueue_depth{" in text) == (200, True)
     assert fetch(f"{metrics}/servers", scraper) == (403, "Forbidden\n")

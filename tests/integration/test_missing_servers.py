@@ -20,10 +20,10 @@ def test_a_pod_that_was_relabelled_is_named_and_its_labels_bring_it_back(kubectl
     complete(kubectl, "shop", 2, workload="StatefulSet")
     uid = kubectl.get("pod", "shop-1")["metadata"]["uid"]
     kubectl("label", "pod/shop-1", "memcached_cr-")
-    told = wait_condition(kubectl, "shop", "Degraded", "NotControlled")["message"]
-    assert "Pod shop-1 blocks the server of that name: it lacks the labels app=memcached," in told
-    assert told in condition(kubectl, "shop", "Available")["message"]
-    found = re.search("`kubectl (label [^`]+)`", told)
+    reported = wait_condition(kubectl, "shop", "Degraded", "NotControlled")["message"]
+    assert "Pod shop-1 blocks the server of that name: it lacks the labels app=memcached," in reported
+    assert reported in condition(kubectl, "shop", "Available")["message"]
+    found = re.search("`kubectl (label [^`]+)`", reported)
     assert found is not None
     kubectl(*found[1].split())
     wait(kubectl, "mc/shop", ".status.readyReplicas", 2)
@@ -40,11 +40,11 @@ def quota(kubectl: Kubectl, **hard: str) -> None:
 def test_a_quota_that_a_stateful_set_meets_is_told_in_its_events_words_until_there_is_room(kubectl: Kubectl) -> None:
     quota(kubectl, pods="1")
     kubectl.apply(memcached("shop", 2, workload="StatefulSet"), create=True)
-    told = wait_condition(kubectl, "shop", "Degraded", "QuotaExceeded")
-    assert re.match("[Cc]reate Pod shop-[01] in StatefulSet shop failed error: ", told["message"])
-    assert "is forbidden: exceeded quota: few, requested: pods=1" in told["message"]
+    reported = wait_condition(kubectl, "shop", "Degraded", "QuotaExceeded")
+    assert re.match("[Cc]reate Pod shop-[01] in StatefulSet shop failed error: ", reported["message"])
+    assert "is forbidden: exceeded quota: few, requested: pods=1" in reported["message"]
     assert condition(kubectl, "shop", "Ready")["reason"] == "QuotaExceeded"
-    assert told["message"] in condition(kubectl, "shop", "Available")["message"]
+    assert reported["message"] in condition(kubectl, "shop", "Available")["message"]
     kubectl("delete", "resourcequota", "few")
     wait(kubectl, "mc/shop", ".status.replicas", 2)
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
@@ -56,10 +56,10 @@ TLS = {"workload": "StatefulSet", "tls": {"secretName": "shop-tls"}}
 def test_a_quota_that_asks_for_a_limit_is_met_by_the_field_that_the_message_names(kubectl: Kubectl) -> None:
     quota(kubectl, pods="9", **{"limits.cpu": "9"})
     kubectl.apply(memcached("shop", 1, **TLS), create=True)
-    told = wait_condition(kubectl, "shop", "Degraded", "QuotaExceeded")["message"]
-    assert re.search(r"must specify limits\.cpu for: memcached,reloader\. Set spec\.resources\.limits\.cpu\.$", told), (
-        told
-    )
+    reported = wait_condition(kubectl, "shop", "Degraded", "QuotaExceeded")["message"]
+    assert re.search(
+        r"must specify limits\.cpu for: memcached,reloader\. Set spec\.resources\.limits\.cpu\.$", reported
+    ), reported
     kubectl.apply(memcached("shop", 1, **TLS, resources={"limits": {"cpu": "1"}}))
     wait(kubectl, "mc/shop", ".status.replicas", 1)
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
@@ -71,8 +71,8 @@ def test_a_limit_range_that_the_sidecar_meets_is_told_by_its_field(kubectl: Kube
         {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "least"}, "spec": {"limits": [limit]}}
     )
     kubectl.apply(memcached("shop", 1, **TLS), create=True)
-    told = wait_condition(kubectl, "shop", "Degraded", "DeniedByPolicy")["message"]
-    assert "spec.podTemplate.spec.initContainers[reloader].resources.requests.cpu." in told, told
+    reported = wait_condition(kubectl, "shop", "Degraded", "DeniedByPolicy")["message"]
+    assert "spec.podTemplate.spec.initContainers[reloader].resources.requests.cpu." in reported, reported
     sidecar = {"name": "reloader", "resources": {"requests": {"cpu": "20m"}}}
     kubectl.apply(memcached("shop", 1, **TLS, podTemplate={"spec": {"initContainers": [sidecar]}}))
     wait(kubectl, "mc/shop", ".status.replicas", 1)
@@ -84,13 +84,13 @@ def test_a_limit_range_that_a_stateful_set_meets_is_told(kubectl: Kubectl) -> No
     document = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}, "spec": {"limits": [limit]}}
     kubectl.apply(document)
     kubectl.apply(memcached("shop", 1, workload="StatefulSet"), create=True)
-    told = wait_condition(kubectl, "shop", "Degraded", "DeniedByPolicy")
-    assert "maximum memory usage per Container is 100Mi" in told["message"]
+    reported = wait_condition(kubectl, "shop", "Degraded", "DeniedByPolicy")
+    assert "maximum memory usage per Container is 100Mi" in reported["message"]
 
 
 def test_what_pod_security_refuses_of_a_stateful_set_is_told(kubectl: Kubectl) -> None:
     kubectl("label", "namespace", kubectl.namespace, "pod-security.kubernetes.io/enforce=restricted")
     spec = {"workload": "StatefulSet", "podTemplate": {"spec": {"securityContext": {"runAsNonRoot": False}}}}
     kubectl.apply(memcached("shop", 1, **spec), create=True)
-    told = wait_condition(kubectl, "shop", "Degraded", "DeniedByPolicy")
-    assert 'violates PodSecurity "restricted' in told["message"]
+    reported = wait_condition(kubectl, "shop", "Degraded", "DeniedByPolicy")
+    assert 'violates PodSecurity "restricted' in reported["message"]

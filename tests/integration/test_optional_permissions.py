@@ -10,10 +10,10 @@ from tests.integration.oracle import catch_up, condition, make_ready, pods_of, w
 from tests.integration.permissions_optional import ALONE, KINDS, OptionalKind
 from tests.integration.requests import requests_of
 from tests.kubectl_in_namespace import Kubectl
-from tests.operator_process import OperatorProcess, said_in_a_loop
+from tests.operator_process import OperatorProcess, logged_in_a_loop
 
-ALL = {name: value for kind in KINDS for name, value in kind.asked.items() if name != "workload"}
-BESIDE = [kind for kind in KINDS if kind.kind != "StatefulSet"]
+ALL = {name: value for kind in KINDS for name, value in kind.spec.items() if name != "workload"}
+AUXILIARY = [kind for kind in KINDS if kind.kind != "StatefulSet"]
 STATEFUL_SETS = KINDS[0]
 
 
@@ -35,15 +35,15 @@ def there(kubectl: Kubectl, kind: OptionalKind, name: str) -> bool:
     return bool(kubectl("get", f"{kind.full_name}/{name}{kind.suffix}", "--ignore-not-found", "-o", "name"))
 
 
-def look_again(kubectl: Kubectl, name: str) -> None:
+def reconcile_again(kubectl: Kubectl, name: str) -> None:
     """Have the operator reconcile some times."""
     for number in range(3):
-        kubectl("annotate", f"mc/{name}", f"look={number}", "--overwrite")
+        kubectl("annotate", f"mc/{name}", f"reconcile={number}", "--overwrite")
         catch_up(kubectl)
 
 
-def asked(kubectl: Kubectl, kind: OptionalKind, since: Mark) -> list[AuditEvent]:
-    """What the operator asked about a kind, but for its watch."""
+def requests_for(kubectl: Kubectl, kind: OptionalKind, since: Mark) -> list[AuditEvent]:
+    """What the operator requested of a kind, but for its watch."""
     found = requests_of(kubectl.cluster, kubectl.namespace, since=since)
     return [each for each in found if each.resource == kind.resource and each.verb not in ("list", "watch")]
 
@@ -55,7 +55,7 @@ def what_is_missing(kind: OptionalKind) -> str:
 def test_without_a_kind_beside_the_servers_they_serve_and_it_comes_as_soon_as_it_is_granted(
     kubectl: Kubectl, operators: Operators
 ) -> None:
-    kind = next(each for each in BESIDE if each.kind == "NetworkPolicy")
+    kind = next(each for each in AUXILIARY if each.kind == "NetworkPolicy")
     mark = kubectl.cluster.audit_mark()
     operator = start(kubectl, operators, ("*", kind.resource))
     assert "; going on without " in operator.wait_for_log("caches are in sync")
@@ -69,11 +69,11 @@ def test_without_a_kind_beside_the_servers_they_serve_and_it_comes_as_soon_as_it
     assert condition(kubectl, "shop", "Progressing")["reason"] == "Complete"
     ready = condition(kubectl, "shop", "Ready")
     assert (ready["status"], ready["reason"]) == ("False", "Forbidden")
-    for other in BESIDE:
+    for other in AUXILIARY:
         assert there(kubectl, other, "shop") is (other is not kind), other.kind
-    look_again(kubectl, "shop")
-    assert asked(kubectl, kind, mark) == []
-    assert said_in_a_loop([line for line in operator.lines if f"cannot watch {kind.full_name} in" in line]) == []
+    reconcile_again(kubectl, "shop")
+    assert requests_for(kubectl, kind, mark) == []
+    assert logged_in_a_loop([line for line in operator.lines if f"cannot watch {kind.full_name} in" in line]) == []
 
     grant(kubectl, operator_rules())
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
@@ -92,8 +92,8 @@ def test_without_stateful_sets_deployments_go_on_and_one_that_asks_for_lasting_n
     assert condition(kubectl, "lasting", "Available")["status"] == "False"
     serve(kubectl, "shop")
     assert condition(kubectl, "shop", "Degraded")["reason"] == "AsExpected"
-    look_again(kubectl, "lasting")
-    assert asked(kubectl, STATEFUL_SETS, mark) == []
+    reconcile_again(kubectl, "lasting")
+    assert requests_for(kubectl, STATEFUL_SETS, mark) == []
 
     kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"workload":"StatefulSet"}}')
     wait_condition(kubectl, "shop", "Degraded", "Forbidden")
@@ -113,12 +113,12 @@ def test_without_a_kind_that_nobody_asks_for_nothing_is_said_but_once_in_the_log
     wait_condition(kubectl, "shop", "Ready", "AllServersReady")
     # A specification that takes back what was never there.
     kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"image":"registry.example.com/memcached:2"}}')
-    look_again(kubectl, "shop")
+    reconcile_again(kubectl, "shop")
     assert condition(kubectl, "shop", "Degraded")["reason"] == "AsExpected"
     for each in KINDS:
-        assert asked(kubectl, each, mark) == []
+        assert requests_for(kubectl, each, mark) == []
         operator.wait_for_log(f"cannot watch {each.full_name} in", f"Grant list and watch on {each.full_name}")
     about = [line for line in operator.lines if "/shop: " in line]
     assert [line for line in about if "orbidden" in line] == []
     for each in KINDS:
-        assert said_in_a_loop([line for line in operator.lines if f"cannot watch {each.full_name} in" in line]) == []
+        assert logged_in_a_loop([line for line in operator.lines if f"cannot watch {each.full_name} in" in line]) == []

@@ -53,8 +53,8 @@ def by_name(entries: list[dict[str, Any]]) -> dict[str, Any]:
 def assert_plain(kubectl: Kubectl, workload: str, plain: Any) -> None:
     assert kubectl.get(workload, "shop")["spec"] == plain["spec"]
     annotations = kubectl.get(workload, "shop")["metadata"]["annotations"]
-    ours = {key: text for key, text in annotations.items() if key.startswith("cache.example.com/")}
-    assert ours == {"cache.example.com/memcached-uid": kubectl.uid("mc/shop")}
+    own_annotations = {key: text for key, text in annotations.items() if key.startswith("cache.example.com/")}
+    assert own_annotations == {"cache.example.com/memcached-uid": kubectl.uid("mc/shop")}
 
 
 @pytest.mark.core
@@ -81,7 +81,7 @@ def test_what_is_passed_through_is_merged_stays_and_goes_again(kubectl: Kubectl)
         "requests": {"cpu": "50m"},
     }
 
-    # What the API server has filled in is no difference: nothing is written for a look.
+    # What the API server has filled in is no difference: nothing is written for a reconcile.
     mark = kubectl.cluster.audit_mark()
     kubectl("annotate", "statefulset", "shop", "example.com/look=1")
     all_caught_up(kubectl)
@@ -206,8 +206,8 @@ def test_whatever_was_there_before_the_same_specification_comes_to_the_same_pods
         lifecycle = pods(podTemplate=given)["containers"][0].get("lifecycle") or {}
         return lifecycle.get("preStop", {}).keys()
 
-    asked = (AT_ONCE, hook(**mine), AT_ONCE, hook(httpGet={"port": 80}), hook(**mine), AT_ONCE, None)
-    assert [[*hooks(given)] for given in asked] == [[], ["exec"], [], ["httpGet"], ["exec"], [], ["sleep"]]
+    hooks_given = (AT_ONCE, hook(**mine), AT_ONCE, hook(httpGet={"port": 80}), hook(**mine), AT_ONCE, None)
+    assert [[*hooks(given)] for given in hooks_given] == [[], ["exec"], [], ["httpGet"], ["exec"], [], ["sleep"]]
     assert template(kubectl, workload)["spec"] == plain
 
     assert edited("lifecycle", value=None) == plain

@@ -15,7 +15,7 @@ from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT, OperatorProcess
 from tests.simulated_cluster import SimulatedCluster
 
-ASKED = "shutting down"
+SHUTTING_DOWN = "shutting down"
 # What Python says of connections, tasks and faults that were left behind.
 LEFT_BEHIND = ("Traceback", "Unclosed", "ResourceWarning", "was never awaited", "was never retrieved", "was destroyed")
 
@@ -35,7 +35,7 @@ def test_it_ends_in_good_order_when_asked(kubectl: Kubectl, operators: Operators
     operator = operators.start("-n", kubectl.namespace).ready()
     operator.send(number)
     assert ended_well(operator)
-    assert f"{number.name} received: {ASKED}" in operator.log
+    assert f"{number.name} received: {SHUTTING_DOWN}" in operator.log
 
 
 class Held:
@@ -68,10 +68,10 @@ def test_workers_finish_what_they_do_before_it_ends(kubectl: Kubectl, operators:
     kubectl.apply(memcached("late", 1))
     held.wait_for_request()
     operator.send(signal.SIGTERM)
-    operator.wait_for_log(ASKED)
+    operator.wait_for_log(SHUTTING_DOWN)
     held.release()
     assert ended_well(operator)
-    assert "created Deployment" in operator.log.partition(ASKED)[2]
+    assert "created Deployment" in operator.log.partition(SHUTTING_DOWN)[2]
     assert kubectl.get("deployment/late")["spec"]["replicas"] == 1
     assert "Created" in kubectl("get", "events", "--field-selector=involvedObject.name=late")
 
@@ -97,7 +97,7 @@ def test_a_second_request_ends_it_at_once(
     kubectl.apply(memcached("stuck", 1))
     held.wait_for_request()
     operator.send(signal.SIGTERM)
-    operator.wait_for_log(ASKED)
+    operator.wait_for_log(SHUTTING_DOWN)
     operator.send(number)
     assert operator.wait() == -number
     assert "shutdown complete" not in operator.log

@@ -21,13 +21,13 @@ from tests.integration.conftest import CRD, Operators, memcached
 from tests.integration.oracle import catch_up, condition, wait, wait_condition
 from tests.integration.requests import requests_of, writes_of, written
 from tests.kubectl_in_namespace import Kubectl
-from tests.operator_process import OperatorProcess, said_in_a_loop
+from tests.operator_process import OperatorProcess, logged_in_a_loop
 
 _POLL_S = 0.1
 REMEDY_CRD = "install it with `kubectl apply --server-side -f manifests/crd/cache.example.com_memcacheds.yaml`"
 
 
-def said(operator: OperatorProcess, *texts: str, after: int = 0) -> list[str]:
+def logged(operator: OperatorProcess, *texts: str, after: int = 0) -> list[str]:
     """The log's lines, from a line number on, that hold all texts."""
     return [line for line in operator.lines[after:] if all(text in line for text in texts)]
 
@@ -55,7 +55,7 @@ class TestCrd:
         operator.ready()
         kubectl.apply(memcached("awaited", 1))
         kubectl.wait_field("mc/awaited", ".status.replicas", 1)
-        assert said_in_a_loop(said(operator, "cannot watch", "404")) == []
+        assert logged_in_a_loop(logged(operator, "cannot watch", "404")) == []
 
     def test_deleted_and_installed_again_while_running_it_is_said_once_and_all_goes_on(
         self, crd: Cluster, kubectl: Kubectl, operators: Operators
@@ -70,7 +70,7 @@ class TestCrd:
         operator.wait_for_log("watching memcacheds", "again")
         kubectl.apply(memcached("before", 2))
         kubectl.wait_field("mc/before", ".status.replicas", 2)
-        assert said_in_a_loop(said(operator, "cannot watch", REMEDY_CRD)) == []
+        assert logged_in_a_loop(logged(operator, "cannot watch", REMEDY_CRD)) == []
 
 
 class TestPermissions:
@@ -90,7 +90,7 @@ class TestPermissions:
         kubectl.apply(memcached("granted", 1))
         kubectl.wait_field("mc/granted", ".status.replicas", 1)
         for full_name in kinds.values():
-            assert said_in_a_loop(said(operator, f"cannot watch {full_name} in", "Forbidden")) == []
+            assert logged_in_a_loop(logged(operator, f"cannot watch {full_name} in", "Forbidden")) == []
 
     @pytest.mark.slow  # what was refused is asked again after half a minute
     def test_writes_that_are_forbidden_are_reported_and_made_when_they_are_granted(
@@ -116,7 +116,7 @@ class TestPermissions:
         operator.wait_for_log("unreported: recovered after")
         wait_condition(kubectl, "refused", "Degraded", "AsExpected")
         wait(kubectl, "mc/refused", ".status.replicas", 1)
-        assert said_in_a_loop(said(operator, "unreported: attempt")) == []
+        assert logged_in_a_loop(logged(operator, "unreported: attempt")) == []
 
 
 class TestApiServer:
@@ -234,14 +234,14 @@ class TestRotation:
 
 def calls(kubectl: Kubectl, since: Mark) -> list[int]:
     """The answers to what was asked besides watches and the Lease."""
-    asked = requests_of(kubectl.cluster, kubectl.namespace, since=since)
-    return [each.code for each in asked if each.verb != "watch" and each.resource != "leases"]
+    requests_made = requests_of(kubectl.cluster, kubectl.namespace, since=since)
+    return [each.code for each in requests_made if each.verb != "watch" and each.resource != "leases"]
 
 
 def renewed(kubectl: Kubectl, since: Mark) -> list[int]:
     """The answers to the renewals of the Lease."""
-    asked = requests_of(kubectl.cluster, kubectl.namespace, since=since)
-    return [each.code for each in asked if each.resource == "leases" and each.verb == "patch"]
+    requests_made = requests_of(kubectl.cluster, kubectl.namespace, since=since)
+    return [each.code for each in requests_made if each.resource == "leases" and each.verb == "patch"]
 
 
 def _bound_token(kubectl: Kubectl, secret: str) -> str:

@@ -14,7 +14,7 @@ from tests.integration.accounts import account_with_role, operator_rules
 from tests.integration.conftest import Operators, memcached
 from tests.integration.requests import requests_of
 from tests.kubectl_in_namespace import Kubectl
-from tests.operator_process import OperatorProcess, said_in_a_loop
+from tests.operator_process import OperatorProcess, logged_in_a_loop
 from tests.relays import ConnectProxy
 
 User = dict[str, Any]
@@ -150,7 +150,7 @@ def test_started_before_its_api_server_it_says_so_once_for_each_watch_and_works_
     kubectl.wait_field("mc/patient", ".status.replicas", 1)
     for kind, lines in _complaints(operator, "connection refused").items():
         assert lines != [], kind
-        assert said_in_a_loop(lines) == [], kind
+        assert logged_in_a_loop(lines) == [], kind
 
 
 def _complaints(operator: OperatorProcess, text: str) -> dict[str, list[str]]:

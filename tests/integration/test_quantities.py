@@ -1,6 +1,6 @@
 """The form of quantities in which the operator wants resources is the one that the API server writes back.
 
-Otherwise each look at a workload would find a difference.
+Otherwise each reconcile of a workload would find a difference.
 """
 
 from __future__ import annotations

@@ -100,8 +100,8 @@ def test_with_all_permissions_it_works_and_nothing_is_refused(
         each = replace(trial, name=f"cache-{number}")
         use.act(each)
         until(f"it does not work: {use.feature}", lambda use=use, each=each: use.works(each))  # type: ignore[misc]
-    asked = requests_of(cluster, trial.kubectl.namespace, since=mark)
-    assert [each for each in asked if each.code in (401, 403)] == []
+    requests_made = requests_of(cluster, trial.kubectl.namespace, since=mark)
+    assert [each for each in requests_made if each.code in (401, 403)] == []
 
 
 def test_no_permission_is_granted_that_nothing_is_known_to_need() -> None:

@@ -25,14 +25,14 @@ KINDS = "deployments,statefulsets,services,poddisruptionbudgets,networkpolicies,
 
 def render(text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The command with this as its standard input, in this process: starting Python takes longer."""
-    said, complained = io.StringIO(), io.StringIO()
+    output, complained = io.StringIO(), io.StringIO()
     with (
         mock.patch.object(sys, "stdin", io.StringIO(text)),
-        contextlib.redirect_stdout(said),
+        contextlib.redirect_stdout(output),
         contextlib.redirect_stderr(complained),
     ):
         code = cli.main(["render", "-f", "-", *arguments])
-    return subprocess.CompletedProcess(arguments, code, said.getvalue(), complained.getvalue())
+    return subprocess.CompletedProcess(arguments, code, output.getvalue(), complained.getvalue())
 
 
 def _made_of(kubectl: Kubectl, printed: Json) -> Json:
@@ -42,7 +42,7 @@ def _made_of(kubectl: Kubectl, printed: Json) -> Json:
     return found
 
 
-def _said(made: Json) -> Json:
+def _specified(made: Json) -> Json:
     """What of an object its maker says, with the defaults of the rest."""
     metadata = {part: made["metadata"].get(part) for part in ("labels", "annotations", "ownerReferences")}
     metadata["annotations"].pop("deployment.kubernetes.io/revision", None)
@@ -86,10 +86,10 @@ def test_what_is_printed_is_what_was_made(kubectl: Kubectl, operator: OperatorPr
     wait(kubectl, f"mc/{name}", ".status.observedGeneration", 1)
     printed = render(kubectl("get", "mc", name, "-o", "yaml"))
     assert (printed.returncode, printed.stderr) == (0, "")
-    made = {each["kind"]: _said(each) for each in _made_for(kubectl, name)}
+    made = {each["kind"]: _specified(each) for each in _made_for(kubectl, name)}
     if policy := made.get("NetworkPolicy"):
         policy["spec"]["ingress"] = _without_operator(policy["spec"].get("ingress", []))
-    again = {kind: _said(_made_of(kubectl, each)) for kind, each in _by_kind(printed.stdout).items()}
+    again = {kind: _specified(_made_of(kubectl, each)) for kind, each in _by_kind(printed.stdout).items()}
     if policy := again.get("NetworkPolicy"):
         policy["spec"].setdefault("ingress", [])
     assert again == made

@@ -124,12 +124,14 @@ async def shops(
         yield ShopNamespace(cluster, namespace, client)
 
 
-def looks(caplog: pytest.LogCaptureFixture, key: ObjectKey) -> int:
+def reconciles_of(caplog: pytest.LogCaptureFixture, key: ObjectKey) -> int:
     return sum(record.getMessage() == f"reconciled {key}" for record in caplog.records)
 
 
-async def looked(caplog: pytest.LogCaptureFixture, key: ObjectKey, times: int = 1) -> None:
-    await async_eventually(lambda: looks(caplog, key), lambda number: number >= times, what=f"looks at {key}")
+async def reconciled(caplog: pytest.LogCaptureFixture, key: ObjectKey, times: int = 1) -> None:
+    await async_eventually(
+        lambda: reconciles_of(caplog, key), lambda number: number >= times, what=f"reconciles of {key}"
+    )
 
 
 async def selling(shops: ShopNamespace, name: str, sells: str) -> None:
@@ -153,18 +155,18 @@ async def test_predicates_say_which_changes_count(
     shop = shops.key("corner")
     async with shops.operator(example("predicates").set_up):
         await shops.open("corner")
-        await looked(caplog, shop)
+        await reconciled(caplog, shop)
         changes: list[dict[str, object]] = [{"spec": {"size": 2}}, {"metadata": {"labels": {"a": "b"}}}]
         for number, body in enumerate(changes, 2):
             await shops.change("corner", **body)
-            await looked(caplog, shop, number)
+            await reconciled(caplog, shop, number)
         # Neither counts: an annotation, and whatever happens to one that is paused.
         await shops.change("corner", metadata={"annotations": {"a": "b"}})
         await shops.change("corner", metadata={"labels": {"paused": "yes"}}, spec={"size": 3})
         # Changes come in their order: this one was looked at after those would have been.
         await shops.open("other")
-        await looked(caplog, shops.key("other"))
-        assert looks(caplog, shop) == 3
+        await reconciled(caplog, shops.key("other"))
+        assert reconciles_of(caplog, shop) == 3
 
 
 async def test_owners_and_whom_a_function_finds_are_woken(shops: ShopNamespace, example: Examples) -> None:
@@ -194,27 +196,27 @@ async def test_a_channel_wakes_for_what_comes_from_outside(
     shop = shops.key("corner")
     async with shops.operator(example("channels").set_up):
         await shops.open("corner")
-        await looked(caplog, shop)
+        await reconciled(caplog, shop)
         _, writer = await asyncio.open_unix_connection("orders.sock")
         writer.write(f"{shop}\n".encode())
-        await looked(caplog, shop, 2)
+        await reconciled(caplog, shop, 2)
         writer.close()
 
 
-async def test_a_result_or_an_error_decides_about_the_next_look(
+async def test_a_result_or_an_error_decides_about_the_next_reconcile(
     shops: ShopNamespace, example: Examples, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with shops.operator(example("results").set_up):
         for goods in ("later", "unfinished", "broken", "nonsense", "fruit"):
             await shops.open(goods, goods=goods)
         for goods in ("later", "unfinished", "broken"):
-            await looked(caplog, shops.key(goods), 4)
-        assert looks(caplog, shops.key("nonsense")) == 1
-        assert looks(caplog, shops.key("fruit")) == 1
+            await reconciled(caplog, shops.key(goods), 4)
+        assert reconciles_of(caplog, shops.key("nonsense")) == 1
+        assert reconciles_of(caplog, shops.key("fruit")) == 1
         assert "spec.goods is 'nonsense': name a ConfigMap" in caplog.text
         assert "the warehouse does not answer" in caplog.text
         await shops.change("nonsense", spec={"goods": "fruit"})
-        await looked(caplog, shops.key("nonsense"), 2)
+        await reconciled(caplog, shops.key("nonsense"), 2)
 
 
 async def test_a_finalizer_keeps_an_object_until_the_cleanup_is_done(shops: ShopNamespace, example: Examples) -> None:
@@ -284,8 +286,8 @@ async def test_controllers_share_the_caches(
         before = len(await shops.client.list(CONFIG_MAPS, shops.namespace))
         await shops.open("corner")
         await shops.client.create(CONFIG_MAPS, {"metadata": {"namespace": shops.namespace, "name": "fruit"}})
-        said = f"goods {shops.key('fruit')}: 1 shops, {before + 1} lists of goods"
-        await async_until("the other controller has not said so", lambda: said in caplog.text)
+        logged = f"goods {shops.key('fruit')}: 1 shops, {before + 1} lists of goods"
+        await async_until("the other controller has not said so", lambda: logged in caplog.text)
         assert f"shop {shops.key('corner')}: 1 shops, " in caplog.text
 
 
@@ -301,8 +303,8 @@ async def test_each_namespace_that_is_named_is_watched_and_no_other(
         for each in (third, second, shops):
             await each.open("corner")
         for each in (second, shops):
-            await looked(caplog, each.key("corner"))
-        assert looks(caplog, third.key("corner")) == 0
+            await reconciled(caplog, each.key("corner"))
+        assert reconciles_of(caplog, third.key("corner")) == 0
     for each in (second, third):
         shops.cluster.kubectl("delete", "namespace", each.namespace, "--wait=false")
 

@@ -125,8 +125,8 @@ def test_a_password_without_tls_is_taken_too_and_a_wrong_one_is_told(
     kubectl.apply(secret("wrong", {"password-file": b"ann:wrong\n"}))
     with RealServer("-Y", f"{folder}/password-file") as server:
         (pod,) = run_at(kubectl, server.address, auth={"secretName": "wrong"})
-        said = f"1 of 1 servers cannot be queried: {pod} (it refuses the login of ann)."
-        until("it is not said", lambda: condition(kubectl, "shop", "Serving")["message"] == said)
+        message = f"1 of 1 servers cannot be queried: {pod} (it refuses the login of ann)."
+        until("it is not said", lambda: condition(kubectl, "shop", "Serving")["message"] == message)
         kubectl("delete", "mc/shop")
         until("it is there", lambda: not pods_of(kubectl, "shop"))
         run_at(kubectl, server.address, auth={"secretName": "right"})

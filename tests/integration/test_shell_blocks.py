@@ -14,7 +14,7 @@ from tests.integration.fake_kubelet import FakeKubelet
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT
 from tests.pages import PAGES, PAGES_FOR_KUBERNETES, RUN, Page
-from tests.shell import Shell, only_looks, read, terminal
+from tests.shell import Shell, only_reads, read, terminal
 from tests.shell_blocks import How, fits, manifests, steps
 
 
@@ -110,7 +110,7 @@ def test_what_must_be_the_same_does_not_fit_otherwise(shown: str, came: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("command", "looks"),
+    ("command", "reads"),
     [
         ("kubectl get pods", True),
         ("./dev kubectl describe mc/shop | grep Ready", True),
@@ -125,8 +125,8 @@ def test_what_must_be_the_same_does_not_fit_otherwise(shown: str, came: str) -> 
         ("helm list", False),
     ],
 )
-def test_a_command_is_typed_again_if_it_only_looks(command: str, looks: bool) -> None:
-    assert only_looks(command) is looks
+def test_a_command_is_typed_again_if_it_only_reads(command: str, reads: bool) -> None:
+    assert only_reads(command) is reads
 
 
 # What most readers type, and so the page that the gate runs.

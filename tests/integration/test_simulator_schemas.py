@@ -82,7 +82,7 @@ def test_the_answers_that_unit_tests_go_by_are_the_server_s(cluster: Cluster) ->
     """Go's maps have no order, and nor have causes."""
     client = Api(cluster, cluster.kubeconfig_path)
     try:
-        answers = questions.ask(questions.sender(client))
+        answers = questions.record_answers(questions.sender(client))
     finally:
         client.close()
     written = json.loads(questions.ANSWERS.read_text())

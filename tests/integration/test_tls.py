@@ -23,7 +23,7 @@ from tests.integration.oracle import (
     wait_condition,
     writes,
 )
-from tests.integration.other_client import asked, events_of
+from tests.integration.other_client import called, events_of
 from tests.integration.requests import taken
 from tests.kubectl_in_namespace import Kubectl
 
@@ -54,7 +54,7 @@ def test_pods_have_their_secrets_and_a_sidecar(kubectl: Kubectl) -> None:
     assert taken(writes(kubectl, "shop", mark)) <= {"memcacheds/status 200"}, "what the API server fills in is no drift"
 
 
-def say(kubectl: Kubectl, pods: list[str], message: str, *, started: bool = False) -> None:
+def report_sidecars(kubectl: Kubectl, pods: list[str], message: str, *, started: bool = False) -> None:
     """What the kubelet tells of sidecars that ended once with these words, and wait or let memcached start now."""
     ended = {"exitCode": 1, "reason": "Error", "message": f"{message}\n"}
     sidecar = {"name": "reloader", "image": "memcached", "imageID": "", "restartCount": 1, "ready": started}
@@ -70,19 +70,19 @@ def say(kubectl: Kubectl, pods: list[str], message: str, *, started: bool = Fals
 def test_a_secret_that_is_missing_is_told_with_its_key_and_over_when_servers_start(kubectl: Kubectl) -> None:
     create_memcached(kubectl, "shop", 2, **TLS)
     pods = pods_of(kubectl, "shop")
-    say(kubectl, pods, f"SecretNotFound: {MISSING}")
+    report_sidecars(kubectl, pods, f"SecretNotFound: {MISSING}")
     found = wait_condition(kubectl, "shop", "Degraded", "SecretNotFound")
     assert found["message"] == f"{MISSING}. Running servers continue; new ones start once this is corrected."
     available = condition(kubectl, "shop", "Available")
     assert available["message"] == f"0 of 2 servers are ready: SecretNotFound: {MISSING}"
     assert condition(kubectl, "shop", "Ready")["reason"] == "SecretNotFound"
 
-    say(kubectl, pods, "CertificateInvalid: key tls.key of the Secret shop-tls: no match")
+    report_sidecars(kubectl, pods, "CertificateInvalid: key tls.key of the Secret shop-tls: no match")
     wait_condition(kubectl, "shop", "Degraded", "CertificateInvalid")
     warnings = [each.reason for each in events(kubectl) if each.type == "Warning"]
     assert {"SecretNotFound", "CertificateInvalid"} <= set(warnings)
 
-    say(kubectl, pods, "CertificateInvalid: key tls.key of the Secret shop-tls: no match", started=True)
+    report_sidecars(kubectl, pods, "CertificateInvalid: key tls.key of the Secret shop-tls: no match", started=True)
     make_ready(kubectl, pods)
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
     wait_condition(kubectl, "shop", "Ready", "AllServersReady")
@@ -103,5 +103,5 @@ def test_without_a_sidecar_the_kubelet_waits_for_secrets_and_with_one_again_it_d
 
 
 def events(kubectl: Kubectl) -> list[Any]:
-    found: list[Any] = asked(kubectl.cluster, lambda client: events_of(client, kubectl.namespace, "shop"))
+    found: list[Any] = called(kubectl.cluster, lambda client: events_of(client, kubectl.namespace, "shop"))
     return found

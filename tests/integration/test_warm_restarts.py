@@ -44,7 +44,9 @@ class Warm:
         self._restarts[name] = self._restarts.get(name, 0) + 1
         running = {"state": {"running": {}}, "ready": True, "image": "", "imageID": ""}
         self.shop.serve(name, since=NOW)
-        self.shop.tell(name, containerStatuses=[{"name": "memcached", "restartCount": self._restarts[name], **running}])
+        self.shop.set_status(
+            name, containerStatuses=[{"name": "memcached", "restartCount": self._restarts[name], **running}]
+        )
 
     def settled(self, name: str) -> None:
         """Wait until this pod counts as one of the present template, to Kubernetes too; the pause is over then."""
@@ -56,7 +58,9 @@ class Warm:
         )
         self.shop.serve(name)
         running = {"state": {"running": {}}, "ready": True, "image": "", "imageID": ""}
-        self.shop.tell(name, containerStatuses=[{"name": "memcached", "restartCount": self._restarts[name], **running}])
+        self.shop.set_status(
+            name, containerStatuses=[{"name": "memcached", "restartCount": self._restarts[name], **running}]
+        )
 
 
 def _image(pod: dict[str, object]) -> object:

@@ -34,7 +34,7 @@ def head(root: Path) -> str:
     ).stdout.strip()
 
 
-def test_a_commit_that_passes_is_noted_with_a_line_each(
+def test_a_commit_that_passes_is_recorded_with_a_line_each(
     checkout: Checkout, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     root = checkout("set -e; [[ $CI == true && ! -e scratch && -z ${VIRTUAL_ENV:-} ]]; ! read -r; echo it runs in $PWD")

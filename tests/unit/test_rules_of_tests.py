@@ -73,8 +73,8 @@ def found(body: str, path: str = "tests/integration/test_it.py") -> list[str]:
 
 def test_no_test_is_red_by_chance() -> None:
     broken = {path.as_posix(): breaks((PROJECT / path).read_text(), path) for path in FILES}
-    told = [each for path, found in broken.items() if path not in KNOWN for each in found]
-    assert not told, "\n".join(told)
+    reported = [each for path, found in broken.items() if path not in KNOWN for each in found]
+    assert not reported, "\n".join(reported)
     assert [path for path in KNOWN if not broken.get(path)] == [], "they break nothing any more: take them from KNOWN"
 
 
@@ -88,8 +88,8 @@ def test_no_test_is_red_by_chance() -> None:
     ],
 )
 def test_what_breaks_a_rule_is_told_of_once_with_its_line(rule: str, body: str) -> None:
-    (told,) = found(body)
-    place, _, words = told.partition(": ")
+    (reported,) = found(body)
+    place, _, words = reported.partition(": ")
     file, _, line = place.partition(":")
     assert file == "tests/integration/test_it.py"
     assert 5 <= int(line) <= 5 + body.count("\n")

@@ -35,7 +35,7 @@ LINE = "2026-01-02,0abc123,2" + ",1.000" * len(COLUMNS)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (f"{HEADER},more\n", "the first line is to be"),
         (f"{HEADER}\n{LINE},1.0\n", "line 2: "),
@@ -43,8 +43,8 @@ LINE = "2026-01-02,0abc123,2" + ",1.000" * len(COLUMNS)
         (f"{HEADER}\n{LINE.replace(',2,', ',two,')}\n", "line 2: .*'two'"),
     ],
 )
-def test_what_cannot_be_read_is_named_with_its_line(text: str, said: str) -> None:
-    with pytest.raises(HistoryError, match=rf"history\.csv.*{said}"):
+def test_what_cannot_be_read_is_named_with_its_line(text: str, message: str) -> None:
+    with pytest.raises(HistoryError, match=rf"history\.csv.*{message}"):
         read(text)
 
 

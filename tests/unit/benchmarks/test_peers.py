@@ -14,8 +14,8 @@ _COMMON = Path(__file__).parents[3] / "benchmarks" / "peers" / "controller_runti
 
 def test_the_peers_make_the_deployment_that_the_operator_makes() -> None:
     manifest = desired_workload("Deployment", Owner("a", "default", "u"), 2, Settings().memcached_image)
-    ours = json.loads(msgspec.json.encode(manifest))
-    spec, (container,) = ours["spec"], ours["spec"]["template"]["spec"]["containers"]
+    manifest_made = json.loads(msgspec.json.encode(manifest))
+    spec, (container,) = manifest_made["spec"], manifest_made["spec"]["template"]["spec"]["containers"]
     # They give these to each one by itself, and write no notes about a template.
     del spec["replicas"], spec["selector"], spec["template"]["metadata"]
     # As good as nothing.

@@ -71,7 +71,7 @@ def test_the_last_recorded_line_is_what_the_next_run_is_compared_with(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--quick", "--count", "3"], "leave out --count"),
         (["--quick", "--operator", "kopf", "--extras"], "leave out --extras, --operator"),
@@ -80,10 +80,10 @@ def test_the_last_recorded_line_is_what_the_next_run_is_compared_with(
     ],
 )
 def test_what_would_not_be_comparable_is_refused(
-    arguments: list[str], said: str, measured: Plans, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, measured: Plans, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as refused:
         command.main(arguments)
     assert refused.value.code == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert measured == []

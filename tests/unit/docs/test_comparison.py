@@ -12,14 +12,14 @@ from tests.shell_blocks import files
 
 PROJECT = Path(__file__).parents[3]
 PAGE = (PROJECT / "docs" / "comparison.md").read_text()
-OURS = files((PROJECT / "docs" / "write-your-own.md").read_text())["greeting_operator.py"]
+OPERATOR_RUNTIME = files((PROJECT / "docs" / "write-your-own.md").read_text())["greeting_operator.py"]
 KOPF = (PEERS / "greeting_kopf.py").read_text()
 GO = (PEERS / "controller_runtime" / "greeting" / "main.go").read_text()
 BLOCKS = re.findall(r"^```\w+\n(.+?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize(
-    ("block", "program"), [*zip(BLOCKS, (OURS, KOPF, GO), strict=True)], ids=("ours", "kopf", "go")
+    ("block", "program"), [*zip(BLOCKS, (OPERATOR_RUNTIME, KOPF, GO), strict=True)], ids=("ours", "kopf", "go")
 )
 def test_each_block_is_part_of_the_program_that_is_run(block: str, program: str) -> None:
     for part in block.split("// …\n"):
@@ -29,7 +29,7 @@ def test_each_block_is_part_of_the_program_that_is_run(block: str, program: str)
 @pytest.mark.parametrize(
     ("program", "words"),
     [
-        (OURS, "`run`: {} lines of code"),
+        (OPERATOR_RUNTIME, "`run`: {} lines of code"),
         (KOPF, "labels it has {} lines of code"),
         (GO, "The file has {} lines of code"),
     ],

@@ -74,11 +74,11 @@ def test_mistakes_are_told_as_the_page_says(monkeypatch: pytest.MonkeyPatch, tmp
 
     operator = Operator(settings(), Program("shops", "1"), client_of("https://api.invalid"))
     (session,) = _SESSION.findall(page)
-    told = io.StringIO()
+    report = io.StringIO()
     example = doctest.DocTestParser().get_doctest(
         session, {"operator": operator, "await_": await_}, "docs/runtime.md", None, 0
     )
-    results = doctest.DocTestRunner(verbose=False).run(example, out=told.write)
+    results = doctest.DocTestRunner(verbose=False).run(example, out=report.write)
     assert results.attempted > 10
-    assert results.failed == 0, told.getvalue()
+    assert results.failed == 0, report.getvalue()
     sys.modules.pop("shops", None)

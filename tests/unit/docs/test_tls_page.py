@@ -44,10 +44,10 @@ def test_the_client_of_the_page_logs_in_with_each_connection_and_another_one_is_
             assert client.get("key") == b"value", "a new connection logs in, too"
             client.close()
         with (
-            closing(pymemcache.Client(address)) as stranger,
+            closing(pymemcache.Client(address)) as unauthenticated,
             pytest.raises(pymemcache.MemcacheError, match="unauthenticated"),
         ):
-            stranger.get("key")
+            unauthenticated.get("key")
     finally:
         server.kill()
         server.wait()

@@ -32,17 +32,17 @@ def test_it_says_how_to_use_it_and_leaves_nothing(tmp_path: Path, number: signal
     kubeconfig = tmp_path / "new" / "kubeconfig"
     with start(tmp_path, "--kubeconfig", str(kubeconfig), "--ready-after", "0.5", "--no-memcached") as process:
         assert process.stdout is not None
-        said = ""
-        while not said.endswith(LAST_LINE):
+        printed = ""
+        while not printed.endswith(LAST_LINE):
             line = process.stdout.readline()
-            assert line, f"it ended: {said}"
-            said += line
+            assert line, f"it ended: {printed}"
+            printed += line
         assert kubeconfig.stat().st_mode & 0o777 == 0o600
         server = json.loads(kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
-        assert f"A simulated Kubernetes API is ready at {server};" in said
-        assert "become ready after 0.5 s" in said
-        assert "real processes" not in said
-        assert f"export KUBECONFIG={kubeconfig}\n" in said
+        assert f"A simulated Kubernetes API is ready at {server};" in printed
+        assert "become ready after 0.5 s" in printed
+        assert "real processes" not in printed
+        assert f"export KUBECONFIG={kubeconfig}\n" in printed
         process.send_signal(number)
         farewell, complaints = process.communicate(timeout=DEADLINE_S)
     assert (process.returncode, farewell, complaints) == (0, "simulator: stopped\n", "")

@@ -15,7 +15,7 @@ _PROMPT_ROWS = 1
 # Far above what it takes.
 
 
-def _said() -> str:
+def _printed() -> str:
     return subprocess.run([PROJECT / "dev"], capture_output=True, text=True, check=True).stdout
 
 
@@ -34,13 +34,13 @@ def _recipes() -> dict[str, set[str]]:
 
 
 def test_alone_it_fits_a_screen() -> None:
-    lines = _said().splitlines()
+    lines = _printed().splitlines()
     assert len(lines) + _PROMPT_ROWS <= _ROWS
     assert max(map(len, lines)) <= _COLUMNS
 
 
 def test_alone_it_names_each_recipe_once_in_its_group() -> None:
-    _, *parts = re.split(r"^(\w+)\n", _said(), flags=re.MULTILINE)
+    _, *parts = re.split(r"^(\w+)\n", _printed(), flags=re.MULTILINE)
     named = {}
     for group, text in zip(parts[::2], parts[1::2], strict=True):
         leading = re.findall(r"^    ([a-z-]+)  ", text, flags=re.MULTILINE)

@@ -34,9 +34,9 @@ def promtool_test(rule: dict[str, Any], case: Case) -> dict[str, Any]:
 
 
 def test_promtool_finds_no_fault_in_the_rules(tmp_path: Path) -> None:
-    code, said = promtool(tmp_path, "check", "rules", "--lint=all", "--lint-fatal", "rules.yaml")
-    assert code == 0, said
-    assert f"{len(alerts())} rules found" in said
+    code, output = promtool(tmp_path, "check", "rules", "--lint=all", "--lint-fatal", "rules.yaml")
+    assert code == 0, output
+    assert f"{len(alerts())} rules found" in output
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_promtool_finds_no_fault_in_the_rules(tmp_path: Path) -> None:
 def test_an_alert_fires_when_it_should_and_only_then(alert: str, case: Case, tmp_path: Path) -> None:
     test = {"rule_files": ["rules.yaml"], "tests": [promtool_test(alerts()[alert], case)]}
     (tmp_path / "test.yaml").write_text(yaml.safe_dump(test))
-    code, said = promtool(tmp_path, "test", "rules", "test.yaml")
-    assert code == 0, said
+    code, output = promtool(tmp_path, "test", "rules", "test.yaml")
+    assert code == 0, output
 
 
 def test_each_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not() -> None:

@@ -134,8 +134,8 @@ def assert_shown(
     given = [{"series": name, "values": value} for name, value in series.items()]
     test = {"interval": "1m", "input_series": given, "promql_expr_test": [desired]}
     (directory / "test.yaml").write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "tests": [test]}))
-    code, said = promtool(directory, "test", "rules", "test.yaml")
-    assert code == 0, said
+    code, output = promtool(directory, "test", "rules", "test.yaml")
+    assert code == 0, output
 
 
 def test_conditions_are_those_of_all_installs_and_counted_once_where_replicas_see_the_same(tmp_path: Path) -> None:
@@ -153,10 +153,10 @@ def test_conditions_are_those_of_all_installs_and_counted_once_where_replicas_se
 @pytest.mark.parametrize(("query", "shown"), [("A", 1), ("B", 2)])
 def test_a_server_that_two_leaders_told_of_counts_once(query: str, shown: int, tmp_path: Path) -> None:
     """Where a scrape gives each leader's series an instance of its own."""
-    told = {("first", "cache-0"): "1", ("second", "cache-0"): "1", ("second", "cache-1"): "0"}
+    reported = {("first", "cache-0"): "1", ("second", "cache-0"): "1", ("second", "cache-1"): "0"}
     series = {
         f'memcached_up{{job="memcached-servers",instance="{by}",namespace="shop",memcached="cache",pod="{pod}"}}': value
-        for (by, pod), value in told.items()
+        for (by, pod), value in reported.items()
     }
     expression = queries()[f"timeseries Servers that answer {query}"]
     chosen = expression.replace("$servers_namespace", "shop").replace("$memcached", "cache")

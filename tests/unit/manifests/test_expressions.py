@@ -65,7 +65,7 @@ async def all_metrics(directory: Path) -> Metrics:
     return metrics
 
 
-def what_servers_say() -> Metrics:
+def server_metrics() -> Metrics:
     """All that a server's answer makes."""
     stats = {name.encode(): b"1" for name in (*FIGURES, *EXTSTORE)} | {b"version": b"1.6.45"}
     server = Server(0, True, answer=Answer.of(stats), shown=Shown(Certificate("", 0.0, 1.0), 0.0))
@@ -87,7 +87,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Series]:
         condition={*OWNED_CONDITIONS, *OCCASIONAL_CONDITIONS}, reason={*Reason}, status={"True", "False", "Unknown"}
     )
     # Their labels are honoured, and the PodMonitor takes the container away.
-    for name, series in scraped(what_servers_say()).items():
+    for name, series in scraped(server_metrics()).items():
         labels = {each.removeprefix("exported_") for each in series.labels} - {"container"}
         found[name] = series._replace(labels=frozenset(labels), jobs=frozenset({SERVERS}))
     return found | {"up": Series(TARGET_LABELS, {}, frozenset({OPERATOR, SERVERS}))}

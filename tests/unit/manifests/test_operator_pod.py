@@ -46,8 +46,8 @@ def test_the_kubelet_waits_longer_than_a_shutdown_takes() -> None:
 
 
 def test_probes_ask_the_port_of_probes() -> None:
-    asked = {kind: container()[f"{kind}Probe"]["httpGet"] for kind in ("liveness", "readiness")}
-    assert asked == {
+    requested = {kind: container()[f"{kind}Probe"]["httpGet"] for kind in ("liveness", "readiness")}
+    assert requested == {
         "liveness": {"path": "/healthz", "port": "probes"},
         "readiness": {"path": "/readyz", "port": "probes"},
     }

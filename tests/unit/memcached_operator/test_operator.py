@@ -178,15 +178,17 @@ class TestEnqueueing:
         assert sorted(built.enqueued()) == [(ObjectKey("shop", "other"), 0), (KEY, 0)]
 
 
-@pytest.mark.parametrize(("interval_s", "asks"), [(30, True), (0, False)])
-async def test_servers_are_asked_by_the_leader_alone_unless_that_is_switched_off(interval_s: int, asks: bool) -> None:
+@pytest.mark.parametrize(("interval_s", "expected"), [(30, True), (0, False)])
+async def test_servers_are_asked_by_the_leader_alone_unless_that_is_switched_off(
+    interval_s: int, expected: bool
+) -> None:
     settings = SCHEMA.load({"server_stats_interval_s": interval_s}, {})
     parts = Operator(settings, PROGRAM, client_of("https://nowhere.invalid"))
     operator.set_up(parts, settings)
     manager = parts.finish()
     # What waits for the election, and what does not.
-    assert [each.name for each in manager._runnables] == ["memcached", *(["server stats"] if asks else [])]
+    assert [each.name for each in manager._runnables] == ["memcached", *(["server stats"] if expected else [])]
     assert "server stats" not in [name for name, _ in manager._services]
     assert list(parts.further_metrics) == ["/metrics/servers"]
-    assert bool(list(parts.metrics_at("/metrics/servers").collect())) == asks
+    assert bool(list(parts.metrics_at("/metrics/servers").collect())) == expected
     assert not any(family.name == "memcached_up" for family in parts.metrics.collect())

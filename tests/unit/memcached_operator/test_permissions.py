@@ -38,7 +38,7 @@ def granted(path: str, kind: str, name: str) -> set[tuple[str, str, str, bool]]:
     }
 
 
-def asked(permissions: Iterable[Permission]) -> set[tuple[str, str, str, bool]]:
+def required(permissions: Iterable[Permission]) -> set[tuple[str, str, str, bool]]:
     return {(each.group, each.resource, verb, each.named) for each in permissions for verb in each.verbs}
 
 
@@ -61,7 +61,7 @@ def asked(permissions: Iterable[Permission]) -> set[tuple[str, str, str, bool]]:
 def test_the_permissions_that_are_asked_for_are_those_that_the_manifests_grant(
     path: str, kind: str, name: str, permissions: tuple[Permission, ...]
 ) -> None:
-    assert granted(path, kind, f"memcached-{name}") == asked(permissions)
+    assert granted(path, kind, f"memcached-{name}") == required(permissions)
 
 
 def test_of_secrets_the_operator_has_nothing_unless_it_is_asked_to() -> None:

@@ -55,8 +55,8 @@ class TestReference:
         assert len(set(variables)) == len(variables)
 
     def test_no_variable_can_be_set_by_a_service_of_the_operators_name(self) -> None:
-        ours = [each.variable for each in SCHEMA.options if each.variable.startswith(PROGRAM.variable_prefix)]
-        assert [each for each in ours if SERVICE_LINK.search(each)] == []
+        own_variables = [each.variable for each in SCHEMA.options if each.variable.startswith(PROGRAM.variable_prefix)]
+        assert [each for each in own_variables if SERVICE_LINK.search(each)] == []
 
     @pytest.mark.parametrize(("suffix", "unit"), [("_s", "in seconds"), ("_ms", "in milliseconds")])
     def test_a_field_with_a_unit_says_so_in_its_help(self, suffix: str, unit: str) -> None:

@@ -10,16 +10,16 @@ from contextlib import contextmanager
 DEADLINE_S = 60.0
 
 
-def block_until(look: Callable[[], object]) -> None:
+def block_until(is_so: Callable[[], object]) -> None:
     """Block this thread, and its event loop, until it is so."""
     deadline = time.monotonic() + DEADLINE_S
-    while not look():
+    while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.002)
 
 
 class Log(logging.Handler):
-    """What was said, by any thread."""
+    """What was logged, by any thread."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -48,7 +48,7 @@ def test_another_path_has_metrics_of_its_own_and_the_same_path_the_same() -> Non
         parts.metrics_at("shops")
 
 
-def test_a_key_that_wrote_is_not_looked_at_before_the_cache_has_shown_it() -> None:
+def test_a_key_that_wrote_is_not_reconciled_before_the_cache_has_shown_it() -> None:
     operator = operator_of()
     operator.controller("shell", SHELLS, reconcile)
     controller, shells = begun(operator), operator.informer(SHELLS)

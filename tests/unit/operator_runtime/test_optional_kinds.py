@@ -34,19 +34,19 @@ async def test_an_operator_works_without_a_kind_that_is_optional_and_with_it_onc
 ) -> None:
     seen: list[ObjectKey] = []
 
-    async def look(key: ObjectKey) -> Result:
+    async def record_key(key: ObjectKey) -> Result:
         seen.append(key)
         return Result()
 
     def set_up(operator: Operator, settings: RuntimeSettings) -> None:
-        builder = operator.controller("maps", CONFIG_MAPS, look)
+        builder = operator.controller("maps", CONFIG_MAPS, record_key)
         builder.watches(GREETINGS, lambda greeting: greeting.key, optional=True)
 
     async with simulator.operator(set_up) as operator:
-        await async_until("no ConfigMap is looked at", lambda: bool(seen))
+        await async_until("no ConfigMap is reconciled", lambda: bool(seen))
         assert operator.informer(GREETINGS).values() == []
         await asyncio.to_thread(simulator.install, CRD, GREETING)
-        await async_until("the Greeting is not looked at", lambda: ObjectKey("default", "world") in seen)
+        await async_until("the Greeting is not reconciled", lambda: ObjectKey("default", "world") in seen)
 
 
 SERVICES = plain("v1", "Service", "services")
@@ -129,12 +129,12 @@ async def test_what_may_not_be_seen_is_left_alone_and_done_as_soon_as_it_may(
         assert shelves.refusals[0].startswith(
             f'The Service is left as it is, as services cannot be watched: services is forbidden: User "{ACCOUNT}" '
         )
-        await async_until("what is not wanted is not looked at", lambda: b in shelves.done)
+        await async_until("what is not desired is not reconciled", lambda: b in shelves.done)
         assert [each.resource.plural for each in operator.manager.awaited] == ["configmaps"]
-        (said,) = (each for each in caplog.messages if each.startswith("caches are in sync: "))
-        assert "configmaps in all namespaces; going on without services in all namespaces (403 Forbidden: " in said
+        (logged,) = (each for each in caplog.messages if each.startswith("caches are in sync: "))
+        assert "configmaps in all namespaces; going on without services in all namespaces (403 Forbidden: " in logged
         await simulator.apply(*may_do(EVENTS, MAPS, OWNED))
-        await async_until("nobody looks again", lambda: a in shelves.done)
+        await async_until("nothing is reconciled again", lambda: a in shelves.done)
         assert (await client.get(SERVICES, a)).owners[0].name == "a"
         # What was asked for meanwhile and is wanted no more goes.
         await client.patch(CONFIG_MAPS, a, {"metadata": {"labels": None}})
@@ -163,7 +163,7 @@ async def test_the_right_may_be_missing_in_one_namespace_alone(simulator: Simula
         await async_until("the other one waits", lambda: ObjectKey("seen", "a") in shelves.done)
         assert ObjectKey("unseen", "a") not in shelves.done
         simulator.clear_faults()
-        await async_until("nobody looks again", lambda: ObjectKey("unseen", "a") in shelves.done)
+        await async_until("nothing is reconciled again", lambda: ObjectKey("unseen", "a") in shelves.done)
 
 
 def test_readiness_asks_for_no_optional_kind_unless_another_waits_for_it() -> None:

@@ -43,7 +43,7 @@ def access(store: Store) -> Access:
     return Access(Authorizer(store), Tokens(store, now=clock, new_id=lambda: "id-1"), clock)
 
 
-def ask(access: Access, plural: str, spec: Json, user: User = JANE, **metadata: Any) -> Json:
+def review(access: Access, plural: str, spec: Json, user: User = JANE, **metadata: Any) -> Json:
     group = "authentication.k8s.io" if plural in {"tokenreviews", "selfsubjectreviews"} else "authorization.k8s.io"
     namespace = "shop" if plural.startswith("local") else ""
     body = {"metadata": metadata, "spec": spec}
@@ -53,13 +53,13 @@ def ask(access: Access, plural: str, spec: Json, user: User = JANE, **metadata: 
 def refused(access: Access, plural: str, spec: Json, **metadata: Any) -> list[tuple[str, str]]:
     """Field and message of each cause."""
     with pytest.raises(ApiError) as caught:
-        ask(access, plural, spec, **metadata)
+        review(access, plural, spec, **metadata)
     error = caught.value
     causes = [(cause["field"], cause["message"]) for cause in error.details["causes"]]
     listed = [f"{field}: {message}" for field, message in causes]
-    said = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
+    listed_causes = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
     assert (error.code, error.reason) == (422, "Invalid")
-    assert error.message == f'.authorization.k8s.io "" is invalid: {said}'
+    assert error.message == f'.authorization.k8s.io "" is invalid: {listed_causes}'
     assert error.details.keys() == {"group", "causes"}
     return causes
 
@@ -80,7 +80,7 @@ class TestSubjectAccess:
         ],
     )
     def test_it_answers_for_somebody_else(self, access: Access, spec: Json, status: Json) -> None:
-        assert ask(access, "subjectaccessreviews", spec, MASTER) == {
+        assert review(access, "subjectaccessreviews", spec, MASTER) == {
             "kind": "SubjectAccessReview",
             "apiVersion": "authorization.k8s.io/v1",
             "metadata": {},
@@ -91,7 +91,7 @@ class TestSubjectAccess:
 
 class TestLocalSubjectAccess:
     def test_it_answers_in_its_namespace(self, access: Access) -> None:
-        found = ask(access, "localsubjectaccessreviews", {"user": "jane", "resourceAttributes": PODS}, MASTER)
+        found = review(access, "localsubjectaccessreviews", {"user": "jane", "resourceAttributes": PODS}, MASTER)
         assert (found["kind"], found["metadata"]) == ("LocalSubjectAccessReview", {"namespace": "shop"})
         assert found["status"] == {"allowed": True, "reason": BY}
 
@@ -106,22 +106,22 @@ class TestLocalSubjectAccess:
 class TestOneself:
     def test_one_may_ask_what_one_may_do(self, access: Access) -> None:
         spec = {"resourceAttributes": PODS}
-        assert ask(access, "selfsubjectaccessreviews", spec) == {
+        assert review(access, "selfsubjectaccessreviews", spec) == {
             "kind": "SelfSubjectAccessReview",
             "apiVersion": "authorization.k8s.io/v1",
             "metadata": {},
             "spec": spec,
             "status": {"allowed": True, "reason": BY},
         }
-        assert ask(access, "selfsubjectaccessreviews", spec, User("joe"))["status"] == {"allowed": False}
-        assert ask(access, "selfsubjectaccessreviews", spec, MASTER)["status"] == {"allowed": True}
+        assert review(access, "selfsubjectaccessreviews", spec, User("joe"))["status"] == {"allowed": False}
+        assert review(access, "selfsubjectaccessreviews", spec, MASTER)["status"] == {"allowed": True}
         assert refused(access, "selfsubjectaccessreviews", {}) == [("spec.resourceAttributes", EITHER)]
 
 
 class TestTokens:
     def test_a_good_token_is_somebody(self, store: Store, access: Access) -> None:
         token = access.tokens.issue(put_named(store, "serviceaccounts", "robot", "uid-robot"))
-        found = ask(access, "tokenreviews", {"token": token, "audiences": ["other", AUDIENCE]}, name="x")
+        found = review(access, "tokenreviews", {"token": token, "audiences": ["other", AUDIENCE]}, name="x")
         assert (found["kind"], found["metadata"]) == ("TokenReview", {"name": "x"})
         assert found["status"] == {
             "authenticated": True,
@@ -135,7 +135,7 @@ class TestTokens:
         }
 
     def test_a_bad_one_is_nobody_and_why_is_told(self, access: Access) -> None:
-        found = ask(access, "tokenreviews", {"token": "x"})
+        found = review(access, "tokenreviews", {"token": "x"})
         assert found["spec"] == {"token": "x"}
         assert found["status"] == {"user": {}, "error": "invalid bearer token"}
 

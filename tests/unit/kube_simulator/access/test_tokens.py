@@ -120,8 +120,8 @@ class TestVerification:
         with pytest.raises(InvalidToken, match=re.escape('[invalid bearer token, serviceaccounts "robot" not found]')):
             tokens.verify(token)
         put_named(store, "serviceaccounts", "robot", "uid-new")
-        said = "service account UID (uid-new) does not match claim (uid-robot)"
-        with pytest.raises(InvalidToken, match=re.escape(said)):
+        message = "service account UID (uid-new) does not match claim (uid-robot)"
+        with pytest.raises(InvalidToken, match=re.escape(message)):
             tokens.verify(token)
 
     def test_an_opaque_token_is_the_user_it_was_given_to(self, tokens: Tokens) -> None:

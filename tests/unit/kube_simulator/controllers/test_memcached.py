@@ -66,7 +66,7 @@ async def start(world: World, *arguments: str, **spec: object) -> Json:
     return world.get("pods", "a")
 
 
-async def ask(address: str, command: bytes, port: int = memcached.PORT) -> bytes:
+async def query(address: str, command: bytes, port: int = memcached.PORT) -> bytes:
     """The first line of the answer to commands of the text protocol."""
     async with asyncio.timeout(DEADLINE_S):
         reader, writer = await asyncio.open_connection(address, port)
@@ -99,8 +99,8 @@ def container(world: World) -> Json:
 async def test_a_key_that_is_set_is_got_from_the_pod_s_address(node: World) -> None:
     address = (await start(node, "-m", "64", "-o", "modern", "-v"))["status"]["podIP"]
     assert address.startswith("127.")
-    assert await ask(address, b"set k 0 0 5\r\nvalue\r\n") == b"STORED\r\n"
-    assert await ask(address, b"get k\r\n") == b"VALUE k 0 5\r\n"
+    assert await query(address, b"set k 0 0 5\r\nvalue\r\n") == b"STORED\r\n"
+    assert await query(address, b"get k\r\n") == b"VALUE k 0 5\r\n"
     assert await status(address, "maxbytes") == str(64 * 2**20)
 
 

@@ -48,15 +48,15 @@ class StubVerbs:
     """Notes what is asked for, and answers with it."""
 
     def __init__(self) -> None:
-        self.asked: list[ResourceRequest] = []
+        self.received: list[ResourceRequest] = []
         self.fail: Exception | None = None
         self.body = b'{"kind":"Lease"}\n'
 
-    async def answer(self, asked: ResourceRequest, named: Callable[[str], None]) -> Answer:
-        self.asked.append(asked)
+    async def answer(self, received: ResourceRequest, named: Callable[[str], None]) -> Answer:
+        self.received.append(received)
         if self.fail is not None:
             raise self.fail
-        if asked.verb == "create":
+        if received.verb == "create":
             named("created")
             return Answer(201, self.body)
         return Answer(200, self.body)

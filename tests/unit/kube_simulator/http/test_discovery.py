@@ -45,12 +45,12 @@ def discovery(registry: Registry) -> Discovery:
     return Discovery(registry, StubSchemas(), lambda: "127.0.0.1:6443")
 
 
-def ask(discovery: Discovery, path: str, accept: str = "", method: str = "GET") -> Found:
+def get(discovery: Discovery, path: str, accept: str = "", method: str = "GET") -> Found:
     return discovery.answer(parse(method, path), accept)
 
 
 def read(discovery: Discovery, path: str, accept: str = "") -> Json:
-    found: Json = orjson.loads(ask(discovery, path, accept).body)
+    found: Json = orjson.loads(get(discovery, path, accept).body)
     return found
 
 
@@ -62,10 +62,10 @@ def test_of_several_versions_the_most_stable_and_newest_is_preferred(discovery: 
 
 
 def test_what_is_served_anew_is_found_at_once(discovery: Discovery, registry: Registry) -> None:
-    ask(discovery, "/apis/example.com/v1")
+    get(discovery, "/apis/example.com/v1")
     registry.remove("example.com", "widgets")
     with pytest.raises(TextNotFound):
-        ask(discovery, "/apis/example.com/v1")
+        get(discovery, "/apis/example.com/v1")
     assert "example.com" not in str(read(discovery, "/apis"))
 
 
@@ -83,13 +83,13 @@ def test_what_is_served_anew_is_found_at_once(discovery: Discovery, registry: Re
 )
 def test_what_it_does_not_answer_is_refused(discovery: Discovery, method: str, path: str, code: int) -> None:
     with pytest.raises(ApiError) as refused:
-        ask(discovery, path, method=method)
+        get(discovery, path, method=method)
     assert refused.value.code == code
 
 
 def test_openapi_v2_in_the_form_that_kubectl_asks_for_knows_no_kinds(discovery: Discovery) -> None:
     accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-    found = ask(discovery, "/openapi/v2", accept)
+    found = get(discovery, "/openapi/v2", accept)
     assert (found.body, found.content_type) == (b"\n\x032.0", accept.replace("@", "."))
 
 
@@ -98,6 +98,6 @@ def test_openapi_v2_in_the_form_that_kubectl_asks_for_knows_no_kinds(discovery: 
 )
 def test_what_nobody_serves_is_a_404_in_text(discovery: Discovery, path: str) -> None:
     with pytest.raises(TextNotFound):
-        ask(discovery, path)
+        get(discovery, path)
     with pytest.raises(TextNotFound):
-        ask(discovery, path, method="POST")
+        get(discovery, path, method="POST")

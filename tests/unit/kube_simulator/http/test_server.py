@@ -32,14 +32,14 @@ async def test_a_request_reaches_the_verbs_with_everything_that_it_says(api: Ser
     assert answer.headers["Content-Type"] == "application/json"
     assert answer.headers["Cache-Control"] == "no-cache, private"
     assert re.fullmatch("[0-9a-f-]{36}", answer.headers["Audit-Id"])
-    [asked] = api.verbs.asked
-    assert (asked.verb, asked.target.resource.kind, asked.target.namespace, asked.target.name) == (
+    [received] = api.verbs.received
+    assert (received.verb, received.target.resource.kind, received.target.namespace, received.target.name) == (
         "patch", "Lease", "a", "l",
     )  # fmt: skip
-    assert (asked.query, asked.body, asked.content_type) == (
+    assert (received.query, received.body, received.content_type) == (
         {"fieldManager": "me"}, b"{}", "application/merge-patch+json",
     )  # fmt: skip
-    assert (asked.caller.user.name, asked.caller.agent) == ("admin", "tool")
+    assert (received.caller.user.name, received.caller.agent) == ("admin", "tool")
 
 
 async def test_a_refusal_is_a_status_in_the_form_that_the_client_reads(api: Served) -> None:

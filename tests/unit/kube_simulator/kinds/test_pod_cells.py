@@ -31,7 +31,7 @@ def shown(status: Json, *, deleted: bool = False, **spec: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("status", "ready", "said"),
+    ("status", "ready", "status_cell"),
     [
         ({"phase": "Pending"}, "0/1", "Pending"),
         ({"phase": "Pending", "reason": "Evicted"}, "0/1", "Evicted"),
@@ -47,8 +47,8 @@ def shown(status: Json, *, deleted: bool = False, **spec: Any) -> list[Any]:
         ({"phase": "Running", "containerStatuses": [DONE, RUNNING]}, "1/1", "NotReady"),
     ],
 )
-def test_the_containers_decide_what_a_pod_is_said_to_be(status: Json, ready: str, said: str) -> None:
-    assert shown(status)[1:3] == [ready, said]
+def test_the_containers_decide_what_a_pod_is_said_to_be(status: Json, ready: str, status_cell: str) -> None:
+    assert shown(status)[1:3] == [ready, status_cell]
 
 
 def test_a_sidecar_counts_like_the_other_containers() -> None:

@@ -87,8 +87,8 @@ def test_a_missing_key_counts_with_its_default() -> None:
 
 def test_null_and_empty_take_nothing_away_from_what_has_parts() -> None:
     live = applied(None, thing({"map": {"a": "1"}, "set": ["a"], "s": "x"}), "one")
-    said: list[Json] = [{"map": {}, "set": [], "s": None}, {"map": None, "set": None, "s": None}]
-    for nothing in said:
+    empty: list[Json] = [{"map": {}, "set": [], "s": None}, {"map": None, "set": None, "s": None}]
+    for nothing in empty:
         found = applied(live, thing(nothing), force=True)
         assert found["spec"] == {"map": {"a": "1"}, "set": ["a"], "s": None}
 

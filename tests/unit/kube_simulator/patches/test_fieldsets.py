@@ -81,7 +81,7 @@ def test_trees_leave_with_all_that_is_beneath_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "expected"),
     [
         (("f:data", "f:k"), ".data.k"),
         (("f:metadata", "f:labels", "f:app.kubernetes.io/name"), ".metadata.labels.app.kubernetes.io/name"),
@@ -91,8 +91,8 @@ def test_trees_leave_with_all_that_is_beneath_them() -> None:
         (("f:list", "i:3"), ".list[3]"),
     ],
 )
-def test_a_path_is_said_as_conflicts_say_it(path: tuple[str, ...], said: str) -> None:
-    assert text(path) == said
+def test_a_path_is_said_as_conflicts_say_it(path: tuple[str, ...], expected: str) -> None:
+    assert text(path) == expected
 
 
 def test_what_a_client_wrote_is_put_into_our_form() -> None:

@@ -13,8 +13,8 @@ from tests.unit.kube_simulator.patches.support import Json, applied, config_map,
 @pytest.fixture
 def live() -> Json:
     """A ConfigMap that kubectl applied on the client's side."""
-    said = config_map({"a": "1", "b": "2"}, labels={"x": "1"}, annotations={})
-    body = config_map({"a": "1", "b": "2"}, labels={"x": "1"}, annotations={ANNOTATION: json.dumps(said)})
+    configuration = config_map({"a": "1", "b": "2"}, labels={"x": "1"}, annotations={})
+    body = config_map({"a": "1", "b": "2"}, labels={"x": "1"}, annotations={ANNOTATION: json.dumps(configuration)})
     return written(None, body, "kubectl-client-side-apply")
 
 
@@ -24,7 +24,7 @@ def note(found: Json) -> Json:
     return read
 
 
-def test_kubectl_takes_over_what_it_noted_without_force(live: Json) -> None:
+def test_kubectl_takes_over_what_it_recorded_without_force(live: Json) -> None:
     body = config_map({"a": "9", "b": "2"}, labels={"x": "1"})
     found = applied(live, body, "kubectl")
     assert found["data"] == {"a": "9", "b": "2"}
@@ -46,6 +46,6 @@ def test_what_has_another_value_since_remains_a_conflict(live: Json) -> None:
 
 @pytest.mark.parametrize("unreadable", ["", "{no json", "[]", '{"dat": {}}'])
 def test_a_note_that_cannot_be_read_takes_nothing_over(live: Json, unreadable: str) -> None:
-    noted = written(live, merge_patch(live, {"metadata": {"annotations": {ANNOTATION: unreadable}}}), "x")
+    recorded = written(live, merge_patch(live, {"metadata": {"annotations": {ANNOTATION: unreadable}}}), "x")
     with pytest.raises(ApiError, match="Apply failed with 1 conflict"):
-        applied(noted, config_map({"a": "9"}), "kubectl")
+        applied(recorded, config_map({"a": "9"}), "kubectl")

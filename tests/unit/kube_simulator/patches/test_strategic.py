@@ -149,10 +149,10 @@ def test_a_merged_list_has_each_element_once_with_what_both_say(found: list[Json
     body = {"spec": {"template": {"spec": {"containers": found}}}}
     patch = {"spec": {"template": {"spec": {"containers": desired}}}}
     result = strategic_merge(body, patch, DEPLOYMENTS.schema)["spec"]["template"]["spec"]["containers"]
-    said = {each["name"]: each for each in found}
+    expected = {each["name"]: each for each in found}
     for each in desired:
-        said[each["name"]] = {**said.get(each["name"], {}), **each}
-    assert {each["name"]: each for each in result} == said
-    assert len(result) == len(said)
-    asked = [each["name"] for each in desired]
-    assert [each["name"] for each in result if each["name"] in asked] == asked
+        expected[each["name"]] = {**expected.get(each["name"], {}), **each}
+    assert {each["name"]: each for each in result} == expected
+    assert len(result) == len(expected)
+    desired_names = [each["name"] for each in desired]
+    assert [each["name"] for each in result if each["name"] in desired_names] == desired_names

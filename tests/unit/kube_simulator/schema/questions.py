@@ -30,14 +30,14 @@ ANSWERS = Path(__file__).with_name("answers.json")
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-def ask(send: Send) -> Json:
+def record_answers(send: Send) -> Json:
     """Put all questions to a server. Leaves nothing behind."""
     collections = [f"{_CRDS}/{plural}.{GROUP}" for plural in ("probes", "rules", "ratchets")]
     try:
         return {
-            "values": list(_ask_values(send)),
-            "rules": list(_ask_rules(send)),
-            "ratchets": list(_ask_ratchets(send)),
+            "values": list(_record_values(send)),
+            "rules": list(_record_rules(send)),
+            "ratchets": list(_record_ratchets(send)),
         }
     finally:
         for each in collections:
@@ -46,8 +46,8 @@ def ask(send: Send) -> Json:
 
 def path(plural: str, name: str = "", **query: str) -> str:
     one = f"/{name}" if name else ""
-    asked = f"?{'&'.join(f'{key}={value}' for key, value in query.items())}" if query else ""
-    return f"/apis/{GROUP}/v1/namespaces/default/{plural}{one}{asked}"
+    parameters = f"?{'&'.join(f'{key}={value}' for key, value in query.items())}" if query else ""
+    return f"/apis/{GROUP}/v1/namespaces/default/{plural}{one}{parameters}"
 
 
 def _installed(send: Send, plural: str, schema: Json) -> None:
@@ -57,15 +57,15 @@ def _installed(send: Send, plural: str, schema: Json) -> None:
         pass
 
 
-def _told(answer: tuple[int, Any], **question: Any) -> Json:
+def _recorded(answer: tuple[int, Any], **question: Any) -> Json:
     status, body = answer
     assert status in (200, 201, 400, 422), answer
     causes = [[each["reason"], each["field"], each["message"]] for each in body.get("details", {}).get("causes", ())]
-    told = {"causes": causes} if status == 422 else {"message": body["message"]} if status == 400 else {}
-    return {**question, **told}
+    reported = {"causes": causes} if status == 422 else {"message": body["message"]} if status == 400 else {}
+    return {**question, **reported}
 
 
-def _ask_values(send: Send) -> Iterator[Json]:
+def _record_values(send: Send) -> Iterator[Json]:
     _installed(send, "probes", VALUES)
     for field, (_, values) in FIELDS.items():
         for value in values:
@@ -75,23 +75,23 @@ def _ask_values(send: Send) -> Iterator[Json]:
             strict = send("POST", path("probes", dryRun="All", fieldValidation="Strict"), body)
             _, mark, unknown = strict[1].get("message", "").partition("strict decoding error: ")
             yield {
-                **_told((status, answer), field=field, value=value),
+                **_recorded((status, answer), field=field, value=value),
                 **stored,
                 **({"unknown": unknown} if mark else {}),
             }
 
 
-def _ask_rules(send: Send) -> Iterator[Json]:
+def _record_rules(send: Send) -> Iterator[Json]:
     _installed(send, "rules", RULES)
     for spec in RULED:
-        yield _told(send("POST", path("rules", dryRun="All"), custom("Rule", "p", spec)), spec=spec)
-    yield _told(send("POST", path("rules", dryRun="All"), custom("Rule", "bad", {})), name="bad", spec={})
+        yield _recorded(send("POST", path("rules", dryRun="All"), custom("Rule", "p", spec)), spec=spec)
+    yield _recorded(send("POST", path("rules", dryRun="All"), custom("Rule", "bad", {})), name="bad", spec={})
     assert send("POST", path("rules"), custom("Rule", "u", STANDING))[0] == 201
     for change in CHANGES:
-        yield _told(send("PATCH", path("rules", "u", dryRun="All"), change), change=change)
+        yield _recorded(send("PATCH", path("rules", "u", dryRun="All"), change), change=change)
 
 
-def _ask_ratchets(send: Send) -> Iterator[Json]:
+def _record_ratchets(send: Send) -> Iterator[Json]:
     _installed(send, "ratchets", LOOSE)
     assert send("POST", path("ratchets"), custom("Ratchet", "r", OLDER))[0] == 201
     versions = crd("ratchets", TIGHT)["spec"]["versions"]
@@ -100,7 +100,7 @@ def _ask_ratchets(send: Send) -> Iterator[Json]:
     while send("POST", path("ratchets", dryRun="All"), probe)[0] != 422:
         pass
     for change in RATCHETS:
-        yield _told(send("PATCH", path("ratchets", "r", dryRun="All"), change), change=change)
+        yield _recorded(send("PATCH", path("ratchets", "r", dryRun="All"), change), change=change)
 
 
 def write(answers: Json) -> None:
@@ -115,7 +115,7 @@ def write(answers: Json) -> None:
 def main() -> None:
     """Ask a control plane of the lab."""
     with ControlPlane() as cluster:
-        write(ask(sender(Api(cluster, cluster.kubeconfig_path))))
+        write(record_answers(sender(Api(cluster, cluster.kubeconfig_path))))
 
 
 def sender(client: Api) -> Send:

@@ -17,7 +17,7 @@ from tests.unit.kube_simulator.schema.schema_parts import Json, custom as an_obj
 RECORDED: dict[str, list[Json]] = json.loads(ANSWERS.read_text())
 
 
-def told(causes: list[Cause]) -> list[list[str]]:
+def reported(causes: list[Cause]) -> list[list[str]]:
     return sorted([cause.reason, cause.field, cause.message] for cause in causes)
 
 
@@ -30,7 +30,7 @@ def judged(node: Node, sent: Json, old: Json | None = None) -> list[list[str]]:
     kept, _ = prune(node, sent)
     new = default(node, kept)
     causes = validate(node, new, old=MISSING if old is None else old)
-    return told([*causes, *rule_problems(node, new, old, causes)])
+    return reported([*causes, *rule_problems(node, new, old, causes)])
 
 
 def as_go_writes(value: Any) -> Any:
@@ -50,7 +50,7 @@ def test_a_value_is_taken_changed_or_refused_as_by_kubernetes(answer: Json) -> N
     sent = an_object_of("Probe", "p", {answer["field"]: answer["value"]})
     kept, unknown = prune(VALUES, sent)
     new = default(VALUES, kept)
-    assert told(validate(VALUES, new)) == recorded(answer)
+    assert reported(validate(VALUES, new)) == recorded(answer)
     if "causes" not in answer:
         assert as_go_writes(new["spec"].get(answer["field"])) == answer["stored"]
     if "unknown" in answer or not answer.get("causes"):
@@ -82,8 +82,8 @@ def test_what_was_wrong_before_and_has_not_changed_is_let_pass(answer: Json) -> 
 
 def test_every_question_has_an_answer() -> None:
     """A question that was added since the answers were written down would go unasked otherwise."""
-    asked = [(field, value) for field, (_, values) in questions_values.FIELDS.items() for value in values]
-    assert json.dumps(asked) == json.dumps([[each["field"], each["value"]] for each in RECORDED["values"]])
+    requested = [(field, value) for field, (_, values) in questions_values.FIELDS.items() for value in values]
+    assert json.dumps(requested) == json.dumps([[each["field"], each["value"]] for each in RECORDED["values"]])
     changes = [each["change"] for each in RECORDED["ratchets"]]
     assert changes == questions_rules.RATCHETS
     assert [each["spec"] for each in RECORDED["rules"] if "spec" in each] == [*questions_rules.RULED, {}]

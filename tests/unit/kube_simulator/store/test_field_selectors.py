@@ -77,8 +77,8 @@ def test_what_is_selected(resource: Resource, objects: dict[str, Json], selector
     ],
 )
 def test_the_fields_of_an_event_go_by_the_names_of_both_api_groups(event: Json) -> None:
-    for said in ("involvedObject.name=web,reason=Made", "source=maker"):
-        assert parse_fields(said, CORE_EVENTS).matches(event)
+    for selector in ("involvedObject.name=web,reason=Made", "source=maker"):
+        assert parse_fields(selector, CORE_EVENTS).matches(event)
     assert parse_fields("regarding.name=web", EVENTS).matches(event)
     assert not parse_fields("regarding.name=db", EVENTS).matches(event)
 
@@ -87,7 +87,7 @@ ONLY = 'is not a known field selector: only "metadata.name", "metadata.namespace
 
 
 @pytest.mark.parametrize(
-    ("resource", "selector", "said"),
+    ("resource", "selector", "message"),
     [
         (LEASES, "metadata.name", "invalid selector: 'metadata.name'; can't understand 'metadata.name'"),
         (LEASES, "metadata.name=a=b", "invalid field selector: unescaped character in value: 61"),
@@ -100,10 +100,10 @@ ONLY = 'is not a known field selector: only "metadata.name", "metadata.namespace
         (NAMESPACES, "metadata.namespace=", "field label not supported: metadata.namespace"),
     ],
 )
-def test_what_cannot_be_read_or_selected_by_is_400(resource: Resource, selector: str, said: str) -> None:
+def test_what_cannot_be_read_or_selected_by_is_400(resource: Resource, selector: str, message: str) -> None:
     with pytest.raises(ApiError) as refused:
         parse_fields(selector, resource)
-    assert (refused.value.code, refused.value.message) == (400, said)
+    assert (refused.value.code, refused.value.message) == (400, message)
 
 
 @pytest.mark.parametrize(

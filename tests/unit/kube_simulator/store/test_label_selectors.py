@@ -66,7 +66,7 @@ def test_what_is_selected(selector: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("selector", "said"),
+    ("selector", "message"),
     [
         ("color in red", "unable to parse requirement: found 'red' expected: '('"),
         ("a in (", "unable to parse requirement: found '', expected: ',', ')' or identifier"),
@@ -97,10 +97,10 @@ def test_what_is_selected(selector: str, expected: str) -> None:
         ),
     ],
 )
-def test_what_cannot_be_read_is_400_in_the_words_of_kubernetes(selector: str, said: str) -> None:
+def test_what_cannot_be_read_is_400_in_the_words_of_kubernetes(selector: str, message: str) -> None:
     with pytest.raises(ApiError) as refused:
         parse_labels(selector)
-    assert (refused.value.code, refused.value.message) == (400, said)
+    assert (refused.value.code, refused.value.message) == (400, message)
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ BAD_TOKEN = "invalid continue token: continue key is not valid"
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "message"),
     [
         ({"limit": "x"}, 'strconv.ParseInt: parsing "x": invalid syntax'),
         ({"resourceVersion": "abc"}, f'{BAD_VERSION}: "abc": strconv.ParseUint: parsing "abc": invalid syntax'),
@@ -140,6 +140,6 @@ BAD_TOKEN = "invalid continue token: continue key is not valid"
         ({"continue_": token(rv=8, start="../x")}, f"{BAD_TOKEN}: ../x"),
     ],
 )
-def test_what_cannot_be_read_is_400(store: Store, query: dict[str, str], said: str) -> None:
+def test_what_cannot_be_read_is_400(store: Store, query: dict[str, str], message: str) -> None:
     error = refused(store, **query)
-    assert (error.code, error.reason, error.message) == (400, "BadRequest", said)
+    assert (error.code, error.reason, error.message) == (400, "BadRequest", message)

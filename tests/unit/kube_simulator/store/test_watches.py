@@ -47,7 +47,7 @@ def follow(watches: Watches, namespace: str = "ns", **query: Any) -> Stream:
     return watches.open(LEASES, namespace, {key: str(value) for key, value in query.items()})
 
 
-async def told(stream: Stream) -> list[tuple[str, str, int]]:
+async def next_batch(stream: Stream) -> list[tuple[str, str, int]]:
     """Type, name and version of the next batch."""
     return [(type_, each["metadata"].get("name", ""), version(each)) for type_, each in await stream.batch()]
 
@@ -56,7 +56,7 @@ async def rest(stream: Stream) -> list[tuple[str, Json]]:
     return [event async for event in stream]
 
 
-def says_nothing(stream: Stream) -> bool:
+def is_silent(stream: Stream) -> bool:
     """Whether a reader would have to wait."""
     reader = stream.batch()
     try:
@@ -93,8 +93,8 @@ def gone(revision: int, oldest: int) -> list[tuple[str, Json]]:
 async def test_a_version_that_the_store_forgot_is_one_error_410(watches: Watches, store: Store) -> None:
     store.forget()
     assert await rest(follow(watches, resourceVersion=3)) == gone(3, 4)
-    assert says_nothing(follow(watches, resourceVersion=4))
-    assert len(await told(follow(watches, **STREAMING, resourceVersion=1))) == 3, "the present is not forgotten"
+    assert is_silent(follow(watches, resourceVersion=4))
+    assert len(await next_batch(follow(watches, **STREAMING, resourceVersion=1))) == 3, "the present is not forgotten"
 
 
 async def test_after_a_start_of_the_server_only_what_is_not_older_can_be_watched_from(
@@ -102,18 +102,18 @@ async def test_after_a_start_of_the_server_only_what_is_not_older_can_be_watched
 ) -> None:
     before = follow(watches, resourceVersion=4)
     watches.begin_serving()
-    assert says_nothing(follow(watches, resourceVersion=4)), "nothing was written since"
+    assert is_silent(follow(watches, resourceVersion=4)), "nothing was written since"
     put(store, "c")
     watches.begin_serving()
     assert await rest(follow(watches, resourceVersion=4)) == gone(4, 5)
     assert await rest(watches.open(NAMESPACES, "", {"resourceVersion": "4"})) == gone(4, 5)
-    assert await told(before) == [("ADDED", "c", 5)], "a running watch goes on"
+    assert await next_batch(before) == [("ADDED", "c", 5)], "a running watch goes on"
 
 
 async def test_a_collection_may_be_served_anew_alone(watches: Watches) -> None:
     watches.begin_serving(LEASES.collection)
     assert await rest(follow(watches, resourceVersion=1)) == gone(1, 4)
-    assert says_nothing(watches.open(NAMESPACES, "", {"resourceVersion": "1"}))
+    assert is_silent(watches.open(NAMESPACES, "", {"resourceVersion": "1"}))
 
 
 # What it tells.
@@ -123,7 +123,7 @@ async def test_a_batch_is_bounded_and_nothing_is_lost(watches: Watches) -> None:
     stream = follow(watches, "", **STREAMING)
     batches = [await stream.batch(3), await stream.batch(3)]
     assert [len(batch) for batch in batches] == [3, 1]
-    assert says_nothing(stream)
+    assert is_silent(stream)
 
 
 async def test_a_reader_that_is_cancelled_loses_nothing(watches: Watches, store: Store) -> None:
@@ -134,7 +134,7 @@ async def test_a_reader_that_is_cancelled_loses_nothing(watches: Watches, store:
     reader.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reader
-    assert await told(stream) == [("ADDED", "c", 5)]
+    assert await next_batch(stream) == [("ADDED", "c", 5)]
 
 
 # Time.
@@ -146,14 +146,14 @@ async def test_bookmarks_come_every_minute_as_a_sign_of_life_and_after_what_is_p
     stream = follow(watches, resourceVersion=4, **BOOKMARKS)
     silent = follow(watches, resourceVersion=4)
     clock.advance(59)
-    assert says_nothing(stream)
+    assert is_silent(stream)
     clock.advance(1)
-    assert await told(stream) == [("BOOKMARK", "", 4)]
+    assert await next_batch(stream) == [("BOOKMARK", "", 4)]
     put(store, "elsewhere", "other")
     put(store, "c")
     clock.advance(60)
-    assert await told(stream) == [("ADDED", "c", 6), ("BOOKMARK", "", 6)]
-    assert await told(silent) == [("ADDED", "c", 6)]
+    assert await next_batch(stream) == [("ADDED", "c", 6), ("BOOKMARK", "", 6)]
+    assert await next_batch(silent) == [("ADDED", "c", 6)]
 
 
 async def test_a_bookmark_before_the_end_is_for_what_was_not_told(
@@ -161,14 +161,14 @@ async def test_a_bookmark_before_the_end_is_for_what_was_not_told(
 ) -> None:
     idle = follow(watches, resourceVersion=4, timeoutSeconds=10, **BOOKMARKS)
     stream = follow(watches, resourceVersion=3, timeoutSeconds=10, **BOOKMARKS)
-    assert says_nothing(stream), "what came after 3 was in another namespace"
+    assert is_silent(stream), "what came after 3 was in another namespace"
     clock.advance(8)
-    assert says_nothing(idle)
-    assert await told(stream) == [("BOOKMARK", "", 4)]
+    assert is_silent(idle)
+    assert await next_batch(stream) == [("BOOKMARK", "", 4)]
     put(store, "c")
     clock.advance(2)
-    assert await told(stream) == await told(idle) == [("ADDED", "c", 5)]
-    assert await told(stream) == await told(idle) == []
+    assert await next_batch(stream) == await next_batch(idle) == [("ADDED", "c", 5)]
+    assert await next_batch(stream) == await next_batch(idle) == []
 
 
 async def test_a_watch_ends_in_its_time(watches: Watches, store: Store, clock: FakeClock) -> None:
@@ -177,28 +177,28 @@ async def test_a_watch_ends_in_its_time(watches: Watches, store: Store, clock: F
     put(store, "c")
     clock.advance(0.1)
     for stream in streams:
-        assert await told(stream) == [("ADDED", "c", 5)]
-    assert await told(streams[0]) == []
+        assert await next_batch(stream) == [("ADDED", "c", 5)]
+    assert await next_batch(streams[0]) == []
     clock.advance(3598.9)
-    assert says_nothing(streams[1]), "the server's own bound is an hour here"
+    assert is_silent(streams[1]), "the server's own bound is an hour here"
     clock.advance(0.1)
-    assert await told(streams[1]) == []
+    assert await next_batch(streams[1]) == []
     put(store, "d")
-    assert await told(streams[1]) == []
+    assert await next_batch(streams[1]) == []
     assert not watches.streams
 
 
 async def test_the_server_draws_how_long_a_watch_lasts_that_does_not_say(store: Store, clock: FakeClock) -> None:
-    asked: list[tuple[float, float]] = []
+    bounds: list[tuple[float, float]] = []
 
     def uniform(low: float, high: float) -> float:
-        asked.append((low, high))
+        bounds.append((low, high))
         return low
 
     stream = Watches(store, clock, uniform).open(LEASES, "ns", {"resourceVersion": "4", "timeoutSeconds": "0"})
     clock.advance(1800)
-    assert await told(stream) == []
-    assert asked == [(1800.0, 3600.0)]
+    assert await next_batch(stream) == []
+    assert bounds == [(1800.0, 3600.0)]
 
 
 async def test_a_waiting_reader_is_woken_by_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +209,7 @@ async def test_a_waiting_reader_is_woken_by_time(store: Store, monkeypatch: pyte
     stream = Watches(store, loop.time).open(LEASES, "empty", query)
     put(store, "unseen")
     for until_s, expected in ((60, [("BOOKMARK", "", 5)]), (100, [])):
-        reader = asyncio.create_task(told(stream))
+        reader = asyncio.create_task(next_batch(stream))
         await asyncio.sleep(0)
         assert not reader.done()
         skipped_s[0] = until_s
@@ -227,8 +227,8 @@ async def test_a_reader_who_leaves_is_told_no_more(watches: Watches, store: Stor
     stream.fail(bad_request("too late"))
     assert (stream.ended, watches.streams) == (True, ())
     put(store, "d")
-    assert await told(stream) == [("ADDED", "c", 5)], "what was on its way arrives"
-    assert await told(stream) == []
+    assert await next_batch(stream) == [("ADDED", "c", 5)], "what was on its way arrives"
+    assert await next_batch(stream) == []
 
 
 async def test_streams_can_be_ended_on_request_all_or_some(watches: Watches) -> None:

@@ -21,12 +21,12 @@ IDENTITY = config.KubeletIdentity(
 
 
 def test_unknown_users_may_not_use_the_kubelet() -> None:
-    told = json.loads(config.kubelet(MINE, IDENTITY, cgroup_root="ours", resolv_conf=Path("/state/resolv.conf")))
-    assert told["authentication"]["anonymous"] == {"enabled": False}
-    assert told["authorization"] == {"mode": "Webhook"}
+    settings = json.loads(config.kubelet(MINE, IDENTITY, cgroup_root="ours", resolv_conf=Path("/state/resolv.conf")))
+    assert settings["authentication"]["anonymous"] == {"enabled": False}
+    assert settings["authorization"] == {"mode": "Webhook"}
 
 
 def test_kube_proxy_knows_pods_by_their_addresses_and_leaves_the_machine_s_limits() -> None:
-    told = json.loads(config.kube_proxy(MINE, Path("/state/kubeconfig"), "node"))
-    assert told["clusterCIDR"] == MINE.pods
-    assert (told["conntrack"]["maxPerCore"], told["conntrack"]["min"]) == (0, 0)
+    settings = json.loads(config.kube_proxy(MINE, Path("/state/kubeconfig"), "node"))
+    assert settings["clusterCIDR"] == MINE.pods
+    assert (settings["conntrack"]["maxPerCore"], settings["conntrack"]["min"]) == (0, 0)

@@ -83,8 +83,8 @@ def test_the_defaults_are_the_operator_s_own() -> None:
 
 def test_the_readme_tells_of_each_value_and_its_default_and_of_no_other() -> None:
     rows = re.findall(r"^\| `([\w.]+)` \| `(.*?)` \|", (CHART / "README.md").read_text(), re.MULTILINE)
-    told = {name: yaml.safe_load(default) for name, default in rows}
-    assert told == {path: value_at(path) for path in keys(VALUES)}
+    documented = {name: yaml.safe_load(default) for name, default in rows}
+    assert documented == {path: value_at(path) for path in keys(VALUES)}
 
 
 def value_at(path: str) -> Any:

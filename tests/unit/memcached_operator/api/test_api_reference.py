@@ -30,13 +30,15 @@ from tests.unit.memcached_operator.memcached.status_support import (
     ROLLED_OUT,
     SCALED,
     UPDATED,
-    look,
     pods,
+    reported_status,
 )
 from tests.unit.memcached_operator.memcached.support import deployment_of
 
 DOCS = Path(__file__).parents[4] / "docs"
-TOLD = {(bearing.type, bearing.status, str(reason)) for reason, told in REASONS.items() for bearing in told.bearings}
+REPORTED = {
+    (bearing.type, bearing.status, str(reason)) for reason, meaning in REASONS.items() for bearing in meaning.bearings
+}
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -57,9 +59,9 @@ DEPLOYMENTS = [
 BLOCKING = [
     Problem(reason, "words")
     for reason in set(Reason) - {Reason.COMPLETE, Reason.DEADLINE_EXCEEDED, Reason.ROLLOUT_PAUSED}
-    if ("Progressing", "False", reason) in TOLD
+    if ("Progressing", "False", reason) in REPORTED
 ]
-BESIDE = [
+AUXILIARY = [
     Problem(reason, "words", blocking=False)
     for reason in (
         *(Reason.CONFLICTING_DISRUPTION_BUDGET, Reason.ROLLOUT_STUCK, Reason.SECRET_NOT_FOUND),
@@ -69,31 +71,34 @@ BESIDE = [
 ]
 # A stalled deletion is a problem of what is being deleted alone.
 TROUBLES = [
-    *(("", each) for each in (None, *BLOCKING, *BESIDE)),
-    *(("Waiting.", each) for each in (None, *BLOCKING, *BESIDE, Problem(Reason.TERMINATION_STALLED, "words"))),
+    *(("", each) for each in (None, *BLOCKING, *AUXILIARY)),
+    *(("Waiting.", each) for each in (None, *BLOCKING, *AUXILIARY, Problem(Reason.TERMINATION_STALLED, "words"))),
 ]
 
 
 def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
     found = [pods(0), pods(3), pods(2, 1), pods(1) + pods(1, template="b")]
     statuses = [
-        look(size, there, deployment, problem=problem, last=last, terminating=terminating)
+        reported_status(size, there, deployment, problem=problem, last=last, terminating=terminating)
         for size, deployment, (terminating, problem), there, last in itertools.product(
-            (None, 0, 3), DEPLOYMENTS, TROUBLES, found, (NEW, look(3, pods(3)))
+            (None, 0, 3), DEPLOYMENTS, TROUBLES, found, (NEW, reported_status(3, pods(3)))
         )
         # A specification that cannot be read is a problem by itself.
         if size is not None or (problem is not None and problem.reason is Reason.INVALID_SPEC)
     ]
-    statuses += [look(3, pods(3), waiting="The Service is being deleted."), look(3, pods(3), leaving="StatefulSet")]
-    statuses.append(look(3, pods(3), rollout=Rollout(stale=1), paused=True))
-    discouraged = [reason for reason in Reason if ("Discouraged", "True", reason) in TOLD]
-    statuses += [look(3, pods(3), advice=[Problem(reason, "words")]) for reason in discouraged]
-    statuses += [look(3, pods(3), health=[ServerHealth("a", verdict)]) for verdict in Verdict]
-    statuses.append(look(3, pods(3), health=[ServerHealth("a", Verdict.ANSWERING, disk="slow")]))
+    statuses += [
+        reported_status(3, pods(3), waiting="The Service is being deleted."),
+        reported_status(3, pods(3), leaving="StatefulSet"),
+    ]
+    statuses.append(reported_status(3, pods(3), rollout=Rollout(stale=1), paused=True))
+    discouraged = [reason for reason in Reason if ("Discouraged", "True", reason) in REPORTED]
+    statuses += [reported_status(3, pods(3), advice=[Problem(reason, "words")]) for reason in discouraged]
+    statuses += [reported_status(3, pods(3), health=[ServerHealth("a", verdict)]) for verdict in Verdict]
+    statuses.append(reported_status(3, pods(3), health=[ServerHealth("a", Verdict.ANSWERING, disk="slow")]))
     old, new = Certificate("old", 0.0, 1e10), Certificate("new", 1.0, 1e10)
     for certificates in ((old, new), (Certificate("expired", 0.0, 1.0),)):
         health = [ServerHealth(each.fingerprint, Verdict.ANSWERING, shown=Shown(each, 0.0)) for each in certificates]
-        statuses.append(look(3, pods(3), health=health))
+        statuses.append(reported_status(3, pods(3), health=health))
     scaling = MemoryScaling(max="1Gi")
     problems = [Problem(reason, "words") for reason in (Reason.RESIZE_IMPOSSIBLE, Reason.QUOTA_EXCEEDED)]
     blocked = [Blocked(each, 64) for each in problems]
@@ -101,19 +106,22 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
     decisions: list[Decision] = [Observing(), Kept(), Kept(is_unused=True), grow, waiting, AtMaximum(), *blocked]
     for decision in decisions:
         scaled = Scaling(scaling, decision, "64Mi")
-        statuses += [look(3, pods(3), health=None, scaling=scaled), look(3, pods(3), health=[], scaling=scaled)]
-        statuses += [look(3, pods(3), health=[ServerHealth("a", each)], scaling=scaled) for each in Verdict]
+        statuses += [
+            reported_status(3, pods(3), health=None, scaling=scaled),
+            reported_status(3, pods(3), health=[], scaling=scaled),
+        ]
+        statuses += [reported_status(3, pods(3), health=[ServerHealth("a", each)], scaling=scaled) for each in Verdict]
     seen = {(each.type, each.status, each.reason) for status in statuses for each in status.conditions or ()}
     # The API server says it, and nothing that is observed.
-    assert seen | {("Ready", "Unknown", Reason.PENDING)} == TOLD
+    assert seen | {("Ready", "Unknown", Reason.PENDING)} == REPORTED
 
 
 def test_the_tables_for_users_say_the_same() -> None:
     conditions = (DOCS / "conditions.md").read_text()
-    said = set()
+    documented = set()
     for type_ in CONDITIONS:
         _, _, part = conditions.partition(f"\n### {type_}: {CONDITIONS[type_].lower()[0]}")
         for row in part.partition("\n#")[0].splitlines():
             if match := re.match(r"\| (True|False|Unknown) \| ([^|]+) \|", row):
-                said |= {(type_, match[1], reason) for reason in re.findall(r"`(\w+)`", match[2])}
-    assert said == TOLD
+                documented |= {(type_, match[1], reason) for reason in re.findall(r"`(\w+)`", match[2])}
+    assert documented == REPORTED

@@ -64,12 +64,12 @@ def test_the_api_server_fills_in_what_holds_where_a_field_is_left_out() -> None:
     }
 
 
-@pytest.mark.parametrize("asked", [{}, {"service": {}, "disruptionBudget": {}, "tls": {"secretName": "a"}}])
-def test_what_the_api_server_fills_in_is_what_the_operator_takes_for_a_field_left_out(asked: dict[str, Any]) -> None:
+@pytest.mark.parametrize("given", [{}, {"service": {}, "disruptionBudget": {}, "tls": {"secretName": "a"}}])
+def test_what_the_api_server_fills_in_is_what_the_operator_takes_for_a_field_left_out(given: dict[str, Any]) -> None:
     [resource] = custom.resources_of(custom.defaulted(memcached_crd()))
-    filled = structural.default(resource.schema, {"spec": asked})["spec"]
+    filled = structural.default(resource.schema, {"spec": given})["spec"]
     assert filled.keys() >= {"size", "workload", "service", "drainSeconds"}
-    assert read_spec(json.dumps(filled).encode()) == read_spec(json.dumps(asked).encode())
+    assert read_spec(json.dumps(filled).encode()) == read_spec(json.dumps(given).encode())
 
 
 def test_the_operators_status_can_be_scaled_by_kubectl_and_an_autoscaler(version: dict[str, Any]) -> None:

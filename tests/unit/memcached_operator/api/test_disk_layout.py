@@ -86,7 +86,7 @@ needs_memcached = pytest.mark.skipif(not PROGRAMS, reason="no memcached on the P
 needs_the_newest = pytest.mark.skipif("the node's" not in PROGRAMS, reason="the node's memcached is not unpacked")
 
 
-def _said(program: Sequence[str], folder: Path, options: str, item: str = "1m") -> str:
+def _output(program: Sequence[str], folder: Path, options: str, item: str = "1m") -> str:
     """What memcached says with these options of a disk, whose file is `FILE`; "" where it starts."""
     words = (*program, *AS_ROOT, "-s", str(folder / "socket"), "-m", "2048", "-I", item, "-o")
     process = subprocess.Popen(
@@ -100,9 +100,9 @@ def _said(program: Sequence[str], folder: Path, options: str, item: str = "1m") 
         ended = process.poll() is not None
     finally:
         process.kill()
-        _, said = process.communicate()
-    assert ended == bool(said)
-    return said.decode()
+        _, output = process.communicate()
+    assert ended == bool(output)
+    return output.decode()
 
 
 REFUSED: Sequence[tuple[str, str, str]] = [
@@ -117,16 +117,16 @@ REFUSED: Sequence[tuple[str, str, str]] = [
 
 @needs_memcached
 @of_each_program
-@pytest.mark.parametrize(("options", "item", "said"), REFUSED)
+@pytest.mark.parametrize(("options", "item", "output"), REFUSED)
 def test_memcached_refuses_what_the_rules_are_there_for(
-    tmp_path: Path, program: Sequence[str], options: str, item: str, said: str
+    tmp_path: Path, program: Sequence[str], options: str, item: str, output: str
 ) -> None:
-    assert said in _said(program, tmp_path, options, item)
+    assert output in _output(program, tmp_path, options, item)
 
 
 @needs_the_newest
 def test_memcached_refuses_a_file_of_less_than_a_page(tmp_path: Path) -> None:
-    assert "zero size" in _said(PROGRAMS["the node's"], tmp_path, "ext_path=FILE:63m")
+    assert "zero size" in _output(PROGRAMS["the node's"], tmp_path, "ext_path=FILE:63m")
 
 
 @needs_memcached
@@ -135,4 +135,4 @@ def test_memcached_refuses_a_file_of_less_than_a_page(tmp_path: Path) -> None:
 def test_memcached_starts_with_a_layout(tmp_path: Path, program: Sequence[str], volume_mib: int, item_kib: int) -> None:
     layout = disk_layout(volume_mib, item_kib)
     sizes = f"ext_page_size={layout.page_mib},ext_wbuf_size={layout.buffer_mib},ext_path=FILE:{layout.file_mib}m"
-    assert _said(program, tmp_path, sizes, f"{item_kib}k") == ""
+    assert _output(program, tmp_path, sizes, f"{item_kib}k") == ""

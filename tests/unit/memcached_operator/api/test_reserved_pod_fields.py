@@ -8,7 +8,7 @@ import pytest
 
 from memcached_operator.api.reserved_pod_fields import of_pod_template
 
-OURS = "leave it out, as the operator sets it"
+REMEDY = "leave it out, as the operator sets it"
 PORT = "leave out the port 11211 and the name memcached, as the operator sets them"
 NAMED = "must be a list of objects, each with a name of its own"
 ELSEWHERE = "mount it elsewhere than in /etc/memcached"
@@ -38,10 +38,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (server(env=[{"value": "a"}]), f'{SERVER}.env: {NAMED}, got [{{"value": "a"}}]'),
     (mounts("/etc/memcached/tls", "/etc/m"), f"{SERVER}.volumeMounts[/etc/memcached/tls]: {ELSEWHERE}"),
     (mounts("/etc/memcached"), f"{SERVER}.volumeMounts[/etc/memcached]: {ELSEWHERE}"),
-    ({"shareProcessNamespace": False}, f"shareProcessNamespace: {OURS}"),
+    ({"shareProcessNamespace": False}, f"shareProcessNamespace: {REMEDY}"),
     (reloader(image="a"), f"{RELOADER}.image: use spec.image"),
-    (reloader(command=["sh"]), f"{RELOADER}.command: {OURS}"),
-    (reloader(args=["a"]), f"{RELOADER}.args: {OURS}"),
+    (reloader(command=["sh"]), f"{RELOADER}.command: {REMEDY}"),
+    (reloader(args=["a"]), f"{RELOADER}.args: {REMEDY}"),
     ({"volumes": [{"name": "tls"}]}, "volumes[tls]: name it otherwise, as that of spec.tls is called so"),
     ({"containers": {}}, f"containers: {NAMED}, got [{{}}]"),
     ({"containers": ["a"]}, f'containers: {NAMED}, got ["a"]'),
@@ -63,7 +63,7 @@ def test_what_stays_the_operator_s_is_refused_by_name_and_with_the_remedy(spec: 
     ],
 )
 def test_so_are_labels_and_annotations_of_the_operator_s(metadata: dict[str, Any], field: str) -> None:
-    assert list(of_pod_template({"metadata": metadata})) == [f"spec.podTemplate.metadata.{field}: {OURS}"]
+    assert list(of_pod_template({"metadata": metadata})) == [f"spec.podTemplate.metadata.{field}: {REMEDY}"]
 
 
 @pytest.mark.parametrize(

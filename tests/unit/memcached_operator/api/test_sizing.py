@@ -72,9 +72,9 @@ def test_the_rule_is_not_far_above_what_the_worst_took(memory_mib: int) -> None:
 
 
 def test_the_page_says_what_pods_take_by_default() -> None:
-    said = re.findall(r"^\| `(\d+)([MG])i` \| `(\d+)Mi` \|", PAGE, re.MULTILINE)
-    assert said[0] == ("64", "M", "146")
-    for number, unit, pod_mib in said:
+    documented = re.findall(r"^\| `(\d+)([MG])i` \| `(\d+)Mi` \|", PAGE, re.MULTILINE)
+    assert documented[0] == ("64", "M", "146")
+    for number, unit, pod_mib in documented:
         assert memory_needed_mib(int(number) * (1024 if unit == "G" else 1), 1024, 4) == int(pod_mib)
 
 

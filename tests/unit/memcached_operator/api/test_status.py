@@ -26,20 +26,20 @@ from tests.unit.memcached_operator.memcached.status_support import (
     NEW,
     NOW,
     ROLLED_OUT,
-    look,
+    condition_of,
     pods,
-    said,
+    reported_status,
 )
 from tests.unit.memcached_operator.memcached.support import NAME, deployment_of, pod_of
 from tests.unit.memcached_operator.memcached.world import UNSEEN
 
 
 def test_the_nodes_are_the_sorted_names_of_the_pods() -> None:
-    status = look(3, [pod_of("c"), pod_of("a"), pod_of("b", ready=False)], generation=4)
+    status = reported_status(3, [pod_of("c"), pod_of("a"), pod_of("b", ready=False)], generation=4)
     assert status.nodes == tuple(pod_of(name).name for name in "abc")
     assert (status.replicas, status.readyReplicas, status.observedGeneration) == (3, 2, 4)
     assert status.selector == "app=memcached,memcached_cr=sessions"
-    assert json.loads(msgspec.json.encode(look(0)))["nodes"] == [], "and not absent"
+    assert json.loads(msgspec.json.encode(reported_status(0)))["nodes"] == [], "and not absent"
 
 
 @pytest.mark.parametrize(
@@ -63,17 +63,17 @@ TYPES = ["Available", "Progressing", "Degraded", "Ready", "Serving"]
 
 
 def test_our_conditions_bear_the_generation_that_they_speak_of() -> None:
-    conditions = look(3, pods(3), generation=4).conditions or ()
+    conditions = reported_status(3, pods(3), generation=4).conditions or ()
     assert [condition.type for condition in conditions] == TYPES
     assert {condition.observedGeneration for condition in conditions} == {4}
 
 
 def test_a_transition_is_timed_when_the_status_changes_and_not_when_reason_or_message_do() -> None:
-    first = look(3, pods(0, 3), DEPLOYING, now=NOW)
-    second = look(3, pods(1, 2, "ImagePullBackOff"), DEPLOYING, last=first, generation=2, now=LATER)
-    assert said(first, "Available") != said(second, "Available")
+    first = reported_status(3, pods(0, 3), DEPLOYING, now=NOW)
+    second = reported_status(3, pods(1, 2, "ImagePullBackOff"), DEPLOYING, last=first, generation=2, now=LATER)
+    assert condition_of(first, "Available") != condition_of(second, "Available")
     assert [condition.lastTransitionTime for condition in second.conditions or ()] == [NOW] * 5
-    third = look(3, pods(3), DEPLOYING, last=second, now=LATER)
+    third = reported_status(3, pods(3), DEPLOYING, last=second, now=LATER)
     assert [condition.lastTransitionTime for condition in third.conditions or ()] == [LATER, LATER, NOW, LATER, NOW]
 
 
@@ -82,9 +82,15 @@ def test_conditions_of_others_stay_as_they_came_and_where_they_were() -> None:
         {"type": "example.com/Backed", "status": "Unknown", "reason": "Soon", "message": "", "lastTransitionTime": "t"},
         {"type": "Warm", "status": "True", "reason": "Yes", "message": "m", "lastTransitionTime": "t"},
     ]
-    ours = {"type": "Progressing", "status": "True", "reason": "Deploying", "message": "", "lastTransitionTime": NOW}
-    last = decode_status(json.dumps({"conditions": [foreign[0], ours, foreign[1]]}).encode())
-    patch = json.loads(msgspec.json.encode(status_patch(look(3, last=last, now=LATER), last)))
+    reported = {
+        "type": "Progressing",
+        "status": "True",
+        "reason": "Deploying",
+        "message": "",
+        "lastTransitionTime": NOW,
+    }
+    last = decode_status(json.dumps({"conditions": [foreign[0], reported, foreign[1]]}).encode())
+    patch = json.loads(msgspec.json.encode(status_patch(reported_status(3, last=last, now=LATER), last)))
     conditions = patch["conditions"]
     types = ["example.com/Backed", "Progressing", "Warm", "Available", "Degraded", "Ready", "Serving"]
     assert [condition["type"] for condition in conditions] == types
@@ -106,33 +112,33 @@ def test_the_image_is_told_when_its_rollout_is_complete_and_until_then_the_one_b
         deployment_of(generation=2, revised=True, image=OTHER, is_observed=is_observed, rolled_out=rolled_out)
         for is_observed, rolled_out in ((False, True), (True, False), (True, True))
     )
-    status = look(3, pods(1, 2), of_image(DEPLOYING, OLD))
+    status = reported_status(3, pods(1, 2), of_image(DEPLOYING, OLD))
     assert status.image is None
     joined_complaints = []
-    looks = (
+    observations = (
         (pods(3), of_image(ROLLED_OUT, OLD)),
         (pods(3), unseen),
         ([*pods(3), pod_of("x", template="b")], seen),
         (pods(3, template="b"), done),
     )
-    for found, deployment in looks:
-        before, status = status, look(3, found, deployment, last=status)
+    for found, deployment in observations:
+        before, status = status, reported_status(3, found, deployment, last=status)
         joined_complaints.append(status.image)
         assert status_patch(status, before).keys() != {"image"}, "it would be a write of its own"
     assert joined_complaints == [OLD, OLD, OLD, OTHER]
 
 
-def test_without_a_deployment_the_image_stays_and_beside_a_stranger_s_there_is_none() -> None:
-    running = look(3, pods(3), of_image(ROLLED_OUT, OLD))
-    assert look(3, [], None, last=running).image == OLD
-    stranger = Problem(Reason.NOT_CONTROLLED, "It is somebody else's.")
-    assert look(3, [], None, last=running, problem=stranger).image is None
+def test_without_a_deployment_the_image_stays_and_beside_a_foreign_one_there_is_none() -> None:
+    running = reported_status(3, pods(3), of_image(ROLLED_OUT, OLD))
+    assert reported_status(3, [], None, last=running).image == OLD
+    foreign_workload = Problem(Reason.NOT_CONTROLLED, "It is somebody else's.")
+    assert reported_status(3, [], None, last=running, problem=foreign_workload).image is None
 
 
 def test_an_image_that_somebody_writes_into_the_deployment_is_not_told_before_pods_run_it() -> None:
-    running = look(3, pods(3), of_image(ROLLED_OUT, OLD))
+    running = reported_status(3, pods(3), of_image(ROLLED_OUT, OLD))
     edited = deployment_of(generation=2, is_observed=False, rolled_out=True, image=OTHER)
-    assert status_patch(look(3, pods(3), edited, last=running), running) == {}
+    assert status_patch(reported_status(3, pods(3), edited, last=running), running) == {}
 
 
 # What is written
@@ -141,7 +147,7 @@ def test_an_image_that_somebody_writes_into_the_deployment_is_not_told_before_po
 def test_a_first_status_is_written_in_full() -> None:
     drains = (Drain("StatefulSet", 0, NOW),)
     servers = Servers("StatefulSet", (), drains)
-    status = look(
+    status = reported_status(
         0, deployment=of_image(ROLLED_OUT, OLD), servers=servers, service=NAME, pending_writes=("PodDisruptionBudget",)
     )
     assert status_patch(status, NEW).keys() == set(Status.__struct_fields__) - {
@@ -159,7 +165,7 @@ def test_a_status_that_is_absent_or_cannot_be_read_counts_as_none_and_is_written
 def test_what_the_api_server_fills_in_until_the_first_write_counts_as_none_and_others_conditions_stay() -> None:
     audited = {"type": "Audited", "status": "True", "reason": "Pending", "message": "", "lastTransitionTime": NOW}
     assert decode_status(json.dumps(UNSEEN).encode()) == NEW
-    assert look(3, last=decode_status(json.dumps(UNSEEN).encode())) == look(3)
+    assert reported_status(3, last=decode_status(json.dumps(UNSEEN).encode())) == reported_status(3)
     last = decode_status(json.dumps({"conditions": [*UNSEEN["conditions"], audited]}).encode())
     assert [each.type for each in last.conditions or ()] == ["Audited"]
 
@@ -183,9 +189,9 @@ COMPLETED = {
 def test_a_change_is_complete_when_its_servers_are_all_there_or_all_ready(
     found: list[PodRecord], before: list[PodRecord], complete: bool
 ) -> None:
-    last = look(3, before)
-    assert is_complete(look(3, found, last=last), last, 3) is complete
-    assert not is_complete(look(3, found, last=last), last, None), "without a readable size nothing ever is"
+    last = reported_status(3, before)
+    assert is_complete(reported_status(3, found, last=last), last, 3) is complete
+    assert not is_complete(reported_status(3, found, last=last), last, None), "without a readable size nothing ever is"
 
 
 # What holds of every status
@@ -204,8 +210,8 @@ some_deployments = st.none() | st.builds(
 )
 some_drain = st.builds(Drain, st.just("StatefulSet"), st.integers(0, 3), st.just(NOW))
 some_drains = st.lists(some_drain, max_size=2, unique_by=lambda each: each.firstOrdinal).map(tuple)
-# A certificate that expires between two looks is worth a write.
-some_heard = st.builds(
+# A certificate that expires between two reconciles is worth a write.
+some_health = st.builds(
     ServerHealth, st.text("abc"), st.sampled_from(Verdict), st.just("why"), st.sampled_from(["", "1.6"]), st.none()
 )
 some_troubles = st.none() | st.builds(
@@ -213,7 +219,7 @@ some_troubles = st.none() | st.builds(
     st.sampled_from([Reason.NOT_CONTROLLED, Reason.INVALID_SPEC, Reason.FORBIDDEN, Reason.QUOTA_EXCEEDED]),
     st.just("in the way"),
 )
-looks = st.builds(
+observations = st.builds(
     Observation,
     st.just(NAME),
     st.integers(1, 3),
@@ -226,12 +232,14 @@ looks = st.builds(
     some_troubles,
     st.sampled_from(["", "waiting"]),
     leaving=st.sampled_from([None, "StatefulSet"]),
-    health=st.none() | st.lists(some_heard),
+    health=st.none() | st.lists(some_health),
 )
 
 
-@given(st.lists(looks, min_size=1, max_size=4))
-def test_whatever_is_seen_the_schema_takes_the_status_and_a_second_look_writes_nothing(seen: list[Observation]) -> None:
+@given(st.lists(observations, min_size=1, max_size=4))
+def test_whatever_is_seen_the_schema_takes_the_status_and_a_second_reconcile_writes_nothing(
+    seen: list[Observation],
+) -> None:
     last = NEW
     for observed in seen:
         status = status_of(observed, last, NOW)

@@ -58,6 +58,6 @@ def test_what_is_not_well_makes_the_exit_code_1(nobody_there: Path, capsys: pyte
     assert run(options(nobody_there, output="json")) == 1
     assert json.loads(capsys.readouterr().out)["ok"] is False
     assert run(options(nobody_there)) == 1
-    said = capsys.readouterr().out
-    assert said.startswith("wrong    server      http://127.0.0.1:")
-    assert said.endswith("1 check: 1 not ok\n")
+    output = capsys.readouterr().out
+    assert output.startswith("wrong    server      http://127.0.0.1:")
+    assert output.endswith("1 check: 1 not ok\n")

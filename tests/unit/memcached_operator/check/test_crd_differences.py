@@ -27,17 +27,19 @@ ORDER = "Image, Memory, Workload, Age, Available, Ready, Size, this release's is
 GONE = object()
 
 
-def ours() -> Json:
+def own_definition() -> Json:
     return memcached_crd()
 
 
 def live(**conditions: str) -> Json:
     """As an API server shows it once it is served."""
-    document = copy.deepcopy(ours())
+    document = copy.deepcopy(own_definition())
     document["spec"]["conversion"] = {"strategy": "None"}
-    said = {"NamesAccepted": "True", "Established": "True", **conditions}
+    statuses = {"NamesAccepted": "True", "Established": "True", **conditions}
     document["status"] = {
-        "conditions": [{"type": name, "status": status, "message": f"{name} says so"} for name, status in said.items()]
+        "conditions": [
+            {"type": name, "status": status, "message": f"{name} says so"} for name, status in statuses.items()
+        ]
     }
     return document
 
@@ -67,13 +69,13 @@ def changed(steps: Sequence[str | int], value: object) -> Json:
 
 
 def test_one_that_is_established_and_equal_is_ok() -> None:
-    finding = judge_definition(live(), ours(), ())
+    finding = judge_definition(live(), own_definition(), ())
     assert (finding.verdict, finding.remedy, finding.details) == (Verdict.OK, "", ())
 
 
 @pytest.mark.parametrize("condition", ["NamesAccepted", "Established"])
 def test_one_that_is_not_served_is_wrong_in_the_servers_words(condition: str) -> None:
-    finding = judge_definition(live(**{condition: "False"}), ours(), ())
+    finding = judge_definition(live(**{condition: "False"}), own_definition(), ())
     assert finding.verdict is Verdict.WRONG
     assert finding.text.endswith(f"is not served ({condition}): {condition} says so")
 
@@ -86,12 +88,12 @@ def test_one_that_is_not_served_is_wrong_in_the_servers_words(condition: str) ->
     ],
 )
 def test_one_that_is_not_served_yet_or_any_more_is_wrong(steps: Sequence[str], value: object, words: str) -> None:
-    finding = judge_definition(changed(steps, value), ours(), ())
+    finding = judge_definition(changed(steps, value), own_definition(), ())
     assert finding.verdict is Verdict.WRONG
     assert words in finding.text
 
 
-MORE = {**version(ours()), "name": "v1beta1"}
+MORE = {**version(own_definition()), "name": "v1beta1"}
 NO_PATTERN = ((*SPEC, "image", "pattern"), GONE)
 
 
@@ -120,7 +122,7 @@ NO_PATTERN = ((*SPEC, "image", "pattern"), GONE)
         ((*VERSION, "additionalPrinterColumns"), COLUMNS[::-1], [f"columns: their order is {ORDER}"]),
         (("spec", "names", "shortNames"), GONE, ['names.shortNames is missing, this release has ["mc"]']),
         ((*VERSION, "served"), False, ["version v1alpha1: served is false, this release's is true"]),
-        (("spec", "versions"), [version(ours()), MORE], ["version v1beta1 is unknown to this release"]),
+        (("spec", "versions"), [version(own_definition()), MORE], ["version v1beta1 is unknown to this release"]),
         ((*VERSION, "name"), "v1", ["version v1alpha1 is missing", "version v1 is unknown to this release"]),
         (
             ("spec", "conversion"),
@@ -130,7 +132,7 @@ NO_PATTERN = ((*SPEC, "image", "pattern"), GONE)
     ],
 )
 def test_each_difference_names_its_field(steps: Sequence[str | int], value: object, sentences: list[str]) -> None:
-    finding = judge_definition(changed(steps, value), ours(), ())
+    finding = judge_definition(changed(steps, value), own_definition(), ())
     assert finding.verdict is Verdict.WRONG
     assert "memcached-operator crd | kubectl apply" in finding.remedy
     assert len(finding.details) == len(sentences)
@@ -142,23 +144,23 @@ def test_for_all_namespaces_the_definition_alone_is_applied() -> None:
     # That install brings the users' ClusterRoles itself.
     by_itself = "memcached-operator crd | kubectl apply --server-side --force-conflicts -f -"
     assert absent(()).remedy == by_itself
-    assert judge_definition(changed(*NO_PATTERN), ours(), ()).remedy.startswith(f"{by_itself} (unless ")
+    assert judge_definition(changed(*NO_PATTERN), own_definition(), ()).remedy.startswith(f"{by_itself} (unless ")
 
 
 def test_for_some_namespaces_the_users_cluster_roles_are_applied_with_it() -> None:
     document = changed(*NO_PATTERN)
     file = "-f manifests/install/crds.yaml"
     assert absent(("shop",)).remedy == f"kubectl apply --server-side {file}"
-    differing = judge_definition(document, ours(), ("shop",)).remedy
+    differing = judge_definition(document, own_definition(), ("shop",)).remedy
     # What differs has an owner already.
     assert differing.startswith(f"kubectl apply --server-side --force-conflicts {file} (unless ")
     document["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
-    remedy = judge_definition(document, ours(), ("shop",)).remedy
+    remedy = judge_definition(document, own_definition(), ("shop",)).remedy
     assert remedy == f"wait until it is gone; then kubectl apply --server-side {file}"
 
 
 def test_a_number_and_a_truth_value_are_not_the_same() -> None:
-    assert list(differences({**ours()["spec"], "preserveUnknownFields": 0}, ours()["spec"]))
+    assert list(differences({**own_definition()["spec"], "preserveUnknownFields": 0}, own_definition()["spec"]))
     assert list(schema_differences({"minimum": True}, {"minimum": 1}))
 
 
@@ -171,9 +173,9 @@ def published(document: Json) -> Json:
 
 
 def test_the_published_schema_tells_of_the_fields_of_spec_and_status() -> None:
-    assert list(published_differences(published(ours()), ours()) or ["nothing"]) == []
+    assert list(published_differences(published(own_definition()), own_definition()) or ["nothing"]) == []
     document = changed((*SPEC, "size", "minimum"), 1)
-    (found,) = published_differences(published(document), ours()) or ["nothing"]
+    (found,) = published_differences(published(document), own_definition()) or ["nothing"]
     assert found == "spec.size: minimum is 1, this release's is 0"
 
 
@@ -191,12 +193,12 @@ def test_what_is_published_besides_of_what_has_two_types_is_no_difference(steps:
     for step in steps:
         either = either[step]
     either["anyOf"] = [{"type": "integer"}, {"type": "string"}]
-    assert list(published_differences(published(document), ours()) or ["nothing"]) == []
+    assert list(published_differences(published(document), own_definition()) or ["nothing"]) == []
     either["anyOf"] = [{"type": "string"}]
-    (found,) = published_differences(published(document), ours()) or ["nothing"]
+    (found,) = published_differences(published(document), own_definition()) or ["nothing"]
     assert found.startswith(f"spec.{path}: anyOf is ")
 
 
 @pytest.mark.parametrize("document", [{}, {"components": {"schemas": {"Memcached": {"type": "object"}}}}])
 def test_a_document_that_does_not_tell_of_the_kind_says_nothing(document: Json) -> None:
-    assert published_differences(document, ours()) is None
+    assert published_differences(document, own_definition()) is None

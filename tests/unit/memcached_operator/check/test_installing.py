@@ -35,21 +35,23 @@ def kinds(path: str) -> set[tuple[str, str]]:
     return set(groups)
 
 
-def asked(desired: Iterable[RequiredPermission]) -> set[tuple[str, str]]:
+def permitted(desired: Iterable[RequiredPermission]) -> set[tuple[str, str]]:
     return {(required.permission.group, required.permission.resource) for required in desired}
 
 
 def test_who_installs_is_asked_for_each_kind_of_object_in_the_file() -> None:
     lock = ObjectKey(HOME, "lock")
-    assert asked([DEFINITION, *install_permissions(Scope((), "lease", lock), HOME)]) == kinds("install/cluster.yaml")
-    assert asked(install_permissions(Scope(("shop",)), "shop")) == kinds("install/namespaced.yaml")
-    assert asked(definition_permissions(Scope(("shop",)))) == kinds("install/crds.yaml")
+    assert permitted([DEFINITION, *install_permissions(Scope((), "lease", lock), HOME)]) == kinds(
+        "install/cluster.yaml"
+    )
+    assert permitted(install_permissions(Scope(("shop",)), "shop")) == kinds("install/namespaced.yaml")
+    assert permitted(definition_permissions(Scope(("shop",)))) == kinds("install/crds.yaml")
     # For all namespaces it is `memcached-operator crd`, the CRD alone.
     assert list(definition_permissions(Scope(()))) == [DEFINITION]
 
 
 def test_who_installs_for_several_namespaces_is_asked_for_what_the_cluster_install_has_but_its_binding() -> None:
-    found = asked([*definition_permissions(Scope(("a", "b"))), *install_permissions(Scope(("a", "b")), HOME)])
+    found = permitted([*definition_permissions(Scope(("a", "b"))), *install_permissions(Scope(("a", "b")), HOME)])
     assert found == kinds("install/cluster.yaml") - {("rbac.authorization.k8s.io", "clusterrolebindings")}
 
 
@@ -60,7 +62,7 @@ def test_several_namespaces_want_a_role_in_each() -> None:
 
 
 def test_where_the_operator_is_there_only_its_permissions_are_to_be_made() -> None:
-    found = asked(install_permissions(Scope(("shop",), secure_metrics=True), "shop", rbac_only=True))
+    found = permitted(install_permissions(Scope(("shop",), secure_metrics=True), "shop", rbac_only=True))
     rbac = "rbac.authorization.k8s.io"
     assert found == {(rbac, kind) for kind in ("roles", "rolebindings", "clusterroles", "clusterrolebindings")}
 

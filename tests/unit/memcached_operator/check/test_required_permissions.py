@@ -19,7 +19,7 @@ PODS = Permission("", "pods", ("list",))
 DEPLOYMENTS = Permission("apps", "deployments", ("get", "create", "patch"), "nothing is made")
 
 
-def asked(scope: Scope) -> set[tuple[str | None, str]]:
+def permitted(scope: Scope) -> set[tuple[str | None, str]]:
     return {(required.namespace, required.permission.resource) for required in required_permissions(scope)}
 
 
@@ -39,7 +39,7 @@ def of(permissions: tuple[Permission, ...], namespace: str | None) -> set[tuple[
     ],
 )
 def test_permissions_are_asked_where_settings_need_them(scope: Scope, expected: set[tuple[str | None, str]]) -> None:
-    assert asked(scope) == expected
+    assert permitted(scope) == expected
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ class Api:
     """Answers reviews: by a set of allowed verbs, or with errors by the path's end."""
 
     def __init__(self, *allowed: str, **errors: KubeError) -> None:
-        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.requests: list[tuple[str, dict[str, Any]]] = []
         self._allowed = allowed
         self._errors = errors
 
@@ -30,7 +30,7 @@ class Api:
         assert method == "POST"
         assert body is not None
         question = json.loads(body)
-        self.asked.append((path, question))
+        self.requests.append((path, question))
         if error := self._errors.get(path.rpartition("/")[2]):
             raise error
         if question["kind"] == "SelfSubjectReview":
@@ -45,15 +45,15 @@ async def test_of_oneself_it_is_asked_by_self_subject_access_reviews() -> None:
     of = {"verb": "patch", "group": "cache.example.com", "resource": "memcacheds", "subresource": "status"}
     spec = {"resourceAttributes": {**of, "namespace": "shop"}}
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": spec}
-    assert api.asked == [("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body)]
+    assert api.requests == [("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body)]
     assert await Reviews(api).granted(LEASE) == set()
-    assert api.asked[-1][1]["spec"]["resourceAttributes"]["name"] == "the-lock", "one object by its name"
+    assert api.requests[-1][1]["spec"]["resourceAttributes"]["name"] == "the-lock", "one object by its name"
 
 
 async def test_of_an_account_it_is_asked_as_the_api_server_sees_its_pods() -> None:
     api = Api("patch")
     assert await Reviews(api, ACCOUNT).granted(STATUS) == {"patch"}
-    ((path, body),) = api.asked
+    ((path, body),) = api.requests
     assert path == "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     assert body["kind"] == "SubjectAccessReview"
     assert body["spec"]["user"] == "system:serviceaccount:ops:memcached-operator"
@@ -63,7 +63,7 @@ async def test_of_an_account_it_is_asked_as_the_api_server_sees_its_pods() -> No
 async def test_who_may_ask_in_a_namespace_alone_asks_there_and_cannot_of_all() -> None:
     api = Api("patch", subjectaccessreviews=Forbidden(403))
     assert await Reviews(api, ACCOUNT).granted(STATUS) == {"patch"}
-    path, body = api.asked[-1]
+    path, body = api.requests[-1]
     assert path == "/apis/authorization.k8s.io/v1/namespaces/shop/localsubjectaccessreviews"
     assert (body["kind"], body["metadata"]) == ("LocalSubjectAccessReview", {"namespace": "shop"})
     with pytest.raises(Forbidden):

@@ -76,13 +76,13 @@ class Lists(ApiClient):
 
 
 async def test_the_look_out_sees_what_is_there_and_goes_on_after_a_failure() -> None:
-    ours, theirs = {"regarding": {"kind": "Memcached"}}, {"regarding": {"kind": "Pod"}}
-    lists = Lists({"deployments": [], "pods": [pod("shop", "0")], "events": [ours, theirs]})
+    of_memcached, of_pod = {"regarding": {"kind": "Memcached"}}, {"regarding": {"kind": "Pod"}}
+    lists = Lists({"deployments": [], "pods": [pod("shop", "0")], "events": [of_memcached, of_pod]})
     observer = Observer(lists)
     task = asyncio.create_task(observer.run())
     try:
         assert await observer.until(lambda state: "shop-0" in state.pods, 10)
-        assert observer.state.events == (ours,)
+        assert observer.state.events == (of_memcached,)
         assert observer.state.memcacheds == {}, "the CRD is not there yet"
         lists.down = True
         assert not await observer.until(lambda state: bool(state.memcacheds), 0.01)

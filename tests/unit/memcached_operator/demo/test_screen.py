@@ -27,11 +27,11 @@ def test_it_fits_and_shows_whole_what_is_copied_or_read(size: tuple[int, int], c
     steps = [StepText(Text(f"✓ {step.deed}\n  {step.outcome} (1.2 s)\n  seen"), is_over=True) for step in done]
     steps.append(StepText(Text(f"▶ {under_way.deed}\n  {under_way.outcome}")))
     steps += [StepText(Text(f"· {step.deed}")) for step in yet_to_come]
-    told = Text("200 patch deployments example-memcached, and what it is about, in a line that is quite long")
+    request = Text("200 patch deployments example-memcached, and what it is about, in a line that is quite long")
     state = running(EXAMPLE, 8, address="127.100.200.1")
     ending = pod(EXAMPLE, "old", deletionTimestamp="2026-01-01T00:00:00Z")
     state = dataclasses.replace(state, pods={**state.pods, f"{EXAMPLE}-old": ending})
-    screen = Screen(cluster(kubeconfig=KUBECONFIG), state, steps, (told,) * 60, (told,) * 60, closing)
+    screen = Screen(cluster(kubeconfig=KUBECONFIG), state, steps, (request,) * 60, (request,) * 60, closing)
     console = Console(width=width, height=height, file=io.StringIO(), record=True, force_terminal=True)
     console.print(screen, height=height, end="")
     lines = console.export_text().rstrip("\n").splitlines()

@@ -123,11 +123,11 @@ async def test_a_fault_of_what_runs_beside_the_play_is_not_hidden_and_its_end_is
     async def goes_on() -> None:
         await asyncio.Event().wait()
 
-    async def beside(work: Coroutine[None, None, None]) -> None:
+    async def at_the_same_time(work: Coroutine[None, None, None]) -> None:
         async with AsyncExitStack() as ends:
             in_background(ends, work)
             await asyncio.sleep(0)
 
-    await beside(goes_on())
+    await at_the_same_time(goes_on())
     with pytest.raises(ValueError, match="a fault of the test's"):
-        await beside(breaks())
+        await at_the_same_time(breaks())

@@ -34,7 +34,7 @@ async def running(world: World) -> World:
 async def named(world: World) -> World:
     """Three servers of a StatefulSet, which have run for long."""
     world.memcached(size=3, workload="StatefulSet")
-    await world.look()
+    await world.reconcile_shown()
     control(world)
     await world.settle()
     world.clock.advance(3600)

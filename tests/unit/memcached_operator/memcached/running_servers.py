@@ -76,10 +76,10 @@ def rfc3339(world: World, *, in_s: float = 0.0) -> str:
     return datetime.fromtimestamp(START_S + world.clock.now + in_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-async def sent(world: World, *, looks: int = 5) -> list[str]:
+async def sent(world: World, *, reconciles: int = 5) -> list[str]:
     """What is written besides the status while the StatefulSet's controller keeps up, within a few seconds."""
     found = []
-    for _ in range(looks):
+    for _ in range(reconciles):
         world.show()
         await world.reconcile(after_s=DELAY_S)
         found += [each for each in world.api.verbs() if not each.startswith("get ") and "Memcached" not in each]

@@ -38,7 +38,7 @@ class Servers:
             {f"items:5:{name}".encode(): str(value).encode() for name, value in of_class.items()},
         )
 
-    def say(
+    def record_answers(
         self, evicts: tuple[int, int], *, idle_s: int = 720, age_s: int = 0, seconds: int = WINDOW_S + POLL_S
     ) -> bool:
         """Answer for so long; whether something else is to be told since."""
@@ -48,20 +48,20 @@ class Servers:
             self.uptime += POLL_S
             self.evicted += evicts[0]
             self.fetched += evicts[1]
-            limits = dict(self.world.told)
+            limits = dict(self.world.limits_set)
             self.world.show()
             for each in self.world.caches.pods.values():
-                said = self.answer(limits.get(each.address, 64), idle_s, age_s)
-                self.world.stats_cache.record(each, said)
-                is_change |= self.world.reconciler.scaler.record(each, said)
+                answer = self.answer(limits.get(each.address, 64), idle_s, age_s)
+                self.world.stats_cache.record(each, answer)
+                is_change |= self.world.reconciler.scaler.record(each, answer)
         return is_change
 
 
 async def running_scaled(**changes: Any) -> World:
     """Two servers that run for long and are asked."""
-    world = World(asked=True)
+    world = World(queried=True)
     world.memcached(**SPEC | changes)
-    await world.look()
+    await world.reconcile_shown()
     control(world)
     await world.settle()
     world.clock.advance(3600)

@@ -67,15 +67,15 @@ class Cluster:
     addresses: int = 0
 
     def plan(self) -> Plan:
-        ours = {kind: workload_of(kind, replicas) for kind, replicas in self.replicas.items()}
+        owned = {kind: workload_of(kind, replicas) for kind, replicas in self.replicas.items()}
         pods = [
             named_pod(number, ready=ready) if kind == "StatefulSet" else addressed_pod(number, ready=ready)
             for (kind, number), ready in self.pods.items()
         ]
-        return plan_servers(KEY, self.spec, self.status, ours, pods, self.now)
+        return plan_servers(KEY, self.spec, self.status, owned, pods, self.now)
 
     def reconcile(self, *, dies: bool = False) -> float | None:
-        """Act on the plan and write the status, or die in between; when to look again, in seconds."""
+        """Act on the plan and write the status, or die in between; when to reconcile again, in seconds."""
         for each, since in self.unlisted.items():
             if self.now - since >= timedelta(seconds=self.spec.drainSeconds):
                 self.drained.add(each)
@@ -168,7 +168,7 @@ class Cluster:
             self.control()
             self.pods = dict.fromkeys(self.pods, True)
             at_once = at_once + 1 if next_s == 0.0 else 0
-            assert at_once < 3, "it looks again at once, for ever"
+            assert at_once < 3, "it reconciles again at once, for ever"
             if next_s is not None:
                 self.now += timedelta(seconds=next_s)
             elif before == (self.status, self.replicas, self.pods):

@@ -1,4 +1,4 @@
-"""What the tests of the status share: Deployments on their way, pods, and one look at them."""
+"""What the tests of the status share: Deployments on their way, pods, and the status that one reconcile reports."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def pods(ready: int, unready: int = 0, problem: str = "", template: str = "a") -
     ]
 
 
-def look(
+def reported_status(
     size: int | None = 3,
     found: Sequence[PodRecord] = (),
     deployment: WorkloadRecord | None = ROLLED_OUT,
@@ -59,7 +59,7 @@ def look(
     generation: int = 1,
     now: str = NOW,
 ) -> Status:
-    """The status after one look, read back as the API server would return it."""
+    """The status after one reconcile, read back as the API server would return it."""
     observation = Observation(
         NAME, generation, size, "Deployment", deployment, found, servers, service, problem=problem, waiting=waiting,
         terminating=terminating, leaving=leaving, rollout=rollout, paused=paused, pause_s=60, hold=hold,
@@ -71,11 +71,11 @@ def look(
     return status
 
 
-def said(status: Status, type_: str) -> tuple[str, str, str]:
+def condition_of(status: Status, type_: str) -> tuple[str, str, str]:
     condition = status.condition(type_)
     assert condition is not None
     return condition.status, condition.reason, condition.message
 
 
 def reported(status: Status, type_: str) -> tuple[str, str]:
-    return said(status, type_)[:2]
+    return condition_of(status, type_)[:2]

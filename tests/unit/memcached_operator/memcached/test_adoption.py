@@ -85,7 +85,7 @@ async def test_one_annotation_hands_over_all_that_was_made_for_the_former_uid(re
     await restored.settle()
     assert owners(restored) == {UID}
     assert restored.condition("Degraded") == ("False", "AsExpected")
-    await restored.look()
+    await restored.reconcile_shown()
     assert restored.api.verbs() == []
 
 

@@ -36,7 +36,7 @@ def managed(manager: str, fields: Json, subresource: str = "") -> Json:
 
 
 class OtherManager:
-    """Rewrites something each time that it is asked, and lets the operator look whenever that may."""
+    """Rewrites something at each `strike`, and lets the operator reconcile as soon as it may."""
 
     def __init__(self, world: World, edit: Callable[[int], object]) -> None:
         self.world = world
@@ -49,8 +49,8 @@ class OtherManager:
         self.edit(self.number)
         self.world.show()
 
-    async def look(self) -> float | None:
-        """Wait until the key may be looked at, and look; after which time it is to be looked at again."""
+    async def reconcile_shown(self) -> float | None:
+        """Wait until the key may be reconciled, and reconcile; after which time it is to be reconciled again."""
         self.world.clock.advance(self.world.wait_s(KEY))
         result = await self.world.reconcile()
         verbs = [verb for verb in self.world.api.verbs() if not verb.startswith("get")]
@@ -61,7 +61,7 @@ class OtherManager:
     async def contend(self, rounds: int) -> None:
         for _ in range(rounds):
             self.strike()
-            await self.look()
+            await self.reconcile_shown()
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ async def test_after_a_few_repairs_a_warning_names_the_field_and_the_other_manag
     assert [event.type for event in of_image.world.recorder.events] == ["Normal"] * (REPAIRS - 1)
     caplog.clear()
     of_image.strike()
-    await of_image.look()
+    await of_image.reconcile_shown()
     assert of_image.world.api.verbs() == [GET_DEPLOYMENT, PATCH], "it is read before it is put right"
     *_, warning = of_image.world.recorder.events
     assert (warning.type, warning.reason) == ("Warning", REASON)
@@ -114,12 +114,12 @@ async def test_a_new_size_is_not_kept_waiting(running: World) -> None:
     world.show()
     assert world.wait_s(KEY) == 0.0
     world.recorder.events.clear()
-    await of_replicas.look()
+    await of_replicas.reconcile_shown()
     assert world.deployment["spec"]["replicas"] == 5
     assert world.recorder.events[0].reason == "Scaled", "and is told of as usual"
     of_replicas.strike()
     assert world.wait_s(KEY) == CONTESTED_EVERY_S, "what comes after is contention again"
-    await of_replicas.look()
+    await of_replicas.reconcile_shown()
     assert world.status["observedGeneration"] == 2
 
 
@@ -139,7 +139,7 @@ async def test_the_other_manager_is_named_if_known(
     await of_image.contend(REPAIRS - 1)
     of_image.strike()
     of_image.world.deployment["metadata"]["managedFields"] = entries
-    await of_image.look()
+    await of_image.reconcile_shown()
     (warning,) = (event for event in of_image.world.recorder.events if event.type == "Warning")
     assert warning.note.startswith(who)
 
@@ -148,7 +148,7 @@ async def test_that_the_other_manager_cannot_be_read_keeps_nobody_from_repairing
     await of_image.contend(REPAIRS - 1)
     of_image.strike()
     of_image.world.api.refuse("get", "Deployment", ServerError(500, "InternalError", "no"))
-    await of_image.look()
+    await of_image.reconcile_shown()
     assert container_of(of_image.world.deployment)["image"] == IMAGE
     assert any(event.note.startswith("Another client keeps") for event in of_image.world.recorder.events)
 
@@ -166,7 +166,7 @@ async def test_what_the_gauge_shows(of_image: OtherManager) -> None:
     del of_image.world.api.objects["Memcached", NAMESPACE, NAME]
     of_image.world.show()
     assert of_image.world.wait_s(KEY) == 0.0
-    await of_image.look()
+    await of_image.reconcile_shown()
     assert contested() == 0
 
 

@@ -24,7 +24,7 @@ from tests.unit.memcached_operator.memcached.world import DELAY_S, DONE, KEY, WR
 GET_WORKLOADS = ["get Deployment", "get StatefulSet"]
 PATCH, DELETE = "merge_patch Memcached", "delete Deployment"
 WHEN = "2026-11-21T12:00:00Z"
-OURS = deployment_of()
+OWNED = deployment_of()
 GOING, KEPT = deployment_of(deleting=True), deployment_of(deleting=True, finalizers=("example.com/hold",))
 PODS = [pod_of("b"), pod_of("a")]
 ENDING = [msgspec.structs.replace(pod, active=False) for pod in PODS]
@@ -42,7 +42,7 @@ def deleted(*finalizers: str) -> MemcachedRecord:
 
 @pytest.mark.parametrize("mode", [(), ("foregroundDeletion",)], ids=["background", "foreground"])
 def test_the_deployment_is_deleted_and_then_waited_for(mode: tuple[str, ...]) -> None:
-    assert next_step(deleted(*mode), [OURS], PODS) == Delete(OURS)
+    assert next_step(deleted(*mode), [OWNED], PODS) == Delete(OWNED)
     assert isinstance(next_step(deleted(*mode), [GOING], ENDING), Wait)
     assert isinstance(next_step(deleted(*mode), [], ENDING), Wait)
     assert next_step(deleted(*mode), [], []) == Release("its pods are gone")
@@ -51,7 +51,7 @@ def test_the_deployment_is_deleted_and_then_waited_for(mode: tuple[str, ...]) ->
 @pytest.mark.parametrize(
     ("memcached", "deployment"),
     [
-        (deleted("orphan"), OURS),
+        (deleted("orphan"), OWNED),
         (deleted("orphan"), None),
         (deleted(), deployment_of(owner_kind="", owner_name="", owner_uid="")),
         (deleted(), deployment_of(owner_name="sessions", owner_uid="of-a-former-one")),
@@ -157,7 +157,7 @@ async def test_it_is_put_on_before_anything_is_made_and_costs_one_request(holdin
     memcached = holding.api.objects["Memcached", NAMESPACE, NAME]
     memcached["metadata"]["finalizers"] = ["example.com/other"]
     version = holding.api.put(memcached)["metadata"]["resourceVersion"]
-    await holding.look()
+    await holding.reconcile_shown()
     assert holding.api.verbs()[:2] == [PATCH, "create Deployment"]
     body = {"metadata": {"resourceVersion": version, "finalizers": ["example.com/other", FINALIZER]}}
     assert holding.api.calls[0].body == body
@@ -168,7 +168,7 @@ async def test_without_the_setting_nobody_gets_it(running: World) -> None:
     assert finalizers(running) == []
 
 
-async def test_a_memcached_that_changed_meanwhile_is_looked_at_again(holding: World) -> None:
+async def test_a_memcached_that_changed_meanwhile_is_reconciled_again(holding: World) -> None:
     holding.api.refuse("merge_patch", "Memcached", Conflict(409))
     assert await holding.reconcile() == Result(requeue_after_s=CONFLICT_PAUSE_S)
     assert holding.api.verbs() == [PATCH]
@@ -187,7 +187,7 @@ async def test_servers_are_made_also_where_it_cannot_be_put_on(holding: World, e
     assert holding.deployment["spec"]["replicas"] == 2
     holding.show()
     assert (await holding.reconcile(after_s=DELAY_S)).requeue_after_s == SLOW_RETRY_S
-    assert PATCH not in holding.api.verbs(), "it is not asked again at each look"
+    assert PATCH not in holding.api.verbs(), "it is not requested again at each reconcile"
     assert holding.condition("Degraded") == ("True", reason)
     assert f"The finalizer {FINALIZER} cannot be added" in holding.message("Degraded")
     assert holding.condition("Progressing") == ("True", "Deploying")
@@ -263,7 +263,7 @@ async def test_a_deployment_that_is_being_orphaned_is_not_deleted_by_one_that_ha
     assert await held.reconcile() == Result(requeue_after_s=CONFLICT_PAUSE_S)
     assert held.api.verbs() == [DELETE, GET_WORKLOADS[0]]
     assert held.wait_s(KEY) > 0, "the watch is waited for"
-    assert await held.look() == DONE
+    assert await held.reconcile_shown() == DONE
     assert "deletionTimestamp" not in held.deployment["metadata"]
     assert finalizers(held) == []
 
@@ -319,7 +319,7 @@ async def test_a_cleanup_that_is_forbidden_is_told_and_tried_again_until_it_is_n
     assert finalizers(held) == [FINALIZER]
 
     held.clock.advance(SLOW_RETRY_S)
-    await held.look()
+    await held.reconcile_shown()
     end(held)
     await held.reconcile()
     assert finalizers(held) == []
@@ -393,7 +393,7 @@ async def test_a_restart_does_not_take_back_that_it_is_stalled(held: World) -> N
     end(held, pods=1, deployment=True)
     held.deployment["metadata"]["deletionTimestamp"] = WHEN
     held.api.put(held.deployment)
-    await held.look()
+    await held.reconcile_shown()
     held.clock.advance(STALLED_AFTER_S)
     for _ in range(2):
         await held.reconcile()
@@ -402,5 +402,5 @@ async def test_a_restart_does_not_take_back_that_it_is_stalled(held: World) -> N
     restarted = World(finalizer=True)
     restarted.api.objects, restarted.api.version = held.api.objects, held.api.version
     restarted.clock.advance_to(held.clock.now)
-    await restarted.look()
+    await restarted.reconcile_shown()
     assert restarted.api.verbs() == []

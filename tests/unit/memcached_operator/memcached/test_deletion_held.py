@@ -40,7 +40,7 @@ def published(world: World) -> list[str]:
 async def listed(world: World) -> World:
     """Three servers of a StatefulSet, whose list is published."""
     world.memcached(size=3, workload="StatefulSet", publish="ConfigMap")
-    await world.look()
+    await world.reconcile_shown()
     control(world)
     await world.settle()
     assert len(published(world)) == 3
@@ -71,7 +71,7 @@ async def test_the_status_says_what_keeps_it_and_what_is_left(running: World, fi
 
 async def test_nothing_is_said_of_one_whose_servers_are_being_orphaned(running: World) -> None:
     delete(running, "orphan", HOLD)
-    assert await running.look() == DONE
+    assert await running.reconcile_shown() == DONE
     assert running.api.verbs() == []
 
 
@@ -124,12 +124,12 @@ async def test_an_immutable_list_is_left_alone_and_does_not_keep_a_memcached_fro
     live["immutable"] = True
     listed.api.put(live)
     delete(listed, FINALIZER)
-    await listed.look()
+    await listed.reconcile_shown()
     for kind, _, name in list(listed.api.objects):
         if kind in ("StatefulSet", "Pod"):
             lose(listed, kind, name)
     for _ in range(3):
-        await listed.look()
+        await listed.reconcile_shown()
         listed.clock.advance(DELAY_S)
     assert ("Memcached", NAMESPACE, NAME) not in listed.api.objects
     assert len(published(listed)) == 3

@@ -96,7 +96,7 @@ DRIFTS: dict[str, tuple[str, Edit]] = {
 
 
 @pytest.mark.parametrize(("path", "edit"), DRIFTS.values(), ids=DRIFTS)
-def test_a_changed_field_of_ours_is_found_under_its_name_and_nothing_else(path: str, edit: Edit) -> None:
+def test_a_changed_owned_field_is_found_under_its_name_and_nothing_else(path: str, edit: Edit) -> None:
     assert [difference.path for difference in found(edit)] == [path]
 
 

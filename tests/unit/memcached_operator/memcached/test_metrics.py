@@ -83,7 +83,7 @@ def write_failed(number: int, *but: str) -> dict[tuple[str, ...], float]:
     return {(each, "Unknown", "none"): number for each in OWNED_CONDITIONS if each not in but}
 
 
-def test_memcacheds_are_counted_by_each_condition_of_ours_its_status_and_its_reason() -> None:
+def test_memcacheds_are_counted_by_each_own_condition_its_status_and_its_reason() -> None:
     good = [condition("Degraded", "False", "AsExpected"), condition("Ready", "True", "AllServersReady")]
     bad = [condition(type_, "False", "Forbidden") for type_ in ("Ready", "Degraded", "Backup")]
     assert counted(good, bad, good) == {
@@ -110,7 +110,7 @@ def test_a_memcached_without_conditions_that_can_be_read_counts_as_unknown_for_n
         ({"type": "Ready"}, ("Ready", "Unknown", "other")),
     ],
 )
-def test_what_others_wrote_into_a_condition_of_ours_makes_no_series(foreign: object, labels: tuple[str, ...]) -> None:
+def test_what_others_wrote_into_an_own_condition_makes_no_series(foreign: object, labels: tuple[str, ...]) -> None:
     assert counted([foreign]) == {labels: 1, **write_failed(1, "Ready")}
 
 

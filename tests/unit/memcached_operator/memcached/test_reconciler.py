@@ -55,7 +55,7 @@ async def test_a_memcached_that_is_gone_is_forgotten(running: World) -> None:
 async def test_for_a_memcached_that_is_being_deleted_nothing_at_all_is_sent(running: World) -> None:
     running.memcached(size=5)["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
     del running.api.objects["Deployment", NAMESPACE, NAME]
-    assert await running.look() == DONE
+    assert await running.reconcile_shown() == DONE
     assert running.api.calls == []
     assert running.recorder.events == []
 
@@ -66,7 +66,7 @@ async def test_for_a_memcached_that_is_being_deleted_nothing_at_all_is_sent(runn
 async def test_a_create_is_told_to_people_once(world: World, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         await world.reconcile()
-        await world.look()
+        await world.reconcile_shown()
     assert caplog.messages == ["created Deployment with 2 replicas (new Memcached)"]
     assert world.recorder.events == [Event("Normal", "Created", "Created Deployment sessions with 2 replicas")]
 
@@ -88,14 +88,14 @@ async def test_one_that_is_taken_from_us_just_before_our_write_is_left_alone_and
 
     monkeypatch.setattr(world.api, "strategic_merge_patch", just_before)
     for _ in range(3):
-        await world.look()
+        await world.reconcile_shown()
         world.clock.advance(DELAY_S)
-    assert await world.look() == SLOWLY
+    assert await world.reconcile_shown() == SLOWLY
     assert world.condition("Degraded") == ("True", "NotControlled")
     assert f"A Deployment named {NAME} exists and " in world.message("Degraded")
     version = world.api.put(world.deployment)["metadata"]["resourceVersion"]
     for _ in range(3):
-        await world.look()
+        await world.reconcile_shown()
         world.clock.advance(DELAY_S)
     assert world.deployment["metadata"]["resourceVersion"] == version
 
@@ -119,7 +119,7 @@ async def test_a_new_size_is_a_patch_of_the_replicas_alone(running: World, caplo
 async def test_replicas_that_somebody_else_changed_are_put_back_and_that_is_said(running: World) -> None:
     running.deployment["spec"]["replicas"] = 9
     running.api.put(running.deployment)
-    await running.look()
+    await running.reconcile_shown()
     assert running.deployment["spec"]["replicas"] == 2
     note = "Scaled Deployment sessions from 9 to 2 replicas: another client had changed them"
     assert running.recorder.events == [Event("Normal", "Scaled", note)]
@@ -190,7 +190,7 @@ async def test_a_removed_owner_reference_is_put_back_for_a_memcached_that_is_sti
     assert running.api.verbs() == [GET_MEMCACHED]
     running.api.put(memcached)
     running.clock.advance(VANISHED_RETRY_S)
-    await running.look()
+    await running.reconcile_shown()
     assert running.api.verbs()[:3] == [GET_MEMCACHED, PATCH]
     assert running.deployment["metadata"]["ownerReferences"] == owners
 
@@ -245,12 +245,12 @@ async def test_an_answer_that_is_no_object_says_nothing_about_the_memcached(
 # Somebody else's
 
 
-async def test_a_strangers_deployment_is_never_written_to_and_that_is_said_once_until_it_goes(
+async def test_a_foreign_deployment_is_never_written_to_and_that_is_reported_once_until_it_goes(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    stranger = world.api.put(live_deployment())
-    del stranger["metadata"]["ownerReferences"], stranger["metadata"]["annotations"]
-    before = json.dumps(stranger)
+    foreign_deployment = world.api.put(live_deployment())
+    del foreign_deployment["metadata"]["ownerReferences"], foreign_deployment["metadata"]["annotations"]
+    before = json.dumps(foreign_deployment)
     world.pods(2)
     world.show()
     with caplog.at_level(logging.WARNING):

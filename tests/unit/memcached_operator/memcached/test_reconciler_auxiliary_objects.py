@@ -18,7 +18,7 @@ from tests.unit.memcached_operator.memcached.fake_api import FakeApi
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, UID
 from tests.unit.memcached_operator.memcached.world import DELAY_S, SLOWLY, WRITE_STATUS, World
 
-BESIDE = ("Service", "PodDisruptionBudget", "NetworkPolicy", "ConfigMap")
+AUXILIARY = ("Service", "PodDisruptionBudget", "NetworkPolicy", "ConfigMap")
 # By kind, what it takes to want none.
 NONE: dict[str, Json] = {
     "Service": {"service": {"type": "Disabled"}},
@@ -59,13 +59,13 @@ async def full(world: World) -> World:
     return world
 
 
-async def test_everything_is_made_by_one_create_each_and_a_second_look_sends_nothing(world: World) -> None:
+async def test_everything_is_made_by_one_create_each_and_a_second_reconcile_sends_nothing(world: World) -> None:
     world.memcached(**full_spec())
-    assert sorted(await writes(world)) == sorted(["create StatefulSet", *(f"create {kind}" for kind in BESIDE)])
-    await world.look()
+    assert sorted(await writes(world)) == sorted(["create StatefulSet", *(f"create {kind}" for kind in AUXILIARY)])
+    await world.reconcile_shown()
     assert world.api.calls == []
     assert world.status["service"] == NAME
-    for kind in ("StatefulSet", *BESIDE):
+    for kind in ("StatefulSet", *AUXILIARY):
         meta = object_of(world, kind)["metadata"]
         assert meta["annotations"][OWNER_UID_ANNOTATION] == UID
         assert meta["ownerReferences"][0]["uid"] == UID
@@ -79,7 +79,7 @@ async def test_by_default_there_are_a_service_and_from_two_servers_on_a_budget(w
     assert held(world, "PodDisruptionBudget") is None
 
 
-@pytest.mark.parametrize("kind", BESIDE)
+@pytest.mark.parametrize("kind", AUXILIARY)
 async def test_what_somebody_deletes_is_made_again(full: World, kind: str) -> None:
     del full.api.objects[kind, NAMESPACE, named(kind)]
     assert await writes(full) == [f"create {kind}"]
@@ -96,16 +96,16 @@ async def test_what_somebody_deletes_is_made_again(full: World, kind: str) -> No
 )
 async def test_drift_is_put_right_by_one_write(full: World, kind: str, path: tuple[str, str], theirs: object) -> None:
     part, field = path
-    ours = object_of(full, kind)[part][field]
+    desired = object_of(full, kind)[part][field]
     for _ in range(2):
         changed = deepcopy(object_of(full, kind))
         changed[part][field] = deepcopy(theirs)
         full.api.put(changed)
         assert await writes(full) == [f"strategic_merge_patch {kind}"]
-        assert object_of(full, kind)[part][field] == ours
+        assert object_of(full, kind)[part][field] == desired
 
 
-@pytest.mark.parametrize("kind", BESIDE)
+@pytest.mark.parametrize("kind", AUXILIARY)
 async def test_what_is_no_longer_desired_is_deleted_once_and_comes_back(full: World, kind: str) -> None:
     less = full_spec() | NONE.get(kind, {})
     if kind == "NetworkPolicy":
@@ -128,29 +128,31 @@ def foreign(kind: str) -> Json:
     return {"kind": kind, "apiVersion": "v1", "metadata": meta, "spec": spec}
 
 
-@pytest.mark.parametrize("kind", BESIDE)
-async def test_a_stranger_of_its_name_is_left_alone_and_said_and_stops_nothing_else(world: World, kind: str) -> None:
-    stranger = world.api.put(foreign(kind))
-    before = json.dumps(stranger)
+@pytest.mark.parametrize("kind", AUXILIARY)
+async def test_a_foreign_one_of_its_name_is_left_alone_and_reported_and_stops_nothing_else(
+    world: World, kind: str
+) -> None:
+    foreign_object = world.api.put(foreign(kind))
+    before = json.dumps(foreign_object)
     world.memcached(**full_spec())
-    expected = ["create StatefulSet", *(f"create {each}" for each in BESIDE if each != kind)]
+    expected = ["create StatefulSet", *(f"create {each}" for each in AUXILIARY if each != kind)]
     assert sorted(await writes(world)) == sorted(expected)
     assert json.dumps(object_of(world, kind)) == before
     assert world.condition("Degraded") == ("True", "NotControlled")
     assert f"A {kind} named {named(kind)} exists" in world.message("Degraded")
     assert world.condition("Progressing")[1] == "Deploying", "it blocks nothing"
     assert world.condition("Ready") == ("False", "NotControlled")
-    assert await world.look() == SLOWLY
+    assert await world.reconcile_shown() == SLOWLY
     assert world.api.calls == []
 
 
-@pytest.mark.parametrize("kind", BESIDE)
+@pytest.mark.parametrize("kind", AUXILIARY)
 async def test_a_kind_that_may_not_be_made_stops_no_other_and_is_made_when_it_may(world: World, kind: str) -> None:
     words = f"may not create {kind}"
     world.api.refuse("create", kind, Forbidden(403, "Forbidden", words))
     world.memcached(**full_spec())
     sent = await writes(world)
-    assert {f"create {each}" for each in BESIDE} | {"create StatefulSet"} == set(sent)
+    assert {f"create {each}" for each in AUXILIARY} | {"create StatefulSet"} == set(sent)
     assert world.condition("Degraded") == ("True", "Forbidden")
     assert words in world.message("Degraded")
     world.clock.advance(SLOWLY.requeue_after_s or 0.0)
@@ -158,16 +160,16 @@ async def test_a_kind_that_may_not_be_made_stops_no_other_and_is_made_when_it_ma
     assert world.condition("Degraded") == ("False", "AsExpected")
 
 
-@pytest.mark.parametrize("kind", BESIDE)
+@pytest.mark.parametrize("kind", AUXILIARY)
 async def test_a_kind_whose_write_fails_is_told_and_tried_again_and_stops_no_other(full: World, kind: str) -> None:
     full.api.refuse("create", kind, *[ServerError(500, "InternalError", "failed calling webhook")] * 2)
-    for each in BESIDE:
+    for each in AUXILIARY:
         del full.api.objects[each, NAMESPACE, named(each)]
     for _ in range(2):
         full.show()
         with pytest.raises(ServerError):
             await full.reconcile(after_s=DELAY_S)
-    assert [each for each in BESIDE if held(full, each) is None] == [kind]
+    assert [each for each in AUXILIARY if held(full, each) is None] == [kind]
     assert full.condition("Ready")[0] == "False"
     assert f"The API server failed to write the {kind}: failed calling webhook" in full.message("Ready")
     assert full.condition("Degraded") == ("False", "AsExpected")
@@ -186,7 +188,7 @@ def others_budget(api: FakeApi, selector: object = SELECTOR, name: str = "theirs
     api.put({"kind": "PodDisruptionBudget", "metadata": meta, "spec": spec})
 
 
-async def test_where_another_budget_selects_the_pods_ours_goes_and_comes_back_when_that_one_goes(full: World) -> None:
+async def test_where_another_budget_selects_the_pods_the_own_one_goes_until_that_one_does(full: World) -> None:
     others_budget(full.api)
     assert await writes(full) == ["delete PodDisruptionBudget"]
     assert full.condition("Degraded") == ("True", "ConflictingDisruptionBudget")
@@ -212,7 +214,7 @@ async def test_a_budget_whose_selector_cannot_be_read_is_named_and_concerns_no_m
 ) -> None:
     others_budget(world.api, selector)
     world.memcached(**full_spec())
-    assert sorted(await writes(world)) == sorted(["create StatefulSet", *(f"create {kind}" for kind in BESIDE)])
+    assert sorted(await writes(world)) == sorted(["create StatefulSet", *(f"create {kind}" for kind in AUXILIARY)])
     assert world.condition("Degraded") == ("False", "AsExpected")
     with pytest.raises(UnreadableObject, match=rf"PodDisruptionBudget {NAMESPACE}/theirs: spec\.selector: "):
         BUDGETS.decode(json.dumps(world.api.objects["PodDisruptionBudget", NAMESPACE, "theirs"]).encode())
@@ -246,12 +248,12 @@ async def test_load_balanced_servers_are_told_once_and_again_when_they_are_there
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     by_chance = DEFAULTS | {"service": {"type": "ClusterIP"}}
-    told = []
+    reported = []
     with caplog.at_level(logging.WARNING):
         for spec in (by_chance, by_chance | {"size": 3}, by_chance | {"size": 1}, by_chance):
             world.memcached(**spec)
             await writes(world)
-            told.append(len([each for each in world.recorder.events if each.reason == "LoadBalancedServers"]))
-    assert told == [1, 1, 1, 2]
+            reported.append(len([each for each in world.recorder.events if each.reason == "LoadBalancedServers"]))
+    assert reported == [1, 1, 1, 2]
     assert len([each for each in caplog.messages if "load-balances connections" in each]) == 2
     assert world.condition("Discouraged") == ("True", "LoadBalancedServers")

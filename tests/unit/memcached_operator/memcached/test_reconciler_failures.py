@@ -10,7 +10,7 @@ from tests.unit.memcached_operator.memcached.world import CREATE, DELAY_S, World
 
 WEBHOOK = 'failed calling webhook "pods.example.com": connection refused'
 DOWN = ServerError(500, "InternalError", WEBHOOK)
-TOLD = f"The API server failed to write the Deployment: {WEBHOOK}."
+REPORTED = f"The API server failed to write the Deployment: {WEBHOOK}."
 WRITES = ("create", "merge_patch", "strategic_merge_patch")
 FAILURES: list[KubeError] = [DOWN, TooManyRequests(429, "TooManyRequests", WEBHOOK)]
 
@@ -32,13 +32,13 @@ async def test_a_new_memcached_is_told_of_and_has_all_else(world: World, error: 
     await fail(world, error)
     assert ("Service", NAMESPACE, NAME) in world.api.objects
     assert world.condition("Ready")[0] == "False"
-    assert TOLD in world.message("Ready")
+    assert REPORTED in world.message("Ready")
     assert world.condition("Available") == ("False", "MinimumReplicasUnavailable")
     assert world.condition("Degraded") == ("False", "AsExpected")
     assert world.message("Degraded") == "Requests to the API server are failing; see the condition Ready."
     assert world.status["observedGeneration"] == 2
 
-    await world.look()
+    await world.reconcile_shown()
     assert CREATE in world.api.verbs()
     assert any(event.note.startswith("Created Deployment") for event in world.recorder.events)
     assert world.repairs_counted() == {}
@@ -51,7 +51,7 @@ async def test_another_image_that_cannot_be_written_is_not_told_as_done(running:
     assert len(running.status["nodes"]) == running.status["readyReplicas"] == 1, "one is lost meanwhile"
     assert running.condition("Ready")[0] == "False"
     assert running.condition("Progressing") == ("True", "Updating")
-    assert TOLD in running.message("Ready")
+    assert REPORTED in running.message("Ready")
     assert "have been rolled out" not in running.message("Progressing")
 
 
@@ -60,7 +60,7 @@ async def test_a_new_leader_knows_by_the_status_that_it_is_what_the_user_asked_f
     await fail(running)
     assert running.status["pendingWrites"] == ["Deployment"]
     leader = World(api=running.api)
-    await leader.look()
+    await leader.reconcile_shown()
     (note,) = [event.note for event in leader.recorder.events if event.reason == "Scaled"]
     assert note.endswith("spec.size changed")
     assert leader.repairs_counted() == {}

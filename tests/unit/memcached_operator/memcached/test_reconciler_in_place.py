@@ -29,11 +29,11 @@ AWAY = "etcd is away"
 NO_RIGHT = 'pods "cache-2" is forbidden: User "operator" cannot patch resource "pods" in API group ""'
 
 
-async def warm(*, asked: bool = False, size: int = 3) -> World:
+async def warm(*, queried: bool = False, size: int = 3) -> World:
     """Servers that keep their items, which have run for long."""
-    world = World(asked=asked)
+    world = World(queried=queried)
     world.memcached(size=size, workload="StatefulSet", warmRestart=True)
-    await world.look()
+    await world.reconcile_shown()
     control(world)
     await world.settle()
     world.clock.advance(3600)
@@ -72,8 +72,8 @@ async def test_containers_start_again_one_at_a_time_and_no_pod_ends() -> None:
     assert reason == "InPlaceChange"
     assert note.startswith("spec.image: 3 servers are restarted in place, one at a time, from the highest ordinal; ")
     assert "caches are kept" in note
-    told = "3 of 3 servers have not been changed yet. Servers restart in their pods and keep their items, one at a "
-    assert told in world.message("Progressing")
+    message = "3 of 3 servers have not been changed yet. Servers restart in their pods and keep their items, one at a "
+    assert message in world.message("Progressing")
     for ordinal in (2, 1, 0):
         restart(world, ordinal)
         assert await sent(world) == [SETTLE]
@@ -94,7 +94,7 @@ async def test_containers_start_again_one_at_a_time_and_no_pod_ends() -> None:
 async def test_what_comes_next_waits_for_the_cache_and_for_no_time() -> None:
     world = await warm()
     change(world, image="memcached:2")
-    await world.look()
+    await world.reconcile_shown()
     control(world)
     world.api.refuse(CHANGE.partition(" ")[0], "Pod", Conflict(409, "Conflict", "the object has been modified"))
     for again in (CHANGE, CHANGE, SETTLE):
@@ -261,8 +261,8 @@ async def test_a_bad_image_stops_after_one_server_and_the_former_one_comes_back_
     get_ready(world, 2, ready=False)
     assert await sent(world) == []
     assert world.condition("Degraded") == ("True", "RolloutStuck")
-    told = f"The server {NAME}-2 is not ready after its change in place (ImagePullBackOff), so the other 2 are not "
-    assert told in world.message("Degraded")
+    message = f"The server {NAME}-2 is not ready after its change in place (ImagePullBackOff), so the other 2 are not "
+    assert message in world.message("Degraded")
     change(world)
     assert await sent(world) == [WRITE, CHANGE]
     status["state"] = running
@@ -281,12 +281,12 @@ async def test_a_bad_image_stops_after_one_server_and_the_former_one_comes_back_
     ],
 )
 async def test_how_many_items_came_back_is_told_if_it_is_said_in_time(has: int | None, type_: str, note: str) -> None:
-    world = await warm(asked=True)
+    world = await warm(queried=True)
     record_event(world, 2, 5000)
     change(world, image="memcached:2")
     await sent(world)
     restart(world, 2)
-    assert await sent(world, looks=1) == []
+    assert await sent(world, reconciles=1) == []
     if has is None:
         world.clock.advance(PAUSE_S)
     else:

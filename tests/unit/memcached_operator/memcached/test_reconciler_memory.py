@@ -40,7 +40,7 @@ async def test_more_memory_reaches_servers_that_run_and_the_template_last(named:
     uids = [pod(named, each)["metadata"]["uid"] for each in range(3)]
     more(named)
     assert await sent(named) == [*RESIZES, WRITE]
-    assert sorted(named.told) == [(f"10.0.0.{each}", 128) for each in range(3)]
+    assert sorted(named.limits_set) == [(f"10.0.0.{each}", 128) for each in range(3)]
     assert [pod(named, each)["metadata"]["uid"] for each in range(3)] == uids
     assert "128" in template_of(stateful_set(named))["spec"]["containers"][0]["command"]
     assert named.condition("Ready") == ("True", "AllServersReady")
@@ -51,7 +51,7 @@ async def test_more_memory_reaches_servers_that_run_and_the_template_last(named:
 async def test_which_items_are_moved_to_a_disk_reaches_servers_that_run(world: World) -> None:
     disk = {"size": "1Gi", "volume": {"emptyDir": {}}}
     world.memcached(size=3, workload="StatefulSet", extstore=disk)
-    await world.look()
+    await world.reconcile_shown()
     control(world)
     await world.settle()
     uids = [pod(world, each)["metadata"]["uid"] for each in range(3)]
@@ -68,7 +68,7 @@ async def test_less_memory_is_told_before_there_is_less_room(named: World) -> No
     named.show()
     named.api.refuse("strategic_merge_patch/resize", "Pod", *[Forbidden(403, "Forbidden", "not now")] * 3)
     await named.reconcile(after_s=DELAY_S)
-    assert sorted(named.told) == [(f"10.0.0.{each}", 32) for each in range(3)]
+    assert sorted(named.limits_set) == [(f"10.0.0.{each}", 32) for each in range(3)]
 
 
 CAPACITY = StatusCause("NodeCapacity", "too much", "spec")
@@ -94,7 +94,7 @@ async def test_a_pod_that_cannot_be_resized_is_replaced_and_told_why(named: Worl
     for _ in range(2):
         named.clock.advance(PAUSE_S)
         assert await sent(named) == [EVICT]
-    assert named.told == []
+    assert named.limits_set == []
     assert named.condition("Ready") == ("True", "AllServersReady")
 
 
@@ -103,10 +103,10 @@ async def test_no_server_is_replaced_for_memory_that_the_template_does_not_have_
     more(named)
     await sent(named)
     named.api.refuse("strategic_merge_patch/resize", "Pod", Invalid(422, "Invalid", "QOS"))
-    named.untold = Failure(ErrorKind.SATURATED, "it is busy")
+    named.set_limit_failure = Failure(ErrorKind.SATURATED, "it is busy")
     named.memcached(size=3, workload="StatefulSet", memory="256Mi")
     assert set(await sent(named)) == {RESIZE}
-    named.untold = None
+    named.set_limit_failure = None
     assert await sent(named) == [WRITE, EVICT]
 
 
@@ -178,7 +178,7 @@ async def test_an_api_server_that_is_away_while_a_node_resizes_costs_no_server(n
     for each in range(3):
         resize(named, pod(named, each), type="PodResizeInProgress")
     more(named)
-    assert await sent(named, looks=1) == RESIZES
+    assert await sent(named, reconciles=1) == RESIZES
     named.api.refuse("get", "Pod", *[Unreachable("it is away")] * 3)
     named.show()
     with suppress(Unreachable):
@@ -188,7 +188,7 @@ async def test_an_api_server_that_is_away_while_a_node_resizes_costs_no_server(n
     assert "NotResized" not in reasons(named)
 
 
-async def test_resources_that_somebody_reverts_are_asked_for_once_a_look(named: World) -> None:
+async def test_resources_that_somebody_reverts_are_requested_once_a_reconcile(named: World) -> None:
     patch = named.api.strategic_merge_patch
 
     async def revert(*arguments: Any, **options: Any) -> bytes:
@@ -202,7 +202,7 @@ async def test_resources_that_somebody_reverts_are_asked_for_once_a_look(named: 
 
     named.api.strategic_merge_patch = revert  # type: ignore[method-assign]
     more(named)
-    assert await sent(named, looks=1) == RESIZES
+    assert await sent(named, reconciles=1) == RESIZES
     named.clock.advance(PATIENCE_S)
     await sent(named)
     assert "reverts" in next(each.note for each in named.recorder.events if each.reason == "NotResized")
@@ -211,15 +211,15 @@ async def test_resources_that_somebody_reverts_are_asked_for_once_a_look(named: 
 async def test_a_memcached_that_was_started_again_is_told_again(named: World) -> None:
     more(named)
     await sent(named)
-    named.told.clear()
+    named.limits_set.clear()
     pod(named, 1)["status"]["containerStatuses"][0]["restartCount"] += 1
     named.api.put(pod(named, 1))
     assert await sent(named) == []
-    assert named.told == [("10.0.0.1", 128)]
+    assert named.limits_set == [("10.0.0.1", 128)]
 
 
 async def test_a_server_that_cannot_be_reached_for_a_minute_is_replaced(named: World) -> None:
-    named.untold = UNREACHABLE
+    named.set_limit_failure = UNREACHABLE
     more(named)
     assert await sent(named) == RESIZES
     named.clock.advance(PATIENCE_S)
@@ -228,7 +228,7 @@ async def test_a_server_that_cannot_be_reached_for_a_minute_is_replaced(named: W
 
 
 async def test_a_busy_server_keeps_its_keys_and_is_told_when_it_has_a_moment(named: World) -> None:
-    named.untold = Failure(ErrorKind.SATURATED, "it is busy")
+    named.set_limit_failure = Failure(ErrorKind.SATURATED, "it is busy")
     more(named)
     assert await sent(named) == RESIZES
     for _ in range(3):
@@ -236,7 +236,7 @@ async def test_a_busy_server_keeps_its_keys_and_is_told_when_it_has_a_moment(nam
         assert await sent(named) == []
     assert named.condition("Ready") == ("False", "Waiting")
     assert "it is busy" in named.message("Ready")
-    named.untold = None
+    named.set_limit_failure = None
     assert await sent(named) == [WRITE]
 
 
@@ -251,24 +251,24 @@ async def test_a_new_leader_that_reaches_no_server_or_may_not_read_pods_replaces
         refusal = Forbidden(403, "Forbidden", 'pods "a" is forbidden: cannot get resource "pods"')
         named.api.refuse("get", "Pod", *[refusal] * 99)
     else:
-        named.untold = Failure(kind, "it does not answer")
+        named.set_limit_failure = Failure(kind, "it does not answer")
     for _ in range(3):
         named.clock.advance(PATIENCE_S)
         assert await sent(named) == []
     assert named.condition("Ready") == ("True", "AllServersReady")
     assert "NotResized" not in reasons(named)
-    named.untold = None
+    named.set_limit_failure = None
     named.api.refusals_of.clear()
-    named.told.clear()
+    named.limits_set.clear()
     await sent(named)
-    assert len(named.told) == 3
+    assert len(named.limits_set) == 3
 
 
 async def running(fields: dict[str, Any]) -> World:
     """Three servers of that specification that have run for long, of an operator that asks servers."""
-    world = World(asked=True)
+    world = World(queried=True)
     world.memcached(size=3, workload="StatefulSet", **fields)
-    await world.look()
+    await world.reconcile_shown()
     control(world)
     await world.settle()
     world.clock.advance(3600)
@@ -310,7 +310,7 @@ async def test_what_is_known_to_be_missing_is_announced_and_waited_for_by_nobody
     assert "no key is lost" not in note
     notes = [each.note for each in world.recorder.events if each.reason == "NotResized"]
     assert [why in each for each in notes] == [True] * 3
-    assert world.told == []
+    assert world.limits_set == []
 
 
 async def test_a_cluster_that_does_not_say_what_it_serves_is_tried(named: World) -> None:
@@ -321,10 +321,10 @@ async def test_a_cluster_that_does_not_say_what_it_serves_is_tried(named: World)
 
 
 async def test_memory_that_servers_are_told_of_is_announced_once_however_long_it_takes(named: World) -> None:
-    named.untold = UNREACHABLE
+    named.set_limit_failure = UNREACHABLE
     more(named)
-    await sent(named, looks=2)
-    named.untold = None
+    await sent(named, reconciles=2)
+    named.set_limit_failure = None
     await sent(named)
     ((reason, note),) = costs(named)
     assert reason == "LiveChange"

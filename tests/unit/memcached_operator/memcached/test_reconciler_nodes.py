@@ -43,10 +43,10 @@ async def test_an_init_container_that_fails_is_named_and_the_corrected_specifica
     status["initContainerStatuses"] = [{"name": "fetch", "state": {"waiting": {"reason": reason}}}]
     get_ready(named, 2, ready=False)
     assert EVICT not in await sent(named)
-    told = f"{reason} of the container fetch"
-    assert named.message("Available") == f"2 of 3 servers are ready: 1 with {told}"
+    problem = f"{reason} of the container fetch"
+    assert named.message("Available") == f"2 of 3 servers are ready: 1 with {problem}"
     assert named.condition("Degraded") == ("True", "RolloutStuck")
-    assert f"The new server {NAME}-2 is not ready ({told}), so the other 2" in named.message("Degraded")
+    assert f"The new server {NAME}-2 is not ready ({problem}), so the other 2" in named.message("Degraded")
     named.memcached(size=3, workload="StatefulSet")
     assert EVICT in await sent(named)
     assert named.condition("Degraded") == ("False", "AsExpected")
@@ -119,8 +119,8 @@ async def test_why_the_claim_of_a_disk_is_not_bound_is_told_in_the_words_of_the_
     named.api.put(event)
     named.clock.advance(REREAD_AFTER_S)
     await sent(named)
-    told = f"Unschedulable: ProvisioningFailed of the claim {NAME}-2-extstore: {NO_CLASS}"
-    assert named.message("Available") == f"2 of 3 servers are ready: 1 with {told}"
+    problem = f"Unschedulable: ProvisioningFailed of the claim {NAME}-2-extstore: {NO_CLASS}"
+    assert named.message("Available") == f"2 of 3 servers are ready: 1 with {problem}"
 
 
 @pytest.mark.parametrize("allowed", [True, False])

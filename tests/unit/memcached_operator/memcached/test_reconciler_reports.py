@@ -29,7 +29,7 @@ from tests.unit.memcached_operator.memcached.world import (
 
 async def test_a_specification_that_cannot_be_read_is_told_and_left_and_servers_go_on(running: World) -> None:
     running.memcached(size="three")
-    await running.look()
+    await running.reconcile_shown()
     assert await running.reconcile(after_s=DELAY_S) == DONE
     assert running.api.verbs() == [WRITE_STATUS]
     assert running.condition("Degraded") == ("True", "InvalidSpec")
@@ -86,10 +86,10 @@ async def test_what_degrades_it_is_told_again_only_when_it_changes(world: World)
 
 async def test_a_status_that_still_changes_is_held_back_for_as_long_as_was_said_and_no_longer(running: World) -> None:
     running.pods(1, 1)
-    assert await running.look() == Result(requeue_after_s=DELAY_S)
+    assert await running.reconcile_shown() == Result(requeue_after_s=DELAY_S)
     running.clock.advance(0.1)
     running.pods(0, 2)
-    left = await running.look()
+    left = await running.reconcile_shown()
     assert running.api.calls == []
     assert left.requeue_after_s == pytest.approx(DELAY_S - 0.1)
     running.clock.advance(DELAY_S - 0.1)
@@ -100,26 +100,26 @@ async def test_a_status_that_still_changes_is_held_back_for_as_long_as_was_said_
 
 async def test_a_change_that_is_undone_before_it_was_written_is_never_written(running: World) -> None:
     running.pods(1, 1)
-    await running.look()
+    await running.reconcile_shown()
     running.pods(2)
     running.show()
     assert await running.reconcile(after_s=DELAY_S) == DONE
     assert running.api.calls == []
     running.pods(1, 1)
-    assert await running.look() == Result(requeue_after_s=DELAY_S), "the next change waits its own time"
+    assert await running.reconcile_shown() == Result(requeue_after_s=DELAY_S), "the next change waits its own time"
 
 
 async def test_a_status_is_written_to_the_very_version_that_was_seen(running: World) -> None:
     version = running.api.objects["Memcached", NAMESPACE, NAME]["metadata"]["resourceVersion"]
     running.pods(0)
-    await running.look()
+    await running.reconcile_shown()
     await running.reconcile(after_s=DELAY_S)
     (call,) = running.api.calls
     assert call.body["metadata"] == {"resourceVersion": version}
     assert call.body["status"].keys() == {"nodes", "replicas", "readyReplicas", "conditions"}
 
 
-async def test_a_status_that_somebody_else_wrote_meanwhile_is_looked_at_first(running: World) -> None:
+async def test_a_status_that_somebody_else_wrote_meanwhile_is_read_first(running: World) -> None:
     foreign = {"type": "Warm", "status": "True", "reason": "Yes", "message": "", "lastTransitionTime": "t"}
     running.pods(0)
     running.show()
@@ -130,7 +130,7 @@ async def test_a_status_that_somebody_else_wrote_meanwhile_is_looked_at_first(ru
     assert running.api.verbs() == [WRITE_STATUS]
     assert running.wait_s(KEY) > 0, "the cache is to show what is there"
     assert running.status["replicas"] == 2
-    await running.look()
+    await running.reconcile_shown()
     assert running.api.calls == [], "whoever writes in a loop is not raced with"
     await running.reconcile(after_s=DELAY_S)
     assert running.status["replicas"] == 0
@@ -138,9 +138,9 @@ async def test_a_status_that_somebody_else_wrote_meanwhile_is_looked_at_first(ru
 
 
 async def test_a_complaint_whose_status_could_not_be_written_is_made_when_it_is(world: World) -> None:
-    stranger = world.api.put(live_deployment())
-    del stranger["metadata"]["ownerReferences"], stranger["metadata"]["annotations"]
-    await world.look()
+    foreign_deployment = world.api.put(live_deployment())
+    del foreign_deployment["metadata"]["ownerReferences"], foreign_deployment["metadata"]["annotations"]
+    await world.reconcile_shown()
     world.clock.advance(DELAY_S)
     world.api.refuse("merge_patch/status", "Memcached", Conflict(409, "Conflict", "the object has been modified"))
     await world.reconcile()
@@ -160,7 +160,7 @@ async def test_the_status_of_a_memcached_that_has_just_gone_is_nobodys(running: 
 
 async def test_a_kind_without_a_status_is_an_error_that_names_the_remedy(running: World) -> None:
     running.pods(0)
-    await running.look()
+    await running.reconcile_shown()
     running.clock.advance(DELAY_S)
     running.api.refuse("merge_patch/status", "Memcached", NotFound(404, "", "404 page not found"))
     with pytest.raises(NotFound, match="has no status; install the operator's own CustomResourceDefinition"):
@@ -196,7 +196,7 @@ async def test_nothing_is_made_for_what_is_gone_however_long_the_watch_is_down(b
     assert behind.deployment["spec"]["replicas"] == 3
 
 
-async def test_what_only_seemed_gone_is_looked_after_again(behind: World) -> None:
+async def test_what_only_seemed_gone_is_reconciled_again(behind: World) -> None:
     """An API server that boots answers 404 for kinds of CRDs that it has not read yet."""
     behind.memcached(size=2)
     behind.clock.advance(VANISHED_RETRY_S)

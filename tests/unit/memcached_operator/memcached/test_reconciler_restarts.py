@@ -11,7 +11,7 @@ from tests.unit.memcached_operator.memcached.test_reconciler_in_place import CHA
 from tests.unit.memcached_operator.memcached.world import PATCH, World
 
 
-def ask(world: World, text: str | None) -> None:
+def annotate(world: World, text: str | None) -> None:
     found = world.api.objects["Memcached", NAMESPACE, NAME]
     found["metadata"]["annotations"] = {RESTART_ANNOTATION: text} if text is not None else {}
     world.api.put(found)
@@ -19,7 +19,7 @@ def ask(world: World, text: str | None) -> None:
 
 async def test_each_server_starts_again_once_with_its_items() -> None:
     world = await warm(size=2)
-    ask(world, "for the\n  new kernel")
+    annotate(world, "for the\n  new kernel")
     assert await sent(world) == [WRITE, CHANGE]
     annotations = pod(world, 1)["metadata"]["annotations"]
     assert annotations[RESTART_ANNOTATION] == "for the new kernel"  # the line that the server's shell reads
@@ -35,7 +35,7 @@ async def test_each_server_starts_again_once_with_its_items() -> None:
 
 
 async def test_servers_that_lose_their_items_are_replaced_at_the_pace(named: World) -> None:
-    ask(named, "monday")
+    annotate(named, "monday")
     assert await sent(named) == [WRITE, EVICT]
     [(reason, note)] = costs(named)
     assert reason == "RollingChange"
@@ -47,24 +47,24 @@ async def test_servers_that_lose_their_items_are_replaced_at_the_pace(named: Wor
 
 
 async def test_a_deployment_replaces_its_pods(running: World) -> None:
-    ask(running, "monday")
+    annotate(running, "monday")
     assert await sent_to_deployment(running) == [PATCH]
     template = running.deployment["spec"]["template"]
     assert template["metadata"]["annotations"][RESTART_ANNOTATION] == "monday"
 
 
 async def sent_to_deployment(world: World) -> list[str]:
-    await world.look()
+    await world.reconcile_shown()
     return [each for each in world.api.verbs() if "Deployment" in each]
 
 
 @pytest.mark.parametrize("text", [None, ""])
 async def test_that_it_is_asked_for_no_more_is_no_reason_for_another(named: World, text: str | None) -> None:
-    ask(named, "monday")
+    annotate(named, "monday")
     for _ in range(3):
         await sent(named)
         named.clock.advance(PAUSE_S)
     before = stateful_set(named)["metadata"]["generation"]
-    ask(named, text)
+    annotate(named, text)
     assert await sent(named) == []
     assert stateful_set(named)["metadata"]["generation"] == before

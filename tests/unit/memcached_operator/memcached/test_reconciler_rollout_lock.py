@@ -38,8 +38,8 @@ async def test_a_default_of_another_operator_waits_for_its_turn(named: World) ->
     rollout_lock = named.reconciler._objects._workloads._lock
     assert rollout_lock.take(OTHER)
     assert "strategic_merge_patch StatefulSet" not in await sent(named)
-    told = "own defaults have changed: the servers are replaced after the servers of other"
-    assert told in named.message("Progressing")
+    message = "own defaults have changed: the servers are replaced after the servers of other"
+    assert message in named.message("Progressing")
     ((reason, note),) = costs(named)
     assert reason == "RollingChange"
     assert note.startswith("The operator's own defaults have changed: the pods' template: 3 servers are replaced, ")
@@ -61,7 +61,7 @@ async def test_servers_that_drain_make_up_for_none_that_is_not_ready_yet(named: 
     for _ in range(2):
         await sent(named)
         named.clock.advance(PAUSE_S)
-    assert EVICT in await sent(named, looks=1)
+    assert EVICT in await sent(named, reconciles=1)
     get_ready(named, 0, ready=False)
     named.memcached(size=2, workload="StatefulSet", drainSeconds=3600)
     await sent(named)
@@ -74,7 +74,7 @@ async def test_servers_that_drain_make_up_for_none_that_is_not_ready_yet(named: 
 @pytest.mark.parametrize("annotation", ["template", "memory"])
 async def test_a_deployment_waits_for_its_turn_with_other_memory_too(world: World, annotation: str) -> None:
     world.memcached(size=2)
-    await world.look()
+    await world.reconcile_shown()
     world.deployment["status"] = {"observedGeneration": 1}
     world.pods(2)
     await world.settle()
@@ -141,7 +141,7 @@ async def test_one_that_cannot_go_on_passes_its_turn_on(named: World, end: str) 
         del named.api.objects["Memcached", NAMESPACE, NAME]
     elif end == "unreadable":
         named.memcached(size="many", workload="StatefulSet")
-    await sent(named, looks=2)
+    await sent(named, reconciles=2)
     assert rollout_lock.take(OTHER)
 
 

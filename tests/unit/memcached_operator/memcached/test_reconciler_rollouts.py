@@ -90,7 +90,7 @@ async def test_no_server_is_replaced_by_one_of_a_template_that_somebody_else_wro
 async def test_a_deployment_that_servers_move_from_keeps_its_template(world: World) -> None:
     sidecar = {"name": "exporter", "image": "exporter", "args": ["-v"]}
     world.memcached(size=2, podTemplate={"spec": {"containers": [sidecar]}})
-    await world.look()
+    await world.reconcile_shown()
     world.deployment["status"] = {"observedGeneration": 1}
     world.pods(2)
     await world.settle()
@@ -134,7 +134,7 @@ async def test_what_a_change_costs_is_told_once_and_before_a_server_is_touched(n
     assert costs(named) == [], "not of one beside the servers, or of their number"
     for image in ("memcached:2", "memcached:3", IMAGE):
         named.memcached(size=3, workload="StatefulSet", image=image, threads=8)
-        await sent(named, looks=2)
+        await sent(named, reconciles=2)
     assert reasons(named)[1:4] == ["RollingChange", "Updated", "Replacing"]
     (first, note), *others = costs(named)
     assert first == "RollingChange"

@@ -42,9 +42,9 @@ async def test_what_is_evicted_too_early_grows_all_servers_by_a_quarter_and_says
     before = pods(scaled)
     assert scaled.status["memory"] == "64Mi"
     assert scaled.condition("Retaining") == ("Unknown", "Observing")
-    assert servers.say(LOSS)
+    assert servers.record_answers(LOSS)
     assert await sent(scaled) == [RESIZE, RESIZE, WRITE]
-    assert sorted(scaled.told) == [("10.0.0.0", 80), ("10.0.0.1", 80)]
+    assert sorted(scaled.limits_set) == [("10.0.0.0", 80), ("10.0.0.1", 80)]
     assert (scaled.status["memory"], memory_of(scaled)) == ("80Mi", "80")
     assert pods(scaled) == before
     assert reasons(scaled) == ["MemoryGrows", "Resized", "Updated"]
@@ -58,22 +58,22 @@ async def test_what_is_evicted_too_early_grows_all_servers_by_a_quarter_and_says
 async def test_a_step_is_as_long_observed_as_the_one_before_and_what_was_decided_stays_told(
     scaled: World, servers: Servers
 ) -> None:
-    servers.say(LOSS)
+    servers.record_answers(LOSS)
     await sent(scaled)
-    servers.say(LOSS, seconds=WINDOW_S - POLL_S)
+    servers.record_answers(LOSS, seconds=WINDOW_S - POLL_S)
     assert await sent(scaled) == []
     assert scaled.condition("Retaining") == ("False", "Growing")
-    servers.say(LOSS, seconds=2 * POLL_S)
+    servers.record_answers(LOSS, seconds=2 * POLL_S)
     await sent(scaled)
     assert scaled.status["memory"] == "100Mi"
-    servers.say(CALM)
+    servers.record_answers(CALM)
     assert await sent(scaled) == []
     assert scaled.condition("Retaining") == ("True", "RetentionKept")
 
 
 @pytest.mark.parametrize(("evicts", "idle_s"), [(CALM, 0), (BATCH, 720), (LOSS, 3600)])
 async def test_no_loss_grows_nothing(scaled: World, servers: Servers, evicts: tuple[int, int], idle_s: int) -> None:
-    servers.say(evicts, idle_s=idle_s)
+    servers.record_answers(evicts, idle_s=idle_s)
     assert await sent(scaled) == []
     assert scaled.condition("Retaining") == ("True", "RetentionKept")
     assert scaled.status["memory"] == "64Mi"
@@ -82,12 +82,12 @@ async def test_no_loss_grows_nothing(scaled: World, servers: Servers, evicts: tu
 async def test_the_maximum_is_told_once_and_a_higher_one_is_grown_into() -> None:
     world = await running_scaled(memoryScaling={"max": "70Mi"})
     servers = Servers(world)
-    servers.say(LOSS)
+    servers.record_answers(LOSS)
     await sent(world)
     assert world.status["memory"] == "70Mi"
-    servers.say(LOSS)
+    servers.record_answers(LOSS)
     await sent(world)
-    servers.say(LOSS)
+    servers.record_answers(LOSS)
     await sent(world)
     assert world.condition("Retaining") == ("False", "MaximumReached")
     assert reasons(world).count("MaximumReached") == 1
@@ -98,7 +98,7 @@ async def test_the_maximum_is_told_once_and_a_higher_one_is_grown_into() -> None
 
 async def test_no_step_begins_while_a_server_is_missing(scaled: World, servers: Servers) -> None:
     get_ready(scaled, 1, ready=False)
-    servers.say(LOSS)
+    servers.record_answers(LOSS)
     assert await sent(scaled) == []
     assert scaled.status["memory"] == "64Mi"
     assert scaled.condition("Retaining") == ("False", "Waiting")
@@ -111,7 +111,7 @@ async def test_no_step_begins_while_a_server_is_missing(scaled: World, servers: 
 
 
 async def test_a_new_leader_and_a_replaced_server_have_what_is_in_force(scaled: World, servers: Servers) -> None:
-    servers.say(LOSS)
+    servers.record_answers(LOSS)
     await sent(scaled)
     scaled.owners.states.forget(KEY)
     del scaled.api.objects["Pod", *KEY[:1], f"{KEY.name}-1"]
@@ -133,7 +133,7 @@ async def test_a_new_leader_and_a_replaced_server_have_what_is_in_force(scaled: 
 async def test_the_specification_bounds_what_is_in_force(
     scaled: World, servers: Servers, fields: dict[str, Any], in_force: str
 ) -> None:
-    servers.say(LOSS)
+    servers.record_answers(LOSS)
     await sent(scaled)
     scaled.memcached(**SPEC | fields)
     await sent(scaled)
@@ -154,7 +154,7 @@ async def test_a_memory_in_the_status_that_is_none_counts_as_not_there(scaled: W
 async def test_servers_keep_their_memory_where_another_client_takes_it_out_of_the_status(
     scaled: World, servers: Servers
 ) -> None:
-    servers.say(LOSS)
+    servers.record_answers(LOSS)
     await sent(scaled)
     for wrong in (None, "", "1e9"):
         scaled.status["memory"] = wrong
@@ -169,13 +169,13 @@ async def test_a_node_without_room_is_told_and_all_servers_keep_what_they_have(
 ) -> None:
     before = pods(scaled)
     resize(scaled, pod(scaled, 1), type="PodResizePending", reason=reason, message="Node has no room")
-    servers.say(LOSS)
+    servers.record_answers(LOSS)
     await sent(scaled)
     scaled.clock.advance(PATIENCE_S)
-    await sent(scaled, looks=8)
+    await sent(scaled, reconciles=8)
     assert scaled.status["memory"] == "64Mi"
     assert memory_of(scaled) == "64"
-    assert dict(scaled.told)["10.0.0.0"] == 64, "it was given 80 before, and 64 again"
+    assert dict(scaled.limits_set)["10.0.0.0"] == 64, "it was given 80 before, and 64 again"
     assert pods(scaled) == before
     assert scaled.condition("Retaining") == ("False", "ResizeImpossible")
     assert scaled.message("Retaining") == (
@@ -190,14 +190,14 @@ async def test_a_node_without_room_is_told_and_all_servers_keep_what_they_have(
 async def test_a_new_leader_goes_on_with_a_step_and_takes_it_back_where_a_node_has_no_room(
     scaled: World, servers: Servers
 ) -> None:
-    servers.say(LOSS)
-    assert await sent(scaled, looks=2) == []
+    servers.record_answers(LOSS)
+    assert await sent(scaled, reconciles=2) == []
     assert (scaled.status["memory"], memory_of(scaled)) == ("80Mi", "64")
     scaled.owners.states.forget(KEY)
     resize(scaled, pod(scaled, 1), type="PodResizePending", reason="Infeasible", message="Node is too small")
-    await sent(scaled, looks=8)
+    await sent(scaled, reconciles=8)
     assert (scaled.status["memory"], memory_of(scaled)) == ("64Mi", "64")
-    assert dict(scaled.told)["10.0.0.0"] == 64
+    assert dict(scaled.limits_set)["10.0.0.0"] == 64
     assert scaled.condition("Retaining") == ("False", "ResizeImpossible")
 
 
@@ -208,13 +208,13 @@ async def test_a_pod_that_cannot_be_made_smaller_again_keeps_its_room_and_its_ke
     await sent(scaled)
     before = pods(scaled)
     resize(scaled, pod(scaled, 1), type="PodResizePending", reason="Infeasible", message="Node is too small")
-    servers.say(LOSS)
-    await sent(scaled, looks=3)
+    servers.record_answers(LOSS)
+    await sent(scaled, reconciles=3)
     refusal = Invalid(422, "Invalid", "memory limits cannot be decreased")
     scaled.api.refuse("strategic_merge_patch/resize", "Pod", *[refusal] * 9)
-    await sent(scaled, looks=8)
+    await sent(scaled, reconciles=8)
     assert (scaled.status["memory"], memory_of(scaled)) == ("128Mi", "128")
-    assert dict(scaled.told) == {"10.0.0.0": 128, "10.0.0.1": 128}
+    assert dict(scaled.limits_set) == {"10.0.0.0": 128, "10.0.0.1": 128}
     assert pods(scaled) == before
     assert not {"NotResized", "Replacing"} & set(reasons(scaled))
 
@@ -224,7 +224,7 @@ async def test_a_quota_is_told_in_its_words_and_tried_again_once_there_may_be_ro
 ) -> None:
     words = "exceeded quota: small, requested: limits.memory=18Mi"
     scaled.api.refuse("strategic_merge_patch/resize", "Pod", *[Forbidden(403, "Forbidden", words)] * 99)
-    servers.say(LOSS)
+    servers.record_answers(LOSS)
     await sent(scaled)
     assert scaled.condition("Retaining") == ("False", "QuotaExceeded")
     assert words in scaled.message("Retaining")
@@ -232,7 +232,7 @@ async def test_a_quota_is_told_in_its_words_and_tried_again_once_there_may_be_ro
     assert scaled.status["memory"] == "64Mi"
     scaled.api.refusals_of.clear()
     await sent(scaled)
-    servers.say(LOSS)
+    servers.record_answers(LOSS)
     assert await sent(scaled) == []
     assert scaled.condition("Retaining") == ("False", "QuotaExceeded")
     scaled.clock.advance(WINDOW_S)
@@ -244,11 +244,11 @@ async def test_a_step_that_succeeds_ends_the_row_of_those_that_did_not(scaled: W
     async def is_refused(*, waits_s: int) -> None:
         refusal = Forbidden(403, "Forbidden", "exceeded quota: small")
         scaled.api.refuse("strategic_merge_patch/resize", "Pod", *[refusal] * 99)
-        servers.say(LOSS)
+        servers.record_answers(LOSS)
         await sent(scaled)
         assert scaled.condition("Retaining") == ("False", "QuotaExceeded")
         scaled.api.refusals_of.clear()
-        servers.say(LOSS)
+        servers.record_answers(LOSS)
         scaled.clock.advance(waits_s - 60)
         assert await sent(scaled) == []
         scaled.clock.advance(60)
@@ -257,7 +257,7 @@ async def test_a_step_that_succeeds_ends_the_row_of_those_that_did_not(scaled: W
     await is_refused(waits_s=2 * WINDOW_S)
     await sent(scaled)
     for _ in range(2):
-        servers.say(LOSS)
+        servers.record_answers(LOSS)
         await sent(scaled)
     assert scaled.status["memory"] == "125Mi"
     await is_refused(waits_s=WINDOW_S)
@@ -265,12 +265,12 @@ async def test_a_step_that_succeeds_ends_the_row_of_those_that_did_not(scaled: W
 
 
 async def test_servers_that_are_not_asked_or_out_of_reach_are_told_of() -> None:
-    unasked = World()
-    unasked.memcached(**SPEC)
-    await unasked.look()
-    await unasked.reconcile(after_s=DELAY_S)
-    assert unasked.condition("Retaining") == ("Unknown", "NotQueried")
-    assert unasked.message("Retaining").endswith("because --server-stats-interval-s is 0.")
+    unqueried = World()
+    unqueried.memcached(**SPEC)
+    await unqueried.reconcile_shown()
+    await unqueried.reconcile(after_s=DELAY_S)
+    assert unqueried.condition("Retaining") == ("Unknown", "NotQueried")
+    assert unqueried.message("Retaining").endswith("because --server-stats-interval-s is 0.")
     world = await running_scaled()
     assert world.stats_cache is not None
     failure: Failure = UNREACHABLE
@@ -283,7 +283,7 @@ async def test_servers_that_are_not_asked_or_out_of_reach_are_told_of() -> None:
 
 async def test_nothing_is_told_of_servers_that_are_gone() -> None:
     world = await running_scaled(memoryScaling={"max": "64Mi"})
-    Servers(world).say(LOSS)
+    Servers(world).record_answers(LOSS)
     await sent(world)
     assert world.condition("Retaining") == ("False", "MaximumReached")
     world.memcached(**SPEC | {"memoryScaling": {"max": "64Mi"}, "size": 0, "drainSeconds": 0})
@@ -296,7 +296,7 @@ async def test_nothing_is_told_of_servers_that_are_gone() -> None:
 
 async def test_a_maximum_that_is_another_is_not_told_until_as_much_is_known_of_it() -> None:
     world = await running_scaled(memoryScaling={"max": "64Mi"})
-    Servers(world).say(LOSS)
+    Servers(world).record_answers(LOSS)
     await sent(world)
     world.owners.states.forget(KEY)
     await sent(world)
@@ -307,47 +307,49 @@ async def test_a_maximum_that_is_another_is_not_told_until_as_much_is_known_of_i
 
 
 async def test_a_limit_that_another_client_sets_is_told_after_a_window(scaled: World, servers: Servers) -> None:
-    servers.say(CALM)
+    servers.record_answers(CALM)
     await sent(scaled)
-    scaled.told.append(("10.0.0.1", 100))
-    servers.say(LOSS, seconds=WINDOW_S)
+    scaled.limits_set.append(("10.0.0.1", 100))
+    servers.record_answers(LOSS, seconds=WINDOW_S)
     await sent(scaled)
     assert scaled.condition("Retaining") == ("True", "RetentionKept")
-    assert servers.say(LOSS, seconds=2 * POLL_S)
+    assert servers.record_answers(LOSS, seconds=2 * POLL_S)
     await sent(scaled)
     assert scaled.condition("Retaining") == ("Unknown", "Observing")
     assert scaled.message("Retaining").startswith("sessions-1 uses 100 MiB for items instead of 64 MiB, as after")
-    scaled.told.append(("10.0.0.1", 64))
-    servers.say(CALM)
+    scaled.limits_set.append(("10.0.0.1", 64))
+    servers.record_answers(CALM)
     await sent(scaled)
     assert scaled.condition("Retaining") == ("True", "RetentionKept")
 
 
 async def test_unused_memory_is_recommended_and_told_after_a_day(scaled: World, servers: Servers) -> None:
-    servers.say(CALM, age_s=3600)
+    servers.record_answers(CALM, age_s=3600)
     await sent(scaled)
     assert "recommendedMemory" not in scaled.status, "all of it was used within the retention"
-    servers.say(CALM, age_s=30 * 3600)
+    servers.record_answers(CALM, age_s=30 * 3600)
     await sent(scaled)
     assert scaled.status["recommendedMemory"] == "13Mi"
     assert "MemoryUnused" not in reasons(scaled)
     scaled.clock.advance(DAY_S)
-    assert servers.say(CALM, age_s=30 * 3600, seconds=POLL_S), "it is told without another reason to look"
+    assert servers.record_answers(CALM, age_s=30 * 3600, seconds=POLL_S), (
+        "it is reported without another reason to reconcile"
+    )
     await sent(scaled)
     assert scaled.condition("Retaining") == ("True", "MemoryUnused")
     (note,) = (each.note for each in scaled.recorder.events if each.reason == "MemoryUnused")
     assert note.startswith("For a day, 13Mi of 64Mi would have kept what clients ask for within 1h. ")
     assert (scaled.status["memory"], memory_of(scaled)) == ("64Mi", "64")
-    assert not servers.say(CALM, age_s=30 * 3600)
+    assert not servers.record_answers(CALM, age_s=30 * 3600)
 
 
 async def test_no_memory_is_recommended_while_servers_lose_nor_less_than_the_largest_item_takes() -> None:
     world = await running_scaled(memoryScaling={"max": "64Mi"}, maxItemSize="15Mi")
     servers = Servers(world)
-    servers.say(CALM, age_s=30 * 3600)
+    servers.record_answers(CALM, age_s=30 * 3600)
     await sent(world)
     assert world.status["recommendedMemory"] == "34Mi"
-    servers.say(LOSS, age_s=30 * 3600)
+    servers.record_answers(LOSS, age_s=30 * 3600)
     await sent(world)
     assert world.condition("Retaining") == ("False", "MaximumReached")
     assert "recommendedMemory" not in world.status
@@ -360,7 +362,7 @@ async def test_without_the_field_there_is_neither_condition_nor_series(named: Wo
 
 
 async def test_the_metrics_have_memory_and_retention(scaled: World, servers: Servers) -> None:
-    servers.say(LOSS)
+    servers.record_answers(LOSS)
     samples = {
         sample.name.removeprefix("memcached_scaling_"): sample.value
         for family in scaled.reconciler.scaler.families()

@@ -26,8 +26,8 @@ from tests.unit.memcached_operator.memcached.scaled_servers import (
 from tests.unit.memcached_operator.memcached.world import World
 
 
-def told_memory(world: World) -> list[str]:
-    """What the pods' templates said of the memory."""
+def recorded_memory(world: World) -> list[str]:
+    """The memory that the pods' templates record."""
     return [pod(world, ordinal)["metadata"]["annotations"]["cache.example.com/memory"][:5] for ordinal in range(2)]
 
 
@@ -36,11 +36,11 @@ async def test_no_step_begins_during_a_rollout_and_the_first_one_after_it_is_for
     servers = Servers(world)
     world.memcached(**SPEC | {"rollout": {"pauseSeconds": 3600}, "threads": 2})
     assert EVICT in await sent(world)
-    servers.say(LOSS)
+    servers.record_answers(LOSS)
     assert await sent(world) == []
-    assert (world.status["memory"], memory_of(world), world.told) == ("64Mi", "64", [])
+    assert (world.status["memory"], memory_of(world), world.limits_set) == ("64Mi", "64", [])
     world.clock.advance(3600)
-    assert EVICT in await sent(world, looks=1)
+    assert EVICT in await sent(world, reconciles=1)
     assert await sent(world) == [RESIZE, RESIZE, WRITE]
     assert (world.status["memory"], memory_of(world)) == ("80Mi", "80")
 
@@ -48,9 +48,9 @@ async def test_no_step_begins_during_a_rollout_and_the_first_one_after_it_is_for
 async def test_no_step_begins_while_a_change_is_held(scaled: World, servers: Servers) -> None:
     scaled.memcached(**SPEC | {"rollout": {"paused": True}, "threads": 2})
     await sent(scaled)
-    servers.say(LOSS)
+    servers.record_answers(LOSS)
     assert await sent(scaled) == []
-    assert (scaled.status["memory"], scaled.told) == ("64Mi", [])
+    assert (scaled.status["memory"], scaled.limits_set) == ("64Mi", [])
     assert scaled.condition("Retaining") == ("False", "Waiting")
     assert scaled.message("Retaining").endswith("The memory grows once no server is to be replaced.")
 
@@ -60,20 +60,20 @@ async def test_servers_that_a_user_replaces_during_a_step_are_made_without_it(
     scaled: World, servers: Servers, has_room: bool, memory: str
 ) -> None:
     resize(scaled, pod(scaled, 1), type="PodResizePending", reason="Deferred", message="Node has no room")
-    servers.say(LOSS)
-    await sent(scaled, looks=2)
+    servers.record_answers(LOSS)
+    await sent(scaled, reconciles=2)
     assert (scaled.status["memory"], memory_of(scaled)) == ("80Mi", "64")
     scaled.memcached(**SPEC | {"threads": 2, "rollout": {"pauseSeconds": 60}})
-    assert EVICT in await sent(scaled, looks=3)
+    assert EVICT in await sent(scaled, reconciles=3)
     assert memory_of(scaled) == "64"
     await sent(scaled)
     scaled.clock.advance(60)
-    assert EVICT in await sent(scaled, looks=1)
+    assert EVICT in await sent(scaled, reconciles=1)
     assert memory_of(scaled) == "64"
-    assert told_memory(scaled) == ["64Mi,", "64Mi,"]
+    assert recorded_memory(scaled) == ["64Mi,", "64Mi,"]
     if not has_room:
         resize(scaled, pod(scaled, 0), type="PodResizePending", reason="Infeasible", message="Node is too small")
-    await sent(scaled, looks=8)
+    await sent(scaled, reconciles=8)
     assert (scaled.status["memory"], f"{memory_of(scaled)}Mi") == (memory, memory)
 
 
@@ -82,7 +82,7 @@ async def test_what_a_user_changes_is_told_and_carried_out_once_servers_have_gro
     scaled: World, servers: Servers, grown: bool
 ) -> None:
     if grown:
-        servers.say(LOSS)
+        servers.record_answers(LOSS)
         await sent(scaled)
     scaled.recorder.events.clear()
     for each in range(2):
@@ -94,7 +94,7 @@ async def test_what_a_user_changes_is_told_and_carried_out_once_servers_have_gro
 
 
 async def test_a_lower_maximum_is_told_with_what_it_costs(scaled: World, servers: Servers) -> None:
-    servers.say(LOSS)
+    servers.record_answers(LOSS)
     await sent(scaled)
     scaled.recorder.events.clear()
     scaled.memcached(**SPEC | {"memoryScaling": {"max": "72Mi"}})
@@ -116,17 +116,17 @@ async def test_memory_that_a_user_asks_for_replaces_servers_that_cannot_be_given
 async def test_servers_that_leave_count_for_nothing() -> None:
     world = await running_scaled(size=3, drainSeconds=DAY_S)
     servers = Servers(world)
-    servers.say(CALM)
+    servers.record_answers(CALM)
     world.memcached(**SPEC | {"drainSeconds": DAY_S})
     await sent(world)
     assert world.status["draining"]
     get_ready(world, 0, ready=False)
-    servers.say(LOSS)
+    servers.record_answers(LOSS)
     assert await sent(world) == []
-    assert (world.status["memory"], world.told) == ("64Mi", [])
+    assert (world.status["memory"], world.limits_set) == ("64Mi", [])
     get_ready(world, 0)
     await sent(world)
-    assert sorted(world.told) == [("10.0.0.0", 80), ("10.0.0.1", 80)]
-    servers.say(LOSS)
+    assert sorted(world.limits_set) == [("10.0.0.0", 80), ("10.0.0.1", 80)]
+    servers.record_answers(LOSS)
     await sent(world)
     assert world.status["memory"] == "100Mi", "the one that leaves keeps its 64"

@@ -26,7 +26,7 @@ def pods(world: World) -> list[Json]:
     return [found for (kind, _, _), found in sorted(world.api.objects.items()) if kind == "Pod"]
 
 
-async def told(world: World, *messages: str) -> None:
+async def report_problems(world: World, *messages: str) -> None:
     """Have the first pods say that."""
     for each, message in zip(pods(world), messages, strict=False):
         record_event(each, message)
@@ -37,7 +37,7 @@ async def told(world: World, *messages: str) -> None:
 @pytest.fixture
 async def running(world: World) -> World:
     world.memcached(size=2, tls={"secretName": "cache-tls"})
-    await world.look()
+    await world.reconcile_shown()
     world.pods(2)
     await world.settle()
     return world
@@ -53,7 +53,7 @@ async def running(world: World) -> World:
     ],
 )
 async def test_what_new_servers_wait_for_is_told(running: World, message: str, reason: str, words: str) -> None:
-    await told(running, message)
+    await report_problems(running, message)
     assert running.condition("Degraded") == ("True", reason)
     assert running.message("Degraded") == words
     assert running.condition("Ready") == ("False", reason)
@@ -66,11 +66,11 @@ async def test_what_new_servers_wait_for_is_told(running: World, message: str, r
 
 async def test_of_several_problems_that_of_most_servers_is_told(running: World) -> None:
     other = "CertificateInvalid: key tls.crt: junk"
-    await told(running, MISSING, other)
+    await report_problems(running, MISSING, other)
     assert running.condition("Degraded") == ("True", "CertificateInvalid")
-    await told(running, MISSING, MISSING)
+    await report_problems(running, MISSING, MISSING)
     assert running.condition("Degraded") == ("True", "SecretNotFound")
-    await told(running, "Segmentation fault", "Segmentation fault")
+    await report_problems(running, "Segmentation fault", "Segmentation fault")
     assert running.condition("Degraded") == ("False", "AsExpected"), "that is no reason of a condition"
     assert "Segmentation fault" in running.message("Available")
 
@@ -112,7 +112,7 @@ async def test_of_two_things_that_are_not_recommended_each_is_said_once_also_by_
     assert not [each for each in leader.recorder.events if each.type == "Warning"]
 
 
-def say_of_running(world: World, ordinal: int, message: str, **now: object) -> None:
+def report_running(world: World, ordinal: int, message: str, **now: object) -> None:
     """The sidecar of a server that runs ended with these words, and was started again."""
     last = {"terminated": {"exitCode": 1, "reason": "Error", "message": f"{message}\n"}}
     sidecar = {"name": "reloader", "started": True, "state": {"running": {}}, "lastState": last}
@@ -123,7 +123,7 @@ def say_of_running(world: World, ordinal: int, message: str, **now: object) -> N
 async def test_servers_that_trust_a_ca_which_was_taken_out_are_replaced_at_the_pace_of_a_rollout(named: World) -> None:
     named.clock.advance(PAUSE_S)
     for ordinal in range(3):
-        say_of_running(named, ordinal, REMOVED)
+        report_running(named, ordinal, REMOVED)
     assert await sent(named) == [EVICT]
     assert named.condition("Progressing") == ("True", "Updating")
     trusting = "A CA that is no longer in ca.crt is still accepted by sessions-0, sessions-1."
@@ -141,12 +141,12 @@ async def test_servers_that_trust_a_ca_which_was_taken_out_are_replaced_at_the_p
 
 async def test_one_whose_sidecar_says_that_it_is_over_stays(named: World) -> None:
     named.clock.advance(PAUSE_S)
-    say_of_running(named, 0, REMOVED)
+    report_running(named, 0, REMOVED)
     named.memcached(size=3, workload="StatefulSet", rollout={"paused": True})
     assert await sent(named) == []
     assert "still accepted by sessions-0" in named.message("Progressing")
     assert named.condition("Progressing") == ("False", "RolloutPaused")
-    say_of_running(named, 0, "")
+    report_running(named, 0, "")
     named.memcached(size=3, workload="StatefulSet")
     assert await sent(named) == []
     assert named.condition("Progressing") == ("False", "Complete")
@@ -158,15 +158,15 @@ async def test_a_sidecar_that_is_about_to_start_again_makes_no_server_one_withou
     for ordinal in range(3):
         get_ready(named, ordinal, ready=False)
         ended = {"terminated": {"exitCode": 1, "reason": "Error", "message": REMOVED}}
-        say_of_running(named, ordinal, "", started=False, state=ended)
+        report_running(named, ordinal, "", started=False, state=ended)
     assert await sent(named) == []
     assert "Error" not in named.message("Available")
 
 
 async def test_servers_that_could_not_be_told_to_reload_are_named_and_not_replaced(named: World) -> None:
     named.clock.advance(PAUSE_S)
-    say_of_running(named, 1, FAILED)
-    say_of_running(named, 2, FAILED)
+    report_running(named, 1, FAILED)
+    report_running(named, 2, FAILED)
     assert await sent(named) == []
     assert named.condition("Degraded") == ("True", "ReloadFailed")
     assert named.message("Degraded") == (
@@ -175,6 +175,6 @@ async def test_servers_that_could_not_be_told_to_reload_are_named_and_not_replac
     )
     assert reasons(named).count("ReloadFailed") == 1
     for ordinal in (1, 2):
-        say_of_running(named, ordinal, "")
+        report_running(named, ordinal, "")
     await sent(named)
     assert named.condition("Degraded") == ("False", "AsExpected")

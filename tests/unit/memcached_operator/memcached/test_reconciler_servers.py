@@ -38,7 +38,7 @@ def make_named_pods(world: World, *ordinals: int) -> None:
 async def named(world: World) -> World:
     """Three servers of a StatefulSet."""
     world.memcached(size=3, workload="StatefulSet")
-    await world.look()
+    await world.reconcile_shown()
     make_named_pods(world, 0, 1, 2)
     await world.settle()
     assert world.status["serverList"] == [name_of(each) for each in range(3)]
@@ -101,7 +101,7 @@ async def test_the_names_that_clients_know_stay_as_long_as_their_servers_whateve
 
     of_a_stateful_set = {"size": 1, "workload": "StatefulSet", "service": {"type": "Headless"}}
     world.memcached(**of_a_stateful_set)
-    await world.look()
+    await world.reconcile_shown()
     make_named_pods(world, 0)
     await world.settle()
     before = service()

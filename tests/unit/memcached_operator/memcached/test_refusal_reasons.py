@@ -9,7 +9,7 @@ from memcached_operator.memcached.refusal_reasons import pods_refused, refusal_r
 from operator_runtime import Forbidden, Invalid, Refused, Reverted, Unwatched
 
 POD = 'pods "sessions-1" is forbidden: '
-TOLD = {
+MESSAGES = {
     Reason.QUOTA_EXCEEDED: [
         f"{POD}exceeded quota: few, requested: limits.memory=146Mi, used: limits.memory=0, limited",
         f"{POD}failed quota: few: must specify limits.cpu for: memcached",
@@ -42,7 +42,7 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize(("reason", "message"), [(each, text) for each, texts in TOLD.items() for text in texts])
+@pytest.mark.parametrize(("reason", "message"), [(each, text) for each, texts in MESSAGES.items() for text in texts])
 def test_the_reason_follows_from_the_api_servers_words(reason: Reason, message: str) -> None:
     assert refusal_reason(message) is reason
 
@@ -100,6 +100,6 @@ def test_what_pods_lack_is_told_by_the_fields_that_give_it(message: str, fields:
     assert alone.endswith(f" Set {', '.join(each for each in fields.split(', ') if not each.startswith(SIDECAR))}.")
 
 
-@pytest.mark.parametrize("message", [TOLD[Reason.QUOTA_EXCEEDED][0], *TOLD[Reason.INVALID_SPEC]])
+@pytest.mark.parametrize("message", [MESSAGES[Reason.QUOTA_EXCEEDED][0], *MESSAGES[Reason.INVALID_SPEC]])
 def test_other_refusals_of_pods_are_told_in_the_api_servers_words_alone(message: str) -> None:
     assert pods_refused(message, sidecar=True) == (refusal_reason(message), message, False)

@@ -24,7 +24,7 @@ from tests.unit.memcached_operator.memcached.running_servers import control, tem
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
 from tests.unit.memcached_operator.memcached.world import DELAY_S, World
 
-ASKED = {
+SPEC = {
     "size": 2,
     "workload": "StatefulSet",
     "warmRestart": True,
@@ -41,7 +41,7 @@ NINES = "9" * 5000
 
 async def servers(**spec: Any) -> World:
     world = World()
-    world.memcached(**(ASKED | spec))
+    world.memcached(**(SPEC | spec))
     for _ in range(4):
         world.show()
         await world.reconcile(after_s=DELAY_S)
@@ -122,7 +122,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("where", "annotation", "text"), ROWS)
-async def test_an_annotation_of_ours_may_say_anything(where: str, annotation: str, text: str) -> None:
+async def test_an_own_annotation_may_say_anything(where: str, annotation: str, text: str) -> None:
     world = await servers()
     annotate(world, where, annotation, text)
     await comes_to_rest(world)
@@ -185,7 +185,7 @@ TEXTS = st.one_of(
 
 
 LATEST, EARLIEST = "9999-12-31T23:59:59", "0001-01-01T00:00:00+14:00"
-SAYS: dict[str, Json] = {
+ODD_STATUSES: dict[str, Json] = {
     "a server of a number without end": {"serverList": [f"{NAME}-{NINES}.a:11211"]},
     "a time without a zone at the end of all times": {
         "draining": [{"workload": "StatefulSet", "firstOrdinal": 1, "startTime": LATEST}]
@@ -199,12 +199,12 @@ SAYS: dict[str, Json] = {
 }
 
 
-@pytest.mark.parametrize("says", SAYS.values(), ids=SAYS)
+@pytest.mark.parametrize("status", ODD_STATUSES.values(), ids=ODD_STATUSES)
 @pytest.mark.parametrize("size", [1, 2])
-async def test_the_status_may_say_anything(says: Json, size: int) -> None:
+async def test_the_status_may_say_anything(status: Json, size: int) -> None:
     world = await servers()
-    object_of(world, "Memcached")["status"] |= says
-    world.memcached(**(ASKED | {"size": size}))
+    object_of(world, "Memcached")["status"] |= status
+    world.memcached(**(SPEC | {"size": size}))
     await comes_to_rest(world)
 
 
@@ -235,7 +235,7 @@ def test_so_may_all_annotations_the_status_and_the_published_list(
         if published is not None:
             object_of(world, "ConfigMap")["data"]["servers.json"] = published
             world.api.put(object_of(world, "ConfigMap"))
-        world.memcached(**(ASKED | then))
+        world.memcached(**(SPEC | then))
         await comes_to_rest(world)
 
     asyncio.run(run())

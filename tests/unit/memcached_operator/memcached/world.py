@@ -125,18 +125,18 @@ class World:
         *,
         finalizer: bool = False,
         user_id: int | None = USER_ID,
-        asked: bool = False,
+        queried: bool = False,
         api: FakeApi | None = None,
         peers_port: PeersPort = PEERS,
     ) -> None:
         self.clock = FakeClock()
         self.api = api or FakeApi()
         self.recorder = Recorder()
-        self.told: list[tuple[str, int]] = []
+        self.limits_set: list[tuple[str, int]] = []
         self.disks_from: list[int | None] = []
-        self.untold: Failure | None = None
+        self.set_limit_failure: Failure | None = None
         self.woken: list[ObjectKey] = []
-        self.stats_cache = StatsCache() if asked else None
+        self.stats_cache = StatsCache() if queried else None
         self.caches = Caches(*(Store() for _ in range(8)))
         self.caches.index()
         self.stores: dict[Kind[Any], Store[Any]] = {
@@ -175,11 +175,11 @@ class World:
         self.wait_s = delayed(lambda: self.owners, own_writes_delay_s(self.own_writes))
 
     async def set_limit(self, pod: PodRecord, memory: Memory) -> Failure | None:
-        """A memcached that does as it is told, unless `untold` says why not."""
-        if not self.untold:
-            self.told.append((pod.address, memory.mib))
+        """Record the limit that a memcached takes, unless `set_limit_failure` is set."""
+        if not self.set_limit_failure:
+            self.limits_set.append((pod.address, memory.mib))
             self.disks_from.append(memory.disk_from)
-        return self.untold
+        return self.set_limit_failure
 
     def memcached(self, **spec: Any) -> Json:
         """Create the Memcached, or change its specification; with nothing beside its servers, if it does not say."""
@@ -214,7 +214,7 @@ class World:
                     unreadable.add(ObjectKey(each["metadata"]["namespace"], each["metadata"]["name"]))
             store.replace(records, unreadable)
 
-    async def look(self) -> Result:
+    async def reconcile_shown(self) -> Result:
         """Reconcile once the watch has kept up."""
         self.show()
         return await self.reconcile()
@@ -261,10 +261,10 @@ class World:
                 return
         raise AssertionError(f"it never settles: {self.api.verbs()}")
 
-    async def writes(self, looks: int = 5) -> list[str]:
+    async def writes(self, reconciles: int = 5) -> list[str]:
         """What is sent but reads, with a watch that keeps up and after the delay of the status."""
         sent = []
-        for _ in range(looks):
+        for _ in range(reconciles):
             self.show()
             await self.reconcile(after_s=DELAY_S)
             sent += [each for each in self.api.verbs() if not each.startswith("get ")]

@@ -63,9 +63,9 @@ def test_what_is_wrong_is_told_and_the_rest_is_made(tmp_path: Path, capsys: pyte
 
 def test_other_kinds_and_unknown_fields_are_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(options(file(tmp_path, OTHER, GOOD.replace("size", "sise")))) == 0
-    said = capsys.readouterr().err
-    assert "document 1: skipped, as it is not a Memcached but a ConfigMap (v1)" in said
-    assert "document 2: warning: unknown field spec.sise" in said
+    output = capsys.readouterr().err
+    assert "document 1: skipped, as it is not a Memcached but a ConfigMap (v1)" in output
+    assert "document 2: warning: unknown field spec.sise" in output
 
 
 @pytest.mark.parametrize("documents", [(), (OTHER,)])

@@ -170,5 +170,5 @@ class Run:
         return {each.name: each.size for each in found if each is not None}
 
 
-def said(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
     return [(record.levelname, record.getMessage()) for record in caplog.records]

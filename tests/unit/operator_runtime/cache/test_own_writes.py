@@ -72,7 +72,7 @@ def test_a_predecessor_that_changes_and_leaves_does_not_end_the_wait(at: Fixture
     assert not at.writes.pending(KEY)
 
 
-def test_patience_ends_and_then_the_live_object_is_looked_at_once(at: Fixture) -> None:
+def test_patience_ends_and_then_the_live_object_is_read_once(at: Fixture) -> None:
     at.writes.expect(KEY, "Thing", "u1", "20")
     at.clock.advance(PATIENCE_S - 1.0)
     assert at.writes.wait_s(KEY) == 1.0

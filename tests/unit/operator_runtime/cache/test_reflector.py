@@ -18,7 +18,7 @@ from tests.unit.operator_runtime.cache.reflector_support import (
     Run,
     end_mark,
     line,
-    said,
+    logged,
 )
 from tests.unit.things import Thing, thing
 
@@ -135,7 +135,7 @@ async def test_an_unreadable_object_is_named_once_and_the_others_go_on(caplog: p
         ]
     ).to_the_end()
     assert run.sizes == {"good": 1}
-    ((level, message),) = said(caplog)
+    ((level, message),) = logged(caplog)
     assert level == "WARNING"
     assert message.startswith("cannot read Thing ns/bad, it is skipped until it changes: Expected `int`, got `str`")
     assert run.reflector.resource_version == "11"
@@ -153,7 +153,7 @@ async def test_an_object_that_became_readable_is_named_again_when_it_breaks_agai
             line("MODIFIED", thing("a", 13, size="big")),
         ]
     ).to_the_end()
-    assert len(said(caplog)) == 2
+    assert len(logged(caplog)) == 2
     # What was last read stays: it is there, and nothing is known against it.
     assert run.sizes == {"a": 1}
 
@@ -165,7 +165,7 @@ async def test_what_left_while_nobody_watched_is_no_longer_counted_as_unreadable
     run = await Run(
         [bad + end_mark(10)], [EXPIRED_EVENT], [end_mark(20)], [line("ADDED", thing("a", 21, size="big"))]
     ).to_the_end()
-    assert [message[:24] for _, message in said(caplog)] == ["cannot read Thing ns/a, "] * 2
+    assert [message[:24] for _, message in logged(caplog)] == ["cannot read Thing ns/a, "] * 2
     assert run.sizes == {}
 
 
@@ -198,5 +198,5 @@ async def test_names_of_unreadable_objects_are_bounded_but_counted(
     monkeypatch.setattr("operator_runtime.cache.reflector._UNREADABLE_NAMES", 3)
     bad = [line("ADDED", thing(f"t{number}", 11 + number, size="big")) for number in range(9)]
     run = await Run([end_mark(10), *bad]).to_the_end()
-    assert len(said(caplog)) == 3
+    assert len(logged(caplog)) == 3
     assert run.reflector.statistics.unreadable == 9

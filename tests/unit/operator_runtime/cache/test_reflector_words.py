@@ -25,7 +25,7 @@ from tests.unit.operator_runtime.cache.reflector_support import (
     bookmark,
     end_mark,
     line,
-    said,
+    logged,
 )
 from tests.unit.things import thing
 
@@ -42,7 +42,7 @@ async def test_a_missing_crd_is_said_once_with_the_remedy_and_so_is_its_return(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     run = await Run(*[TEXT_404] * 6, [end_mark(10)], remedies={NotFound: "Install the CRD."}).to_the_end()
-    assert said(caplog) == [
+    assert logged(caplog) == [
         (
             "ERROR",
             "cannot watch things.example.com in namespace ns: 404 NotFound: 404 page not found. Install the CRD. "
@@ -78,7 +78,7 @@ async def test_what_the_group_has_instead_of_a_missing_kind_is_asked_for_once_an
     run = Run(*[TEXT_404] * 6, remedies={NotFound: "Install it."})
     run.server.discovery = msgspec.json.encode({"kind": "APIResourceList", "resources": resources})
     await run.to_the_end()
-    ((_, message),) = said(caplog)
+    ((_, message),) = logged(caplog)
     assert f"cannot watch things.example.com in namespace ns: 404 NotFound: 404 page not found. {words}" in message
     assert run.server.discoveries == 1
 
@@ -90,7 +90,7 @@ async def test_a_discovery_that_tells_nothing_changes_no_word(
     run = Run(*[TEXT_404] * 6)
     run.server.discovery = answer
     await run.to_the_end()
-    ((_, message),) = said(caplog)
+    ((_, message),) = logged(caplog)
     assert "The kind Thing is not served: install its CustomResourceDefinition. The operator retries" in message
 
 
@@ -98,7 +98,7 @@ REFUSED, CUT = Unreachable("refused"), Unreachable("reset")
 BOOTING: list[Answer] = [FORBIDDEN, classify(503, "", "", 5.0), classify(429, "", "storage is (re)initializing", 1.0)]
 PASSING: list[Answer] = [CUT, [bookmark(11)]]
 AGAIN = ("INFO", "watching things.example.com in namespace ns again")
-TOLD: dict[str, tuple[list[Answer], list[tuple[str, str]]]] = {
+LOGGED: dict[str, tuple[list[Answer], list[tuple[str, str]]]] = {
     "a booting API server": ([[end_mark(10), CUT], *BOOTING, [EXPIRED_EVENT], [end_mark(20)]], []),
     "an outage, and not its relist": (
         [[end_mark(10), CUT], *[REFUSED] * 5, FORBIDDEN, [EXPIRED_EVENT], [end_mark(20)]],
@@ -115,12 +115,12 @@ TOLD: dict[str, tuple[list[Answer], list[tuple[str, str]]]] = {
 }
 
 
-@pytest.mark.parametrize(("answers", "told"), TOLD.values(), ids=TOLD)
+@pytest.mark.parametrize(("answers", "expected"), LOGGED.values(), ids=LOGGED)
 async def test_what_goes_on_is_said_once_and_what_passes_not_at_all(
-    caplog: pytest.LogCaptureFixture, answers: list[Answer], told: list[tuple[str, str]]
+    caplog: pytest.LogCaptureFixture, answers: list[Answer], expected: list[tuple[str, str]]
 ) -> None:
     await Run(*answers).to_the_end()
-    assert [(level, message[:60]) for level, message in said(caplog)] == told
+    assert [(level, message[:60]) for level, message in logged(caplog)] == expected
 
 
 async def test_a_watch_that_fell_silent_is_said_the_first_time_and_an_error_when_the_next_one_is_too(
@@ -133,7 +133,7 @@ async def test_a_watch_that_fell_silent_is_said_the_first_time_and_an_error_when
         f"the watch of {things} was silent (no byte for 70 s) and is replaced; changes of that time "
         "arrive now. If it happens again, check what is between the operator and the API server."
     )
-    assert said(caplog) == [
+    assert logged(caplog) == [
         ("WARNING", silent),
         ("WARNING", silent),
         (
@@ -157,7 +157,7 @@ async def test_a_watch_that_fell_silent_is_said_the_first_time_and_an_error_when
 )
 async def test_bytes_that_are_no_event_are_no_recovery(caplog: pytest.LogCaptureFixture, answer: Answer) -> None:
     await Run(*[answer] * 6).to_the_end()
-    assert [level for level, _ in said(caplog)] == ["ERROR"]
+    assert [level for level, _ in logged(caplog)] == ["ERROR"]
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ async def test_each_trouble_has_words_and_a_remedy(
     caplog: pytest.LogCaptureFixture, answer: Answer, words: str
 ) -> None:
     await Run(answer, answer).to_the_end()
-    ((_, message),) = said(caplog)
+    ((_, message),) = logged(caplog)
     assert words in message
 
 

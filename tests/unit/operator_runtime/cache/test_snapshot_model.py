@@ -37,7 +37,7 @@ class Cluster:
     """One object, whose contents differ with each version; a method for each thing that may happen to it.
 
     Attributes:
-        ours: the last version that a write of ours was answered with.
+        written: the last version that a write of ours was answered with.
         watching: the version that the watch has shown, None while a snapshot is on its way.
         served: what that will show, once the server has looked.
     """
@@ -45,7 +45,7 @@ class Cluster:
     def __init__(self) -> None:
         self.history: list[Happened] = []
         self.answers: list[Answer] = []
-        self.ours: Thing | None = None
+        self.written: Thing | None = None
         self.watching: int | None = None
         self.served: tuple[int, Thing | None] | None = None
         self.uids = 0
@@ -99,14 +99,14 @@ class Cluster:
         if self.may_write and self.live is not None:
             uid = self.live.uid
             self.delete()
-            self.ours = None
+            self.written = None
             self.own.expect_gone(KEY, "Thing", uid)
 
     def take_answer(self) -> None:
         if not self.answers:
             return
         thing, into_the_store, created = self.answers.pop(0)
-        self.ours = thing
+        self.written = thing
         if not into_the_store:
             self.own.expect(KEY, "Thing", thing.uid, thing.resource_version, known=not created)
         elif self.store.get(KEY) is not None:
@@ -119,7 +119,7 @@ class Cluster:
         """
         if not self.answers:
             self.own.forget(KEY)
-            self.ours = None
+            self.written = None
 
     # The watch
 
@@ -156,7 +156,7 @@ class Cluster:
         """
         del self.history[-2:]
         self.answers.clear()
-        self.ours = None
+        self.written = None
         self.own.forget(KEY)
         self.end_watch()
         self.watch()
@@ -166,14 +166,14 @@ class Cluster:
 
     def check(self) -> None:
         """What we wrote is not taken back, but by somebody who did so later."""
-        if self.ours is None or self.own.pending(KEY):
+        if self.written is None or self.own.pending(KEY):
             return
-        seen, version = self.store.get(KEY), int(self.ours.resource_version)
+        seen, version = self.store.get(KEY), int(self.written.resource_version)
         if seen is None:
             deleted = any(each.after is None and each.version > version for each in self.history)
-            assert deleted, f"{self.ours} is taken for deleted"
+            assert deleted, f"{self.written} is taken for deleted"
         else:
-            assert int(seen.resource_version) >= version, f"{seen} is shown after {self.ours}"
+            assert int(seen.resource_version) >= version, f"{seen} is shown after {self.written}"
 
     def settle(self) -> None:
         while self.answers or self.watching != self.version:

@@ -60,26 +60,26 @@ def test_versions_compare_as_decimal_numbers_and_by_equality_where_they_are_none
 
 
 def test_each_change_is_told_once_with_what_was_before(store: Store[Thing]) -> None:
-    told: list[tuple[Thing | None, Thing | None, Thing | None]] = []
-    store.add_handler(lambda before, after: told.append((before, after, store.get(A))))
+    reported: list[tuple[Thing | None, Thing | None, Thing | None]] = []
+    store.add_handler(lambda before, after: reported.append((before, after, store.get(A))))
     first, second = Thing(), Thing(resource_version="11")
     store.put(first)
     store.put(first)
     store.put(second)
     store.remove(A)
     store.remove(A)
-    assert told == [(None, first, first), (first, second, second), (second, None, None)]
+    assert reported == [(None, first, first), (first, second, second), (second, None, None)]
 
 
 def test_handlers_are_told_who_knows_of_a_change_and_its_echo_is_none(store: Store[Thing]) -> None:
-    told: list[tuple[Thing | None, str]] = []
+    reported: list[tuple[Thing | None, str]] = []
     store.put(Thing())
-    store.add_handler(lambda before, after: told.append((after, store.known_to)))
+    store.add_handler(lambda before, after: reported.append((after, store.known_to)))
     assert store.put(Thing(resource_version="11", owner="x"), known_to="shells")
     assert store.by_index("owner", ObjectKey("ns", "x")) == [Thing(resource_version="11", owner="x")]
     assert not store.put(Thing(resource_version="11", owner="x"))
     store.put(Thing(resource_version="12"))
-    assert told == [(Thing(resource_version="11", owner="x"), "shells"), (Thing(resource_version="12"), "")]
+    assert reported == [(Thing(resource_version="11", owner="x"), "shells"), (Thing(resource_version="12"), "")]
 
 
 def test_an_index_that_nobody_added_is_told_with_those_that_there_are(store: Store[Thing]) -> None:

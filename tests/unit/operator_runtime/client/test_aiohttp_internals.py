@@ -100,26 +100,26 @@ def test_only_the_minor_release_that_is_tested_here_is_allowed() -> None:
     assert f"{tested.major}.{tested.minor + 1}" not in aiohttps.specifier
 
 
-class Ours(ResponseHandler):
+class UnderTest(ResponseHandler):
     """As `wire.Wire` is one."""
 
 
 @asynccontextmanager
 async def connected(
-    sent: bytes, *, unasked: bool = False
+    sent: bytes, *, unsolicited: bool = False
 ) -> AsyncIterator[tuple[aiohttp.BaseConnector, Connection, aiohttp.ClientRequest]]:
-    """A connection to a server that sends these bytes, when it is asked or `unasked`, and closes when the test ends."""
+    """A connection to a server that sends these bytes, at a request or `unsolicited`, and closes when the test ends."""
     over = asyncio.Event()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if not unasked:
+        if not unsolicited:
             await reader.readuntil(b"\r\n\r\n")
         writer.write(sent)
         await over.wait()
         writer.close()
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    async with server, Connector(Ours) as connector:
+    async with server, Connector(UnderTest) as connector:
         url = URL(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
         template = request_template(url, None, None)
         connection = await connector.connect(template, [], aiohttp.ClientTimeout())
@@ -130,7 +130,7 @@ async def connected(
             over.set()
 
 
-async def asked(connection: Connection) -> tuple[Any, StreamReader]:
+async def requested(connection: Connection) -> tuple[Any, StreamReader]:
     handler = connection.protocol
     assert isinstance(handler, ResponseHandler)
     transport = connection.transport
@@ -144,8 +144,8 @@ async def asked(connection: Connection) -> tuple[Any, StreamReader]:
 async def test_a_connector_makes_ends_of_the_class_that_it_is_given_and_keeps_what_is_released() -> None:
     async with connected(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok") as (connector, connection, template):
         handler = connection.protocol
-        assert isinstance(handler, Ours)
-        message, content = await asked(connection)
+        assert isinstance(handler, UnderTest)
+        message, content = await requested(connection)
         assert (message.code, message.headers["Content-Length"]) == (200, "2")
         assert (await content.readany(), content.is_eof(), content.at_eof()) == (b"ok", True, True)
         connection.release()
@@ -161,8 +161,8 @@ async def test_the_template_of_a_request_has_the_header_host() -> None:
 
 
 async def test_bytes_before_the_first_request_are_kept_unparsed() -> None:
-    async with connected(b"SSH-2.0\r\n", unasked=True) as (_, connection, _template):
-        assert isinstance(connection.protocol, Ours)
+    async with connected(b"SSH-2.0\r\n", unsolicited=True) as (_, connection, _template):
+        assert isinstance(connection.protocol, UnderTest)
         async with asyncio.timeout(10):
             while not unparsed(connection.protocol):  # noqa: ASYNC110 -- nothing tells of it
                 await asyncio.sleep(0)
@@ -172,14 +172,14 @@ async def test_bytes_before_the_first_request_are_kept_unparsed() -> None:
 async def test_what_is_no_http_is_an_error_with_a_message() -> None:
     async with connected(b"SSH-2.0\r\n\r\n") as (_, connection, _template):
         with pytest.raises(HttpProcessingError) as raised:
-            await asked(connection)
+            await requested(connection)
         assert raised.value.message
 
 
 async def test_a_body_that_ends_too_early_is_told_by_the_beginning_of_a_message_and_its_cause() -> None:
     async with connected(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n") as (_, connection, _template):
-        _, content = await asked(connection)
-        assert isinstance(connection.protocol, Ours)
+        _, content = await requested(connection)
+        assert isinstance(connection.protocol, UnderTest)
         connection.protocol.connection_lost(None)
         with pytest.raises(aiohttp.ClientPayloadError, match=f"^{INCOMPLETE_BODY}") as raised:
             await content.readany()
@@ -188,7 +188,7 @@ async def test_a_body_that_ends_too_early_is_told_by_the_beginning_of_a_message_
 
 async def test_an_exception_that_is_set_wakes_who_reads_the_body_or_waits_for_the_head() -> None:
     async with connected(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n") as (_, connection, _template):
-        _, content = await asked(connection)
+        _, content = await requested(connection)
         reading = asyncio.ensure_future(content.readany())
         await asyncio.sleep(0)
         assert content.exception() is None
@@ -197,9 +197,9 @@ async def test_an_exception_that_is_set_wakes_who_reads_the_body_or_waits_for_th
             await reading
         assert isinstance(content.exception(), TimeoutError)
     async with connected(b"") as (_, connection, _template):
-        waiting = asyncio.ensure_future(asked(connection))
+        waiting = asyncio.ensure_future(requested(connection))
         await asyncio.sleep(0)
-        assert isinstance(connection.protocol, Ours)
+        assert isinstance(connection.protocol, UnderTest)
         connection.protocol.set_exception(TimeoutError())
         with pytest.raises(TimeoutError):
             await waiting
@@ -207,7 +207,7 @@ async def test_an_exception_that_is_set_wakes_who_reads_the_body_or_waits_for_th
 
 async def test_an_aborted_connection_is_closed_at_once_and_none_of_its_readers_woken() -> None:
     async with connected(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n") as (_, connection, _template):
-        _, content = await asked(connection)
+        _, content = await requested(connection)
         handler = connection.protocol
         assert handler is not None
         handler.abort()

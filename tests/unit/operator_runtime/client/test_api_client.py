@@ -174,7 +174,7 @@ async def test_a_create_has_its_method_path_and_content_type(api: Api, client: A
 
 
 @pytest.mark.parametrize(
-    ("asked", "sent"),
+    ("given", "sent"),
     [
         ({}, {}),
         ({"uid": "u"}, {"preconditions": {"uid": "u"}}),
@@ -186,10 +186,10 @@ async def test_a_create_has_its_method_path_and_content_type(api: Api, client: A
     ids=["whatever it is", "that one", "in that version, after its dependents"],
 )
 async def test_a_deletion_says_of_which_object_and_what_becomes_of_its_dependents(
-    api: Api, client: ApiClient, asked: dict[str, Any], sent: dict[str, Any]
+    api: Api, client: ApiClient, given: dict[str, Any], sent: dict[str, Any]
 ) -> None:
     api.answer("DELETE", ONE_DEPLOYMENT, body=b'{"kind":"Status"}')
-    assert await client.delete(DEPLOYMENTS, "ns", "a", **asked) == b'{"kind":"Status"}'
+    assert await client.delete(DEPLOYMENTS, "ns", "a", **given) == b'{"kind":"Status"}'
     assert (api.only.method, api.only.target) == ("DELETE", ONE_DEPLOYMENT)
     assert json.loads(api.only.body) == sent
     assert client.writes == {("deployments.apps", "delete"): 1}

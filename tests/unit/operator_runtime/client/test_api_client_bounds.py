@@ -116,9 +116,9 @@ async def read_to_the_end(client: ApiClient, query: dict[str, str], opened: asyn
             pass
 
 
-async def overdue(asking: Coroutine[Any, Any, object], begun: asyncio.Event, skip: Skip) -> None:
+async def overdue(requesting: Coroutine[Any, Any, object], begun: asyncio.Event, skip: Skip) -> None:
     """What comes of a call or a watch when, after it has begun, more than its time passes."""
-    task = asyncio.create_task(asking)
+    task = asyncio.create_task(requesting)
     await asyncio.wait_for(begun.wait(), DEADLINE_S)
     for _ in range(4):
         skip(STEP_S)
@@ -179,19 +179,19 @@ async def test_a_call_by_a_proxy_is_over_in_its_time(act: Act, begun: asyncio.Ev
 # How much is read.
 
 
-Ask = Callable[[ApiClient], Coroutine[Any, Any, None]]
+Call = Callable[[ApiClient], Coroutine[Any, Any, None]]
 
 
 async def call(client: ApiClient) -> None:
     await client.request("GET", PATH, timeout_s=SILENCE_LIMIT_S)
 
 
-BOTH = pytest.mark.parametrize("ask", [call, refused_watch])
+BOTH = pytest.mark.parametrize("request_once", [call, refused_watch])
 BAD_GATEWAY = b"HTTP/1.1 502 Bad Gateway\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 @BOTH
-async def test_of_an_error_without_end_the_beginning_is_enough(ask: Ask) -> None:
+async def test_of_an_error_without_end_the_beginning_is_enough(request_once: Call) -> None:
     async def act(peer: Peer) -> None:
         await peer.send(BAD_GATEWAY)
         await peer.chunk(b"no server is up ")
@@ -199,13 +199,13 @@ async def test_of_an_error_without_end_the_beginning_is_enough(ask: Ask) -> None
 
     async with client_before(act) as client:
         with pytest.raises(ServerError, match="502 ServerError: no server is up") as caught:
-            await asyncio.wait_for(ask(client), DEADLINE_S)
+            await asyncio.wait_for(request_once(client), DEADLINE_S)
         assert len(str(caught.value)) < 1000
         assert client.requests == {(502, "GET"): 1}
 
 
 @BOTH
-async def test_an_error_that_does_not_end_in_time_is_told_as_far_as_it_came(ask: Ask, skip: Skip) -> None:
+async def test_an_error_that_does_not_end_in_time_is_told_as_far_as_it_came(request_once: Call, skip: Skip) -> None:
     sent = asyncio.Event()
 
     async def act(peer: Peer) -> None:
@@ -215,7 +215,7 @@ async def test_an_error_that_does_not_end_in_time_is_told_as_far_as_it_came(ask:
         await peer.closed()
 
     async with client_before(act) as client:
-        task = asyncio.create_task(ask(client))
+        task = asyncio.create_task(request_once(client))
         await asyncio.wait_for(sent.wait(), DEADLINE_S)
         for _ in range(10):  # the client takes it; should it need more turns, the test is only slower
             await asyncio.sleep(0)
@@ -225,14 +225,14 @@ async def test_an_error_that_does_not_end_in_time_is_told_as_far_as_it_came(ask:
 
 
 @BOTH
-async def test_an_error_that_breaks_off_is_told_as_far_as_it_came(ask: Ask) -> None:
+async def test_an_error_that_breaks_off_is_told_as_far_as_it_came(request_once: Call) -> None:
     async def act(peer: Peer) -> None:
         await peer.send(BAD_GATEWAY + b"64\r\nno server is up")
         peer.close()
 
     async with client_before(act) as client:
         with pytest.raises(ServerError, match="502 ServerError: no server is up"):
-            await ask(client)
+            await request_once(client)
 
 
 async def test_an_answer_has_a_bound_in_bytes() -> None:

@@ -44,7 +44,7 @@ async def half_a_body_then_closed(peer: Peer) -> None:
     peer.close()
 
 
-async def told_to_go_on_then_closed(peer: Peer) -> None:
+async def continue_then_closed(peer: Peer) -> None:
     await peer.send(b"HTTP/1.1 102 Processing\r\n\r\n")
     peer.close()
 
@@ -67,7 +67,7 @@ def answering(times: int, cut: Cut) -> Handler:
     return handler
 
 
-@pytest.mark.parametrize("cut", [closed, reset, half_a_head_then_closed, told_to_go_on_then_closed], ids=named)
+@pytest.mark.parametrize("cut", [closed, reset, half_a_head_then_closed, continue_then_closed], ids=named)
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
 async def test_what_a_fresh_connection_lost_is_sent_once(method: str, cut: Cut) -> None:
     async with serving(answering(0, cut)) as server, client_of(server.url) as client:
@@ -87,9 +87,7 @@ async def test_what_a_pooled_connection_lost_is_sent_again(method: str, cut: Cut
         assert server.connections == 2
 
 
-@pytest.mark.parametrize(
-    "cut", [half_a_head_then_closed, half_a_body_then_closed, told_to_go_on_then_closed], ids=named
-)
+@pytest.mark.parametrize("cut", [half_a_head_then_closed, half_a_body_then_closed, continue_then_closed], ids=named)
 @pytest.mark.parametrize("method", ["GET", "PATCH"])
 async def test_what_was_answered_in_part_is_sent_once(method: str, cut: Cut) -> None:
     async with serving(answering(1, cut)) as server, client_of(server.url) as client:

@@ -65,7 +65,7 @@ async def test_a_watch_that_is_cancelled_is_closed(handler: Handler) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "error", "said"),
+    ("answer", "error", "message"),
     [
         (saying(403, b'{"kind":"Status","code":403,"message":"no"}'), Forbidden, "403 Forbidden: no"),
         (saying(302, b"<html>", Location="http://127.0.0.1:9/"), MalformedAnswer, "HTTP 302"),
@@ -73,10 +73,10 @@ async def test_a_watch_that_is_cancelled_is_closed(handler: Handler) -> None:
     ids=["refused", "sent elsewhere"],
 )
 async def test_a_watch_that_is_refused_is_closed_and_says_why(
-    answer: Handler, error: type[Exception], said: str
+    answer: Handler, error: type[Exception], message: str
 ) -> None:
     async with between(answer) as (server, client):
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=message):
             await refused_watch(client)
         await connection_ended(server)
 

@@ -270,11 +270,11 @@ async def test_a_balancer_without_servers_that_closes_within_the_handshake_is_to
 
 async def test_a_client_certificate_that_is_missing_is_what_the_words_speak_of(tmp_path: Path) -> None:
     authority = make_authority()
-    asking = server_context(authority, authority.issue("api"), str(tmp_path))
-    asking.verify_mode = ssl.CERT_REQUIRED
+    mutual_tls = server_context(authority, authority.issue("api"), str(tmp_path))
+    mutual_tls.verify_mode = ssl.CERT_REQUIRED
     # Later ones tell it with the first answer, and whether that or the end of the connection is seen is up to chance.
-    asking.maximum_version = ssl.TLSVersion.TLSv1_2
+    mutual_tls.maximum_version = ssl.TLSVersion.TLSv1_2
     credentials = FakeCredentials(context=trusting(authority.pem))
-    async with serving(every, asking) as server, client_of(server.url, credentials) as client:
+    async with serving(every, mutual_tls) as server, client_of(server.url, credentials) as client:
         with pytest.raises(Unreachable, match="asks for a client certificate"):
             await client.request("GET", PATH)

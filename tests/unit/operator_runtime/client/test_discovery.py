@@ -7,7 +7,7 @@ from operator_runtime.client.discovery import has_subresource, misnamed
 from tests.unit.things import THINGS
 
 
-def said_of(*names: str, kind: str) -> tuple[str, bool]:
+def misnamed_of(*names: str, kind: str) -> tuple[str, bool]:
     resources = [{"name": name, "kind": kind, "namespaced": True} for name in names]
     return misnamed(THINGS, msgspec.json.encode({"resources": resources}))
 
@@ -21,7 +21,7 @@ def test_a_subresource_is_served_where_discovery_has_it(subresource: str, *, ser
 
 
 def test_a_kind_that_came_in_the_meantime_is_no_mistake_and_of_many_names_the_first_are_shown() -> None:
-    assert said_of("things", kind="Thing") == ("", False)
+    assert misnamed_of("things", kind="Thing") == ("", False)
     names = [f"k{number:02}" for number in range(23)]
-    said = f"example.com/v1 has {', '.join(names[:20])} and 3 more."
-    assert said_of(*reversed(names), kind="K") == (said, False)
+    message = f"example.com/v1 has {', '.join(names[:20])} and 3 more."
+    assert misnamed_of(*reversed(names), kind="K") == (message, False)

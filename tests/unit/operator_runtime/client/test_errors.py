@@ -96,8 +96,8 @@ def test_causes_are_kept_and_the_wait_that_is_asked_for_bounded_where_the_header
     causes = [{"reason": "FieldValueInvalid", "message": "no", "field": "spec.size"}]
     error = classify_response(422, status(code=422, reason="Invalid", details={"causes": causes}))
     assert error.causes == (StatusCause("FieldValueInvalid", "no", "spec.size"),)
-    for asked, waited_s in ((7, 7.0), (10**9, MAX_RETRY_AFTER_S), (-5, 0.0)):
-        body = status(code=429, details={"retryAfterSeconds": asked})
+    for requested_s, waited_s in ((7, 7.0), (10**9, MAX_RETRY_AFTER_S), (-5, 0.0)):
+        body = status(code=429, details={"retryAfterSeconds": requested_s})
         assert classify_response(429, body).retry_after_s == classify_event(body).retry_after_s == waited_s
         assert classify_response(429, body, retry_after_s=2.5).retry_after_s == 2.5
     assert classify_response(429, status(code=429)).retry_after_s is None

@@ -19,7 +19,7 @@ def body(kind: str = "Deployment", version: str = "apps/v1", **metadata: Any) ->
     return {"kind": kind, "apiVersion": version, "metadata": metadata}
 
 
-OURS = body(name="shop", namespace="bank", uid="u")
+EXPECTED = body(name="shop", namespace="bank", uid="u")
 
 
 def written(answer: object) -> list[bytes]:
@@ -35,15 +35,15 @@ def written(answer: object) -> list[bytes]:
 @pytest.mark.parametrize(
     ("expected", "answer"),
     [
-        (SHOP, OURS),
-        (SHOP._replace(uid="u"), OURS),
+        (SHOP, EXPECTED),
+        (SHOP._replace(uid="u"), EXPECTED),
         (SHOP, body(name="shop", generateName="sh", namespace="bank", uid="u", labels={"kind": "Pod"})),
-        (ExpectedObject(DEPLOYMENTS, "bank", ""), OURS),
+        (ExpectedObject(DEPLOYMENTS, "bank", ""), EXPECTED),
         (ExpectedObject(NODES, "", "node"), body("Node", "v1", name="node", uid="u")),
         (ExpectedObject(NODES, "ignored", "node"), body("Node", "v1", name="node", uid="u")),
         (ExpectedObject(SCALES, "bank", "shop"), body("Scale", "autoscaling/v1", name="shop", namespace="bank")),
         (ExpectedObject(SHOPS, "bank", "shop"), body("Shop", "example.com/v1", name="shop", namespace="bank")),
-        (SHOP._replace(or_status=True, uid="u"), OURS),
+        (SHOP._replace(or_status=True, uid="u"), EXPECTED),
         (SHOP._replace(or_status=True), {"kind": "Status", "apiVersion": "v1", "status": "Success"}),
         (SHOP._replace(or_status=True, uid="u"), {"kind": "Status", "details": {"name": "shop", "uid": "u"}}),
     ],
@@ -84,7 +84,7 @@ def test_what_is_of_something_else_is_not_believed_and_named(
         assert str(caught.value) == f"asked for {expected}, and answered by {came}"
 
 
-@pytest.mark.parametrize("answer", [OURS, {"kind": "Status", "details": {"name": "shop", "uid": "u"}}])
+@pytest.mark.parametrize("answer", [EXPECTED, {"kind": "Status", "details": {"name": "shop", "uid": "u"}}])
 def test_a_successor_of_the_same_name_is_another_object(answer: object) -> None:
     expected = SHOP._replace(uid="before", or_status=True)
     for text in written(answer):

@@ -23,7 +23,7 @@ from tests.unit.operator_runtime.client.client_support import (
 )
 
 Call = Callable[[ApiClient], Awaitable[bytes]]
-STRANGER = deployment("shop", "stranger")
+UNRELATED = deployment("shop", "stranger")
 LIST = b'{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":{"resourceVersion":"1"},"items":[]}'
 
 
@@ -47,10 +47,10 @@ def answer_to(request: Request) -> bytes:
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize(
-    "unasked",
+    "surplus",
     [
-        http(200, STRANGER),
-        http(200, STRANGER) * 2,
+        http(200, UNRELATED),
+        http(200, UNRELATED) * 2,
         http(408, b"", "Connection: close\r\n"),
         b"HTTP/1.1 200 OK\r\nContent-Le",
         b"\r\n",
@@ -59,7 +59,7 @@ def answer_to(request: Request) -> bytes:
     ids=["an answer", "two answers", "a late 408", "half an answer", "an empty line", "no HTTP"],
 )
 async def test_bytes_on_an_idle_connection_close_it_and_are_no_answer_to_the_next_request(
-    unasked: bytes, call: Call
+    surplus: bytes, call: Call
 ) -> None:
     peers: list[Peer] = []
 
@@ -69,7 +69,7 @@ async def test_bytes_on_an_idle_connection_close_it_and_are_no_answer_to_the_nex
 
     async with serving(handler) as server, client_of(server.url) as client:
         assert await client.get(DEPLOYMENTS, "shop", "a") == deployment("shop", "a")
-        await peers[0].send(unasked)
+        await peers[0].send(surplus)
         async with asyncio.timeout(CLOSED_WITHIN_S):
             await server.gone.acquire()
         assert await call(client) in (deployment("shop", "b"), LIST)
@@ -84,7 +84,7 @@ async def test_an_answer_to_something_else_is_told_counts_for_nothing_and_ends_i
     async def handler(peer: Peer, request: Request) -> None:
         served.append(peer)
         if len(served) == 2:  # it came together with the request, too late for the pool to see
-            await peer.send(http(200, STRANGER))
+            await peer.send(http(200, UNRELATED))
         await peer.answer(body=answer_to(request))
 
     async with serving(handler) as server, client_of(server.url) as client:

@@ -212,7 +212,7 @@ def test_failures_in_a_row_wait_longer(resumed: Watch[Thing], ends: list[Ended],
 
 
 @pytest.mark.parametrize("error", [Forbidden(403), NotFound(404)])
-def test_what_a_person_mends_is_looked_at_every_few_seconds_and_then_what_fails_is_a_first_failure(
+def test_what_a_person_mends_is_tried_every_few_seconds_and_then_what_fails_is_a_first_failure(
     watch: Watch[Thing], error: KubeError
 ) -> None:
     waits_s = []

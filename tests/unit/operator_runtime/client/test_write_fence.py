@@ -26,15 +26,15 @@ from tests.unit.operator_runtime.client.client_support import (
 
 
 class Fence:
-    """Lets so many questions pass; `asked` counts them."""
+    """Lets so many checks pass; `checks` counts them."""
 
     def __init__(self, passes: float = float("inf")) -> None:
         self.passes = passes
-        self.asked = 0
+        self.checks = 0
 
     def __call__(self) -> None:
-        self.asked += 1
-        if self.asked > self.passes:
+        self.checks += 1
+        if self.checks > self.passes:
             raise WriteRefused("the lease has run out")
 
 
@@ -62,7 +62,7 @@ async def test_a_refused_write_sends_not_a_byte() -> None:
             with pytest.raises(WriteRefused, match="the lease has run out"):
                 await create(client)
             assert await received == b"", "the connection was there, and closed unused"
-    assert fence.asked == 1
+    assert fence.checks == 1
 
 
 async def test_reads_and_watches_are_not_asked_about_and_a_write_without_a_body_is() -> None:
@@ -74,7 +74,7 @@ async def test_reads_and_watches_are_not_asked_about_and_a_write_without_a_body_
         assert await client.request("GET", PATH) == b"{}"
         async with client.stream(PATH, {"watch": "1"}, SILENCE_LIMIT_S) as stream:
             assert await stream.read()
-        assert fence.asked == 0
+        assert fence.checks == 0
         with pytest.raises(WriteRefused):
             await client.request("DELETE", f"{PATH}/web")
         assert [request.method for request in server.requests] == ["GET", "GET"]
@@ -100,7 +100,7 @@ async def test_a_write_that_waits_for_a_connection_is_refused_when_the_right_end
         for _ in range(10):
             await asyncio.sleep(0)
         assert len(pool._waiters) == 1
-        assert fence.asked == 0, "it has no connection yet"
+        assert fence.checks == 0, "it has no connection yet"
         fence.passes = 0
         go_on.set()
         await slow_read

@@ -13,30 +13,30 @@ HTML = b"<html><body>Please log in</body></html>"
 
 @dataclass
 class Sink:
-    """Writes down what it is told."""
+    """Writes down what it receives."""
 
-    told: list[tuple[Any, ...]] = field(default_factory=list)
+    received: list[tuple[Any, ...]] = field(default_factory=list)
     why: list[str] = field(default_factory=list)
 
     def begin(self) -> None:
-        self.told.append(("begin",))
+        self.received.append(("begin",))
 
     def put(self, record: Any) -> None:
-        self.told.append(("put", record.name, record.resource_version))
+        self.received.append(("put", record.name, record.resource_version))
 
     def remove(self, record: Any) -> None:
-        self.told.append(("remove", record.name, record.resource_version))
+        self.received.append(("remove", record.name, record.resource_version))
 
     def complete(self, resource_version: str) -> None:
-        self.told.append(("complete", resource_version))
+        self.received.append(("complete", resource_version))
 
     def unreadable(self, namespace: str, name: str, gone: bool, why: str) -> None:
-        self.told.append(("unreadable", namespace, name, gone))
+        self.received.append(("unreadable", namespace, name, gone))
         self.why.append(f"{namespace}/{name}: {why}")
 
     def take(self) -> list[tuple[Any, ...]]:
-        told, self.told = self.told, []
-        return told
+        received, self.received = self.received, []
+        return received
 
 
 def event(type_: str, object_: object) -> bytes:

@@ -204,9 +204,9 @@ def test_a_mapping_function_that_fails_on_one_object_is_named_once_and_all_other
     (record,) = caplog.records
     assert record.levelname == "ERROR"
     assert record.exc_info is not None
-    told = record.getMessage()
-    assert "shell_of (" in told
-    assert told.endswith(" failed for Node bare: KeyError: 'shell'. Controller shell does not reconcile for it.")
+    message = record.getMessage()
+    assert "shell_of (" in message
+    assert message.endswith(" failed for Node bare: KeyError: 'shell'. Controller shell does not reconcile for it.")
 
 
 def test_a_change_at_which_a_predicate_fails_counts(operator: Operator, caplog: pytest.LogCaptureFixture) -> None:
@@ -297,7 +297,7 @@ async def test_a_channel_enqueues_whom_its_events_concern(operator: Operator) ->
     assert enqueued(controller) == {B}
 
 
-def test_when_it_begins_it_looks_at_all_that_concerns_it_and_first_at_those_for_whom_somebody_waits(
+def test_when_it_begins_it_reconciles_all_that_concerns_it_and_first_those_for_whom_somebody_waits(
     operator: Operator, caplog: pytest.LogCaptureFixture
 ) -> None:
     def overdue(shell: PlainObject) -> bool:
@@ -305,16 +305,16 @@ def test_when_it_begins_it_looks_at_all_that_concerns_it_and_first_at_those_for_
 
     shells = operator.informer(SHELLS)
     operator.controller("shell", SHELLS, reconcile).owns(DEPLOYMENTS).begins_with(shells, overdue)
-    for name, asked in (("a", "no"), ("b", "no"), ("c", "yes"), ("d", "no"), ("e", "yes")):
-        shells.put(some(SHELLS, name, labels={"asked": asked}))
+    for name, restart in (("a", "no"), ("b", "no"), ("c", "yes"), ("d", "no"), ("e", "yes")):
+        shells.put(some(SHELLS, name, labels={"asked": restart}))
     shells.put(some(SHELLS, "unasked"))
     operator.informer(DEPLOYMENTS).put(some(DEPLOYMENTS, "web", **owned_by("gone")))
     controller = begun(operator)
     assert controller.queue.core.depth() == {LOW_PRIORITY: 7}
     assert [key.name for key in in_turn(controller)] == ["c", "e", "a", "b", "d", "unasked", "gone"]
-    (told,) = caplog.messages
-    assert "overdue (" in told
-    assert "failed for Shell shop/unasked: KeyError: 'asked'. It keeps its turn." in told
+    (message,) = caplog.messages
+    assert "overdue (" in message
+    assert "failed for Shell shop/unasked: KeyError: 'asked'. It keeps its turn." in message
 
 
 def test_two_controllers_share_one_cache_of_a_kind_and_a_selection(operator: Operator) -> None:

@@ -22,11 +22,11 @@ async def test_what_is_sent_reaches_each_listener_at_once_and_is_not_kept_for_ot
 
 async def test_a_thread_may_send_and_the_event_loop_delivers() -> None:
     channel: Channel[str] = Channel()
-    heard: asyncio.Queue[asyncio.Task[None] | None] = asyncio.Queue()
-    channel.listen(lambda event: heard.put_nowait(asyncio.current_task()))
+    received: asyncio.Queue[asyncio.Task[None] | None] = asyncio.Queue()
+    channel.listen(lambda event: received.put_nowait(asyncio.current_task()))
     await asyncio.to_thread(channel.send, "a")
     async with asyncio.timeout(60):
-        assert await heard.get() is None, "a callback of the loop, not of the thread"
+        assert await received.get() is None, "a callback of the loop, not of the thread"
 
 
 def test_listening_takes_an_event_loop() -> None:

@@ -106,17 +106,17 @@ async def test_an_object_of_a_cluster_scoped_kind_has_no_namespace_in_its_path(a
 
 
 @pytest.mark.parametrize(
-    ("body", "error", "said"),
+    ("body", "error", "message"),
     [
         (shell(uid="u", resourceVersion="1") | {"spec": {"size": "x"}}, UnreadableObject, r"Shell ns/a: spec\.size"),
         ({"error": "log in first"}, MalformedAnswer, r"not an object of the API: .*log in first"),
     ],
 )
 async def test_an_answer_that_cannot_be_read_names_the_object_unless_it_is_none(
-    at: Fixture, body: dict[str, Any], error: type[Exception], said: str
+    at: Fixture, body: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     at.server.by_path[PATH] = body
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         await at.client.get(SHELLS, KEY)
 
 
@@ -170,7 +170,7 @@ GENERATED = {"metadata": {"namespace": "ns", "generateName": "a-"}}
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "said"),
+    ("call", "error", "message"),
     [
         (
             lambda client: client.create(SHELLS, {"metadata": {"name": "a"}}),
@@ -189,9 +189,9 @@ GENERATED = {"metadata": {"namespace": "ns", "generateName": "a-"}}
     ],
 )
 async def test_nothing_is_sent_of_what_makes_no_sense(
-    at: Fixture, call: Callable[[Client], Awaitable[object]], error: type[Exception], said: str
+    at: Fixture, call: Callable[[Client], Awaitable[object]], error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=re.escape(said)):
+    with pytest.raises(error, match=re.escape(message)):
         await call(at.client)
     assert at.server.sent == []
 
@@ -294,10 +294,10 @@ async def test_a_deletion_that_is_refused_is_not_taken_for_done(at: Fixture) -> 
         (Conflict(409), {}),
         (Conflict(409), {"uid": uid}),
     ]
-    for error, told in calls:
+    for error, options in calls:
         at.server.refusals["DELETE"] = [error]
         with pytest.raises(type(error)):
-            await at.client.delete(SHELLS, KEY, **told)
+            await at.client.delete(SHELLS, KEY, **options)
 
 
 async def test_each_write_is_awaited_and_no_read(at: Fixture) -> None:

@@ -64,7 +64,7 @@ async def test_errors_retry_with_backoff_and_are_counted() -> None:
         assert controller.queue.core.retries == 3
 
 
-async def test_requeue_looks_again_after_the_backoff_and_counts_as_no_error() -> None:
+async def test_requeue_reconciles_again_after_the_backoff_and_counts_as_no_error() -> None:
     async with playing(Reconciler(Result(requeue=True), Result(requeue=True))) as (controller, outcomes):
         assert await outcomes.wait_for(3) == [Outcome.REQUEUE, Outcome.REQUEUE, Outcome.SUCCESS]
         assert controller.queue.core.retries == 2
@@ -106,15 +106,15 @@ async def test_an_author_s_mistake_is_a_bug_of_that_key_alone(mistake: Any) -> N
         assert set(await outcomes.wait_for(20)) == {Outcome.BUG, Outcome.REQUEUE_AFTER}
 
 
-@pytest.mark.parametrize(("asked", "kept"), [(None, LOW_PRIORITY), (7, 7)])
-async def test_requeue_after_keeps_the_priority_unless_the_result_names_one(asked: int | None, kept: int) -> None:
+@pytest.mark.parametrize(("requested", "kept"), [(None, LOW_PRIORITY), (7, 7)])
+async def test_requeue_after_keeps_the_priority_unless_the_result_names_one(requested: int | None, kept: int) -> None:
     priorities: list[int] = []
 
     async def reconcile(key: str) -> Result:
         if key == "a":
             return Result()
         priorities.append(controller.queue.core._processing[key][1])
-        return Result(requeue_after_s=0.001, priority=asked) if len(priorities) == 1 else Result()
+        return Result(requeue_after_s=0.001, priority=requested) if len(priorities) == 1 else Result()
 
     async with playing(reconcile) as (controller, outcomes):
         controller.queue.add("b", priority=LOW_PRIORITY)
@@ -140,7 +140,7 @@ async def test_the_wait_that_a_server_asks_for_is_honoured_as_a_minimum() -> Non
         assert deadline - controller.queue.core.clock() > 3000.0
 
 
-SAYS_NOTHING: list[Step] = [
+NOT_OF_THE_OBJECT: list[Step] = [
     Unreachable("refused"),
     ServerError(503),
     TooManyRequests(429),
@@ -159,7 +159,7 @@ OF_THE_OBJECT: list[Step] = [Conflict(409), NotFound(404), Invalid(422), KeyErro
 
 @pytest.mark.parametrize(
     ("step", "longest_s"),
-    [(step, OUTAGE_LONGEST_S) for step in SAYS_NOTHING] + [(step, 300.0) for step in OF_THE_OBJECT],
+    [(step, OUTAGE_LONGEST_S) for step in NOT_OF_THE_OBJECT] + [(step, 300.0) for step in OF_THE_OBJECT],
 )
 async def test_only_errors_that_say_nothing_about_the_object_keep_the_backoff_short(
     step: Step, longest_s: float
@@ -223,12 +223,12 @@ async def test_a_key_that_is_not_ready_waits_uncounted_and_keeps_its_priority() 
 async def test_a_reconcile_knows_its_controller_key_and_a_unique_id_also_in_its_tasks() -> None:
     contexts: list[ReconcileContext | None] = []
 
-    async def look() -> None:
+    async def append_context() -> None:
         contexts.append(current_reconcile.get())
 
     async def reconcile(key: str) -> Result:
-        await look()
-        await asyncio.create_task(look())
+        await append_context()
+        await asyncio.create_task(append_context())
         return Result()
 
     async with playing(reconcile) as (controller, outcomes):
@@ -339,11 +339,11 @@ async def test_work_that_outlasts_the_drain_is_cancelled_and_said(caplog: pytest
 
 
 @pytest.mark.parametrize(
-    ("shut_down", "error", "said"),
+    ("shut_down", "error", "message"),
     [(False, LookupError, "no such store"), (True, RuntimeError, "'memcached' found its queue shut down")],
 )
 async def test_a_worker_that_ends_unexpectedly_or_finds_its_queue_shut_down_ends_the_run(
-    shut_down: bool, error: type[Exception], said: str
+    shut_down: bool, error: type[Exception], message: str
 ) -> None:
     def broken(key: str) -> float:
         raise LookupError("no such store")
@@ -354,7 +354,7 @@ async def test_a_worker_that_ends_unexpectedly_or_finds_its_queue_shut_down_ends
         controller.queue.shut_down()
     with pytest.raises(ExceptionGroup) as caught:
         await asyncio.wait_for(controller.run(), DEADLINE_S)
-    assert caught.group_contains(error, match=said)
+    assert caught.group_contains(error, match=message)
 
 
 async def test_a_cancelled_run_takes_its_workers_along() -> None:

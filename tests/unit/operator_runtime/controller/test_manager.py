@@ -116,7 +116,7 @@ async def test_a_late_sync_is_said_once_and_again_when_fewer_are_missing(
     watches = [Watch(PODS, story, synced=False), Watch(DEPLOYMENTS, story, synced=False)]
     for watch in watches:
         manager.add_reflector(watch)
-    said = [
+    logged = [
         "nothing is reconciled yet: still waiting for the first list of "
         "deployments.apps in namespace here, pods in namespace here",
         "nothing is reconciled yet: still waiting for the first list of deployments.apps in namespace here",
@@ -124,11 +124,11 @@ async def test_a_late_sync_is_said_once_and_again_when_fewer_are_missing(
     running = asyncio.create_task(run(manager, stop))
     await _until(lambda: bool(caplog.messages))
     await _turns_of_patience()
-    assert caplog.messages == said[:1]
+    assert caplog.messages == logged[:1]
     watches[0].synced.set()
     await _until(lambda: len(caplog.messages) > 1)
     await _turns_of_patience()
-    assert caplog.messages == said
+    assert caplog.messages == logged
     stop.set()
     await running
 

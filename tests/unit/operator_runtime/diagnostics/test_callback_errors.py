@@ -35,19 +35,19 @@ def clock() -> FakeClock:
 def test_a_failure_brings_its_traceback_when_it_is_new_and_is_then_told_at_growing_intervals(
     clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    callback_errors, told_at = CallbackErrors(clock), []
+    callback_errors, reported_at = CallbackErrors(clock), []
     begin = clock.now
     for minute in range(200):
         for number in range(2):
             callback_errors.report(chosen, f"Shop {minute}", "Nothing is done.", KeyError(f"label {number}"))
         if caplog.records:
-            told_at.append(minute)
+            reported_at.append(minute)
             has_traceback = [record.exc_info is not None for record in caplog.records]
             assert has_traceback == [minute == 0]
             caplog.clear()
         clock.advance(60.0)
     assert clock.now == begin + 200 * 60
-    assert told_at == [0, 1, 3, 7, 15, 31, 63, 123, 183]
+    assert reported_at == [0, 1, 3, 7, 15, 31, 63, 123, 183]
 
 
 def test_how_often_it_failed_unheard_is_told_with_the_next_line(

@@ -7,13 +7,13 @@ from operator_runtime.diagnostics.reconcile_hot_loops import LIMIT, WINDOW_S, Ho
 
 def test_a_key_that_comes_without_end_is_told_of_in_the_midst_of_many_others() -> None:
     detector: HotLoopDetector[str] = HotLoopDetector()
-    told = []
+    reported = []
     for number in range(2 * LIMIT):
         for key in ("loops", f"other {number}"):
             if (seconds := detector.reconciled(key, number / 100)) is not None:
-                told.append((key, round(seconds, 2)))
-    assert told
-    assert {key for key, _ in told} == {"loops"}
+                reported.append((key, round(seconds, 2)))
+    assert reported
+    assert {key for key, _ in reported} == {"loops"}
     assert len(vars(detector)["_counts"]) <= 32
 
 

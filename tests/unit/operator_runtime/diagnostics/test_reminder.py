@@ -21,6 +21,6 @@ def test_it_knows_how_often_it_was_kept_quiet() -> None:
 @pytest.mark.parametrize(("rest_s", "again"), [(8.0, [0, 8]), (8.5, [0, 2, 6])])
 def test_after_a_rest_of_more_than_the_longest_pause_it_is_said_as_at_first(rest_s: float, again: list[int]) -> None:
     reminder = Reminder(first_s=2.0, longest_s=8.0)
-    heard = [now for now in range(15) if reminder.due(float(now))]
-    assert heard == [0, 2, 6, 14]
+    due = [now for now in range(15) if reminder.due(float(now))]
+    assert due == [0, 2, 6, 14]
     assert [now for now in range(12) if reminder.due(14.0 + rest_s + now)] == again

@@ -55,7 +55,7 @@ def test_the_authors_lines_are_blamed(stack: list[str], blames: list[str]) -> No
 
 
 class World:
-    """A loop that is due at a time, and the thread that looks at it when the detector says so."""
+    """A loop that is due at a time, and the thread that checks it when the detector says so."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -72,11 +72,11 @@ class World:
         self.due_at = self.now + 0.5
 
     def stall(self) -> Stall | None:
-        """One stall from now on, and what is told of it."""
+        """One stall from now on, and what is reported of it."""
         self.turn()
         for _ in range(4):
-            if (told := self.wake()) is not None:
-                return told
+            if (stall_found := self.wake()) is not None:
+                return stall_found
         return None
 
 
@@ -96,23 +96,23 @@ def test_a_loop_that_runs_is_left_alone(world: World) -> None:
 
 
 def test_a_stall_is_told_once_when_the_loop_is_a_second_late(world: World) -> None:
-    told = [world.wake() for _ in range(20)]
-    assert [each for each in told if each is not None] == [Stall(1.0, 0)]
+    stall_found = [world.wake() for _ in range(20)]
+    assert [each for each in stall_found if each is not None] == [Stall(1.0, 0)]
 
 
 def test_a_stall_after_a_stall_waits_for_the_quiet_time_which_doubles(world: World) -> None:
     assert world.stall() == Stall(1.0, 0)
-    said = [world.now]
+    reported = [world.now]
     unreported: list[int] = []
     for _ in range(200):
         world.turn(1.0)
-        if (told := world.stall()) is not None:
-            said.append(world.now)
-            unreported.append(told.unreported)
-    gaps = [after - before for before, after in pairwise(said)]
+        if (stall_found := world.stall()) is not None:
+            reported.append(world.now)
+            unreported.append(stall_found.unreported)
+    gaps = [after - before for before, after in pairwise(reported)]
     assert gaps[0] >= FIRST_PAUSE_S
     assert all(later > 1.7 * sooner for sooner, later in pairwise(gaps)), gaps
-    assert sum(unreported) + len(said) <= 201
+    assert sum(unreported) + len(reported) <= 201
     assert unreported[0] > 0
 
 
@@ -131,27 +131,27 @@ def test_a_process_that_was_stopped_as_a_whole_has_not_stalled_unless_its_loop_g
     world.turn(0.1)
     assert world.wake() is None
     assert world.wake(late_s=60.0) is None
-    told = world.wake()
-    assert told is not None
-    assert told.seconds > 60.0
+    stall_found = world.wake()
+    assert stall_found is not None
+    assert stall_found.seconds > 60.0
 
 
 @pytest.fixture
-def heard() -> Iterator[Log]:
-    with logged() as log:
-        yield log
+def runtime_log() -> Iterator[Log]:
+    with logged() as handler:
+        yield handler
 
 
-async def test_a_blocking_call_is_told_with_its_line_while_it_blocks_and_that_it_is_over(heard: Log) -> None:
+async def test_a_blocking_call_is_told_with_its_line_while_it_blocks_and_that_it_is_over(runtime_log: Log) -> None:
     watchdog = EventLoopWatchdog(after_s=AFTER_S)
     running = asyncio.create_task(watchdog.run())
     await asyncio.sleep(0)
-    heard.wait_for("the event loop has not run for")  # blocks this loop
-    (said,) = heard.lines
-    assert "It hangs at " in said
-    assert " in block_until, called at " in said
-    assert " in test_a_blocking_call_is_told_with_its_line_while_it_blocks_and_that_it_is_over" in said
-    await asyncio.to_thread(heard.wait_for, "the event loop runs again, after ")
+    runtime_log.wait_for("the event loop has not run for")  # blocks this loop
+    (reported,) = runtime_log.lines
+    assert "It hangs at " in reported
+    assert " in block_until, called at " in reported
+    assert " in test_a_blocking_call_is_told_with_its_line_while_it_blocks_and_that_it_is_over" in reported
+    await asyncio.to_thread(runtime_log.wait_for, "the event loop runs again, after ")
     watchdog.stop()
     await asyncio.wait_for(running, DEADLINE_S)
 
@@ -190,18 +190,18 @@ def test_a_thread_that_is_gone_has_no_stack() -> None:
     assert stack_of(threading.get_ident())[-2].name == "test_a_thread_that_is_gone_has_no_stack"
 
 
-def test_the_stalled_loop_need_not_be_the_main_threads(heard: Log) -> None:
-    said: list[str] = []
+def test_the_stalled_loop_need_not_be_the_main_threads(runtime_log: Log) -> None:
+    reported: list[str] = []
 
     async def blocking() -> None:
         watchdog = EventLoopWatchdog(after_s=AFTER_S)
         task = asyncio.create_task(watchdog.run())
         await asyncio.sleep(0)
-        said.append(heard.wait_for("It hangs at"))
+        reported.append(runtime_log.wait_for("It hangs at"))
         watchdog.stop()
         await task
 
     thread = threading.Thread(target=lambda: asyncio.run(blocking()))
     thread.start()
     thread.join(DEADLINE_S)
-    assert " in blocking" in said[0]
+    assert " in blocking" in reported[0]

@@ -18,8 +18,8 @@ LOCK = "/api/v1/namespaces/ops/configmaps/lock"
 PODS = "/api/v1/namespaces/ops/pods"
 
 
-class TooManyLooksError(Exception):
-    """So many looks were not enough."""
+class TooManyReadsError(Exception):
+    """So many reads were not enough."""
 
 
 class Server(FakeServer):
@@ -68,7 +68,7 @@ def election(server: Server, *meanwhile: Callable[[], object]) -> LifeElection:
     async def sleep(seconds: float) -> None:
         assert 0.8 <= seconds <= 16.0
         if not happenings:
-            raise TooManyLooksError
+            raise TooManyReadsError
         happenings.pop(0)()
 
     lock = ObjectKey("ops", "lock")
@@ -76,7 +76,7 @@ def election(server: Server, *meanwhile: Callable[[], object]) -> LifeElection:
 
 
 async def given_up(standing: LifeElection) -> None:
-    with pytest.raises(TooManyLooksError):
+    with pytest.raises(TooManyReadsError):
         await standing.elected()
     with pytest.raises(WriteRefused, match="does not hold ConfigMap ops/lock"):
         standing.may_write()

@@ -26,7 +26,7 @@ def test_a_lease_is_read() -> None:
 
 
 @pytest.mark.parametrize("spec", [{}, {"holderIdentity": None, "leaseDurationSeconds": None, "leaseTransitions": None}])
-def test_one_that_says_nothing_is_free_and_as_long_as_ours(spec: dict[str, object]) -> None:
+def test_one_that_says_nothing_is_free_and_as_long_as_its_own(spec: dict[str, object]) -> None:
     assert lease_record(stored(**spec)).lease(15.0) == Lease("uid-1", "7", "", 15.0, None, 0)
 
 

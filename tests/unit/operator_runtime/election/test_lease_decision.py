@@ -42,7 +42,7 @@ def mine(version: str) -> Lease:
     return Lease("uid", version, "me", 15.0, "since", 4)
 
 
-LOOK, DONE, MAKE = Fetch(), Done(), Write(None, "me", 15, None, 0)
+FETCH, DONE, MAKE = Fetch(), Done(), Write(None, "me", 15, None, 0)
 THEY_HOLD, RELEASED = Lost("the Lease is held by them"), Lost("the Lease was released")
 LATE = "it could not be renewed within 10 s"
 
@@ -59,15 +59,15 @@ def let_go(version: str) -> Write:
     return Write(mine(version), "", 1, "since", 4)
 
 
-def after(*told: tuple[float, Event]) -> State:
-    """What a candidate knows that was told that, each with its time."""
+def after(*events: tuple[float, Event]) -> State:
+    """What a candidate knows after these events, each with its time."""
     state = State()
-    for now, event in told:
+    for now, event in events:
         state, _ = step(ME, state, event, now)
     return state
 
 
-LOOKING = after((0.0, Tick()))
+FETCHING = after((0.0, Tick()))
 _STANDBY = ((0.0, Tick()), (0.0, Fetched(THEIRS)))
 STANDBY = after(*_STANDBY)
 # It has asked for the right when that of the other had ended.
@@ -78,7 +78,7 @@ RENEWING = after(*_LEADER, (2.0, Tick()))
 
 
 class At(NamedTuple):
-    """An event with its time, what it asks for, until when writes may go out and when a tick is due, where named."""
+    """An event with its time, its actions, until when writes may go out and when a tick is due, where named."""
 
     now: float
     event: Event
@@ -95,175 +95,183 @@ Story = tuple[State, tuple[At, ...]]
 Stories = dict[str, Story]
 
 
-def told(state: State, *story: At) -> Story:
+def story_of(state: State, *story: At) -> Story:
     return state, story
 
 
 STANDING: Stories = {
-    "it looks first": told(State(), at(5.0, Tick(), LOOK)),
-    "one that is not there is made": told(LOOKING, at(1.0, Fetched(None), MAKE)),
-    "one that is free is taken and the change counted": told(LOOKING, at(1.0, Fetched(FREE), take(FREE))),
-    "one that bears its own name, as an answer was lost, is renewed with its time and count": told(
-        LOOKING, at(1.0, Fetched(mine("9")), renew("9"))
+    "it reads first": story_of(State(), at(5.0, Tick(), FETCH)),
+    "one that is not there is made": story_of(FETCHING, at(1.0, Fetched(None), MAKE)),
+    "one that is free is taken and the change counted": story_of(FETCHING, at(1.0, Fetched(FREE), take(FREE))),
+    "one that bears its own name, as an answer was lost, is renewed with its time and count": story_of(
+        FETCHING, at(1.0, Fetched(mine("9")), renew("9"))
     ),
-    "one that is held is left alone until the holder's own length after it was seen": told(
+    "one that is held is left alone until the holder's own length after it was seen": story_of(
         STANDBY, at(19.9, Tick(), wake=20.0), at(20.0, Tick(), take(THEIRS))
     ),
-    "the wait begins anew with each change": told(STANDBY, at(10.0, Seen(THEIRS_AGAIN), wake=30.0)),
-    "but not when the same record is seen again": told(STANDBY, at(10.0, Seen(THEIRS), wake=20.0)),
-    "a release is acted on at once": told(STANDBY, at(0.5, Seen(FREE), take(FREE))),
-    "one that is deleted may still be believed in by its holder": told(
+    "the wait begins anew with each change": story_of(STANDBY, at(10.0, Seen(THEIRS_AGAIN), wake=30.0)),
+    "but not when the same record is seen again": story_of(STANDBY, at(10.0, Seen(THEIRS), wake=20.0)),
+    "a release is acted on at once": story_of(STANDBY, at(0.5, Seen(FREE), take(FREE))),
+    "one that is deleted may still be believed in by its holder": story_of(
         STANDBY, at(10.0, Seen(None)), at(29.9, Tick()), at(30.0, Tick(), MAKE)
     ),
-    "one that was made and seen to be gone before the answer came is no right": told(
-        LOOKING,
+    "one that was made and seen to be gone before the answer came is no right": story_of(
+        FETCHING,
         at(1.0, Fetched(None), MAKE),
         at(1.1, Seen(None)),
-        at(1.2, Written(mine("9")), LOOK, until=-inf),
+        at(1.2, Written(mine("9")), FETCH, until=-inf),
         at(1.3, Fetched(None), MAKE),
     ),
-    "also where the watch then goes back to what was made": told(
-        LOOKING,
+    "also where the watch then goes back to what was made": story_of(
+        FETCHING,
         at(1.0, Fetched(None), MAKE),
         at(1.1, Seen(None)),
         at(1.1, Seen(mine("9"))),
-        at(1.2, Written(mine("9")), LOOK, until=-inf),
+        at(1.2, Written(mine("9")), FETCH, until=-inf),
     ),
-    "a conflict is lost and looked at after a while": told(
-        TAKING, at(20.1, Refused(), wake=22.0), at(22.0, Tick(), LOOK)
+    "a conflict is lost and read after a while": story_of(
+        TAKING, at(20.1, Refused(), wake=22.0), at(22.0, Tick(), FETCH)
     ),
-    "after a conflict what the watch showed meanwhile is believed": told(
+    "after a conflict what the watch showed meanwhile is believed": story_of(
         TAKING, at(20.1, Seen(replace(THEIRS_AGAIN, holder="third"))), at(20.2, Refused(), wake=40.1)
     ),
-    "an answer that the watch has overtaken is asked for again, as the release may be the newer": told(
-        LOOKING, at(0.1, Seen(FREE)), at(0.2, Fetched(THEIRS), LOOK), at(0.3, Fetched(FREE), take(FREE))
+    "an answer that the watch has overtaken is requested again, as the release may be the newer": story_of(
+        FETCHING, at(0.1, Seen(FREE)), at(0.2, Fetched(THEIRS), FETCH), at(0.3, Fetched(FREE), take(FREE))
     ),
-    "an answer that says what the watch said is good": told(
-        LOOKING, at(0.1, Seen(FREE)), at(0.2, Fetched(FREE), take(FREE))
+    "an answer that says what the watch said is good": story_of(
+        FETCHING, at(0.1, Seen(FREE)), at(0.2, Fetched(FREE), take(FREE))
     ),
-    "it waits for as long as the server asks": told(LOOKING, at(0.5, Failed("429", 30.0), wake=30.5)),
-    "a write whose fate is not known is looked into before the next": told(TAKING, at(25.0, Failed("reset"), LOOK)),
-    "tries that fail at once are a while apart": told(
-        LOOKING, at(0.1, Failed("refused")), at(1.9, Tick()), at(2.0, Tick(), LOOK)
+    "it waits for as long as the server asks": story_of(FETCHING, at(0.5, Failed("429", 30.0), wake=30.5)),
+    "a write whose fate is not known is looked into before the next": story_of(
+        TAKING, at(25.0, Failed("reset"), FETCH)
     ),
-    "an answer that took longer than the right lasts is no right": told(
-        LOOKING, at(0.0, Fetched(FREE), take(FREE)), at(10.0, Written(mine("9")), renew("9"), until=-inf)
+    "tries that fail at once are a while apart": story_of(
+        FETCHING, at(0.1, Failed("refused")), at(1.9, Tick()), at(2.0, Tick(), FETCH)
     ),
-    "while a request is under way there is no second": told(LOOKING, at(3.0, Tick()), at(3.0, Seen(FREE), wake=inf)),
+    "an answer that took longer than the right lasts is no right": story_of(
+        FETCHING, at(0.0, Fetched(FREE), take(FREE)), at(10.0, Written(mine("9")), renew("9"), until=-inf)
+    ),
+    "while a request is under way there is no second": story_of(
+        FETCHING, at(3.0, Tick()), at(3.0, Seen(FREE), wake=inf)
+    ),
 }
 
 LEADING: Stories = {
-    "the right to write counts from before the request": told(
-        LOOKING, at(100.0, Fetched(FREE), take(FREE)), at(104.0, Written(mine("9")), Lead(), until=110.0)
+    "the right to write counts from before the request": story_of(
+        FETCHING, at(100.0, Fetched(FREE), take(FREE)), at(104.0, Written(mine("9")), Lead(), until=110.0)
     ),
-    "it is renewed each while with its time and count": told(
+    "it is renewed each while with its time and count": story_of(
         LEADER,
         at(1.9, Tick(), wake=2.0),
         at(2.0, Tick(), renew("9")),
         at(2.5, Written(mine("10")), until=12.0),
         at(4.0, Tick(), renew("10")),
     ),
-    "a renewal that fails is tried again until the right ends": told(
+    "a renewal that fails is tried again until the right ends": story_of(
         RENEWING,
         at(7.0, Failed("no answer within 5 s"), renew("9"), wake=10.0),
         at(10.0, Tick(), Lost(f"{LATE}: no answer within 5 s"), until=-inf),
     ),
-    "there is no time to wait for as long as the server asks": told(RENEWING, at(2.1, Failed("429", 30.0), wake=4.0)),
-    "one that slept past its right has lost": told(RENEWING, at(50.0, Tick(), Lost(LATE))),
-    "also where the watch comes first": told(RENEWING, at(50.0, Seen(THEIRS), Lost(LATE))),
-    "also where a failure comes first": told(RENEWING, at(50.0, Failed("reset"), Lost(f"{LATE}: reset"))),
-    "a conflict is looked into at once, and what is still ours renewed": told(
+    "there is no time to wait for as long as the server asks": story_of(
+        RENEWING, at(2.1, Failed("429", 30.0), wake=4.0)
+    ),
+    "one that slept past its right has lost": story_of(RENEWING, at(50.0, Tick(), Lost(LATE))),
+    "also where the watch comes first": story_of(RENEWING, at(50.0, Seen(THEIRS), Lost(LATE))),
+    "also where a failure comes first": story_of(RENEWING, at(50.0, Failed("reset"), Lost(f"{LATE}: reset"))),
+    "a conflict is looked into at once, and what is still ours renewed": story_of(
         RENEWING,
-        at(2.1, Refused(), LOOK),
+        at(2.1, Refused(), FETCH),
         at(2.2, Fetched(mine("11")), renew("11")),
         at(2.3, Written(mine("12")), until=12.2),
     ),
-    "one that is held by another is lost": told(
-        RENEWING, at(2.1, Refused(), LOOK), at(2.2, Fetched(THEIRS), THEY_HOLD)
+    "one that is held by another is lost": story_of(
+        RENEWING, at(2.1, Refused(), FETCH), at(2.2, Fetched(THEIRS), THEY_HOLD)
     ),
-    "one that was released is lost": told(RENEWING, at(2.1, Refused(), LOOK), at(2.2, Fetched(FREE), RELEASED)),
-    "one that is gone is made again, and another may be making it": told(
+    "one that was released is lost": story_of(RENEWING, at(2.1, Refused(), FETCH), at(2.2, Fetched(FREE), RELEASED)),
+    "one that is gone is made again, and another may be making it": story_of(
         RENEWING,
-        at(2.1, Refused(), LOOK),
+        at(2.1, Refused(), FETCH),
         at(2.2, Fetched(None), MAKE, until=-inf),
         at(2.3, Written(mine("12")), until=12.2),
     ),
-    "one that is stored with another holder is lost": told(
+    "one that is stored with another holder is lost": story_of(
         RENEWING, at(2.1, Written(THEIRS), Lost("the Lease was stored with another holder"))
     ),
-    "one that is seen in other hands is looked into, not written for, and lost": told(
-        LEADER, at(1.0, Seen(THEIRS), LOOK, until=-inf, wake=10.0), at(1.1, Fetched(THEIRS), THEY_HOLD)
+    "one that is seen in other hands is looked into, not written for, and lost": story_of(
+        LEADER, at(1.0, Seen(THEIRS), FETCH, until=-inf, wake=10.0), at(1.1, Fetched(THEIRS), THEY_HOLD)
     ),
-    "and so is one that is seen to be free": told(
-        LEADER, at(1.0, Seen(FREE), LOOK, until=-inf, wake=10.0), at(1.1, Fetched(FREE), RELEASED)
+    "and so is one that is seen to be free": story_of(
+        LEADER, at(1.0, Seen(FREE), FETCH, until=-inf, wake=10.0), at(1.1, Fetched(FREE), RELEASED)
     ),
-    "one that was seen to be deleted is made again before anything is written": told(
+    "one that was seen to be deleted is made again before anything is written": story_of(
         LEADER,
-        at(1.0, Seen(None), LOOK, until=-inf, wake=10.0),
+        at(1.0, Seen(None), FETCH, until=-inf, wake=10.0),
         at(1.1, Fetched(None), MAKE, until=-inf),
         at(1.2, Written(mine("12")), until=11.1),
     ),
-    "what the watch shows late costs a look": told(
-        LEADER, at(1.0, Seen(THEIRS), LOOK), at(1.1, Fetched(mine("9")), renew("9"), until=10.0)
+    "what the watch shows late costs a read": story_of(
+        LEADER, at(1.0, Seen(THEIRS), FETCH), at(1.1, Fetched(mine("9")), renew("9"), until=10.0)
     ),
-    "a look that fails is tried again until the right ends": told(
+    "a read that fails is tried again until the right ends": story_of(
         LEADER,
-        at(1.0, Seen(THEIRS), LOOK),
-        at(6.0, Failed("reset"), LOOK, until=-inf),
+        at(1.0, Seen(THEIRS), FETCH),
+        at(6.0, Failed("reset"), FETCH, until=-inf),
         at(10.0, Tick(), Lost(f"{LATE}: reset")),
     ),
-    "a renewal that was under way, and may have been taken before an edit, does not settle what was seen": told(
+    "a renewal that was under way, and may have been taken before an edit, does not settle what was seen": story_of(
         RENEWING,
         at(2.1, Seen(FREE), until=-inf),
-        at(2.2, Written(mine("10")), LOOK, until=-inf),
+        at(2.2, Written(mine("10")), FETCH, until=-inf),
         at(2.3, Fetched(mine("10")), renew("10"), until=12.0),
     ),
-    "neither does a look that was under way": told(
-        LEADER, at(1.0, Seen(THEIRS), LOOK), at(1.1, Seen(FREE)), at(1.2, Fetched(mine("9")), LOOK, until=-inf)
+    "neither does a read that was under way": story_of(
+        LEADER, at(1.0, Seen(THEIRS), FETCH), at(1.1, Seen(FREE)), at(1.2, Fetched(mine("9")), FETCH, until=-inf)
     ),
-    "its own renewals are no news": told(
+    "its own renewals are no news": story_of(
         RENEWING, at(2.1, Seen(mine("10")), until=10.0), at(2.2, Written(mine("10")), until=12.0)
     ),
-    "one that is seen in other hands while it is taken is looked into first": told(
+    "one that is seen in other hands while it is taken is looked into first": story_of(
         TAKING,
         at(20.1, Seen(FREE_AGAIN)),
-        at(20.2, Written(mine("10")), LOOK, until=-inf),
+        at(20.2, Written(mine("10")), FETCH, until=-inf),
         at(20.3, Fetched(mine("10")), renew("10")),
         at(20.4, Written(mine("12")), Lead()),
     ),
 }
 
-_ASKED = at(1.0, Release(), let_go("9"), until=-inf)
+_RELEASING = at(1.0, Release(), let_go("9"), until=-inf)
 RELEASING: Stories = {
-    "the right ends before the lease is let go": told(
-        LEADER, _ASKED, at(1.1, Written(replace(mine("10"), holder="")), DONE)
+    "the right ends before the lease is let go": story_of(
+        LEADER, _RELEASING, at(1.1, Written(replace(mine("10"), holder="")), DONE)
     ),
-    "a renewal that is under way is waited for": told(
+    "a renewal that is under way is waited for": story_of(
         RENEWING, at(2.1, Release(), until=-inf), at(2.2, Written(mine("10")), let_go("10"))
     ),
-    "a conflict is tried again after a look": told(
-        LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Fetched(mine("11")), let_go("11"))
+    "a conflict is tried again after a read": story_of(
+        LEADER, _RELEASING, at(1.1, Refused(), FETCH), at(1.2, Fetched(mine("11")), let_go("11"))
     ),
-    "what is another's is not let go": told(LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Fetched(THEIRS), DONE)),
-    "what is free is not let go": told(LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Fetched(FREE), DONE)),
-    "what is gone is not let go": told(LEADER, _ASKED, at(1.1, Refused(), LOOK), at(1.2, Fetched(None), DONE)),
-    "a failure is tried again after a look": told(
-        LEADER, _ASKED, at(1.1, Failed("reset"), wake=3.0), at(3.0, Tick(), LOOK)
+    "what is another's is not let go": story_of(
+        LEADER, _RELEASING, at(1.1, Refused(), FETCH), at(1.2, Fetched(THEIRS), DONE)
     ),
-    "one that stands by has nothing to let go": told(STANDBY, at(1.0, Release(), DONE)),
-    "nor has one that never looked": told(State(), at(1.0, Release(), DONE)),
-    "one that was just taking it waits for the answer and lets go": told(
+    "what is free is not let go": story_of(LEADER, _RELEASING, at(1.1, Refused(), FETCH), at(1.2, Fetched(FREE), DONE)),
+    "what is gone is not let go": story_of(LEADER, _RELEASING, at(1.1, Refused(), FETCH), at(1.2, Fetched(None), DONE)),
+    "a failure is tried again after a read": story_of(
+        LEADER, _RELEASING, at(1.1, Failed("reset"), wake=3.0), at(3.0, Tick(), FETCH)
+    ),
+    "one that stands by has nothing to let go": story_of(STANDBY, at(1.0, Release(), DONE)),
+    "nor has one that never read": story_of(State(), at(1.0, Release(), DONE)),
+    "one that was just taking it waits for the answer and lets go": story_of(
         TAKING, at(20.1, Release()), at(20.2, Written(mine("9")), let_go("9"), until=-inf)
     ),
-    "one that may have taken it looks": told(TAKING, at(20.1, Failed("reset")), at(20.2, Release(), LOOK)),
-    "one that has taken it and looks whether it still has it lets go": told(
+    "one that may have taken it reads": story_of(TAKING, at(20.1, Failed("reset")), at(20.2, Release(), FETCH)),
+    "one that has taken it and reads whether it still has it lets go": story_of(
         TAKING,
         at(20.1, Seen(FREE_AGAIN)),
-        at(20.2, Written(mine("10")), LOOK),
+        at(20.2, Written(mine("10")), FETCH),
         at(20.3, Release()),
         at(20.4, Fetched(mine("10")), let_go("10")),
     ),
-    "after the end nothing follows": told(
+    "after the end nothing follows": story_of(
         STANDBY,
         *(
             [at(1.0, Release(), DONE)]
@@ -280,8 +288,8 @@ RELEASING: Stories = {
     "story", [*STANDING.values(), *LEADING.values(), *RELEASING.values()], ids=[*STANDING, *LEADING, *RELEASING]
 )
 def test_what_follows(story: Story) -> None:
-    state, told = story
-    for each in told:
+    state, moments = story
+    for each in moments:
         state, actions = step(ME, state, each.event, each.now)
         assert actions == each.actions, each
         assert each.until in (None, state.right_ends_at), each

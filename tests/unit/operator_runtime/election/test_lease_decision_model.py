@@ -228,7 +228,7 @@ class World(RuleBasedStateMachine):
     # Processes.
 
     @rule(who=WHO)
-    def one_is_asked_to_end(self, who: int) -> None:
+    def one_is_stopped(self, who: int) -> None:
         self.processes[who].give(Release())
 
     @rule(who=WHO)

@@ -297,15 +297,15 @@ async def test_permissions_that_are_missing_are_named_once_and_used_when_they_co
 
 
 @pytest.mark.parametrize(
-    ("lease", "said"), [(None, "The namespace ops must exist"), ({"metadata": {}}, "the Lease cannot be read")]
+    ("lease", "message"), [(None, "The namespace ops must exist"), ({"metadata": {}}, "the Lease cannot be read")]
 )
-async def test_what_keeps_it_from_taking_part_is_named(at: World, lease: dict[str, Any] | None, said: str) -> None:
+async def test_what_keeps_it_from_taking_part_is_named(at: World, lease: dict[str, Any] | None, message: str) -> None:
     if lease is not None:
         at.by_path[PATH] = lease
     missing = NotFound(404, "NotFound", "namespaces ops not found")
     at.failure = lambda method: missing if method == "POST" else None
     async with stood(at):
-        at.log.wait_for(said)
+        at.log.wait_for(message)
 
 
 async def test_letting_go_takes_no_longer_than_it_may(at: World) -> None:

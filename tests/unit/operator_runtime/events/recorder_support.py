@@ -66,8 +66,8 @@ def recorder_of(api: EventsApi, time: FakeClock, **options: Any) -> EventRecorde
     )
 
 
-def emit(recorder: EventRecorder, regarding: ObjectReference = SHOP, **said: Any) -> None:
-    whole = {"type": "Normal", "reason": "Scaled", "action": "Scale", "note": "from 3 to 4"} | said
+def emit(recorder: EventRecorder, regarding: ObjectReference = SHOP, **fields: Any) -> None:
+    whole = {"type": "Normal", "reason": "Scaled", "action": "Scale", "note": "from 3 to 4"} | fields
     recorder.emit(regarding, **whole)
 
 

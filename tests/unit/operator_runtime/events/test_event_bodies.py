@@ -73,9 +73,9 @@ def test_a_series_tells_its_count_and_when_it_was_seen_last() -> None:
     ],
 )
 def test_events_that_differ_in_more_than_the_objects_version_are_no_series(change: dict[str, str], series: int) -> None:
-    def identity(uid: str, version: str, **said: Any) -> tuple[str, ...]:
+    def identity(uid: str, version: str, **fields: Any) -> tuple[str, ...]:
         regarding = ObjectReference(SHOP.api_version, SHOP.kind, SHOP.namespace, SHOP.name, uid, version)
-        return event_of(regarding, *said.values()).identity
+        return event_of(regarding, *fields.values()).identity
 
     first = {
         "uid": "1",

@@ -157,7 +157,7 @@ async def test_the_oldest_are_dropped_when_the_queue_is_full_and_are_new_ones_wh
     for regarding in (first, *others):
         emit(recorder, regarding)
     assert recorder.dropped == {"queue full": 3}
-    assert [noted.event.regarding.name for noted in recorder._queue][0::999] == ["pod-3", "pod-1002"]
+    assert [recorded.event.regarding.name for recorded in recorder._queue][0::999] == ["pod-3", "pod-1002"]
     emit(recorder, first)
     assert recorder._queue[-1].event.regarding == first
 
@@ -235,11 +235,11 @@ def test_a_recorder_without_a_name_is_refused(operator: str, process: str) -> No
         )
 
 
-@pytest.mark.parametrize(("asked_s", "slept_s"), [(4.0, 4.0), (300.0, 10.0)])
+@pytest.mark.parametrize(("requested_s", "slept_s"), [(4.0, 4.0), (300.0, 10.0)])
 async def test_the_wait_that_a_server_asks_for_is_honoured_up_to_a_bound(
-    api: FakeApi, recorder: EventRecorder, time: FakeClock, asked_s: float, slept_s: float
+    api: FakeApi, recorder: EventRecorder, time: FakeClock, requested_s: float, slept_s: float
 ) -> None:
-    api.errors = [TooManyRequests(429, retry_after_s=asked_s)]
+    api.errors = [TooManyRequests(429, retry_after_s=requested_s)]
     async with running(recorder):
         emit(recorder)
         await api.wait_for_tries(2)

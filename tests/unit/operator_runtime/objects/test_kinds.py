@@ -69,9 +69,15 @@ MONITORS = plain("monitoring.coreos.com/v1", "ServiceMonitor", "servicemonitors"
 
 def body(spec: object = None, status: object = None, **metadata: Any) -> bytes:
     """The JSON of an object; `spec` and `status` are left out where they are None."""
-    said = {"namespace": "ns", "name": "a", "uid": "u1", "resourceVersion": "10", "managedFields": [{"manager": "m"}]}
+    identity = {
+        "namespace": "ns",
+        "name": "a",
+        "uid": "u1",
+        "resourceVersion": "10",
+        "managedFields": [{"manager": "m"}],
+    }
     parts = {"spec": spec, "status": status}
-    content = {"apiVersion": "shells.example.com/v1", "kind": "Shell", "metadata": said | metadata}
+    content = {"apiVersion": "shells.example.com/v1", "kind": "Shell", "metadata": identity | metadata}
     return json.dumps(content | {name: part for name, part in parts.items() if part is not None}).encode()
 
 
@@ -165,7 +171,7 @@ def test_a_watch_goes_on_past_an_object_that_cannot_be_read(kind: Kind[Any], why
     assert sink.why == [why]
     sink.take()
     watch.line(b'{"type":"ADDED","object":' + body({"size": 1}, name="c") + b"}")
-    assert (("put", "c", "10") in sink.told) is (kind is SHELLS)
+    assert (("put", "c", "10") in sink.received) is (kind is SHELLS)
 
 
 def test_a_document_nested_too_deeply_is_cut_and_not_refused() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from operator_runtime.objects.managed_fields import Writer, Writers
 
-OURS, KUBECTL, HELM, CONTROLLER = "memcached-operator", "kubectl-edit", "helm", "kube-controller-manager"
+OPERATOR, KUBECTL, HELM, CONTROLLER = "memcached-operator", "kubectl-edit", "helm", "kube-controller-manager"
 UID = "eba450eb-158b-4e83-8977-681c598117da"
 
 
@@ -25,14 +25,14 @@ def container(**fields: Any) -> dict[str, Any]:
 
 
 PORT: dict[str, Any] = {".": {}, "f:containerPort": {}}
-OURS_FIELDS = {
+OPERATOR_FIELDS = {
     "f:metadata": {
         "f:labels": {"f:app": {}, "f:app.kubernetes.io/name": {}},
         "f:ownerReferences": {f'k:{{"uid":"{UID}"}}': {}},
     }
 } | container(command={}, ports={'k:{"containerPort":11211,"protocol":"TCP"}': PORT})
 MANAGED = [
-    entry(OURS, OURS_FIELDS, 1),
+    entry(OPERATOR, OPERATOR_FIELDS, 1),
     entry(KUBECTL, container(image={}, securityContext={"f:readOnlyRootFilesystem": {}}), 2),
     entry(KUBECTL, {"f:spec": {"f:replicas": {}}}, 3, "scale"),
     entry(HELM, container(image={}, ports={'k:{"containerPort":80,"protocol":"TCP"}': PORT}), 4),
@@ -45,15 +45,15 @@ LIVE = json.dumps({"metadata": {"name": "sessions", "managedFields": MANAGED}}).
 @pytest.mark.parametrize(
     ("path", "owners"),
     [
-        ("metadata.labels[app.kubernetes.io/name]", [OURS]),
+        ("metadata.labels[app.kubernetes.io/name]", [OPERATOR]),
         ("metadata.labels[team]", []),
-        (f"metadata.ownerReferences[{UID}]", [OURS]),
-        (f"metadata.ownerReferences[{UID}].controller", [OURS]),
+        (f"metadata.ownerReferences[{UID}]", [OPERATOR]),
+        (f"metadata.ownerReferences[{UID}].controller", [OPERATOR]),
         ("spec.template.spec.containers[memcached].image", [HELM, KUBECTL]),
-        ("spec.template.spec.containers[memcached].command", [OURS]),
-        ("spec.template.spec.containers[memcached].ports", [HELM, OURS]),
+        ("spec.template.spec.containers[memcached].command", [OPERATOR]),
+        ("spec.template.spec.containers[memcached].ports", [HELM, OPERATOR]),
         ("spec.template.spec.containers[memcached].securityContext", [KUBECTL]),
-        ("spec.template.spec.containers[memcached]", [HELM, KUBECTL, OURS]),
+        ("spec.template.spec.containers[memcached]", [HELM, KUBECTL, OPERATOR]),
         ("spec.selector.matchLabels[app]", [HELM]),
         ("spec.replicas", [KUBECTL]),
         ("status.conditions", [CONTROLLER]),
@@ -71,7 +71,7 @@ def test_a_writer_says_by_which_subresource_and_when() -> None:
 
 def test_who_wrote_the_object_at_all_is_told_apart_from_who_writes_its_status() -> None:
     latest = [each.manager for each in Writers(LIVE).latest("metadata.labels[team]")]
-    assert latest == [HELM, HELM, KUBECTL, KUBECTL, OURS]
+    assert latest == [HELM, HELM, KUBECTL, KUBECTL, OPERATOR]
     assert [each.manager for each in Writers(LIVE).latest("status.nodes")] == [CONTROLLER]
 
 

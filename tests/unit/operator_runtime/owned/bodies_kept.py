@@ -53,7 +53,7 @@ def clerk(**fields: Any) -> dict[str, Any]:
     return deployment({**CLERK, **fields})
 
 
-def theirs(**fields: Any) -> dict[str, Any]:
+def foreign(**fields: Any) -> dict[str, Any]:
     """Somebody's patch, by which that container has these fields besides."""
     return in_pods(containers=[{**CLERK, **fields}])
 
@@ -118,10 +118,10 @@ VARIABLE, OTHER_VARIABLE = (
 )
 CHANGES_NOTHING += [
     # An empty list of those that are merged wants no entry, and takes none of others' away.
-    same(DEPLOYMENTS, clerk(env=[]), theirs(env=[{"name": "X", "value": "1"}])),
+    same(DEPLOYMENTS, clerk(env=[]), foreign(env=[{"name": "X", "value": "1"}])),
     same(DEPLOYMENTS, deployment(CLERK, pod={"volumes": []}), in_pods(volumes=[{"name": "x", "emptyDir": {}}])),
     same(CONFIG_MAPS, body({"finalizers": []}), {"metadata": {"finalizers": ["x.io/x"]}}),
-    same(DEPLOYMENTS, clerk(lifecycle=HOOK), theirs(lifecycle={**HOOK, "postStart": {"exec": {"command": ["x"]}}})),
+    same(DEPLOYMENTS, clerk(lifecycle=HOOK), foreign(lifecycle={**HOOK, "postStart": {"exec": {"command": ["x"]}}})),
     same(BUDGETS, selected(a="1", b="2")),
     same(POLICIES, policy(egress=[{}])),
     same(STATEFUL_SETS, deployment(CLERK, serviceName="a", updateStrategy={"type": "OnDelete"})),
@@ -133,14 +133,14 @@ CHANGES_TOGETHER = [
     Case(DEPLOYMENTS, clerk(lifecycle=HOOK), NOTHING, clerk(lifecycle=OTHER_HOOK)),
     Case(DEPLOYMENTS, clerk(lifecycle=HOOK), NOTHING, clerk(lifecycle={"preStop": {"sleep": {"seconds": 1}}})),
     Case(DEPLOYMENTS, clerk(lifecycle=HOOK), NOTHING, clerk()),
-    Case(DEPLOYMENTS, clerk(lifecycle=HOOK), theirs(), clerk(lifecycle=HOOK)),
-    Case(DEPLOYMENTS, clerk(lifecycle=HOOK), theirs(lifecycle=OTHER_HOOK), clerk(lifecycle=HOOK)),
-    Case(DEPLOYMENTS, clerk(lifecycle=HOOK), theirs(lifecycle=OTHER_HOOK), clerk()),
+    Case(DEPLOYMENTS, clerk(lifecycle=HOOK), foreign(), clerk(lifecycle=HOOK)),
+    Case(DEPLOYMENTS, clerk(lifecycle=HOOK), foreign(lifecycle=OTHER_HOOK), clerk(lifecycle=HOOK)),
+    Case(DEPLOYMENTS, clerk(lifecycle=HOOK), foreign(lifecycle=OTHER_HOOK), clerk()),
     Case(DEPLOYMENTS, clerk(livenessProbe=PROBE), NOTHING, clerk(livenessProbe=OTHER_PROBE)),
-    Case(DEPLOYMENTS, clerk(livenessProbe=PROBE), theirs(livenessProbe=OTHER_PROBE), clerk(livenessProbe=PROBE)),
+    Case(DEPLOYMENTS, clerk(livenessProbe=PROBE), foreign(livenessProbe=OTHER_PROBE), clerk(livenessProbe=PROBE)),
     Case(DEPLOYMENTS, clerk(env=[VARIABLE]), NOTHING, clerk(env=[OTHER_VARIABLE])),
-    Case(DEPLOYMENTS, clerk(env=[VARIABLE]), theirs(env=[OTHER_VARIABLE]), clerk(env=[VARIABLE])),
-    Case(DEPLOYMENTS, clerk(env=[OTHER_VARIABLE]), theirs(env=[VARIABLE]), clerk(env=[OTHER_VARIABLE])),
+    Case(DEPLOYMENTS, clerk(env=[VARIABLE]), foreign(env=[OTHER_VARIABLE]), clerk(env=[VARIABLE])),
+    Case(DEPLOYMENTS, clerk(env=[OTHER_VARIABLE]), foreign(env=[VARIABLE]), clerk(env=[OTHER_VARIABLE])),
     Case(
         DEPLOYMENTS,
         volume(secret={"secretName": "s"}),
@@ -170,12 +170,12 @@ CHANGES_TOGETHER = [
     Case(
         DEPLOYMENTS,
         clerk(securityContext={"seccompProfile": {"type": "RuntimeDefault"}}),
-        theirs(securityContext={"seccompProfile": {"type": "Localhost", "localhostProfile": "x"}}),
+        foreign(securityContext={"seccompProfile": {"type": "Localhost", "localhostProfile": "x"}}),
         clerk(securityContext={"seccompProfile": {"type": "RuntimeDefault"}}),
     ),
     Case(DEPLOYMENTS, clerk(image="clerk:latest"), NOTHING, clerk(image="clerk:1")),
     Case(DEPLOYMENTS, clerk(image="clerk:1"), NOTHING, clerk(image="clerk")),
-    Case(DEPLOYMENTS, clerk(), theirs(image="clerk:latest"), clerk()),
+    Case(DEPLOYMENTS, clerk(), foreign(image="clerk:latest"), clerk()),
     Case(DEPLOYMENTS, deployment(CLERK, pod={"serviceAccountName": "x"}), NOTHING, deployment(CLERK)),
     Case(
         DEPLOYMENTS,
@@ -286,9 +286,9 @@ async def gone(client: Client, kind: Kind[Any], obj: Any) -> None:
 async def otherwise(
     client: Client, somebody: Client, cases: Sequence[Case], expected: tuple[bool, bool], namespace: str = "default"
 ) -> list[Case]:
-    """The cases of which `put_right` says something else."""
-    said = await asyncio.gather(*(put_right(client, somebody, case, namespace) for case in cases))
-    return [case for case, each in zip(cases, said, strict=True) if each != expected]
+    """The cases of which `put_right` returns something else."""
+    outcomes = await asyncio.gather(*(put_right(client, somebody, case, namespace) for case in cases))
+    return [case for case, each in zip(cases, outcomes, strict=True) if each != expected]
 
 
 def of_authors(obj: PlainObject | Object[Any, Any]) -> object:

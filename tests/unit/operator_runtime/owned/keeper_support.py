@@ -80,7 +80,7 @@ class Keeping:
     def uncached(self) -> None:
         self.store.replace([], set())
 
-    def user_asks(self) -> None:
+    def change_specification(self) -> None:
         """The owner's specification changes."""
         metadata = replace(self.owner.metadata, generation=self.owner.generation + 1)
         self.owner = replace(self.owner, metadata=metadata)
@@ -88,7 +88,7 @@ class Keeping:
     def words(self, **data: str) -> dict[str, Any]:
         return words(self.owner, **data)
 
-    async def theirs(self, **metadata: Any) -> PlainObject:
+    async def foreign_object(self, **metadata: Any) -> PlainObject:
         """Somebody makes an object of that name, without an owner."""
         place = {"namespace": WORDS.namespace, "name": WORDS.name}
         return await self.client.create(CONFIG_MAPS, {"metadata": place | metadata, "data": {"a": "theirs"}})

@@ -83,13 +83,13 @@ GONE: dict[str, tuple[Any, Any, list[tuple[Any, ...]]]] = {
 
 
 @pytest.mark.parametrize(("desired", "live", "gone"), GONE.values(), ids=GONE)
-def test_what_was_named_and_is_wanted_no_more_is_to_go(desired: Any, live: Any, gone: list[Any]) -> None:
+def test_what_was_named_and_is_desired_no_more_is_to_go(desired: Any, live: Any, gone: list[Any]) -> None:
     found = list(no_longer(NAMES, desired, live))
     assert [each.steps for each in found] == gone
     assert {each.desired for each in found} <= {None}
 
 
-def test_a_part_with_fields_of_ours_goes_with_its_defaults_but_not_what_others_put_beside_it() -> None:
+def test_a_part_with_owned_fields_goes_with_its_defaults_but_not_what_others_put_beside_it() -> None:
     def spec(volume: dict[str, Any], **limits: str) -> dict[str, Any]:
         return {"spec": {"volumes": [{"name": "v", **volume}], "resources": {"limits": limits} if limits else {}}}
 

@@ -1,4 +1,4 @@
-"""When an object counts as contested, and how rarely its owner is looked at then."""
+"""When an object counts as contested, and how rarely its owner is reconciled then."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Bench:
         for _ in range(REPAIRS):
             self.repair(of)
 
-    def look(self, of: str = OF) -> bool:
-        """Wait for the next look: whether it may put that object right."""
+    def begin_reconcile(self, of: str = OF) -> bool:
+        """Wait for the next reconcile: whether it may put that object right."""
         self.clock.advance(self.contention.wait_s(KEY, self.generation))
         self.contention.begin(KEY, self.generation)
         return self.contention.may_repair(KEY, of)
 
-    def look_at(self, *objects: str) -> list[str]:
-        """Wait for the next look, at objects which all need a repair: those that have it."""
+    def repaired_of(self, *objects: str) -> list[str]:
+        """Wait for the next reconcile of objects which all need a repair: those that have it."""
         self.clock.advance(self.contention.wait_s(KEY, self.generation))
         self.contention.begin(KEY, self.generation)
         repaired = []
@@ -75,7 +75,7 @@ def bench() -> Bench:
 def test_the_first_repairs_are_made_at_once(bench: Bench) -> None:
     for _ in range(REPAIRS - 1):
         assert bench.contention.wait_s(KEY, 1) == 0.0
-        assert bench.look()
+        assert bench.begin_reconcile()
         assert bench.repair() == (0, ())
     assert not bench.contested
     assert bench.contention.requeue_after_s(KEY) is None
@@ -123,7 +123,7 @@ def test_it_is_known_before_the_last_repair_that_it_will_begin_contention(bench:
     assert not bench.is_last(), "it has begun"
 
 
-def test_what_is_newly_wanted_or_of_different_objects_is_no_contention(bench: Bench) -> None:
+def test_what_is_newly_desired_or_of_different_objects_is_no_contention(bench: Bench) -> None:
     for bench.generation in range(1, 3 * REPAIRS):
         bench.repair(digest="this")
     for number in range(2 * REPAIRS):
@@ -132,7 +132,7 @@ def test_what_is_newly_wanted_or_of_different_objects_is_no_contention(bench: Be
     assert not bench.contested
 
 
-def test_that_something_is_newly_wanted_is_believed_once_for_each_object(bench: Bench) -> None:
+def test_that_something_is_newly_desired_is_believed_once_for_each_object(bench: Bench) -> None:
     """The status may be kept from saying that the change was made."""
     for _ in range(REPAIRS):
         bench.repair("a", digest="this")
@@ -142,22 +142,22 @@ def test_that_something_is_newly_wanted_is_believed_once_for_each_object(bench: 
     assert bench.contested
 
 
-def test_a_new_generation_is_looked_at_at_once_and_once(bench: Bench) -> None:
+def test_a_new_generation_is_reconciled_at_once_and_once(bench: Bench) -> None:
     bench.contend()
     bench.generation = 2
     assert bench.contention.wait_s(KEY, 2) == 0.0
-    assert bench.look()
+    assert bench.begin_reconcile()
     bench.repair(digest="another size")
-    assert not bench.contention.is_budget_used(KEY), "this look may report too"
+    assert not bench.contention.is_budget_used(KEY), "this reconcile may report too"
     assert not bench.contention.is_throttled(KEY), "and is told of as usual"
     assert bench.contention.wait_s(KEY, 2) == CONTESTED_EVERY_S
 
 
-def test_after_a_repair_the_next_look_leaves_room_for_the_status(bench: Bench) -> None:
+def test_after_a_repair_the_next_reconcile_leaves_room_for_the_status(bench: Bench) -> None:
     bench.contend()
     turns = []
     for _ in range(6):
-        turns.append(may_repair := bench.look())
+        turns.append(may_repair := bench.begin_reconcile())
         assert not bench.contention.is_budget_used(KEY)
         if may_repair:
             bench.repair()
@@ -169,40 +169,40 @@ def test_after_a_repair_the_next_look_leaves_room_for_the_status(bench: Bench) -
     assert turns == [False, True] * 3
 
 
-def test_of_several_objects_a_look_repairs_one_and_each_has_its_turn(bench: Bench) -> None:
+def test_of_several_objects_a_reconcile_repairs_one_and_each_has_its_turn(bench: Bench) -> None:
     bench.contend()
-    looks = [bench.look_at("Deployment", "Service", "Budget") for _ in range(8)]
-    assert looks == [[], ["Deployment"], [], ["Service"], [], ["Budget"], [], ["Deployment"]]
+    repaired_each = [bench.repaired_of("Deployment", "Service", "Budget") for _ in range(8)]
+    assert repaired_each == [[], ["Deployment"], [], ["Service"], [], ["Budget"], [], ["Deployment"]]
 
 
 def test_the_turn_of_an_object_that_needs_it_no_more_is_not_waited_for(bench: Bench) -> None:
     bench.contend()
-    assert [bench.look_at("Deployment", "Service") for _ in range(2)] == [[], ["Deployment"]]
+    assert [bench.repaired_of("Deployment", "Service") for _ in range(2)] == [[], ["Deployment"]]
     assert bench.contention.requeue_after_s(KEY) == CONTESTED_EVERY_S
-    looks = [bench.look_at("Deployment") for _ in range(4)]
-    assert looks == [[], [], ["Deployment"], []], "one look goes by"
+    repaired_each = [bench.repaired_of("Deployment") for _ in range(4)]
+    assert repaired_each == [[], [], ["Deployment"], []], "one reconcile goes by"
 
 
-def test_what_is_made_in_place_of_a_deleted_object_is_the_write_of_its_look(bench: Bench) -> None:
+def test_what_is_made_in_place_of_a_deleted_object_is_the_write_of_its_reconcile(bench: Bench) -> None:
     bench.contend()
-    bench.look_at()
-    assert bench.look("Service")
+    bench.repaired_of()
+    assert bench.begin_reconcile("Service")
     bench.contention.wrote(KEY)
     assert not bench.contention.may_repair(KEY, "Deployment")
-    assert bench.look_at("Deployment") == []
-    assert bench.look_at("Deployment") == ["Deployment"]
+    assert bench.repaired_of("Deployment") == []
+    assert bench.repaired_of("Deployment") == ["Deployment"]
 
 
-def test_a_look_for_the_user_repairs_all_at_once(bench: Bench) -> None:
+def test_a_reconcile_for_the_user_repairs_all_at_once(bench: Bench) -> None:
     bench.contend()
     bench.generation = 2
-    assert bench.look_at("Deployment", "Service") == ["Deployment", "Service"]
+    assert bench.repaired_of("Deployment", "Service") == ["Deployment", "Service"]
 
 
 def test_contention_is_over_when_nobody_has_touched_the_object_for_a_while(bench: Bench) -> None:
     bench.contend()
-    assert not bench.look()
-    assert bench.look()
+    assert not bench.begin_reconcile()
+    assert bench.begin_reconcile()
     left_s = bench.contention.requeue_after_s(KEY)
     assert left_s == WINDOW_S - 2 * CONTESTED_EVERY_S
     bench.clock.advance(left_s - 0.001)
@@ -266,15 +266,15 @@ def test_an_object_is_forgotten_when_nothing_was_put_right_for_the_window_and_no
 def test_a_change_by_the_user_takes_no_objects_turn() -> None:
     bench = Bench()
     bench.contend()
-    assert bench.look_at(OF, "Service", "Budget") == []  # it has just had its write
-    assert bench.look_at(OF, "Service", "Budget") == [OF]
+    assert bench.repaired_of(OF, "Service", "Budget") == []  # it has just had its write
+    assert bench.repaired_of(OF, "Service", "Budget") == [OF]
     bench.generation += 1
-    assert bench.look_at() == []  # it fails before it comes to the objects
-    assert bench.look_at("Service", "Budget") == ["Service"]
+    assert bench.repaired_of() == []  # it fails before it comes to the objects
+    assert bench.repaired_of("Service", "Budget") == ["Service"]
     bench.generation += 1
-    assert bench.look_at("Budget") == ["Budget"]
-    assert bench.look_at(OF) == []
-    assert bench.look_at(OF) == [OF], "no turn is kept for an object that was put right meanwhile"
+    assert bench.repaired_of("Budget") == ["Budget"]
+    assert bench.repaired_of(OF) == []
+    assert bench.repaired_of(OF) == [OF], "no turn is kept for an object that was put right meanwhile"
 
 
 STEPS = st.lists(
@@ -291,13 +291,13 @@ STEPS = st.lists(
 def test_at_most_five_writes_in_a_minute_are_free_and_then_one_a_second_and_each_wish_at_once(
     steps: list[tuple[float, str]],
 ) -> None:
-    """Other managers and a user write whenever they like; the operator looks whenever it may."""
+    """Other managers and a user write whenever they like; the operator reconciles whenever it may."""
     bench = Bench()
     drifted: dict[str, float] = {}
     free: dict[str, list[float]] = {}
     throttled: list[float] = []
 
-    def look(now: float) -> None:
+    def begin_reconcile(now: float) -> None:
         contested, desired_changed = bench.contested, bench.contention.wait_s(KEY, bench.generation) == 0.0
         bench.contention.begin(KEY, bench.generation)
         contested = contested and bench.contested
@@ -316,7 +316,7 @@ def test_at_most_five_writes_in_a_minute_are_free_and_then_one_a_second_and_each
         until = bench.clock.now + wait_s
         while drifted and (now := bench.clock.now + bench.contention.wait_s(KEY, bench.generation)) <= until:
             bench.clock.advance_to(now)
-            look(now)
+            begin_reconcile(now)
             if not bench.contested:
                 assert not drifted, "what is not contested is put right at once"
         assert all(until - since < 10 * CONTESTED_EVERY_S for since in drifted.values()), "each has its turn"

@@ -95,19 +95,19 @@ def test_what_differs_decides(found: tuple[Difference, ...], rules: dict[str, An
         assert decision == decided
 
 
-STRANGER = "A Deployment named shop exists and {}: it is not changed. Rename this Shop or delete that Deployment{}."
+FOREIGN = "A Deployment named shop exists and {}: it is not changed. Rename this Shop or delete that Deployment{}."
 
 
 @pytest.mark.parametrize(
     ("live", "rules", "decided"),
     [
         (deployment(deletionTimestamp="now"), {}, Wait("The Deployment is being deleted, and is recreated then.")),
-        (deployment(uid="u2", kind="Stall", name="x"), {}, Foreign(STRANGER.format("belongs to Stall x", ""))),
-        (deployment(owned=False), {}, Foreign(STRANGER.format("has no owner", ""))),
+        (deployment(uid="u2", kind="Stall", name="x"), {}, Foreign(FOREIGN.format("belongs to Stall x", ""))),
+        (deployment(owned=False), {}, Foreign(FOREIGN.format("has no owner", ""))),
         (
             deployment(owned=False),
             {"handover": "label it"},
-            Foreign(STRANGER.format("has no owner", "; to hand it over, label it")),
+            Foreign(FOREIGN.format("has no owner", "; to hand it over, label it")),
         ),
         (
             deployment(uid="u0"),
@@ -117,7 +117,7 @@ STRANGER = "A Deployment named shop exists and {}: it is not changed. Rename thi
         (
             deployment(owned=False, namespace="other"),
             {},
-            Foreign(STRANGER.format("has no owner", "").replace("exists", "exists in namespace other")),
+            Foreign(FOREIGN.format("has no owner", "").replace("exists", "exists in namespace other")),
         ),
     ],
 )
@@ -128,8 +128,8 @@ def test_what_is_not_the_owners_or_is_going_is_left_whatever_differs(
 
 
 def test_only_an_object_of_the_owners_that_is_not_going_is_deleted() -> None:
-    ours, removal = deployment(), decider().decide_removal
-    assert removal(owner(), ours) == Delete(ours)
+    owned_deployment, removal = deployment(), decider().decide_removal
+    assert removal(owner(), owned_deployment) == Delete(owned_deployment)
     assert removal(owner(), None) == removal(owner(), deployment(owned=False)) == Leave()
     assert removal(owner(), deployment(deletionTimestamp="now")) == Wait("The Deployment is being deleted.")
 

@@ -68,7 +68,7 @@ class Fixture:
 
     @property
     def reported(self) -> list[Event]:
-        return [noted.event for noted in self.events._queue]
+        return [recorded.event for recorded in self.events._queue]
 
     def stored(self, *finalizers: str, **metadata: Any) -> PlainObject:
         """The object in the server, with those finalizers."""
@@ -240,7 +240,7 @@ async def test_what_happens_to_the_object_during_its_cleanup_is_left_and_has_it_
 
 
 @pytest.mark.parametrize("refusals", [{"PATCH": [NotFound(404)]}, {"PATCH": [Conflict(409)], "GET": [NotFound(404)]}])
-async def test_what_seems_to_be_gone_is_looked_for_again(at: Fixture, refusals: dict[str, list[KubeError]]) -> None:
+async def test_what_seems_to_be_gone_is_read_again(at: Fixture, refusals: dict[str, list[KubeError]]) -> None:
     # An API server that boots does not know the kind yet, and no event would tell that the object is still there.
     obj = at.stored(NAME, **GOING)
     at.server.refusals = refusals

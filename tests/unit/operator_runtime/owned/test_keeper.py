@@ -78,26 +78,28 @@ async def test_a_label_that_was_taken_off_comes_back(at: Keeping) -> None:
 
 
 @pytest.mark.parametrize("cached", [True, False])
-@pytest.mark.parametrize(("owned", "said"), [(False, "exists and has no owner"), (True, "belongs to ConfigMap other")])
-async def test_a_strangers_is_left_alone(at: Keeping, *, cached: bool, owned: bool, said: str) -> None:
+@pytest.mark.parametrize(
+    ("owned", "message"), [(False, "exists and has no owner"), (True, "belongs to ConfigMap other")]
+)
+async def test_a_foreign_object_is_left_alone(at: Keeping, *, cached: bool, owned: bool, message: str) -> None:
     if owned:
         other = await at.client.create(CONFIG_MAPS, {"metadata": {"namespace": "default", "name": "other"}})
-        theirs = await at.client.apply(CONFIG_MAPS, words(other, a="theirs"))
+        foreign_object = await at.client.apply(CONFIG_MAPS, words(other, a="theirs"))
     else:
-        theirs = await at.theirs()
+        foreign_object = await at.foreign_object()
     if cached:
-        at.cached(theirs)
-    with pytest.raises(NotOwned, match=rf"^A ConfigMap named words .*{said}: "):
+        at.cached(foreign_object)
+    with pytest.raises(NotOwned, match=rf"^A ConfigMap named words .*{message}: "):
         await at.ensure(at.words(a="1"))
-    assert await at.client.get(CONFIG_MAPS, WORDS) == theirs
+    assert await at.client.get(CONFIG_MAPS, WORDS) == foreign_object
 
 
 @pytest.mark.parametrize("seen", [True, False])
-async def test_a_strangers_that_no_cache_shows_is_not_looked_for_again_for_a_while(
+async def test_a_foreign_object_that_no_cache_shows_is_not_read_again_for_a_while(
     client: Client, at: Keeping, monkeypatch: pytest.MonkeyPatch, *, seen: bool
 ) -> None:
     at = Keeping(client, at.owner, store=Store(selection=Selection(labels="app=words")))
-    theirs = await at.theirs()
+    foreign_object = await at.foreign_object()
     get = AsyncMock(wraps=at.client.get)
     monkeypatch.setattr(at.client, "get", get)
     for _ in range(3):
@@ -105,13 +107,13 @@ async def test_a_strangers_that_no_cache_shows_is_not_looked_for_again_for_a_whi
             await at.ensure(at.words(a="1"), seen=seen)
     desired_changed = get.await_count
     assert desired_changed == 1 + seen, "for the object, and for the owner where one was made before"
-    await at.client.delete(CONFIG_MAPS, theirs)
+    await at.client.delete(CONFIG_MAPS, foreign_object)
     with pytest.raises(NotOwned):
         await at.ensure(at.words(a="1"), seen=seen)
     assert get.await_count == desired_changed
     at.clock.advance(REFUSED_S)
     await at.client.delete(CONFIG_MAPS, await at.ensure(at.words(a="1"), seen=seen))
-    shown = await at.theirs(labels={"app": "words"})
+    shown = await at.foreign_object(labels={"app": "words"})
     with pytest.raises(NotOwned):
         await at.ensure(at.words(a="1"))
     await at.client.delete(CONFIG_MAPS, shown)
@@ -143,14 +145,14 @@ async def test_what_is_taken_from_us_within_our_write_is_left_alone_and_neither_
 async def test_what_was_made_in_the_same_moment_is_judged_as_it_is(at: Keeping) -> None:
     rules = Rules(differences=of_data, key=lambda _: WORDS, body=lambda desired: desired)
     at = Keeping(at.client, at.owner, rules=rules)
-    theirs = await at.client.create(CONFIG_MAPS, at.words(a="1"))
+    foreign_object = await at.client.create(CONFIG_MAPS, at.words(a="1"))
     kept = await at.ensure(at.words(a="2"))
-    assert (kept.uid, kept.body["data"]) == (theirs.uid, {"a": "2"})
+    assert (kept.uid, kept.body["data"]) == (foreign_object.uid, {"a": "2"})
     assert [change.before is None for change in at.changes] == [False]
 
 
 @pytest.mark.parametrize("cached", [True, False])
-async def test_what_a_predecessor_of_the_owner_left_is_waited_for_or_looked_for_again_where_no_watch_shows_it(
+async def test_what_a_predecessor_of_the_owner_left_is_waited_for_or_read_again_where_no_watch_shows_it(
     at: Keeping, monkeypatch: pytest.MonkeyPatch, *, cached: bool
 ) -> None:
     body = at.words(a="1")
@@ -158,8 +160,8 @@ async def test_what_a_predecessor_of_the_owner_left_is_waited_for_or_looked_for_
     left = await at.client.apply(CONFIG_MAPS, body)
     if cached:
         at.cached(left)
-        said = "The ConfigMap of a deleted ConfigMap of the same name is still there; waiting for it to go."
-        assert await at.keeper.ensure(at.owner, at.words(a="1")) == (None, said)
+        message = "The ConfigMap of a deleted ConfigMap of the same name is still there; waiting for it to go."
+        assert await at.keeper.ensure(at.owner, at.words(a="1")) == (None, message)
         return
     monkeypatch.setattr(at.client, "create", AsyncMock(side_effect=Conflict(409)))
     monkeypatch.setattr(at.client, "get", AsyncMock(return_value=left))
@@ -314,7 +316,7 @@ async def test_an_object_is_made_again_where_a_status_was_written_and_not_where_
     assert [change.desired_changed for change in at.changes] == [not written]
 
 
-async def test_an_owner_that_is_contested_and_on_its_way_out_is_not_looked_at_for_that(at: Keeping) -> None:
+async def test_an_owner_that_is_contested_and_on_its_way_out_is_not_reconciled_for_that(at: Keeping) -> None:
     for _ in range(REPAIRS):
         await at.client.delete(CONFIG_MAPS, await at.ensure(at.words(a="1"), seen=True))
 

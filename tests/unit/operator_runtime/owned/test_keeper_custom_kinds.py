@@ -30,8 +30,8 @@ def greeting(at: Keeping, name: str, **labels: str) -> dict[str, Any]:
 async def shared(at: Keeping) -> PlainObject:
     """One whose owner somebody has made one that does not control it, beside another."""
     made = await at.ensure(greeting(at, "Ada"))
-    (ours,) = made.body["metadata"]["ownerReferences"]
-    owners = [OTHER, {**ours, "blockOwnerDeletion": False}]
+    (own_reference,) = made.body["metadata"]["ownerReferences"]
+    owners = [OTHER, {**own_reference, "blockOwnerDeletion": False}]
     live = await at.client.patch(GREETINGS, made, {"metadata": {"ownerReferences": owners}})
     at.cached(live)
     return live

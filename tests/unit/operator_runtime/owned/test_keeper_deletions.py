@@ -118,7 +118,7 @@ class TestReplacing:
         at = replacing
         at.cached(await at.ensure(at.words(a="0")))
         for turn in range(1, 2 * REPAIRS):
-            at.user_asks()
+            at.change_specification()
             await replaced(at, at.words(a=str(turn)))
             at.cached(await at.ensure(at.words(a=str(turn)), seen=True))
         assert len(at.owners.contention) == 0
@@ -138,7 +138,7 @@ class TestReplacing:
         assert " keeps changing data[a] of the ConfigMap default/words: corrected 5 times within 60 s" in note
         assert at.owners.wait_s(at.owner.key) > 0.0
 
-    async def test_a_deletion_without_an_answer_is_ours_all_the_same(
+    async def test_a_deletion_without_an_answer_is_its_own_all_the_same(
         self, replacing: Keeping, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         at = replacing
@@ -172,28 +172,28 @@ class TestRemoving:
         assert await at.keeper.remove(at.owner, WORDS) == (None, "")
         assert await at.live() == [made]
 
-    async def test_a_strangers_is_left_alone_without_a_word(self, at: Keeping) -> None:
-        theirs = await at.theirs(labels={"app": "words"})
-        at.cached(theirs)
+    async def test_a_foreign_object_is_left_alone_without_a_word(self, at: Keeping) -> None:
+        foreign_object = await at.foreign_object(labels={"app": "words"})
+        at.cached(foreign_object)
         assert await at.keeper.remove(at.owner, WORDS) == (None, "")
-        assert await at.live() == [theirs]
+        assert await at.live() == [foreign_object]
 
     async def test_one_that_is_going_is_waited_for(self, at: Keeping, monkeypatch: pytest.MonkeyPatch) -> None:
         at.cached(await at.going(await at.ensure(at.words(a="1"))))
         monkeypatch.setattr(at.client, "delete", AsyncMock(side_effect=AssertionError))
         assert await at.keeper.remove(at.owner, WORDS) == (None, "The ConfigMap is being deleted.")
 
-    async def test_another_version_than_the_cached_one_is_looked_at_first(self, at: Keeping) -> None:
+    async def test_another_version_than_the_cached_one_is_read_first(self, at: Keeping) -> None:
         at.cached(await at.ensure(at.words(a="1")))
         changed = await at.client.patch(CONFIG_MAPS, WORDS, {"metadata": {"ownerReferences": None}})
         with pytest.raises(StaleCache):
             await at.keeper.remove(at.owner, WORDS)
         assert await at.live() == [changed]
 
-    async def test_one_that_is_wanted_again_is_nobody_elses_doing(self, at: Keeping) -> None:
+    async def test_one_that_is_desired_again_is_nobody_elses_doing(self, at: Keeping) -> None:
         for _ in range(2 * REPAIRS):
             at.cached(await at.ensure(at.words(a="1"), seen=False))
-            at.user_asks()
+            at.change_specification()
             await at.keeper.remove(at.owner, WORDS)
             at.uncached()
         assert (await at.ensure(at.words(a="1"), seen=True)).body["data"] == {"a": "1"}
@@ -215,8 +215,10 @@ class TestRemoving:
 @pytest.mark.parametrize("seen", [True, False])
 async def test_what_cannot_be_watched_is_neither_made_nor_deleted(at: Keeping, *, seen: bool) -> None:
     at.refusal = Forbidden(403, "Forbidden", 'configmaps is forbidden: User "x" cannot list resource "configmaps"')
-    said = '^The ConfigMap is left as it is, as configmaps cannot be watched: configmaps is forbidden: User "x" cannot'
-    with pytest.raises(Unwatched, match=said):
+    message = (
+        '^The ConfigMap is left as it is, as configmaps cannot be watched: configmaps is forbidden: User "x" cannot'
+    )
+    with pytest.raises(Unwatched, match=message):
         await at.ensure(at.words(a="1"), seen=seen)
     assert await at.keeper.remove(at.owner, WORDS) == (None, "")
     assert await at.live() == []

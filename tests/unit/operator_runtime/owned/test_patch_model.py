@@ -291,7 +291,7 @@ SPOILT: dict[str, Spoilt] = {
     "whom a budget is for": _put(("spec", "selector"), {"matchLabels": {"a": "theirs"}}),
     "for what a policy is": _put(("spec", "egress"), None),
 }
-NOT_OURS_TO_CHANGE = {"whom a budget is for"}  # of all other kinds the selector stays for ever
+IMMUTABLE = {"whom a budget is for"}  # of all other kinds the selector stays for ever
 
 
 class Case(NamedTuple):
@@ -307,7 +307,7 @@ def cases(draw: st.DrawFn) -> Case:
     kind = draw(st.sampled_from(["Deployment", *KINDS]))
     first, then = draw(bodies(kind)), draw(bodies(kind))
     added = draw(st.lists(st.sampled_from([at for at, each in enumerate(ADDED) if each.kind == kind]), max_size=4))
-    names = [each for each in SPOILT if kind == "PodDisruptionBudget" or each not in NOT_OURS_TO_CHANGE]
+    names = [each for each in SPOILT if kind == "PodDisruptionBudget" or each not in IMMUTABLE]
     return Case(
         kind,
         first,
@@ -357,7 +357,7 @@ def reconciled(case: Case) -> tuple[Json, Json]:
         sent = json.loads(msgspec.json.encode(patch_of(found, kind.resource, body, rules.body(then))))
         sent.get("metadata", {}).pop("resourceVersion", None)
         live = model.patched(case.kind, live, sent)
-    assert [str(each) for each in rules.differences(then, decoded(live))] == [], "a second look writes nothing"
+    assert [str(each) for each in rules.differences(then, decoded(live))] == [], "a second reconcile writes nothing"
     fresh = made(then)
     fresh["metadata"] |= {"uid": "1", "resourceVersion": "1"}
     for each in added:

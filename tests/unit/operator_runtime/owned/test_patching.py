@@ -109,7 +109,7 @@ def test_kubernetes_own_kinds_take_just_what_differs(found: list[Difference], pa
     assert patch_of(found, DEPLOYMENTS) == patch
 
 
-def test_an_entry_that_is_new_to_a_list_is_to_stand_where_it_is_wanted() -> None:
+def test_an_entry_that_is_new_to_a_list_is_to_stand_where_it_is_desired() -> None:
     variables = (*CONTAINER, "env")
     desired = pod(containers=[{"name": "c", "env": [{"name": "A"}, {"name": "B"}, {"name": "C"}]}])
     found = differing(
@@ -195,7 +195,7 @@ def test_what_cannot_stay_beside_what_is_written_goes_with_it(found: list[Differ
     assert patch_of(reversed(found), DEPLOYMENTS) == patch
 
 
-def test_what_is_wanted_is_not_filled_in_anew() -> None:
+def test_what_is_desired_is_not_filled_in_anew() -> None:
     desired = pod(containers=[{"name": "c", "image": "c:2", "imagePullPolicy": "Always"}])
     found = differing(((*CONTAINER, "image"), "c:2", "c:1"))
     assert patch_of(found, DEPLOYMENTS, desired=desired) == pod(containers=[{"name": "c", "image": "c:2"}])

@@ -43,8 +43,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[SampleSettings]:
     """The settings of each operator that the command line started; it ends at once with exit code 7."""
     seen: list[SampleSettings] = []
 
-    async def serve(settings: SampleSettings, program: Program, asked: Callable[..., None]) -> int:
-        assert (program.name, asked) == ("sample-operator", set_up)
+    async def serve(settings: SampleSettings, program: Program, given_set_up: Callable[..., None]) -> int:
+        assert (program.name, given_set_up) == ("sample-operator", set_up)
         seen.append(settings)
         return 7
 
@@ -196,5 +196,5 @@ def test_the_operator_runs_in_the_process_that_was_started_and_loads_no_pydantic
         stdout=subprocess.PIPE,
         text=True,
     ) as started:
-        said, _ = started.communicate(timeout=60)
-    assert (started.returncode, said) == (0, f"{started.pid} 3 []\n")
+        output, _ = started.communicate(timeout=60)
+    assert (started.returncode, output) == (0, f"{started.pid} 3 []\n")

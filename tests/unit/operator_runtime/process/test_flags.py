@@ -42,17 +42,17 @@ def test_what_is_wrong_with_the_arguments_is_an_error_and_no_end(
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "said"),
+    ("error", "code", "printed"),
     [
         (UsageError("no water\nno leaf"), 2, "sample: no water\nsample: no leaf\nTry 'sample --help'.\n"),
         (KeyboardInterrupt(), 130, ""),
     ],
 )
 def test_each_wrong_thing_has_its_line_and_ctrl_c_none(
-    capsys: pytest.CaptureFixture[str], error: BaseException, code: int, said: str
+    capsys: pytest.CaptureFixture[str], error: BaseException, code: int, printed: str
 ) -> None:
     def work() -> NoReturn:
         raise error
 
     assert answered("sample", work) == code
-    assert capsys.readouterr().err == said
+    assert capsys.readouterr().err == printed

@@ -53,8 +53,8 @@ def raised(message: str) -> ValueError:
         return error
 
 
-def text(said: str) -> str:
-    return f"2026-11-21T10:10:12.345Z INFO  {said}"
+def text(message: str) -> str:
+    return f"2026-11-21T10:10:12.345Z INFO  {message}"
 
 
 FORGED = "gone\n2026-11-21T10:10:12.345Z INFO  all is well\x1b[2J\r\x9b\u2028\u202e"
@@ -63,7 +63,7 @@ ESCAPED = r"gone\n2026-11-21T10:10:12.345Z INFO  all is well\x1b[2J\r\x9b\u2028\
 
 class TestText:
     @pytest.mark.parametrize(
-        ("made", "reconcile", "said"),
+        ("made", "reconcile", "message"),
         [
             (
                 record("scaled from %d to %d", 3, 4, fields={"from": 3, "to": 4}),
@@ -80,10 +80,10 @@ class TestText:
         ids=["whole", "no reconcile", "fields win", "no namespace", "one line", "all languages", "arguments misfit"],
     )
     def test_a_line_says_when_how_bad_what_about_and_which_run(
-        self, made: logging.LogRecord, reconcile: FakeReconcile | None, said: str
+        self, made: logging.LogRecord, reconcile: FakeReconcile | None, message: str
     ) -> None:
         line = logs.text_line(made, reconcile)
-        assert line == text(said)
+        assert line == text(message)
         assert len(line.splitlines()) == 1
 
     def test_a_module_of_an_own_package_goes_by_its_name_inside_of_the_innermost(self) -> None:
@@ -145,8 +145,8 @@ class TestJson:
         circle.append(circle)
         fields = {"path": object, "nan": float("nan"), 1: circle, (2, 3): "pair", "lone": "\udc80"}
         document = self.read(record("kept", fields=fields))
-        said = {"message": "kept", "nan": "nan", "1": "[[...]]", "(2, 3)": "pair", "lone": "\udc80"}
-        assert document.items() >= said.items()
+        message = {"message": "kept", "nan": "nan", "1": "[[...]]", "(2, 3)": "pair", "lone": "\udc80"}
+        assert document.items() >= message.items()
         assert set(self.read(record(fields="no mapping"))) == {"ts", "level", "logger", "message"}
 
 

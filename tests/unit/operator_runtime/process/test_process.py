@@ -35,8 +35,8 @@ def test_lines_logged_by_the_operator_have_the_format_that_was_asked_for(capsys:
         return 7
 
     schema = schema_of(RuntimeSettings, SAMPLE)
-    asked = RuntimeSettings(log_format="json", log_level="debug")
-    assert operate(SAMPLE, schema, asked, serve, own_packages=["samples"]) == 7
+    given = RuntimeSettings(log_format="json", log_level="debug")
+    assert operate(SAMPLE, schema, given, serve, own_packages=["samples"]) == 7
     assert [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()] == ["ready", "making"]
 
 
@@ -53,17 +53,17 @@ def test_it_runs_on_uvloop_where_there_is_one_and_else_on_asyncio(monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "said"),
+    ("error", "code", "message"),
     [
         (AuthenticationUnavailable("no token in /sa:\nmount it"), 1, r"no token in /sa:\nmount it"),
         (ServingError("cannot listen on :8080."), process.FAILED, "cannot listen on :8080."),
     ],
 )
 def test_what_keeps_it_from_starting_is_one_plain_line(
-    capsys: pytest.CaptureFixture[str], error: Exception, code: int, said: str
+    capsys: pytest.CaptureFixture[str], error: Exception, code: int, message: str
 ) -> None:
     assert process.run_to_the_end(SAMPLE, raising(error), RuntimeSettings()) == code
-    assert capsys.readouterr().err == f"sample-operator: {said}\n"
+    assert capsys.readouterr().err == f"sample-operator: {message}\n"
 
 
 def test_for_machines_that_line_is_json_too(capsys: pytest.CaptureFixture[str]) -> None:

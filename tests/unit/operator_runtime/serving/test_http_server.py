@@ -27,7 +27,7 @@ class Client:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
-    async def ask(self, data: bytes) -> bytes:
+    async def exchange(self, data: bytes) -> bytes:
         """Send bytes; the head and the body of the answer."""
         self.writer.write(data)
         async with asyncio.timeout(DEADLINE_S):
@@ -59,7 +59,7 @@ async def echo(request: HttpRequest) -> HttpResponse:
 
 
 @asynccontextmanager
-async def asking(handler: Handler = echo) -> AsyncIterator[Client]:
+async def client_of(handler: Handler = echo) -> AsyncIterator[Client]:
     async with HttpServer("test", "--flag", ANY_PORT, handler) as server, connected(server) as client:
         yield client
 
@@ -69,20 +69,20 @@ def get(path: str, *headers: str) -> bytes:
 
 
 async def test_requests_on_one_connection_are_answered_one_after_the_other() -> None:
-    async with asking() as client:
-        assert (await client.ask(get("/one"))).endswith(b"\r\n\r\n/one")
+    async with client_of() as client:
+        assert (await client.exchange(get("/one"))).endswith(b"\r\n\r\n/one")
         client.writer.write(get("/two") + get("/three"))
-        assert (await client.ask(b"")).endswith(b"/two")
-        assert (await client.ask(b"")).endswith(b"/three")
+        assert (await client.exchange(b"")).endswith(b"/two")
+        assert (await client.exchange(b"")).endswith(b"/three")
         for byte in get("/slow")[:-1]:
             client.writer.write(bytes([byte]))
             await client.writer.drain()
-        assert (await client.ask(b"\n")).endswith(b"/slow"), "a head may come in pieces"
+        assert (await client.exchange(b"\n")).endswith(b"/slow"), "a head may come in pieces"
 
 
 async def test_the_connection_ends_when_the_client_asks_for_it() -> None:
-    async with asking() as client:
-        assert b"Connection: close" in await client.ask(get("/", "Connection: close"))
+    async with client_of() as client:
+        assert b"Connection: close" in await client.exchange(get("/", "Connection: close"))
         assert await client.closed()
 
 
@@ -95,8 +95,8 @@ async def test_the_connection_ends_when_the_client_asks_for_it() -> None:
     ],
 )
 async def test_a_bad_request_is_told_so_and_the_connection_ends(sent: bytes, status: bytes) -> None:
-    async with asking() as client:
-        assert (await client.ask(sent)).startswith(b"HTTP/1.1 " + status)
+    async with client_of() as client:
+        assert (await client.exchange(sent)).startswith(b"HTTP/1.1 " + status)
         assert await client.closed()
 
 
@@ -104,11 +104,11 @@ async def test_a_handlers_fault_is_answered_and_logged_and_nothing_more(caplog: 
     async def broken(request: HttpRequest) -> HttpResponse:
         raise RuntimeError("secret")
 
-    async with asking(broken) as client:
-        answer = await client.ask(get("/x"))
+    async with client_of(broken) as client:
+        answer = await client.exchange(get("/x"))
         assert answer.startswith(b"HTTP/1.1 500")
         assert b"secret" not in answer
-        assert (await client.ask(get("/x"))).startswith(b"HTTP/1.1 500"), "the connection goes on"
+        assert (await client.exchange(get("/x"))).startswith(b"HTTP/1.1 500"), "the connection goes on"
     assert "test: cannot answer /x" in caplog.text
 
 
@@ -125,7 +125,7 @@ async def test_a_port_that_is_taken_names_the_flag_and_the_way_out() -> None:
 
 async def test_a_connection_that_stays_idle_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "IDLE_S", 0.01)
-    async with asking() as client:
+    async with client_of() as client:
         client.writer.write(b"GET / HT")
         assert await client.closed()
 
@@ -135,7 +135,7 @@ async def test_it_serves_until_it_is_stopped_and_ends_its_connections() -> None:
     await server.open()
     running = asyncio.create_task(server.run())
     async with connected(server) as client:
-        await client.ask(get("/"))
+        await client.exchange(get("/"))
         server.stop()
         await asyncio.wait_for(running, DEADLINE_S)
         assert await client.closed()
@@ -151,7 +151,7 @@ async def test_peers_that_vanish_are_no_news(caplog: pytest.LogCaptureFixture) -
             client.writer.write(b"GET /")
             await client.writer.drain()
         async with connected(server) as client:
-            await client.ask(get("/"))
+            await client.exchange(get("/"))
     assert not caplog.records
 
 

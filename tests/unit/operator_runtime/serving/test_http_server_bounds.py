@@ -188,7 +188,7 @@ async def test_answers_that_nobody_takes_are_not_copied_for_each(clients: Client
             kept = []
             for each in stuck:
                 if tls:
-                    kept.append(await _ask_by_tls(each))
+                    kept.append(await _request_by_tls(each))
                 else:
                     each.send(GET)
                     await begun(each)
@@ -200,7 +200,7 @@ async def test_answers_that_nobody_takes_are_not_copied_for_each(clients: Client
             writer.transport.abort()
 
 
-async def _ask_by_tls(client: socket.socket) -> asyncio.StreamWriter:
+async def _request_by_tls(client: socket.socket) -> asyncio.StreamWriter:
     """Shake hands, ask, and take no more of the answer than a buffer or two."""
     async with asyncio.timeout(DEADLINE_S):
         reader, writer = await asyncio.open_connection(
@@ -237,7 +237,7 @@ async def test_whoever_does_not_shake_hands_makes_room(clients: Clients, monkeyp
     async with server(hello, await self_signed_context("--cert-dir")) as serving:
         silent = [clients.connect(serving) for _ in range(2)]
         for each in silent:
-            writer = await _ask_by_tls(clients.connect(serving))
+            writer = await _request_by_tls(clients.connect(serving))
             assert await rest(each) == b""
             writer.transport.abort()
 

@@ -163,7 +163,7 @@ async def test_scrapes_at_the_same_time_ask_once(authentication: MetricsAuthenti
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "reason"),
     [
         (Unreachable("refused."), "so every scrape is refused: refused."),
         (Forbidden(403), "Grant the operator's account create on tokenreviews.authentication.k8s.io"),
@@ -174,7 +174,7 @@ async def test_while_the_api_server_cannot_be_asked_nobody_may_and_the_log_says_
     reviews: Reviews,
     caplog: pytest.LogCaptureFixture,
     error: Exception,
-    said: str,
+    reason: str,
 ) -> None:
     caplog.set_level(logging.INFO)
     reviews.error = error
@@ -182,7 +182,7 @@ async def test_while_the_api_server_cannot_be_asked_nobody_may_and_the_log_says_
         assert await status_of(authentication, "Bearer good") == 503
     (message,) = caplog.messages
     assert message.startswith("cannot ask the API server who may scrape, ")
-    assert said in message
+    assert reason in message
     reviews.error = None
     assert await status_of(authentication, "Bearer good") == 200
 
@@ -197,7 +197,7 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-class Strangers:
+class UnknownTokens:
     """Requests with bogus tokens, none of which the API server answers before it may."""
 
     def __init__(self, authentication: MetricsAuthentication, reviews: Reviews, *, addresses: int = 1) -> None:
@@ -219,19 +219,19 @@ class Strangers:
 
 
 @pytest.mark.parametrize(("addresses", "wait"), [(1, MAX_UNKNOWN_OF_ADDRESS), (64, MAX_UNKNOWN)])
-async def test_few_strangers_wait_and_the_others_are_told_to_come_again(
+async def test_few_unknown_tokens_wait_and_the_others_are_told_to_come_again(
     authentication: MetricsAuthentication, reviews: Reviews, addresses: int, wait: int
 ) -> None:
-    strangers = Strangers(authentication, reviews, addresses=addresses)
-    assert await strangers.waiting() == wait
+    unknown = UnknownTokens(authentication, reviews, addresses=addresses)
+    assert await unknown.waiting() == wait
     scrape = asyncio.create_task(status_of(authentication, "Bearer good", peer="10.0.0.1"))
     await settled()
-    assert await strangers.answered() == {401, 429}
+    assert await unknown.answered() == {401, 429}
     assert await scrape == (200 if addresses == 1 else 429), "a new scraper gets its turn, among others' of one address"
     assert await status_of(authentication, "Bearer another", peer=f"{MALFORMED}.0") == 401, "there is room again"
 
 
-async def test_who_is_known_is_not_forgotten_for_strangers(
+async def test_who_is_known_is_not_forgotten_for_unknown_tokens(
     authentication: MetricsAuthentication, reviews: Reviews
 ) -> None:
     assert await status_of(authentication, "Bearer good") == 200
@@ -242,7 +242,7 @@ async def test_who_is_known_is_not_forgotten_for_strangers(
     assert reviews.expected == []
 
 
-async def test_a_token_that_was_revoked_is_a_strangers(
+async def test_a_token_that_was_revoked_is_unknown(
     authentication: MetricsAuthentication, reviews: Reviews, clock: FakeClock
 ) -> None:
     assert await status_of(authentication, "Bearer good") == 200
@@ -250,10 +250,10 @@ async def test_a_token_that_was_revoked_is_a_strangers(
     reviews.token = "another"
     assert await status_of(authentication, "Bearer good") == 401
     clock.advance(ACCOUNT_S)
-    strangers = Strangers(authentication, reviews, addresses=64)
-    await strangers.waiting()
+    unknown = UnknownTokens(authentication, reviews, addresses=64)
+    await unknown.waiting()
     assert await status_of(authentication, "Bearer good") == 429
-    await strangers.answered()
+    await unknown.answered()
 
 
 async def test_64_bogus_tokens_do_not_keep_a_scraper_from_the_server(
@@ -262,13 +262,13 @@ async def test_64_bogus_tokens_do_not_keep_a_scraper_from_the_server(
     metrics = Scrapes(Metrics(), authentication.refusal)
     server = HttpServer("metrics", "--flag", ListenAddress("127.0.0.1", 0), metrics.answer)
 
-    async def ask(token: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def send_scrape(token: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
         writer.write(f"GET /metrics HTTP/1.1\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
         return reader, writer
 
     async def scraped() -> bytes:
-        reader, writer = await ask("good")
+        reader, writer = await send_scrape("good")
         status = await reader.readline()
         writer.close()
         return status
@@ -277,16 +277,16 @@ async def test_64_bogus_tokens_do_not_keep_a_scraper_from_the_server(
         assert await scraped() == b"HTTP/1.1 200 OK\r\n"
         clock.advance(ALLOWED_S)
         reviews.go_on = asyncio.Event()
-        strangers = [await ask(f"bogus-{number}") for number in range(MAX_CONNECTIONS)]
-        told = [asyncio.create_task(reader.readline()) for reader, _ in strangers]
+        unknown = [await send_scrape(f"bogus-{number}") for number in range(MAX_CONNECTIONS)]
+        status_lines = [asyncio.create_task(reader.readline()) for reader, _ in unknown]
         # Those that may not wait are told so, which shows that all were taken in.
-        for each in islice(asyncio.as_completed(told), MAX_CONNECTIONS - MAX_UNKNOWN_OF_ADDRESS):
+        for each in islice(asyncio.as_completed(status_lines), MAX_CONNECTIONS - MAX_UNKNOWN_OF_ADDRESS):
             assert await each == b"HTTP/1.1 429 Too Many Requests\r\n"
         for _ in range(3):
             assert await scraped() == b"HTTP/1.1 200 OK\r\n"
         reviews.go_on.set()
-        await asyncio.gather(*told)
-        for _, writer in strangers:
+        await asyncio.gather(*status_lines)
+        for _, writer in unknown:
             writer.close()
 
 

@@ -85,7 +85,7 @@ async def test_probes_and_metrics_are_served_where_the_log_says(caplog: pytest.L
         await fetch(found["metrics"])
 
 
-async def test_checks_of_an_authors_own_are_asked_beside_ours_and_what_is_turned_off_is_not_served() -> None:
+async def test_checks_of_an_authors_own_run_beside_the_built_in_ones_and_what_is_turned_off_is_not_served() -> None:
     manager, metrics = await built()
     checks = Checks()
     checks.add_ready("backlog", lambda: "too long")
@@ -144,11 +144,13 @@ async def test_each_metric_is_documented_and_each_documented_metric_is_there() -
 async def test_no_label_has_values_without_end_but_those_that_are_asked_for() -> None:
     _, metrics = await built()
     of_python = ("python_", "process_")
-    ours = [
+    own_families = [
         each for each in metrics.collect() if "_memcached_" not in each.name and not each.name.startswith(of_python)
     ]
-    labels = {label for family in ours for sample in family.samples for label in sample.labels}
-    labels |= {label for family in ours for label in getattr(family, "_labelnames", ())}  # there may be no series yet
+    labels = {label for family in own_families for sample in family.samples for label in sample.labels}
+    labels |= {
+        label for family in own_families for label in getattr(family, "_labelnames", ())
+    }  # there may be no series yet
     assert labels == {
         *("controller", "name", "priority", "result"),  # a controller's; at most 27 priorities
         *("resource", "scope", "cause"),  # the watches that were configured, and a closed set

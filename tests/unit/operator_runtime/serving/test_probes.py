@@ -25,7 +25,7 @@ class Switchable:
         self.check = Check(name, lambda: self.reason)
 
 
-def ask(probe: Probe, path: str, **query: tuple[str, ...]) -> HttpResponse:
+def respond(probe: Probe, path: str, **query: tuple[str, ...]) -> HttpResponse:
     return asyncio.run(Probes(probe).answer(HttpRequest("GET", path, query)))
 
 
@@ -35,20 +35,23 @@ def text(response: HttpResponse) -> tuple[int, str]:
 
 def test_all_is_well_in_one_word_and_verbose_lists_the_checks() -> None:
     probe = Probe("readyz", [ping(), Switchable("watch/pods").check])
-    assert text(ask(probe, "/readyz")) == text(ask(probe, "/readyz/")) == (200, "ok")
-    assert text(ask(probe, "/readyz", verbose=("",))) == (200, "[+]ping ok\n[+]watch/pods ok\nreadyz check passed\n")
+    assert text(respond(probe, "/readyz")) == text(respond(probe, "/readyz/")) == (200, "ok")
+    assert text(respond(probe, "/readyz", verbose=("",))) == (
+        200,
+        "[+]ping ok\n[+]watch/pods ok\nreadyz check passed\n",
+    )
     for path in ("/", "/metrics", "/readyzz", "/healthz"):
-        assert text(ask(probe, path)) == (404, "there are /readyz here\n")
+        assert text(respond(probe, path)) == (404, "there are /readyz here\n")
 
 
 def test_one_that_fails_fails_all_and_keeps_its_reason_unless_it_is_asked_alone() -> None:
     probe = Probe("readyz", [ping(), Switchable("watch/pods", "silent").check])
     listed = "[+]ping ok\n[-]watch/pods failed: reason withheld\nreadyz check failed\n"
-    assert text(ask(probe, "/readyz")) == (500, listed)
-    assert text(ask(probe, "/readyz", verbose=("",))) == (500, listed)
-    assert text(ask(probe, "/readyz/watch/pods")) == (500, "internal server error: silent\n")
-    assert text(ask(probe, "/readyz/ping")) == (200, "ok")
-    assert ask(probe, "/readyz/nothing").status == 404
+    assert text(respond(probe, "/readyz")) == (500, listed)
+    assert text(respond(probe, "/readyz", verbose=("",))) == (500, listed)
+    assert text(respond(probe, "/readyz/watch/pods")) == (500, "internal server error: silent\n")
+    assert text(respond(probe, "/readyz/ping")) == (200, "ok")
+    assert respond(probe, "/readyz/nothing").status == 404
 
 
 def test_a_check_that_raises_fails_and_the_log_has_its_traceback_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -56,9 +59,12 @@ def test_a_check_that_raises_fails_and_the_log_has_its_traceback_once(caplog: py
         raise KeyError("depth")
 
     probe = Probe("readyz", [ping(), Check("queue", broken)])
-    assert text(ask(probe, "/readyz")) == (500, "[+]ping ok\n[-]queue failed: reason withheld\nreadyz check failed\n")
+    assert text(respond(probe, "/readyz")) == (
+        500,
+        "[+]ping ok\n[-]queue failed: reason withheld\nreadyz check failed\n",
+    )
     reason = "internal server error: the check raised KeyError: 'depth'\n"
-    assert text(ask(probe, "/readyz/queue")) == (500, reason)
+    assert text(respond(probe, "/readyz/queue")) == (500, reason)
     (record,) = [each for each in caplog.records if each.exc_info]
     assert record.getMessage() == "the check queue of readyz raised"
 
@@ -85,10 +91,10 @@ def test_an_excluded_check_is_not_asked_and_one_that_is_not_there_is_warned_of()
         raise AssertionError("asked")
 
     probe = Probe("readyz", [ping(), Check("a/b", never)])
-    assert text(ask(probe, "/readyz", exclude=("a/b",))) == (200, "ok")
+    assert text(respond(probe, "/readyz", exclude=("a/b",))) == (200, "ok")
     shown = "[+]ping ok\n[+]a/b excluded: ok\nreadyz check passed\n"
-    assert text(ask(probe, "/readyz", exclude=("a/b",), verbose=("",))) == (200, shown)
-    status, shown = text(ask(probe, "/readyz", exclude=("a/b", "d", "c", ""), verbose=("",)))
+    assert text(respond(probe, "/readyz", exclude=("a/b",), verbose=("",))) == (200, shown)
+    status, shown = text(respond(probe, "/readyz", exclude=("a/b", "d", "c", ""), verbose=("",)))
     assert status == 200
     assert 'warn: some health checks cannot be excluded: no matches for "c","d"\n' in shown
 
@@ -97,19 +103,19 @@ def test_the_log_says_once_what_begins_to_fail_and_once_that_it_is_over(caplog: 
     caplog.set_level(logging.INFO)
     pods, nodes = Switchable("pods", "not there yet"), Switchable("nodes")
     probe = Probe("readyz", [pods.check, nodes.check])
-    ask(probe, "/readyz")
+    respond(probe, "/readyz")
     assert not caplog.messages, "what is not there yet is no news"
     pods.reason = None
-    ask(probe, "/readyz")
+    respond(probe, "/readyz")
     pods.reason = "silent"
     for _ in range(3):
-        ask(probe, "/readyz")
+        respond(probe, "/readyz")
     nodes.reason = "silent too"
-    ask(probe, "/readyz", exclude=("pods",))  # somebody who looks at a part
-    ask(probe, "/readyz")
+    respond(probe, "/readyz", exclude=("pods",))  # somebody who looks at a part
+    respond(probe, "/readyz")
     pods.reason = nodes.reason = None
     for _ in range(2):
-        ask(probe, "/readyz")
+        respond(probe, "/readyz")
     assert caplog.messages == [
         "readyz fails: pods: silent",
         "readyz fails: nodes: silent too",

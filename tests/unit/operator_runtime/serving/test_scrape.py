@@ -45,7 +45,7 @@ PROMETHEUS = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=
     [("", False), ("*/*", False), (OPENMETRICS, True), (PROMETHEUS, True)],
 )
 async def test_both_formats_say_the_same(accept: str, openmetrics: bool) -> None:
-    response = await Scrapes(some()).answer(asking(accept))
+    response = await Scrapes(some()).answer(request_of(accept))
     assert response.content_type.startswith("application/openmetrics-text" if openmetrics else "text/plain")
     parse = parse_openmetrics if openmetrics else parse_text
     found: dict[object, float] = {
@@ -79,13 +79,13 @@ def some() -> Metrics:
     return metrics
 
 
-def asking(accept: str) -> HttpRequest:
+def request_of(accept: str) -> HttpRequest:
     return HttpRequest("GET", "/metrics", headers={"accept": accept})
 
 
 @pytest.mark.parametrize("accept", ["application/openmetrics-text; version=nonsense", "\x00"])
 async def test_whatever_is_asked_for_there_is_an_answer(accept: str) -> None:
-    response = await Scrapes(some()).answer(asking(accept))
+    response = await Scrapes(some()).answer(request_of(accept))
     assert b"ends_total" in response.body
     assert "nonsense" not in response.content_type
 
@@ -119,7 +119,7 @@ async def test_a_family_that_cannot_be_written_goes_alone_and_is_told_once(
     shown.add(lambda: [wrong(), GaugeMetricFamily("clerks", "Of the same source.", value=2)])
     scrapes = Scrapes(shown)
     for _ in range(2):
-        answer = await scrapes.answer(asking(accept))
+        answer = await scrapes.answer(request_of(accept))
         assert answer.status == 200
         assert b"\nclerks 2.0\n" in answer.body
         assert b"\ndepth{" in answer.body

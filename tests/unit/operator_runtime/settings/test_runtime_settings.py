@@ -168,8 +168,8 @@ class TestWrongValues:
         ],
     )
     def test_the_message_names_flag_value_and_what_is_allowed(self, name: str, value: str, allowed: str) -> None:
-        said = f"--{name.replace('_', '-')}: {value!r} is not allowed, it must be {allowed}"
-        assert problems_of(**{name: value}) == (said,)
+        message = f"--{name.replace('_', '-')}: {value!r} is not allowed, it must be {allowed}"
+        assert problems_of(**{name: value}) == (message,)
 
     @pytest.mark.parametrize("value", ["", "Mine", "a.b", "-a", "x" * 64])
     def test_a_name_for_the_operator_must_fit_a_label(self, value: str) -> None:
@@ -183,7 +183,7 @@ class TestWrongValues:
 
 class TestLeaderElection:
     @pytest.mark.parametrize(
-        ("given", "said"),
+        ("given", "message"),
         [
             (
                 {"leader_elect_lease_duration_s": "10", "leader_elect_renew_deadline_s": "9"},
@@ -196,9 +196,11 @@ class TestLeaderElection:
             ),
         ],
     )
-    def test_lengths_that_do_not_fit_are_refused_naming_both_settings(self, given: dict[str, str], said: str) -> None:
+    def test_lengths_that_do_not_fit_are_refused_naming_both_settings(
+        self, given: dict[str, str], message: str
+    ) -> None:
         (problem,) = problems_of(**given)
-        assert problem.startswith(said)
+        assert problem.startswith(message)
 
     def test_the_least_that_fits_is_taken(self) -> None:
         given = {"leader_elect_lease_duration_s": "12", "leader_elect_retry_period_s": "5"}

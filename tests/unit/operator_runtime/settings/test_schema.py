@@ -112,13 +112,13 @@ class TestWhatAnAuthorForgot:
         ],
     )
     def test_what_is_missing_is_named_with_the_remedy(self, annotation: Any, default: Any, message: str) -> None:
-        said = self.made(annotation, default)
-        assert said.startswith(f"the setting cups{message}")
-        assert "\n" not in said
+        problem = self.made(annotation, default)
+        assert problem.startswith(f"the setting cups{message}")
+        assert "\n" not in problem
 
     def test_a_flag_that_every_program_has_is_refused(self) -> None:
-        said = self.made(whole(str, flags=("--help",)), "")
-        assert said.startswith("the flag --help of the setting cups is taken by every program: give")
+        problem = self.made(whole(str, flags=("--help",)), "")
+        assert problem.startswith("the flag --help of the setting cups is taken by every program: give")
 
     def test_a_flag_and_a_variable_stand_for_one_setting(self) -> None:
         class Twice(Kettle):

@@ -1,4 +1,4 @@
-"""A tiny kind of an author's own, whose objects own ConfigMaps, and an operator that looks at them."""
+"""A tiny kind of an author's own, whose objects own ConfigMaps, and an operator that reconciles them."""
 
 from __future__ import annotations
 

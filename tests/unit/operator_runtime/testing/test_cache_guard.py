@@ -54,9 +54,9 @@ def typed_as(spec: type[Any]) -> Kind[Any]:
     return typed("v1", "ConfigMap", "configmaps", spec=spec)
 
 
-def told(kind: Kind[Any], change: Any) -> list[str]:
-    """What is said of an object of this kind after the change, while it is held and after it was replaced."""
-    said = []
+def changes_reported(kind: Kind[Any], change: Any) -> list[str]:
+    """The change reported of an object of this kind after the change, while it is held and after it was replaced."""
+    changes = []
     for replaced in (False, True):
         guard, store = CacheGuard(), Store[Any]()
         guard.watch("ConfigMap", store)
@@ -68,8 +68,8 @@ def told(kind: Kind[Any], change: Any) -> list[str]:
         try:
             guard.check()
         except CacheChangedError as error:
-            said.append(str(error).partition(". What a store gives is shared ")[0])
-    return said
+            changes.append(str(error).partition(". What a store gives is shared ")[0])
+    return changes
 
 
 @pytest.mark.parametrize(
@@ -87,16 +87,16 @@ def told(kind: Kind[Any], change: Any) -> list[str]:
     ],
 )
 def test_a_change_is_told_with_its_place(kind: Kind[Any], change: Any, place: str) -> None:
-    assert told(kind, change) == [f"ConfigMap ns/a was changed in the cache, at {place}"] * 2
+    assert changes_reported(kind, change) == [f"ConfigMap ns/a was changed in the cache, at {place}"] * 2
 
 
 @pytest.mark.parametrize("kind", [CONFIG_MAPS, typed_as(Model), OWN, INCOMPARABLE])
 def test_what_is_only_read_or_cannot_be_compared_is_no_change(kind: Kind[Any]) -> None:
-    assert told(kind, repr) == []
+    assert changes_reported(kind, repr) == []
 
 
 async def test_the_test_of_an_operator_that_changes_its_cache_fails(simulator: SimulatedCluster) -> None:
-    looked: list[ObjectKey] = []
+    reconciled: list[ObjectKey] = []
 
     def set_up(operator: Operator, settings: RuntimeSettings) -> None:
         config_maps = operator.informer(CONFIG_MAPS)
@@ -105,7 +105,7 @@ async def test_the_test_of_an_operator_that_changes_its_cache_fails(simulator: S
             found = config_maps.get(key)
             if found is not None and key.name == "fruit":
                 found.body["data"]["apples"] = "4"
-            looked.append(key)
+            reconciled.append(key)
             return Result()
 
         operator.controller("fruit", CONFIG_MAPS, reconcile)
@@ -114,7 +114,7 @@ async def test_the_test_of_an_operator_that_changes_its_cache_fails(simulator: S
     await simulator.apply(fruit)
     with pytest.raises(CacheChangedError) as caught:
         async with simulator.operator(set_up):
-            await async_until("it was not looked at", lambda: ObjectKey("default", "fruit") in looked)
+            await async_until("it was not reconciled", lambda: ObjectKey("default", "fruit") in reconciled)
     assert str(caught.value) == (
         "ConfigMap default/fruit was changed in the cache, at .body['data']['apples']. What a store gives is shared by "
         "all who read it: change a copy, such as copy.deepcopy(obj.body), or build a new object"

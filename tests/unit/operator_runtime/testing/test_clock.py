@@ -31,8 +31,8 @@ class Sleepers:
         self.tasks.append(asyncio.create_task(sleep()))
         return self.tasks[-1]
 
-    async def look(self) -> list[tuple[str, float]]:
-        """Which have woken since the last look."""
+    async def take_woken(self) -> list[tuple[str, float]]:
+        """Which have woken since the last call."""
         for _ in range(5):
             await asyncio.sleep(0)
         woken, self.woken = self.woken, []
@@ -67,7 +67,7 @@ async def test_sleepers_wake_in_the_order_of_their_ends(clock: FakeClock, sleepe
         sleepers.start(name, pause_s)
     await clock.asleep(4)
     clock.advance(5.0)
-    assert await sleepers.look() == [("early", 1005.0), ("also early", 1005.0), ("late", 1005.0)]
+    assert await sleepers.take_woken() == [("early", 1005.0), ("also early", 1005.0), ("late", 1005.0)]
     sleepers.tasks[-1].cancel()
 
 
@@ -80,12 +80,12 @@ async def test_a_sleeper_sleeps_again_from_the_new_time_and_not_when_cancelled(
     with pytest.raises(AssertionError, match="3 asleep; 2 are"):
         await clock.asleep(3, deadline_s=0)
     task.cancel()
-    assert await sleepers.look() == []
+    assert await sleepers.take_woken() == []
     assert clock.sleeping == 1
     clock.advance(10.0)
-    assert await sleepers.look() == [("loop", 1010.0)]
+    assert await sleepers.take_woken() == [("loop", 1010.0)]
     clock.advance(1.0)
-    assert await sleepers.look() == [("loop", 1011.0)]
+    assert await sleepers.take_woken() == [("loop", 1011.0)]
     assert clock.slept_s == [1.0, 5.0, 1.0]
 
 

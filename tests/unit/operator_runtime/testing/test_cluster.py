@@ -92,10 +92,10 @@ async def test_faults_are_cleared_and_stalled_requests_are_answered(simulator: S
     simulator.install(SETTINGS)
     async with simulator.client() as client:
         rule = simulator.add_fault(Stall(), verb="get", resource="configmaps")
-        asking = asyncio.create_task(client.get(CONFIG_MAPS, KEY))
+        request = asyncio.create_task(client.get(CONFIG_MAPS, KEY))
         await async_eventually(lambda: rule.used, lambda used: used == 1)
         simulator.clear_faults()
-        assert (await asking).name == "settings"
+        assert (await request).name == "settings"
 
 
 async def test_what_was_stored_outlives_a_crash_of_the_api_server(simulator: SimulatedCluster) -> None:

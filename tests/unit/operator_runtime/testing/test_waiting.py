@@ -35,7 +35,7 @@ class Answers:
 # Blocking
 
 
-def test_a_wait_without_time_looks_once() -> None:
+def test_a_wait_without_time_checks_once() -> None:
     assert eventually(Answers("there"), lambda answer: answer == "there", deadline_s=0) == "there"
     with pytest.raises(AssertionError):
         eventually(Answers("not there", "there"), lambda answer: answer == "there", deadline_s=0)
@@ -90,7 +90,7 @@ async def test_a_read_that_hangs_ends_at_the_deadline() -> None:
         await async_eventually(hang, lambda _: True, what="an answer", deadline_s=0)
 
 
-async def test_coroutine_functions_are_awaited_and_a_timeout_of_the_look_itself_is_no_deadline() -> None:
+async def test_coroutine_functions_are_awaited_and_a_timeout_of_the_check_itself_is_no_deadline() -> None:
     assert await async_eventually(Answers(1, NotYet(), 3).later, lambda answer: answer == 3, ignoring=NotYet) == 3
     with pytest.raises(TimeoutError, match="of the socket"):
         await async_eventually(Answers(TimeoutError("of the socket")).later, lambda _: True)

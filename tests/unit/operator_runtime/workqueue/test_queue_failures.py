@@ -139,13 +139,13 @@ def test_chance_lengthens_the_wait_that_a_server_asks_for_by_a_quarter_at_most(c
 
 
 @pytest.mark.parametrize(
-    ("asked_s", "at_most_s", "delay_s"), [(0.5, math.inf, 1.0), (32.0, math.inf, 40.0), (40.0, 10.0, 50.0)]
+    ("requested_s", "at_most_s", "delay_s"), [(0.5, math.inf, 1.0), (32.0, math.inf, 40.0), (40.0, 10.0, 50.0)]
 )
 def test_the_wait_that_a_server_asks_for_is_a_minimum_and_wins_over_a_bound(
-    queue: WorkQueue[str], asked_s: float, at_most_s: float, delay_s: float
+    queue: WorkQueue[str], requested_s: float, at_most_s: float, delay_s: float
 ) -> None:
     hand_out(queue, "a")
-    assert queue.fail("a", at_least_s=asked_s, at_most_s=at_most_s) == delay_s
+    assert queue.fail("a", at_least_s=requested_s, at_most_s=at_most_s) == delay_s
 
 
 def test_a_requeue_keeps_the_priority_unless_another_is_given(queue: WorkQueue[str], clock: FakeClock) -> None:

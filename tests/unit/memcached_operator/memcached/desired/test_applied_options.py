@@ -35,8 +35,11 @@ def test_what_the_api_server_leaves_out_or_writes_otherwise_is_not_asked_for(pas
 def test_the_text_names_the_parts_and_tells_their_values_apart() -> None:
     one = [("spec.volumes[a]", {"b": 1, "c": 2}), ("metadata.annotations[d=e,f]", "g")]
     other = [("spec.volumes[a]", {"c": 2, "b": 1}), ("metadata.annotations[d=e,f]", "h")]
-    told = [digests(applied_options_text(each) or "") for each in (one, other)]
-    assert [list(each) for each in told] == [[path for path, _ in one]] * 2
-    assert [path for path in told[0] if told[0][path] != told[1][path]] == ["metadata.annotations[d=e,f]"]
-    assert digests(applied_options_text(one[:1], ["spec.tls"]) or "") == {"spec.tls": "", one[0][0]: told[0][one[0][0]]}
+    recorded = [digests(applied_options_text(each) or "") for each in (one, other)]
+    assert [list(each) for each in recorded] == [[path for path, _ in one]] * 2
+    assert [path for path in recorded[0] if recorded[0][path] != recorded[1][path]] == ["metadata.annotations[d=e,f]"]
+    assert digests(applied_options_text(one[:1], ["spec.tls"]) or "") == {
+        "spec.tls": "",
+        one[0][0]: recorded[0][one[0][0]],
+    }
     assert (applied_options_text([]), digests("")) == (None, {})

@@ -55,7 +55,7 @@ METADATA: dict[str, tuple[str, Edit]] = {
 
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.parametrize(("path", "edit"), METADATA.values(), ids=METADATA)
-def test_metadata_of_ours_that_was_changed_is_found_under_its_name(kind: str, path: str, edit: Edit) -> None:
+def test_owned_metadata_that_was_changed_is_found_under_its_name(kind: str, path: str, edit: Edit) -> None:
     assert [each.path for each in found(kind, edit)] == [path]
 
 
@@ -110,7 +110,7 @@ DRIFTS: dict[str, list[tuple[str, Edit]]] = {
 
 
 @pytest.mark.parametrize(("kind", "path", "edit"), [(kind, *each) for kind, rows in DRIFTS.items() for each in rows])
-def test_a_changed_field_of_ours_is_found_under_its_name_and_nothing_else(kind: str, path: str, edit: Edit) -> None:
+def test_a_changed_owned_field_is_found_under_its_name_and_nothing_else(kind: str, path: str, edit: Edit) -> None:
     assert [each.path for each in found(kind, edit)] == [path]
 
 
@@ -171,11 +171,11 @@ def test_what_the_user_passes_through_otherwise_differs_as_a_whole_and_nothing_e
 
 # How each is put right
 
-OURS: Json = {"name": "memcached", "port": 11211, "protocol": "TCP", "targetPort": "memcached"}
+OWNED: Json = {"name": "memcached", "port": 11211, "protocol": "TCP", "targetPort": "memcached"}
 
 
-def test_ports_are_replaced_as_a_whole_as_a_merge_would_leave_an_edited_one_beside_ours() -> None:
-    ports = [{"$patch": "replace"}, OURS]
+def test_ports_are_replaced_as_a_whole_as_a_merge_would_leave_an_edited_one_beside_the_owned() -> None:
+    ports = [{"$patch": "replace"}, OWNED]
     assert patched("Service", lambda live: port(live).update(port=11212)) == {"spec": {"ports": ports}}
 
 

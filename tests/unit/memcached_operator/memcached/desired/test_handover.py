@@ -27,7 +27,7 @@ PLAIN = ["-l", "*:11211,*:11210"]
 HELP = {"proxy": "-o/--extended\n   - proxy_config: path to lua library file.\n", "none": "-o/--extended\n"}
 
 
-def _started(shell: str, folder: Path, said: str, help_: str, file: str = "") -> tuple[list[str], str]:
+def _started(shell: str, folder: Path, version: str, help_: str, file: str = "") -> tuple[list[str], str]:
     """How a memcached is started that says this of itself, and what is in its log."""
     program = folder / "memcached"
     program.write_text(
@@ -50,15 +50,17 @@ def _started(shell: str, folder: Path, said: str, help_: str, file: str = "") ->
         "-o",
         "modern",
     ]
-    environment = {"PATH": os.environ["PATH"], "SAID": said, "HELP": help_}
+    environment = {"PATH": os.environ["PATH"], "SAID": version, "HELP": help_}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=30)
     return done.stdout.splitlines(), done.stderr
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-@pytest.mark.parametrize("said", ["memcached 1.6.45", "memcached 1.6.46-rc1", "memcached 1.7.0", "memcached 2.0.0_1"])
-def test_a_memcached_that_can_is_started_with_its_proxy(shell: str, said: str, tmp_path: Path) -> None:
-    words, log = _started(shell, tmp_path, said, HELP["proxy"])
+@pytest.mark.parametrize(
+    "version", ["memcached 1.6.45", "memcached 1.6.46-rc1", "memcached 1.7.0", "memcached 2.0.0_1"]
+)
+def test_a_memcached_that_can_is_started_with_its_proxy(shell: str, version: str, tmp_path: Path) -> None:
+    words, log = _started(shell, tmp_path, version, HELP["proxy"])
 
     listeners = "proto[proxy]:*:11211,proto[ascii]:*:11210"
     options = f"proxy_config={tmp_path}/handover.lua,proxy_arg=/peers"
@@ -69,7 +71,7 @@ def test_a_memcached_that_can_is_started_with_its_proxy(shell: str, said: str, t
 
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize(
-    ("said", "help_", "why"),
+    ("version", "help_", "why"),
     [
         ("memcached 1.6.44", "proxy", "it is older than 1.6.45"),
         ("memcached 1.5.99", "proxy", "it is older than 1.6.45"),
@@ -81,9 +83,9 @@ def test_a_memcached_that_can_is_started_with_its_proxy(shell: str, said: str, t
     ],
 )
 def test_a_memcached_that_cannot_is_started_without_it(
-    shell: str, said: str, help_: str, why: str, tmp_path: Path
+    shell: str, version: str, help_: str, why: str, tmp_path: Path
 ) -> None:
-    words, log = _started(shell, tmp_path, said, HELP[help_])
+    words, log = _started(shell, tmp_path, version, HELP[help_])
 
     assert words == [*PLAIN, "-m", "64", "-o", "modern"]
     assert log.splitlines()[-1] == f"This memcached takes part in no hand-over, as {why}."

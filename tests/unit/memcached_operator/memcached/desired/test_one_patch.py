@@ -42,7 +42,7 @@ def hook(handler: str) -> Json:
     return {"name": "memcached", "lifecycle": {"preStop": {handler: does[handler]}}}
 
 
-ASKED: dict[str, Json] = {
+SPECS: dict[str, Json] = {
     "the defaults": {},
     "pods of the user's": {"podTemplate": full_spec()["podTemplate"]},
     "others": {
@@ -127,10 +127,10 @@ def _text(value: object) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("first", "then"), [*itertools.permutations(ASKED, 2)])
+@pytest.mark.parametrize(("first", "then"), [*itertools.permutations(SPECS, 2)])
 def test_one_patch_takes_away_what_the_former_alone_had_and_nothing_of_others(kind: str, first: str, then: str) -> None:
     resource, record, rules = KINDS[kind]
-    old, new = (desired(kind, spec_of(ASKED[each])) for each in (first, then))
+    old, new = (desired(kind, spec_of(SPECS[each])) for each in (first, then))
     live = strategic_merge(made(old), THEIRS, SCHEMAS[kind])
     found = list(rules.differences(new, record(json.dumps(live).encode())))
     assert not needs_live(found, resource)

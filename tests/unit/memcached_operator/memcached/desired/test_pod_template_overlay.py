@@ -12,7 +12,7 @@ from memcached_operator.memcached.desired.passthrough_drift import unkeyed
 from memcached_operator.memcached.desired.pod_template_overlay import merged, of_options
 
 Json = dict[str, Any]
-OURS: Json = {
+DESIRED: Json = {
     "metadata": {"labels": {"app": "memcached"}, "annotations": {"cache.example.com/template": "x"}},
     "spec": {
         "automountServiceAccountToken": False,
@@ -33,7 +33,7 @@ SIDECAR = {"name": "exporter", "image": "exporter", "env": [{"name": "A", "value
 
 
 def parts(given: Json) -> list[tuple[str, Any]]:
-    return list(merging.parts(keyed(given), keyed(OURS)))
+    return list(merging.parts(keyed(given), keyed(DESIRED)))
 
 
 def memcached(**fields: Any) -> Json:
@@ -91,18 +91,20 @@ MERGED: dict[str, tuple[Json, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("given", "expected"), MERGED.values(), ids=MERGED)
-def test_what_is_given_is_told_by_the_places_where_it_meets_ours(given: Json, expected: Json) -> None:
+def test_what_is_given_is_reported_by_the_places_where_it_meets_the_desired(given: Json, expected: Json) -> None:
     assert dict(parts(given)) == expected
 
 
 @pytest.mark.parametrize(("given", "expected"), MERGED.values(), ids=MERGED)
-def test_in_the_merged_template_each_part_is_in_its_place_and_the_rest_is_ours(given: Json, expected: Json) -> None:
-    found = merged(OURS, parts(given))
+def test_in_the_merged_template_each_part_is_in_its_place_and_the_rest_is_as_desired(
+    given: Json, expected: Json
+) -> None:
+    found = merged(DESIRED, parts(given))
     assert {path: unkeyed(find(keyed(found), path)) for path in expected} == expected
-    ours = {path: unkeyed(find(keyed(OURS), path)) for path in expected}
-    back = merged(found, ours.items())
+    desired = {path: unkeyed(find(keyed(DESIRED), path)) for path in expected}
+    back = merged(found, desired.items())
     back["spec"] = {field: value for field, value in back["spec"].items() if value != {}}
-    assert back == OURS
+    assert back == DESIRED
 
 
 def test_what_options_bring_in_is_told_by_its_places_and_by_the_entries_of_lists_in_it() -> None:

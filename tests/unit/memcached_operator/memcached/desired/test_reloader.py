@@ -67,8 +67,8 @@ class Pod:
         for each in ("etc", "proc", "bin"):
             (folder / each).mkdir()
         program = folder / "bin" / "memcached"
-        says = f'[ "$1" = --version ] && echo "memcached {version}" && exit\n' if version else ""
-        program.write_text(f'#!/bin/sh\n{says}exec {MEMCACHED} "$@"\n')
+        is_logged = f'[ "$1" = --version ] && echo "memcached {version}" && exit\n' if version else ""
+        program.write_text(f'#!/bin/sh\n{is_logged}exec {MEMCACHED} "$@"\n')
         program.chmod(0o755)
         self.environment = os.environ | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
 
@@ -99,15 +99,15 @@ class Pod:
             user: as whom it runs, None for whoever runs the tests.
         """
         here = script()
-        for ours, theirs in (
+        for in_pod, in_folder in (
             ("/etc/memcached", f"{self._folder}/etc"),
             ("/dev/shm/reloader", f"{self._folder}/state"),
             ("/dev/termination-log", f"{self._folder}/told"),
             ("processes=/proc", f"processes={self._folder}/proc"),
             ("every_s=5", "every_s=0.1"),
         ):
-            assert ours in here
-            here = here.replace(ours, theirs)
+            assert in_pod in here
+            here = here.replace(in_pod, in_folder)
         (self._folder / "told").write_text("")
         names = [part.secretName if part else "" for part in (tls, auth)]
         words = [*self._shell, "-c", here, "reloader", *names, *self._options(tls, auth)]
@@ -123,21 +123,21 @@ class Pod:
         """What a sidecar says that ends."""
         process = self.start(tls, auth, user)
         assert process.wait(60) == 1
-        return self.told
+        return self.termination_message
 
     def serve(self, tls: Tls | None, auth: Auth | None) -> int:
         """Start the memcached of the pod; its port."""
         assert MEMCACHED is not None
-        said = self._folder / "port"
+        logged = self._folder / "port"
         server = subprocess.Popen(
             [MEMCACHED, "-l", "127.0.0.1", "-p", "-1", *self._options(tls, auth)],
-            env=self.environment | {"MEMCACHED_PORT_FILENAME": str(said)},
+            env=self.environment | {"MEMCACHED_PORT_FILENAME": str(logged)},
             stderr=subprocess.DEVNULL,
         )
         self._processes.append(server)
-        until("memcached does not listen", said.is_file)
+        until("memcached does not listen", logged.is_file)
         self._show(server.pid, "memcached")
-        return int(said.read_text().split()[-1])
+        return int(logged.read_text().split()[-1])
 
     def runs(self, name: str, *, ends: bool = True) -> subprocess.Popen[bytes]:
         """A process that a sidecar sees in its pod.
@@ -176,7 +176,7 @@ class Pod:
         return (self._folder / "state" / "ready").exists()
 
     @property
-    def told(self) -> str:
+    def termination_message(self) -> str:
         """What the status of the container that ended has."""
         return (self._folder / "told").read_text()
 
@@ -222,17 +222,17 @@ def pod(make: Callable[..., Pod]) -> Pod:
     return make()
 
 
-def heard(process: subprocess.Popen[bytes], words: str) -> None:
+def until_logged(process: subprocess.Popen[bytes], words: str) -> None:
     """Wait until a sidecar says that."""
     assert process.stdout is not None
-    stdout, said = process.stdout, ""
+    stdout, logged = process.stdout, ""
 
-    def says() -> bool:
-        nonlocal said
-        said += (stdout.read() or b"").decode()
-        return words in said
+    def is_logged() -> bool:
+        nonlocal logged
+        logged += (stdout.read() or b"").decode()
+        return words in logged
 
-    until(f"{words!r} was not said", says)
+    until(f"{words!r} was not said", is_logged)
 
 
 BAD_KEY = "key tls.key of the Secret cache-tls: Error loading the key: "
@@ -259,9 +259,9 @@ def test_what_is_wrong_with_a_secret_is_told_with_its_reason_and_its_key(
     for name, files in (("tls", tls), ("auth", auth)):
         if files is not None:
             pod.write(name, files)
-    told = pod.ends(None if tls is None else TLS, None if auth is None else AUTH)
-    assert told.startswith(problem)
-    assert told.count("\n") == 1
+    termination_message = pod.ends(None if tls is None else TLS, None if auth is None else AUTH)
+    assert termination_message.startswith(problem)
+    assert termination_message.count("\n") == 1
     assert not pod.ready
 
 
@@ -312,8 +312,8 @@ PASSWORD_FILES: list[tuple[bytes, str]] = [
 def test_each_line_of_passwords_is_judged_and_none_is_shown(pod: Pod, text: bytes, problem: str) -> None:
     pod.write("auth", {"password-file": text})
     if problem:
-        told = pod.ends(None, AUTH)
-        assert told == f"PasswordsInvalid: key password-file of the Secret cache-passwords: {problem}\n"
+        termination_message = pod.ends(None, AUTH)
+        assert termination_message == f"PasswordsInvalid: key password-file of the Secret cache-passwords: {problem}\n"
     else:
         pod.start(None, AUTH)
         until("it is not ready", lambda: pod.ready)
@@ -325,13 +325,13 @@ def test_a_problem_ends_the_sidecar_once_and_it_waits_then_until_the_secret_is_m
     again = pod.start(TLS, None)
     with pytest.raises(subprocess.TimeoutExpired):
         again.wait(0.5)
-    assert pod.told == ""
+    assert pod.termination_message == ""
     pod.write("tls", ONE | {"tls.key": b"junk"})
     assert again.wait(60) == 1
-    assert pod.told.startswith("CertificateInvalid: key tls.key")
+    assert pod.termination_message.startswith("CertificateInvalid: key tls.key")
     again = pod.start(TLS, None)
     pod.write("tls", ONE)
-    heard(again, "The Secrets are good: memcached may start.")
+    until_logged(again, "The Secrets are good: memcached may start.")
     assert pod.ready
 
 
@@ -356,14 +356,14 @@ def test_newer_ones_are_taken_and_expired_certificates_too(make: Callable[..., P
     until("it is not ready", lambda: pod.ready)
 
 
-def ask(port: int, line: bytes) -> bytes:
+def query(port: int, line: bytes) -> bytes:
     with socket.create_connection(("127.0.0.1", port), 10) as plain:
         plain.sendall(line)
         return plain.recv(100)
 
 
 def logs_in(port: int, words: bytes) -> bool:
-    return ask(port, b"set login 0 0 %d\r\n%s\r\n" % (len(words), words)) == b"STORED\r\n"
+    return query(port, b"set login 0 0 %d\r\n%s\r\n" % (len(words), words)) == b"STORED\r\n"
 
 
 def test_renewed_passwords_are_taken_over_and_bad_ones_are_not(pod: Pod) -> None:
@@ -375,12 +375,14 @@ def test_renewed_passwords_are_taken_over_and_bad_ones_are_not(pod: Pod) -> None
     before.sendall(b"set login 0 0 13\r\nuser password\r\n")
     assert before.recv(100) == b"STORED\r\n"
     pod.write("auth", {"password-file": b"user password\n"})
-    heard(sidecar, "The Secrets changed, and memcached keeps what it has: PasswordsInvalid: key password-file of the")
+    until_logged(
+        sidecar, "The Secrets changed, and memcached keeps what it has: PasswordsInvalid: key password-file of the"
+    )
     assert logs_in(port, b"user password")
     pod.write("auth", {})
-    heard(sidecar, "memcached keeps what it has: SecretNotFound: there is no Secret cache-passwords")
+    until_logged(sidecar, "memcached keeps what it has: SecretNotFound: there is no Secret cache-passwords")
     pod.write("auth", {"password-file": b"user:other\n"})
-    heard(sidecar, "The Secrets changed: memcached reloads them.")
+    until_logged(sidecar, "The Secrets changed: memcached reloads them.")
     until("the new password is refused", lambda: logs_in(port, b"user other"))
     assert not logs_in(port, b"user password")
     before.sendall(b"mn\r\n")
@@ -411,8 +413,8 @@ def name_of(found: x509.Certificate) -> str:
 
 
 def _is_new() -> bool:
-    said = subprocess.run([MEMCACHED or "false", "--version"], capture_output=True, text=True, check=False).stdout
-    return [int(each) for each in said.split()[-1].split(".")[:3]] >= [1, 6, 40] if said else False
+    logged = subprocess.run([MEMCACHED or "false", "--version"], capture_output=True, text=True, check=False).stdout
+    return [int(each) for each in logged.split()[-1].split(".")[:3]] >= [1, 6, 40] if logged else False
 
 
 @pytest.mark.skipif(not _is_new(), reason="the memcached on the PATH is older than 1.6.40")
@@ -424,10 +426,10 @@ def test_a_renewed_certificate_is_served_to_new_connections_and_a_bad_one_is_not
     port = pod.serve(TLS, None)
     assert name_of(served(port)) == "CN=one"
     pod.write("tls", OTHER | {"tls.key": ONE["tls.key"]})
-    heard(sidecar, "memcached keeps what it has: CertificateInvalid: key tls.key of the Secret cache-tls")
+    until_logged(sidecar, "memcached keeps what it has: CertificateInvalid: key tls.key of the Secret cache-tls")
     assert name_of(served(port)) == "CN=one"
     pod.write("tls", OTHER)
-    heard(sidecar, "The Secrets changed: memcached reloads them.")
+    until_logged(sidecar, "The Secrets changed: memcached reloads them.")
     until("the new certificate is not served", lambda: name_of(served(port)) == "CN=other")
 
 
@@ -449,11 +451,11 @@ def test_a_sidecar_that_is_started_again_beside_its_server_stays_ready_whatever_
     first.kill()
     pod.write("auth", {})
     second = pod.start(None, AUTH)
-    heard(second, "memcached keeps what it has: SecretNotFound")
+    until_logged(second, "memcached keeps what it has: SecretNotFound")
     assert pod.ready
     second.kill()
     pod.write("auth", PASSWORDS)
-    heard(pod.start(None, AUTH), "memcached reloads them")  # it may have missed what changed meanwhile
+    until_logged(pod.start(None, AUTH), "memcached reloads them")  # it may have missed what changed meanwhile
 
 
 def test_where_no_server_runs_any_more_it_judges_anew_before_one_is_started(pod: Pod) -> None:
@@ -476,7 +478,7 @@ def test_a_server_that_may_not_be_signalled_is_told_once_and_again_when_that_is_
     server = pod.runs("memcached")
     pod.write("auth", PASSWORDS)
     assert first.wait(60) == 1
-    assert pod.told == (
+    assert pod.termination_message == (
         "ReloadFailed: memcached keeps what the Secrets had before, as the container reloader may not signal it: both "
         "must run as the same user\n"
     )
@@ -488,7 +490,7 @@ def test_a_server_that_may_not_be_signalled_is_told_once_and_again_when_that_is_
     server.wait()
     pod.gone(server)
     assert second.wait(60) == 1, "what was told is over"
-    assert pod.told.strip() == ""
+    assert pod.termination_message.strip() == ""
 
 
 VERIFYING = Tls("cache-tls", clientAuth="Require")
@@ -504,30 +506,30 @@ def test_a_ca_that_was_taken_out_is_told_for_as_long_as_the_server_trusts_it(pod
     until("it is not ready", lambda: pod.ready)
     server = pod.runs("memcached", ends=False)
     pod.write("tls", both)
-    heard(sidecar, "The Secrets changed: memcached reloads them.")
+    until_logged(sidecar, "The Secrets changed: memcached reloads them.")
     pod.write("tls", other | {"ca.crt": b"junk"})
-    heard(sidecar, "memcached keeps what it has: CertificateInvalid: key ca.crt")
+    until_logged(sidecar, "memcached keeps what it has: CertificateInvalid: key ca.crt")
     pod.write("tls", other)
     assert sidecar.wait(60) == 1
-    assert pod.told == REMOVED
+    assert pod.termination_message == REMOVED
     again = pod.start(VERIFYING, None)
-    heard(again, "The Secrets changed: memcached reloads them.")
+    until_logged(again, "The Secrets changed: memcached reloads them.")
     pod.write("tls", other)
-    heard(again, "The Secrets changed: memcached reloads them.")
+    until_logged(again, "The Secrets changed: memcached reloads them.")
     assert again.poll() is None, "it is told once"
     pod.write("tls", both)
     assert again.wait(60) == 1, "it is put back"
-    assert pod.told.strip() == ""
+    assert pod.termination_message.strip() == ""
     pod.write("tls", other)
     assert pod.ends(VERIFYING, None) == REMOVED
     last = pod.start(VERIFYING, None)
-    heard(last, "The Secrets changed: memcached reloads them.")
+    until_logged(last, "The Secrets changed: memcached reloads them.")
     pod.runs("memcached", ends=False)
     server.kill()
     server.wait()
     pod.gone(server)
     assert last.wait(60) == 1, "a server that starts trusts what is there alone"
-    assert pod.told.strip() == ""
+    assert pod.termination_message.strip() == ""
 
 
 def test_no_authority_is_looked_at_where_clients_show_no_certificate(pod: Pod) -> None:
@@ -536,9 +538,9 @@ def test_no_authority_is_looked_at_where_clients_show_no_certificate(pod: Pod) -
     until("it is not ready", lambda: pod.ready)
     pod.runs("memcached", ends=False)
     pod.write("tls", OTHER)
-    heard(sidecar, "The Secrets changed: memcached reloads them.")
+    until_logged(sidecar, "The Secrets changed: memcached reloads them.")
     pod.write("tls", {each: OTHER[each] for each in ("tls.crt", "tls.key")})
-    heard(sidecar, "The Secrets changed: memcached reloads them.")
+    until_logged(sidecar, "The Secrets changed: memcached reloads them.")
     assert sidecar.poll() is None
 
 
@@ -548,12 +550,12 @@ def test_a_sidecar_that_was_killed_knows_what_the_server_trusted_and_tells_again
     until("it is not ready", lambda: pod.ready)
     pod.runs("memcached", ends=False)
     pod.write("tls", ONE)
-    heard(first, "The Secrets changed: memcached reloads them.")
+    until_logged(first, "The Secrets changed: memcached reloads them.")
     first.kill()
     pod.write("tls", ONE | {"ca.crt": OTHER["ca.crt"]})
     assert pod.ends(VERIFYING, None) == REMOVED
     second = pod.start(VERIFYING, None)
-    heard(second, "The Secrets changed: memcached reloads them.")
+    until_logged(second, "The Secrets changed: memcached reloads them.")
     second.kill()
     second.wait()
     assert pod.ends(VERIFYING, None) == REMOVED, "the status has what the last container said"

@@ -59,8 +59,8 @@ def test_a_native_sidecar_of_the_same_image_and_rights_lets_the_server_start_onl
     assert pod["shareProcessNamespace"] is True
     assert reloader["restartPolicy"] == "Always"
     # For as long as it takes: the container is not started again because of it.
-    looks = {"exec": {"command": ["test", "-e", "/dev/shm/reloader/ready"]}}
-    assert reloader["startupProbe"] == looks | {"periodSeconds": 1, "failureThreshold": 2147483647}
+    probe = {"exec": {"command": ["test", "-e", "/dev/shm/reloader/ready"]}}
+    assert reloader["startupProbe"] == probe | {"periodSeconds": 1, "failureThreshold": 2147483647}
     assert reloader["resources"] == {"requests": {"cpu": "5m", "memory": "32Mi"}, "limits": {"memory": "32Mi"}}
 
 

@@ -20,8 +20,8 @@ LIST = ("ConfigMap", NAMESPACE, f"{NAME}-servers")
 async def named() -> World:
     """Servers of a StatefulSet, whose list is published."""
     world = World()
-    _ask_for(world, SIZE)
-    await world.look()
+    _set_size(world, SIZE)
+    await world.reconcile_shown()
     for ordinal in range(SIZE):
         _make_pod(world, ordinal)
     await world.settle()
@@ -30,32 +30,32 @@ async def named() -> World:
 
 
 async def test_servers_leave_the_published_list_before_the_time_begins_after_which_they_are_gone(named: World) -> None:
-    _ask_for(named, SIZE - 1)
+    _set_size(named, SIZE - 1)
     assert await named.writes() == [*WRITE_LIST, WRITE_STATUS]
     assert _published(named) == named.status["serverList"] == _names(SIZE - 1)
     assert named.status["draining"][0]["firstOrdinal"] == SIZE - 1
 
 
-async def test_one_look_writes_the_status_and_the_list_that_follows_it(named: World) -> None:
-    _ask_for(named, SIZE + 1)
+async def test_one_reconcile_writes_the_status_and_the_list_that_follows_it(named: World) -> None:
+    _set_size(named, SIZE + 1)
     await named.writes()
     _make_pod(named, SIZE)
-    assert await named.look() == DONE
+    assert await named.reconcile_shown() == DONE
     assert named.api.verbs() == [WRITE_STATUS, *WRITE_LIST]
 
 
-async def test_what_keeps_the_list_from_following_is_told_by_the_next_look(named: World) -> None:
-    _ask_for(named, SIZE + 1)
+async def test_what_keeps_the_list_from_following_is_reported_by_the_next_reconcile(named: World) -> None:
+    _set_size(named, SIZE + 1)
     await named.writes()
     _make_pod(named, SIZE)
     named.api.refuse("strategic_merge_patch", "ConfigMap", Forbidden(403, "Forbidden", "no rights"))
-    assert await named.look() == Result(requeue_after_s=0.0)
+    assert await named.reconcile_shown() == Result(requeue_after_s=0.0)
     await named.writes()
     assert named.condition("Degraded") == ("True", "Forbidden")
 
 
 async def test_a_growing_list_is_no_event_each_time_or_none_would_be_left_for_what_goes_wrong(named: World) -> None:
-    _ask_for(named, SIZE + 2)
+    _set_size(named, SIZE + 2)
     await named.writes()
     named.recorder.events.clear()
     for ordinal in (SIZE, SIZE + 1):
@@ -68,7 +68,7 @@ async def test_a_list_that_nobody_can_change_stays_while_it_is_right_and_is_repl
     live = deepcopy(named.api.objects[LIST])
     named.api.put(live | {"immutable": True})
     assert await named.writes() == []
-    _ask_for(named, SIZE - 1)
+    _set_size(named, SIZE - 1)
     assert [each for each in await named.writes() if "ConfigMap" in each] == ["delete ConfigMap", "create ConfigMap"]
     assert _published(named) == named.status["serverList"] == _names(SIZE - 1)
     assert "immutable" not in named.api.objects[LIST]
@@ -76,7 +76,7 @@ async def test_a_list_that_nobody_can_change_stays_while_it_is_right_and_is_repl
     assert replaced == f"Replaced ConfigMap {NAME}-servers: immutable: true → absent"
 
 
-def _ask_for(world: World, size: int) -> None:
+def _set_size(world: World, size: int) -> None:
     world.memcached(size=size, workload="StatefulSet", publish="ConfigMap")
 
 

@@ -34,18 +34,18 @@ class Server:
     """A pod with a volume for items, and its container, which is started again and again."""
 
     def __init__(self, folder: Path, shell: str) -> None:
-        self.items, self.asked = folder / "items", folder / "asked"
+        self.items, self.requested = folder / "items", folder / "asked"
         self._socket, self._log = folder / "socket", folder / "log"
         self._shell = [shell, "sh"] if shell == "busybox" else [shell]
         self.process: subprocess.Popen[bytes] | None = None
-        self.asked.write_text("")
+        self.requested.write_text("")
 
     @property
     def meta(self) -> Path:
         return self.items.with_name("items.meta")
 
     @property
-    def said(self) -> str:
+    def logged(self) -> str:
         return self._log.read_text()
 
     def start(self, *options: str) -> None:
@@ -60,7 +60,7 @@ class Server:
         assert "every_s=5" in here
         here = here.replace("every_s=5", "every_s=0.1")
         with self._log.open("w") as log:
-            words = [*self._shell, "-uc", here, "memcached", str(self.items), str(self.asked), *command]
+            words = [*self._shell, "-uc", here, "memcached", str(self.items), str(self.requested), *command]
             self.process = subprocess.Popen(words, stderr=log)
 
     def start_fake(self, commands: str) -> tuple[int, int]:
@@ -72,7 +72,7 @@ class Server:
         return self.process.pid, int(up.read_text())
 
     def serves(self) -> None:
-        until("memcached does not listen", lambda: self._ask(b"version") is not None)
+        until("memcached does not listen", lambda: self._query(b"version") is not None)
 
     def begin(self) -> None:
         self.start()
@@ -110,12 +110,12 @@ class Server:
 
     def fill(self) -> None:
         for each in range(100):
-            assert self._ask(b"set key%d 0 0 5\r\nvalue" % each) == b"STORED\r\n"
+            assert self._query(b"set key%d 0 0 5\r\nvalue" % each) == b"STORED\r\n"
 
     def hits(self) -> int:
-        return sum(self._ask(b"get key%d" % each) != b"END\r\n" for each in range(100))
+        return sum(self._query(b"get key%d" % each) != b"END\r\n" for each in range(100))
 
-    def _ask(self, command: bytes) -> bytes | None:
+    def _query(self, command: bytes) -> bytes | None:
         with closing(socket.socket(socket.AF_UNIX)) as connection:
             try:
                 connection.connect(str(self._socket))
@@ -155,8 +155,8 @@ def test_a_server_that_is_stopped_comes_back_with_its_items(server: Server) -> N
     server.begin()
     assert time.time() > int(stopped) + 1  # in the same second memcached would begin without
     assert server.hits() == 100
-    assert "items are lost" not in server.said
-    server.asked.write_text("monday")
+    assert "items are lost" not in server.logged
+    server.requested.write_text("monday")
     assert server.ended() == 0, "a restart that is asked for ends the container, too"
     server.begin()
     assert server.hits() == 100
@@ -170,7 +170,7 @@ def test_one_that_is_killed_begins_without_items_and_says_so(server: Server) -> 
     assert server.ended() == 128 + signal.SIGKILL
     server.begin()
     assert server.hits() == 0
-    assert "The items are lost: the former memcached ended before it could write them out." in server.said
+    assert "The items are lost: the former memcached ended before it could write them out." in server.logged
 
 
 @needs_memcached
@@ -182,7 +182,7 @@ def test_what_was_not_written_to_its_end_is_put_away(server: Server, tear: Calla
     server.meta.write_bytes(tear(server.meta.read_bytes()))
     server.begin()
     assert server.hits() == 0
-    assert "The items are lost: the former memcached did not finish to write" in server.said
+    assert "The items are lost: the former memcached did not finish to write" in server.logged
 
 
 @needs_memcached
@@ -192,7 +192,7 @@ def test_after_one_start_that_fails_on_what_was_written_the_next_one_begins_with
     server.meta.write_bytes(b"\0" * 100 + b"\n")
     server.start()
     assert server.ended() > 128
-    assert "the next one begins without items" in server.said
+    assert "the next one begins without items" in server.logged
     server.begin()
 
 
@@ -225,7 +225,7 @@ def test_a_server_that_is_just_ending_as_the_container_is_stopped_keeps_its_item
     os.kill(shell, signal.SIGCONT)
     assert server.ended() == 0
     assert server.meta.read_text() == "whole\n"
-    assert "begins without items" not in server.said
+    assert "begins without items" not in server.logged
 
 
 @pytest.mark.parametrize("by", ["the kubelet", "what asks for a restart"])
@@ -236,7 +236,7 @@ def test_one_that_is_stopped_before_it_could_take_the_signal_keeps_its_items(ser
     if by == "the kubelet":
         os.kill(shell, signal.SIGTERM)
     else:
-        server.asked.write_text("monday")
+        server.requested.write_text("monday")
     server.ended()
     assert server.meta.read_text() == "whole\n"
 

@@ -57,7 +57,7 @@ def test_a_removed_annotation_is_put_back_as_the_owner_reference_says_whose_it_i
 
 
 BOSS = {"apiVersion": "example.com/v1", "kind": "Boss", "name": "boss", "uid": OTHER_UID}
-STRANGERS = {
+FOREIGN = {
     "nobody's": (owned_by(None), "has no owner"),
     "one of a former Memcached, orphaned": (owned_by(None, annotation=OTHER_UID), "has no owner"),
     "another controller's": (owned_by(BOSS), "belongs to Boss boss"),
@@ -72,9 +72,11 @@ STRANGERS = {
 
 
 @pytest.mark.parametrize("deleting", [False, True])
-@pytest.mark.parametrize("case", STRANGERS)
-async def test_a_strangers_deployment_is_left_alone_and_its_owner_said(world: World, case: str, deleting: bool) -> None:
-    live, whose = STRANGERS[case]
+@pytest.mark.parametrize("case", FOREIGN)
+async def test_a_foreign_deployment_is_left_alone_and_its_owner_reported(
+    world: World, case: str, deleting: bool
+) -> None:
+    live, whose = FOREIGN[case]
     live = json.loads(json.dumps(live))
     if deleting:
         live["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"

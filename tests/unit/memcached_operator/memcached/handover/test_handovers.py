@@ -112,7 +112,7 @@ class Servers:
             if int(each["metadata"]["name"].rpartition("-")[2]) >= stateful_set(self.world)["spec"]["replicas"]:
                 del objects["Pod", NAMESPACE, each["metadata"]["name"]]
 
-    async def look(self, after_s: float = 0.3) -> None:
+    async def control_and_reconcile(self, after_s: float = 0.3) -> None:
         """Let Kubernetes' controllers act, and reconcile."""
         self.control()
         self.world.show()
@@ -127,11 +127,11 @@ class Servers:
         if not self.steps or self.steps[-1] != step:
             self.steps.append(step)
 
-    async def until(self, step: str, looks: int = 100) -> None:
-        for _ in range(looks):
+    async def until(self, step: str, reconciles: int = 100) -> None:
+        for _ in range(reconciles):
             if self.world.status.get("handover", {}).get("step") == step:
                 return
-            await self.look(1.0)
+            await self.control_and_reconcile(1.0)
         raise AssertionError(f"{self.steps} and not {step}: {self.world.status}")
 
 
@@ -141,7 +141,7 @@ async def begun(size: int) -> Servers:
     servers.size(size)
     await servers.until("Complete")
     servers.world.clock.advance(3600)
-    await servers.look()
+    await servers.control_and_reconcile()
     servers.steps.clear()
     servers.calls.clear()
     servers.world.recorder.events.clear()
@@ -167,8 +167,8 @@ async def test_the_list_grows_when_all_servers_have_each_other_as_peers() -> Non
     assert servers.steps == HANDING_OVER
     assert all(each is not None and not each.addresses for each in servers.peers().values())
     assert [each.reason for each in servers.world.recorder.events].count("Handover") >= len(HANDING_OVER) - 2
-    await servers.look()
-    await servers.look()
+    await servers.control_and_reconcile()
+    await servers.control_and_reconcile()
     assert servers.world.condition("Ready") == ("True", "AllServersReady")
 
 
@@ -181,7 +181,7 @@ async def test_servers_that_leave_end_when_nobody_has_them_as_peers() -> None:
     assert servers.count() == 4
     await servers.until("Complete")
     for _ in range(3):
-        await servers.look()
+        await servers.control_and_reconcile()
     assert servers.count() == 2
     assert "draining" not in servers.world.status
 
@@ -189,14 +189,14 @@ async def test_servers_that_leave_end_when_nobody_has_them_as_peers() -> None:
 async def test_a_list_that_does_not_change_has_each_server_queried_once() -> None:
     servers = await begun(3)
     for _ in range(5):
-        await servers.look(60)
+        await servers.control_and_reconcile(60)
     assert servers.calls == []
 
 
 async def test_servers_that_cannot_hand_over_are_reported_and_keep_the_list_from_nothing() -> None:
     servers = await begun(2)
     servers.size(3)
-    await servers.look()
+    await servers.control_and_reconcile()
     servers.unsupported = {*servers.peers()}
     await servers.until("Complete")
     assert servers.listed == 3
@@ -218,8 +218,8 @@ async def test_a_server_that_does_not_confirm_has_the_list_change_without_a_hand
     )
     assert message.startswith(expected)
     servers.world.clock.advance(FOR_S + 1)
-    await servers.look()
-    await servers.look()
+    await servers.control_and_reconcile()
+    await servers.control_and_reconcile()
     assert "Discouraged" not in [each["type"] for each in servers.world.status["conditions"]]
 
 
@@ -229,7 +229,7 @@ async def test_a_failed_purge_has_the_list_change_without_a_hand_over() -> None:
     await servers.until("Preparing")
     servers.purge_fails = [pod(servers.world, 1)["status"]["podIP"]] * 999
     for _ in range(10):
-        await servers.look(1.0)
+        await servers.control_and_reconcile(1.0)
     assert servers.steps[-1] == "Preparing"
     servers.world.clock.advance(READY_WITHIN_S)
     await servers.until("Complete")
@@ -257,7 +257,7 @@ async def test_a_server_that_gets_ready_during_the_purge_deletes_old_copies_too(
     get_ready(servers.world, 3, ready=False)
     await servers.until("Preparing")
     while ("purge", pod(servers.world, 0)["status"]["podIP"]) not in servers.calls:
-        await servers.look(1.0)
+        await servers.control_and_reconcile(1.0)
         get_ready(servers.world, 3, ready=False)
     assert ("purge", leaving) not in servers.calls
     get_ready(servers.world, 3)
@@ -272,12 +272,12 @@ async def test_a_rollout_waits_from_the_purge_on() -> None:
     servers.size(3, image="memcached:1.6.50", rollout={"pauseSeconds": 5})
     await servers.until("Preparing")
     for _ in range(100):
-        await servers.look(1.0)
+        await servers.control_and_reconcile(1.0)
         if any(call == "purge" for call, _ in servers.calls):
             break
     uids = {each["metadata"]["uid"] for each in servers.pods()}
     for _ in range(10):
-        await servers.look(1.0)
+        await servers.control_and_reconcile(1.0)
     assert servers.steps[-1] == "Preparing"
     servers.purged.set()
     await servers.until("Published")
@@ -303,7 +303,7 @@ async def test_who_may_not_take_peers_away_any_more_does_not_try_for_ever() -> N
     servers.world.api.refuse("merge_patch", "Pod", *[Forbidden(403, "Forbidden", NO_RIGHT)] * 99)
     sent = 0
     for _ in range(70):
-        await servers.look(1.0)
+        await servers.control_and_reconcile(1.0)
         sent += servers.world.api.verbs().count("merge_patch Pod")
     assert 0 < sent <= 3 * (1 + 70 // RETRY_REFUSED_S)
     assert servers.steps[-1] == "Complete"
@@ -326,7 +326,7 @@ async def test_where_a_webhook_removes_the_annotation_peers_are_set_for_a_while_
         each["metadata"]["annotations"].pop(PEERS_ANNOTATION, None)
     monkeypatch.setattr(servers.world.api, "store", store_without_it)
     for _ in range(CONFIRMED_WITHIN_S + 2):
-        await servers.look(SET_AGAIN_S)
+        await servers.control_and_reconcile(SET_AGAIN_S)
         if patches := servers.world.api.verbs().count("merge_patch Pod"):
             assert servers.requeue_s
             assert servers.requeue_s > SET_AGAIN_S / 2
@@ -342,7 +342,7 @@ async def test_where_the_api_server_fails_to_change_pods_the_list_changes_withou
     servers.world.api.refuse("merge_patch", "Pod", *[ServerError(500, "InternalError", "failed calling webhook")] * 999)
     for _ in range(CONFIRMED_WITHIN_S + 2):
         with suppress(ServerError):
-            await servers.look(1.0)
+            await servers.control_and_reconcile(1.0)
     assert servers.listed == 3
     assert "did not confirm their peers" in servers.world.message("Discouraged")
 
@@ -368,7 +368,7 @@ async def test_a_server_that_is_replaced_meanwhile_joins_empty() -> None:
     assert all(each is not None and lost not in each.addresses for each in servers.peers().values())
     servers.calls.clear()
     for _ in range(8):
-        await servers.look()
+        await servers.control_and_reconcile()
     assert [each for each in servers.calls if each[0] == "empty"] == [
         ("empty", pod(servers.world, 1)["status"]["podIP"])
     ]
@@ -392,15 +392,15 @@ async def test_another_leader_goes_on_with_each_step(step: str) -> None:
 async def test_a_server_that_never_gets_ready_keeps_the_list_for_a_while() -> None:
     servers = await begun(2)
     servers.size(4)
-    await servers.look()
+    await servers.control_and_reconcile()
     servers.control()
     get_ready(servers.world, 3, ready=False)
     servers.world.show()
     await servers.world.reconcile(after_s=10)
     await servers.world.reconcile(after_s=10)
     assert "does not change until these are ready" in servers.world.message("Progressing")
-    await servers.look(READY_WITHIN_S)
-    await servers.look()
+    await servers.control_and_reconcile(READY_WITHIN_S)
+    await servers.control_and_reconcile()
     assert servers.listed == 3
 
 
@@ -416,7 +416,7 @@ async def test_without_the_field_in_the_midst_servers_stay_until_nobody_has_them
         servers.world.api.refuse("merge_patch", "Pod", *[Forbidden(403, "Forbidden", NO_RIGHT)] * 999)
     servers.size(2, handover=None)
     for _ in range(80):
-        await servers.look(1.0)
+        await servers.control_and_reconcile(1.0)
         connected = [each for each in servers.peers().values() if each is not None and each.addresses]
         assert refused or not connected or servers.count() == 3
     assert "handover" not in servers.world.status
@@ -429,14 +429,14 @@ async def test_a_leader_that_comes_after_a_server_was_emptied_lets_it_keep_what_
     await servers.until("Published")
     del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
     for _ in range(10):
-        await servers.look()
+        await servers.control_and_reconcile()
     assert [each for each, _ in servers.calls].count("empty") == 1
     before = servers.world
     servers.world = World(api=before.api, peers_port=PeersPort(servers.state_of, servers.purge, servers.empty))
     servers.world.clock.advance(before.clock.now)
     servers.world.memcached(**before.api.objects["Memcached", "shop", NAME]["spec"])
     for _ in range(10):
-        await servers.look()
+        await servers.control_and_reconcile()
     assert [each for each, _ in servers.calls].count("empty") == 1
 
 
@@ -452,7 +452,7 @@ async def test_a_server_is_emptied_once_however_often_its_pod_cannot_say_so(
     await servers.until("Published")
     del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
     for _ in range(20):
-        await servers.look()
+        await servers.control_and_reconcile()
         if not servers.is_outdated(1):
             continue
         peers = servers.peers()
@@ -462,11 +462,11 @@ async def test_a_server_is_emptied_once_however_often_its_pod_cannot_say_so(
     servers.world.api.refuse("merge_patch", "Pod", *[refusal] * 5)
     for _ in range(5):
         with suppress(ServerError):
-            await servers.look(passed_s)
+            await servers.control_and_reconcile(passed_s)
         assert servers.is_outdated(1)
     while servers.is_outdated(1):
         with suppress(ServerError):
-            await servers.look(RETRY_REFUSED_S)
+            await servers.control_and_reconcile(RETRY_REFUSED_S)
     assert not servers.is_outdated(1)
     assert [each for each, _ in servers.calls].count("empty") == 1
 
@@ -476,8 +476,8 @@ async def test_a_hand_over_comes_to_its_end_while_the_specification_cannot_be_re
     servers.size(4)
     await servers.until("Published")
     servers.size(4, extraArgs=["-M"])
-    await servers.look(1.0)
-    await servers.look(1.0)
+    await servers.control_and_reconcile(1.0)
+    await servers.control_and_reconcile(1.0)
     assert servers.world.condition("Degraded") == ("True", "InvalidSpec")
     lost = pod(servers.world, 1)["status"]["podIP"]
     del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
@@ -485,7 +485,7 @@ async def test_a_hand_over_comes_to_its_end_while_the_specification_cannot_be_re
     await servers.world.reconcile()
     assert all(each is not None and lost not in each.addresses for each in servers.peers().values())
     assert servers.steps[-1] == "Published"
-    await servers.until("Complete", looks=FOR_S + 20)
+    await servers.until("Complete", reconciles=FOR_S + 20)
     assert servers.listed == 4
     assert all(each is not None and not each.addresses for each in servers.peers().values())
 
@@ -509,7 +509,7 @@ async def test_a_mark_that_cannot_be_taken_off_leaves_nobody_a_peer(
     monkeypatch.setattr(servers.world.api, "refusal", refuse)
     for _ in range(FOR_S + CONFIRMED_WITHIN_S + 60):
         with suppress(ServerError):
-            await servers.look(1.0)
+            await servers.control_and_reconcile(1.0)
     assert (servers.steps[-1], servers.count()) == ("Complete", 2)
     assert servers.is_outdated(1)
     assert all(each is not None and not each.addresses for each in servers.peers().values())
@@ -521,7 +521,7 @@ async def test_servers_have_their_time_anew_once_the_specification_can_be_read_a
     await servers.until("Preparing")
     servers.size(4, extraArgs=["-M"])
     for _ in range(8):
-        await servers.look(READY_WITHIN_S / 8)
+        await servers.control_and_reconcile(READY_WITHIN_S / 8)
     servers.size(6)
     await servers.until("Published")
     assert servers.listed == 6
@@ -567,12 +567,12 @@ async def test_that_there_was_no_hand_over_is_reported_until_clients_have_one_li
     servers.silent.add("10.1.0.0")
     servers.size(3)
     await servers.until("Preparing")
-    await servers.until("Complete", looks=200)
+    await servers.until("Complete", reconciles=200)
     servers.silent.clear()
     for _ in range(5):
-        await servers.look(1.0)
+        await servers.control_and_reconcile(1.0)
     assert servers.world.condition("Discouraged") == ("True", "HandoverUnavailable")
     servers.world.clock.advance(FOR_S)
-    await servers.look()
-    await servers.look()
+    await servers.control_and_reconcile()
+    await servers.control_and_reconcile()
     assert "Discouraged" not in {each["type"] for each in servers.world.status["conditions"]}

@@ -247,13 +247,13 @@ class Handovers(RuleBasedStateMachine):
         self.cluster.size = size
 
     @rule(dies=st.booleans())
-    def operator_looks(self, dies: bool) -> None:
+    def operator_reconciles(self, dies: bool) -> None:
         self.cluster.reconcile(dies=dies)
         self.cluster.control()
 
-    @rule(looks=st.integers(2, 20))
-    def all_goes_well_for_a_while(self, looks: int) -> None:
-        for _ in range(looks):
+    @rule(reconciles=st.integers(2, 20))
+    def all_goes_well_for_a_while(self, reconciles: int) -> None:
+        for _ in range(reconciles):
             next_s = self.cluster.reconcile()
             self.cluster.control()
             for pod in self.cluster.pods.values():
@@ -311,7 +311,7 @@ class Handovers(RuleBasedStateMachine):
         self.cluster.readable = readable
 
     @invariant()
-    def nobody_asks_a_server_that_shows_marks(self) -> None:
+    def nobody_queries_a_server_that_shows_marks(self) -> None:
         for each in self.cluster.pods.values():
             assert all(other.read is not None for other in self.cluster.pods.values() if each.names(other))
 

@@ -94,17 +94,17 @@ class Cache:
 
     def run(self, seconds: float) -> None:
         until_s = self.now_s + seconds
-        asked = found = 0
+        requests = found = 0
         while self.now_s < until_s:
             for key in self.load(self.now_s, self.random):
-                asked += 1
+                requests += 1
                 found += self.running[key % self.servers].get(key, self.now_s, self.retention_s)
             self.now_s += 1
             if self.now_s % POLL_S == 0:
                 self.poll()
             if self.now_s % WINDOW_S == 0:
-                self.hits.append(found / asked if asked else 0.0)
-                asked = found = 0
+                self.hits.append(found / requests if requests else 0.0)
+                requests = found = 0
 
     def poll(self) -> None:
         self.histories = [

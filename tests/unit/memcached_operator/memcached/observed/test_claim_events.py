@@ -13,7 +13,7 @@ FAILED = "Unschedulable: ProvisioningFailed of the claim a-0-extstore: it is so"
 
 
 @pytest.mark.parametrize(
-    ("problem", "asks"),
+    ("problem", "expected"),
     [
         ("Unschedulable: 0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims", True),
         ('Unschedulable: waiting for ephemeral volume controller to create the persistentvolumeclaim "a"', True),
@@ -23,9 +23,9 @@ FAILED = "Unschedulable: ProvisioningFailed of the claim a-0-extstore: it is so"
         ("", False),
     ],
 )
-def test_the_scheduler_says_that_it_is_a_claim_and_not_which_and_why(problem: str, asks: bool) -> None:
+def test_the_scheduler_says_that_it_is_a_claim_and_not_which_and_why(problem: str, expected: bool) -> None:
     reason, _, message = problem.partition(": ")
-    assert may_be_unbound(PodProblem(reason, message)) is asks
+    assert may_be_unbound(PodProblem(reason, message)) is expected
 
 
 @pytest.mark.parametrize(

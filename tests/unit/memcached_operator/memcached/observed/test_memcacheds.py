@@ -19,7 +19,7 @@ from memcached_operator.memcached.observed.pod_status import NO_PROBLEM
 from memcached_operator.memcached.observed.pods import PodRecord, pod_record
 from memcached_operator.memcached.observed.workloads import WorkloadRecord, deployment_record
 from operator_runtime.cache.store import ObjectKey
-from tests.unit.memcached_operator.memcached.status_support import DEPLOYING, FRESH, look, pods
+from tests.unit.memcached_operator.memcached.status_support import DEPLOYING, FRESH, pods, reported_status
 from tests.unit.memcached_operator.memcached.support import (
     DEPLOYMENT_UID,
     NAME,
@@ -79,7 +79,12 @@ def test_a_memcached_keeps_its_finalizers_and_equal_ones_take_their_memory_once(
 
 @pytest.mark.parametrize(
     "status",
-    [look(3, [], FRESH), look(3, pods(0, 3), DEPLOYING), look(3, pods(3)), look(2, pods(1, 1, "ImagePullBackOff"))],
+    [
+        reported_status(3, [], FRESH),
+        reported_status(3, pods(0, 3), DEPLOYING),
+        reported_status(3, pods(3)),
+        reported_status(2, pods(1, 1, "ImagePullBackOff")),
+    ],
     ids=["new", "on its way", "complete", "in trouble"],
 )
 def test_a_status_as_we_write_it_takes_a_fifth_of_its_length(status: Status) -> None:
@@ -170,7 +175,7 @@ def test_specifications_that_differ_in_names_alone_are_read_once_and_not_kept_wi
     ],
     ids=["no owner", "another kind", "a Memcached of another group"],
 )
-def test_of_a_strangers_deployment_nothing_is_held_but_its_name_and_owner(owners: list[dict[str, Any]]) -> None:
+def test_of_a_foreign_deployment_nothing_is_held_but_its_name_and_owner(owners: list[dict[str, Any]]) -> None:
     def edit(live: dict[str, Any]) -> None:
         live["metadata"]["ownerReferences"] = owners
         del live["metadata"]["annotations"]
@@ -220,7 +225,7 @@ def progressing(status: str, reason: str, message: str = "") -> Edit:
     return lambda live: live["status"].update(conditions=[condition])
 
 
-def test_the_image_of_our_deployment_is_known_and_a_stranger_s_is_not() -> None:
+def test_the_image_of_an_owned_deployment_is_known_and_a_foreign_one_s_is_not() -> None:
     assert deployment_of().image == "memcached:1.6.45-alpine"
 
     def of_somebody_else(live: dict[str, Any]) -> None:
@@ -360,7 +365,7 @@ def ended(message: str) -> dict[str, Any]:
 RUNNING: dict[str, Any] = {"running": {}}
 COMPLETED: dict[str, Any] = {"terminated": {"exitCode": 0, "reason": "Completed"}}
 BACK_OFF: dict[str, Any] = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}}
-SAID = "SecretNotFound: there is no Secret a with the key tls.crt"
+PROBLEM = "SecretNotFound: there is no Secret a with the key tls.crt"
 
 
 def proxy(live: dict[str, Any]) -> None:
@@ -402,11 +407,11 @@ PODS: list[tuple[Edit, Fields]] = [
     (unscheduled(NO_ROOM + MORE), {"problem": f"Unschedulable: {NO_ROOM}".removesuffix(".")}),
     (unscheduled(""), {"problem": "Unschedulable"}),
     # What the sidecar said is the problem until it lets memcached start.
-    (reloader(ended(f"{SAID}\n")), {"problem": SAID}),
-    (reloader(BACK_OFF, ended(SAID)), {"problem": SAID}),
-    (reloader(RUNNING, ended(SAID)), {"problem": SAID}),
-    (reloader(ended("Other"), ended(SAID)), {"problem": "Other"}),
-    (reloader(RUNNING, ended(SAID), started=True), {"problem": ""}),
+    (reloader(ended(f"{PROBLEM}\n")), {"problem": PROBLEM}),
+    (reloader(BACK_OFF, ended(PROBLEM)), {"problem": PROBLEM}),
+    (reloader(RUNNING, ended(PROBLEM)), {"problem": PROBLEM}),
+    (reloader(ended("Other"), ended(PROBLEM)), {"problem": "Other"}),
+    (reloader(RUNNING, ended(PROBLEM), started=True), {"problem": ""}),
     (reloader(RUNNING), {"problem": ""}),
     (reloader(BACK_OFF, ended("")), {"problem": "CrashLoopBackOff of the container reloader"}),
     (reloader({"waiting": {"reason": "ErrImagePull"}}), {"problem": "ImagePullBackOff of the container reloader"}),

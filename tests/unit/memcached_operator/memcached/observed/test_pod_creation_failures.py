@@ -23,7 +23,7 @@ TIMES = [
 ]
 
 
-def told(ordinal: int, *, at_s: int = 0, reason: str = "FailedCreate", verb: str = "Create") -> Creation:
+def failed_event(ordinal: int, *, at_s: int = 0, reason: str = "FailedCreate", verb: str = "Create") -> Creation:
     how = "successful" if reason == "SuccessfulCreate" else f"failed error: no ({at_s})"
     message = f"{verb} Pod {NAME}-{ordinal} in StatefulSet {NAME} {how}"
     return Creation(NAMESPACE, "a", "u", "1", reason, message, at_s)
@@ -38,14 +38,20 @@ def test_an_event_happened_when_it_was_seen_last(times: dict[str, object], secon
 
 
 def test_the_newest_event_of_the_first_server_of_which_one_tells_counts() -> None:
-    events = [told(2, at_s=3), told(2, at_s=7), told(2, at_s=5), told(3, at_s=9), told(12, at_s=9)]
+    events = [
+        failed_event(2, at_s=3),
+        failed_event(2, at_s=7),
+        failed_event(2, at_s=5),
+        failed_event(3, at_s=9),
+        failed_event(12, at_s=9),
+    ]
     assert why_not_made(events, NAME, [1, 2, 3]) == events[1].message
     assert why_not_made(events, NAME, [3]) == events[3].message
     assert why_not_made(events, NAME, [0, 1]) == why_not_made([], NAME, [2]) == ""
 
 
 def test_older_releases_write_it_in_lower_case() -> None:
-    event = told(2, verb="create")
+    event = failed_event(2, verb="create")
     assert why_not_made([event], NAME, [2]) == event.message
 
 
@@ -71,7 +77,7 @@ def test_why_volumes_are_not_mounted_is_what_the_node_said_last(reasons: list[st
 
 
 def test_of_a_server_that_was_made_since_nothing_is_told() -> None:
-    made = told(2, at_s=5, reason="SuccessfulCreate")
-    assert why_not_made([told(2, at_s=4), told(2, at_s=5), made], NAME, [2]) == ""
-    assert why_not_made([told(2, at_s=6), made], NAME, [2]) == told(2, at_s=6).message
-    assert why_not_made([told(2, reason="FailedUpdate")], NAME, [2]) == ""
+    made = failed_event(2, at_s=5, reason="SuccessfulCreate")
+    assert why_not_made([failed_event(2, at_s=4), failed_event(2, at_s=5), made], NAME, [2]) == ""
+    assert why_not_made([failed_event(2, at_s=6), made], NAME, [2]) == failed_event(2, at_s=6).message
+    assert why_not_made([failed_event(2, reason="FailedUpdate")], NAME, [2]) == ""

@@ -10,16 +10,16 @@ import pytest
 from memcached_operator.memcached.desired.memory_annotation import Memory
 from memcached_operator.memcached.observed.pod_resize import Resizable, Step, next_step, resizable
 
-WANTED = Memory(64, "100Mi", "100Mi")
+DESIRED = Memory(64, "100Mi", "100Mi")
 INFEASIBLE = {"type": "PodResizePending", "status": "True", "reason": "Infeasible", "message": "no room"}
 
 
 def pod(*conditions: dict[str, Any], actual: str = "100Mi", generation: int = 3) -> bytes:
-    asked = {"limits": {"memory": "100Mi"}, "requests": {"memory": "100Mi"}}
+    requested = {"limits": {"memory": "100Mi"}, "requests": {"memory": "100Mi"}}
     return json.dumps(
         {
             "metadata": {"name": "a-0", "uid": "u", "resourceVersion": "1", "namespace": "n", "generation": generation},
-            "spec": {"containers": [{"name": "memcached", "resources": asked}]},
+            "spec": {"containers": [{"name": "memcached", "resources": requested}]},
             "status": {
                 "conditions": conditions,
                 "containerStatuses": [{"name": "memcached", "resources": {"limits": {"memory": actual}}}],
@@ -29,14 +29,14 @@ def pod(*conditions: dict[str, Any], actual: str = "100Mi", generation: int = 3)
 
 
 def test_a_request_that_the_node_has_no_room_for_is_not_done_though_the_limit_is_as_it_was() -> None:
-    assert next_step(resizable(pod(INFEASIBLE)), WANTED, limit_set=True) is Step.WAIT
-    assert next_step(resizable(pod()), WANTED, limit_set=True) is Step.DONE
+    assert next_step(resizable(pod(INFEASIBLE)), DESIRED, limit_set=True) is Step.WAIT
+    assert next_step(resizable(pod()), DESIRED, limit_set=True) is Step.DONE
     over = {"type": "PodResizeInProgress", "status": "False"}
-    assert next_step(resizable(pod(over)), WANTED, limit_set=True) is Step.DONE
+    assert next_step(resizable(pod(over)), DESIRED, limit_set=True) is Step.DONE
 
 
 @pytest.mark.parametrize(
-    ("asked", "desired", "actual", "step"),
+    ("requested", "desired", "actual", "step"),
     [
         ("400M", "400M", "390625Ki", Step.DONE),
         ("1Gi", "1024Mi", "1Gi", Step.DONE),
@@ -46,12 +46,12 @@ def test_a_request_that_the_node_has_no_room_for_is_not_done_though_the_limit_is
         ("500M", "500M", "", Step.WAIT),
     ],
 )
-def test_quantities_are_compared_as_amounts(asked: str, desired: str, actual: str, step: Step) -> None:
-    found = Resizable("n", "a-0", "u", "1", request=asked, limit=asked, actual=actual, waits="", hopeless=False)
+def test_quantities_are_compared_as_amounts(requested: str, desired: str, actual: str, step: Step) -> None:
+    found = Resizable("n", "a-0", "u", "1", request=requested, limit=requested, actual=actual, waits="", hopeless=False)
     assert next_step(found, Memory(64, desired, desired), limit_set=True) is step
 
 
 @pytest.mark.parametrize(("observed", "hopeless"), [(2, False), (3, True), (None, True)])
 def test_what_the_node_said_of_an_earlier_wish_does_not_count(observed: int | None, hopeless: bool) -> None:
-    said = INFEASIBLE if observed is None else INFEASIBLE | {"observedGeneration": observed}
-    assert resizable(pod(said)).hopeless is hopeless
+    condition = INFEASIBLE if observed is None else INFEASIBLE | {"observedGeneration": observed}
+    assert resizable(pod(condition)).hopeless is hopeless

@@ -52,7 +52,7 @@ def status(
     containers = [{"name": name, "state": state} for name, state in (sidecars or {}).items()]
     if memcached is not None:
         containers.insert(0, {"name": "memcached", "state": memcached, **own})
-    told = {
+    reported = {
         "phase": "Pending",
         "conditions": conditions,
         "containerStatuses": containers,
@@ -60,7 +60,7 @@ def status(
             {"name": name, "state": state, "started": state is RUNS} for name, state in (inits or {}).items()
         ],
     }
-    return msgspec.convert(told, PodStatus)
+    return msgspec.convert(reported, PodStatus)
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_an_image_without_the_shell_that_runs_memcached_is_named_by_the_field_th
         ({"memcached": "memcached:1", "reloader": "mirror/memcached:1"}, True),
     ],
 )
-def test_a_pod_to_which_admission_gave_another_image_is_known_by_what_its_template_noted(
+def test_a_pod_to_which_admission_gave_another_image_is_known_by_what_its_template_recorded(
     images: dict[str, str], *, rewritten: bool
 ) -> None:
     def made(live: dict[str, Any]) -> None:

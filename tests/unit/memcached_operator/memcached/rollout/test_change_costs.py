@@ -134,8 +134,8 @@ def test_every_field_of_the_specification_is_told_of() -> None:
         ({}, {"handover": {}, "workload": "StatefulSet"}),
         (STATEFUL_SET, SCALING),
     ]
-    told = {path.split(".")[1] for old, new in (({}, full), *others) for path in costs(old, new)}
-    assert told == set(Spec.__struct_fields__)
+    reported = {path.split(".")[1] for old, new in (({}, full), *others) for path in costs(old, new)}
+    assert reported == set(Spec.__struct_fields__)
 
 
 @pytest.mark.parametrize(
@@ -318,16 +318,16 @@ def test_memory_costs_a_rollout_where_what_it_takes_to_change_it_live_is_missing
 
 @given(specs(), specs())
 def test_what_is_said_is_what_the_desired_objects_say(old: Spec, new: Spec) -> None:
-    told = {change.cost for change in changes(old, new, BASIS)}
-    (rolls, memory), (rolled, tells) = (
+    reported = {change.cost for change in changes(old, new, BASIS)}
+    (rolls, memory), (rolled, new_memory) = (
         fingerprint(desired_workload(each.workload, OWNER, 1, each.image or IMAGE, spec=each).spec.template)
         for each in (old, new)
     )
     moves = old.workload != new.workload
-    anew = rolls != rolled or (memory != tells and new.workload == "Deployment")
-    assert (Cost.MOVING in told) == moves
-    assert (Cost.ROLLING in told) == (anew and not moves)
-    assert (Cost.LIVE in told) == (memory != tells and not anew and not moves)
-    assert (Cost.SCALING in told) == (old.size != new.size)
-    assert told or desired(old) == desired(new)
-    assert bool(told) == (old != new)
+    anew = rolls != rolled or (memory != new_memory and new.workload == "Deployment")
+    assert (Cost.MOVING in reported) == moves
+    assert (Cost.ROLLING in reported) == (anew and not moves)
+    assert (Cost.LIVE in reported) == (memory != new_memory and not anew and not moves)
+    assert (Cost.SCALING in reported) == (old.size != new.size)
+    assert reported or desired(old) == desired(new)
+    assert bool(reported) == (old != new)

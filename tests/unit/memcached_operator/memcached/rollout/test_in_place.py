@@ -14,7 +14,7 @@ from memcached_operator.memcached.spec import Rollout as Pace, Spec, Tls
 from tests.unit.memcached_operator.memcached.rollout.test_next_step import (
     PAUSE_S,
     SPEC,
-    ask,
+    rollout_of,
     server,
     stateful_set,
     stuck,
@@ -36,9 +36,9 @@ def warm(
         since_s: since so many seconds.
         restarted: its container has started again since.
     """
-    noted = str(Request(to, 3, int(NOW_S - since_s))) if to else ""
+    requested = str(Request(to, 3, int(NOW_S - since_s))) if to else ""
     found = server(ordinal, revision, **more)  # type: ignore[arg-type]
-    return msgspec.structs.replace(found, restart_hash="fixed", in_place=noted, restarts=3 + restarted)
+    return msgspec.structs.replace(found, restart_hash="fixed", in_place=requested, restarts=3 + restarted)
 
 
 def mirrored(ordinal: int, *, image: str = "memcached:0") -> PodRecord:
@@ -51,8 +51,8 @@ def back(revision: str = "b", *, since_s: float, problem: str = "ImagePullBackOf
     return warm(2, revision, to="new", since_s=since_s, ready=False, for_s=5, problem=problem)
 
 
-def asked(*pods: PodRecord, spec: Spec = SPEC, workload: WorkloadRecord = WARM) -> Rollout:
-    return ask(*pods, spec=spec, workload=workload)
+def in_place_rollout_of(*pods: PodRecord, spec: Spec = SPEC, workload: WorkloadRecord = WARM) -> Rollout:
+    return rollout_of(*pods, spec=spec, workload=workload)
 
 
 def done(found: Rollout) -> tuple[type[Step], str] | None:
@@ -118,22 +118,22 @@ EVICTS_2 = (Evict, f"{NAME}-2")
     ],
 )
 def test_one_server_at_a_time_is_changed_in_place(pods: list[PodRecord], what: tuple[type[Step], str] | None) -> None:
-    assert done(asked(*pods)) == what
+    assert done(in_place_rollout_of(*pods)) == what
 
 
 def test_a_pause_begins_nothing_and_ends_what_was_begun() -> None:
     paused = msgspec.structs.replace(SPEC, rollout=Pace(paused=True))
-    assert done(asked(warm(0), warm(1), warm(2), spec=paused)) == NOTHING
-    assert done(asked(warm(0), warm(1), warm(2, to="new", restarted=True), spec=paused)) == SETTLES_2
+    assert done(in_place_rollout_of(warm(0), warm(1), warm(2), spec=paused)) == NOTHING
+    assert done(in_place_rollout_of(warm(0), warm(1), warm(2, to="new", restarted=True), spec=paused)) == SETTLES_2
 
 
 def test_nothing_is_settled_by_a_revision_that_the_controller_has_yet_to_tell() -> None:
     unsettled = stateful_set(restart_hash="fixed", is_observed=False)
-    assert done(asked(warm(0), warm(1), warm(2, to="new", restarted=True), workload=unsettled)) == NOTHING
+    assert done(in_place_rollout_of(warm(0), warm(1), warm(2, to="new", restarted=True), workload=unsettled)) == NOTHING
 
 
 def test_those_that_keep_their_items_are_counted() -> None:
-    found = asked(warm(0), msgspec.structs.replace(warm(1), restart_hash="other"), warm(2, to="new"))
+    found = in_place_rollout_of(warm(0), msgspec.structs.replace(warm(1), restart_hash="other"), warm(2, to="new"))
     assert (found.stale, found.in_place) == (3, 2)
 
 
@@ -157,7 +157,7 @@ def test_those_that_keep_their_items_are_counted() -> None:
     ],
 )
 def test_a_server_that_does_not_come_back_stops_it_and_is_told(pod: PodRecord, why: str) -> None:
-    found = asked(warm(0), warm(1), pod)
+    found = in_place_rollout_of(warm(0), warm(1), pod)
     assert done(found) == NOTHING
     assert bool(stuck(found)) is bool(why)
     assert why in stuck(found)
@@ -165,12 +165,12 @@ def test_a_server_that_does_not_come_back_stops_it_and_is_told(pod: PodRecord, w
 
 def test_a_server_that_runs_on_is_not_said_to_be_the_first() -> None:
     """Of several that are then to be changed, it takes its turn."""
-    assert "changed first" not in stuck(asked(warm(0), warm(1), warm(2, to="new", since_s=LATE_AFTER_S)))
+    assert "changed first" not in stuck(in_place_rollout_of(warm(0), warm(1), warm(2, to="new", since_s=LATE_AFTER_S)))
 
 
 @pytest.mark.parametrize("other", [warm(1), warm(1, ready=False)])
-def test_a_server_that_is_to_start_again_is_looked_at_when_it_is_late(other: PodRecord) -> None:
-    assert asked(warm(0), other, warm(2, to="new", since_s=100)).requeue_s == LATE_AFTER_S - 100
+def test_a_server_that_is_to_start_again_is_reconciled_when_it_is_late(other: PodRecord) -> None:
+    assert in_place_rollout_of(warm(0), other, warm(2, to="new", since_s=100)).requeue_s == LATE_AFTER_S - 100
 
 
 def test_a_pod_gets_the_image_of_the_template_in_all_containers_that_run_it() -> None:

@@ -18,12 +18,12 @@ from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, OTH
 from tests.unit.memcached_operator.memcached.world import DELAY_S, World
 
 SERVER = f"{NAME}-2"
-ASKED = ["list Event", "get Pod"]
+REQUESTS = ["list Event", "get Pod"]
 GRACE_S = 30
 
 
-async def look(world: World, *, after_s: float = DELAY_S) -> list[str]:
-    """Reconcile with a watch that keeps up; what was asked of the API server."""
+async def reconcile(world: World, *, after_s: float = DELAY_S) -> list[str]:
+    """Reconcile with a watch that keeps up; what was requested of the API server."""
     world.show()
     await world.reconcile(after_s=after_s)
     return [each for each in world.api.verbs() if not each.endswith("Memcached")]
@@ -41,25 +41,25 @@ async def test_a_pod_that_does_not_end_is_named_with_its_node_and_what_to_do(nam
     since = rfc3339(named)
     delete(named, pod(named, 2))
     for _ in range(3):
-        assert await look(named) == []
+        assert await reconcile(named) == []
     result = await named.reconcile(after_s=DELAY_S)
     assert result.requeue_after_s == pytest.approx(GRACE_S + OVERDUE_S, abs=2), "without an event"
     assert named.condition("Degraded") == ("False", "AsExpected")
-    assert await look(named, after_s=GRACE_S + OVERDUE_S) == []
-    await look(named)
+    assert await reconcile(named, after_s=GRACE_S + OVERDUE_S) == []
+    await reconcile(named)
     assert named.condition("Degraded") == ("True", "TerminationStalled")
-    told = named.message("Degraded")
-    assert f"{SERVER} has been terminating since {since}, and its node worker-2 has not reported that it" in told
-    assert f"`kubectl delete pod {SERVER} --force --grace-period=0`" in told
+    message = named.message("Degraded")
+    assert f"{SERVER} has been terminating since {since}, and its node worker-2 has not reported that it" in message
+    assert f"`kubectl delete pod {SERVER} --force --grace-period=0`" in message
     assert "2 of 3 servers are ready: 2 of 3 pods exist. " in named.message("Available")
-    assert told in named.message("Available")
+    assert message in named.message("Available")
     del named.api.objects["Pod", NAMESPACE, SERVER]
 
 
 async def begin_rollout(world: World) -> None:
     """To another image, which the StatefulSet's controller has named."""
     world.memcached(size=3, workload="StatefulSet", image="memcached:2")
-    await look(world)
+    await reconcile(world)
     generation = stateful_set(world)["metadata"]["generation"]
     stateful_set(world)["status"] |= {"observedGeneration": generation, "updateRevision": "new"}
     world.api.put(stateful_set(world))
@@ -72,14 +72,14 @@ async def test_the_time_in_which_a_pod_ends_is_not_counted_as_that_of_its_succes
     ending = pod(named, 2)
     ending["metadata"] |= {"deletionTimestamp": ends, "deletionGracePeriodSeconds": int(10 * STUCK_AFTER_S)}
     named.api.put(ending)
-    await look(named)
-    await look(named, after_s=2 * STUCK_AFTER_S)
-    await look(named)
+    await reconcile(named)
+    await reconcile(named, after_s=2 * STUCK_AFTER_S)
+    await reconcile(named)
     assert named.condition("Degraded") == ("False", "AsExpected")
     del named.api.objects["Pod", NAMESPACE, SERVER]
-    await look(named)
-    await look(named, after_s=STUCK_AFTER_S)
-    await look(named)
+    await reconcile(named)
+    await reconcile(named, after_s=STUCK_AFTER_S)
+    await reconcile(named)
     assert named.condition("Degraded") == ("True", "RolloutStuck")
     assert f"The server {SERVER} has no pod" in named.message("Degraded")
 
@@ -88,17 +88,17 @@ async def test_the_time_of_one_missing_server_is_not_that_of_another(named: Worl
     await begin_rollout(named)
     back = pod(named, 2)
     del named.api.objects["Pod", NAMESPACE, SERVER]
-    await look(named)
-    await look(named, after_s=STUCK_AFTER_S - 10)
+    await reconcile(named)
+    await reconcile(named, after_s=STUCK_AFTER_S - 10)
     del named.api.objects["Pod", NAMESPACE, f"{NAME}-1"]
-    await look(named)
+    await reconcile(named)
     named.api.put(back)
-    await look(named)
-    await look(named, after_s=STUCK_AFTER_S / 2)
-    await look(named)
+    await reconcile(named)
+    await reconcile(named, after_s=STUCK_AFTER_S / 2)
+    await reconcile(named)
     assert named.condition("Degraded") == ("False", "AsExpected")
-    await look(named, after_s=STUCK_AFTER_S / 2)
-    await look(named)
+    await reconcile(named, after_s=STUCK_AFTER_S / 2)
+    await reconcile(named)
     assert f"The server {NAME}-1 has no pod" in named.message("Degraded")
 
 
@@ -119,14 +119,14 @@ async def test_a_pod_that_is_none_of_its_servers_and_bears_the_name_of_one_is_to
     theirs = pod(named, 2)
     theirs["metadata"] |= {"labels": labels, "ownerReferences": [owner] if owner else []}
     named.api.put(theirs)
-    assert await look(named) == []
-    assert "get Pod" in await look(named, after_s=READ_AFTER_S)
-    await look(named)
+    assert await reconcile(named) == []
+    assert "get Pod" in await reconcile(named, after_s=READ_AFTER_S)
+    await reconcile(named)
     assert named.condition("Degraded") == ("True", "NotControlled")
-    told = named.message("Degraded")
-    assert f"Pod {SERVER} blocks the server of that name: {words}, so it does" in told
-    assert f"`kubectl delete pod {SERVER}`" in told
-    assert ("kubectl label pod" in told) == (owner is None)
+    message = named.message("Degraded")
+    assert f"Pod {SERVER} blocks the server of that name: {words}, so it does" in message
+    assert f"`kubectl delete pod {SERVER}`" in message
+    assert ("kubectl label pod" in message) == (owner is None)
 
 
 async def test_the_api_server_is_asked_seldom_and_no_more_once_all_are_there(named: World) -> None:
@@ -134,27 +134,27 @@ async def test_the_api_server_is_asked_seldom_and_no_more_once_all_are_there(nam
     del named.api.objects["Pod", NAMESPACE, SERVER]
     stateful_set(named)["status"]["observedGeneration"] = 0
     named.api.put(stateful_set(named))
-    await look(named)
-    assert await look(named, after_s=REREAD_AFTER_S) == [], "its controller is yet to see it"
+    await reconcile(named)
+    assert await reconcile(named, after_s=REREAD_AFTER_S) == [], "its controller is yet to see it"
     stateful_set(named)["status"]["observedGeneration"] = stateful_set(named)["metadata"]["generation"]
     named.api.put(stateful_set(named))
-    assert await look(named) == ASKED
+    assert await reconcile(named) == REQUESTS
     for _ in range(5):
-        assert await look(named, after_s=REREAD_AFTER_S / 6) == []
-    assert await look(named, after_s=REREAD_AFTER_S / 6) == ASKED
+        assert await reconcile(named, after_s=REREAD_AFTER_S / 6) == []
+    assert await reconcile(named, after_s=REREAD_AFTER_S / 6) == REQUESTS
     named.api.put(lost)
     for _ in range(5):
-        assert await look(named, after_s=REREAD_AFTER_S) == []
+        assert await reconcile(named, after_s=REREAD_AFTER_S) == []
 
 
 async def test_while_another_memcached_asks_it_waits_for_its_next_turn(named: World) -> None:
     del named.api.objects["Pod", NAMESPACE, SERVER]
-    assert await look(named) == []
+    assert await reconcile(named) == []
     named.reconciler._objects._workloads._servers._missing._free_s = 1e12
-    assert await look(named, after_s=READ_AFTER_S) == []
+    assert await reconcile(named, after_s=READ_AFTER_S) == []
     named.reconciler._objects._workloads._servers._missing._free_s = 0.0
-    assert await look(named, after_s=REREAD_AFTER_S / 2) == []
-    assert "get Pod" in await look(named, after_s=REREAD_AFTER_S / 2)
+    assert await reconcile(named, after_s=REREAD_AFTER_S / 2) == []
+    assert "get Pod" in await reconcile(named, after_s=REREAD_AFTER_S / 2)
 
 
 async def test_of_a_server_that_is_there_again_nothing_is_told_while_another_is_missing(named: World) -> None:
@@ -163,13 +163,13 @@ async def test_of_a_server_that_is_there_again_nothing_is_told_while_another_is_
     theirs["metadata"] |= {"labels": {"app": "debug"}, "ownerReferences": []}
     named.api.put(theirs)
     del named.api.objects["Pod", NAMESPACE, SERVER]
-    await look(named)
-    await look(named, after_s=READ_AFTER_S)
-    await look(named)
+    await reconcile(named)
+    await reconcile(named, after_s=READ_AFTER_S)
+    await reconcile(named)
     assert named.condition("Degraded") == ("True", "NotControlled")
     named.api.put(healthy)
-    await look(named)
-    await look(named)
+    await reconcile(named)
+    await reconcile(named)
     assert named.condition("Degraded") == ("False", "AsExpected")
 
 
@@ -184,9 +184,9 @@ async def test_of_a_server_that_is_there_again_nothing_is_told_while_another_is_
 async def test_what_cannot_be_asked_costs_nothing_else(named: World, verb: str, kind: str, error: KubeError) -> None:
     del named.api.objects["Pod", NAMESPACE, SERVER]
     named.api.refuse(verb, kind, error)
-    await look(named)
-    assert f"{verb} {kind}" in await look(named, after_s=READ_AFTER_S)
-    await look(named)
+    await reconcile(named)
+    assert f"{verb} {kind}" in await reconcile(named, after_s=READ_AFTER_S)
+    await reconcile(named)
     assert named.condition("Degraded") == ("False", "AsExpected")
     assert f"the events of `kubectl describe statefulset {NAME}` say why" in named.message("Available")
 
@@ -195,7 +195,9 @@ REFUSED = f'pods "{SERVER}" is forbidden: exceeded quota: few, requested: pods=1
 POLICY = 'admission webhook "x" denied the request: no'
 
 
-def tell(world: World, words: str, *, ordinal: int = 2, reason: str = "FailedCreate", ago_s: float = 0.0) -> None:
+def record_event(
+    world: World, words: str, *, ordinal: int = 2, reason: str = "FailedCreate", ago_s: float = 0.0
+) -> None:
     """Record an event, as the StatefulSet's controller does."""
     how = f"failed error: {words}" if reason == "FailedCreate" else "successful"
     name = f"{NAME}-{len(world.api.objects)}"
@@ -216,10 +218,10 @@ def tell(world: World, words: str, *, ordinal: int = 2, reason: str = "FailedCre
 async def test_why_a_pod_is_not_made_is_told_in_the_events_words(named: World, words: str, reason: str) -> None:
     lost = pod(named, 2)
     del named.api.objects["Pod", NAMESPACE, SERVER]
-    tell(named, words)
-    assert await look(named) == []
-    assert await look(named, after_s=READ_AFTER_S) == ["list Event"]
-    await look(named)
+    record_event(named, words)
+    assert await reconcile(named) == []
+    assert await reconcile(named, after_s=READ_AFTER_S) == ["list Event"]
+    await reconcile(named)
     assert named.condition("Degraded") == ("True", reason)
     assert named.message("Degraded") == f"Create Pod {SERVER} in StatefulSet {NAME} failed error: {words}"
     assert named.condition("Ready") == ("False", reason)
@@ -236,10 +238,10 @@ async def test_that_events_may_not_be_read_is_said_with_remedy(named: World, cap
     del named.api.objects["Pod", NAMESPACE, SERVER]
     with caplog.at_level(logging.INFO):
         for _ in range(4):
-            await look(named, after_s=REREAD_AFTER_S)
-    (said,) = [each for each in caplog.messages if "events are not read" in each]
-    assert 'cannot list resource "events"' in said
-    assert "grant list on events to the operator's service account" in said
+            await reconcile(named, after_s=REREAD_AFTER_S)
+    (logged,) = [each for each in caplog.messages if "events are not read" in each]
+    assert 'cannot list resource "events"' in logged
+    assert "grant list on events to the operator's service account" in logged
 
 
 def test_of_many_pods_that_do_not_end_the_first_few_are_named() -> None:
@@ -251,29 +253,29 @@ def test_of_many_pods_that_do_not_end_the_first_few_are_named() -> None:
     held = why_not_ended([ending("x", finalizers=["a/b", "c/d"])])
     assert "because of the finalizers a/b, c/d: the client that added it must remove" in held
     pods = [ending(f"{NAME}-{ordinal}") for ordinal in range(5)]
-    told = why_not_ended(pods)
-    assert f"{NAME}-0 has been terminating since 2026-11-21T12:00:00Z, and its node a " in told
-    assert f"{NAME}-2" in told
-    assert told.endswith(" 2 more pods have not ended.")
+    message = why_not_ended(pods)
+    assert f"{NAME}-0 has been terminating since 2026-11-21T12:00:00Z, and its node a " in message
+    assert f"{NAME}-2" in message
+    assert message.endswith(" 2 more pods have not ended.")
     assert why_not_ended([]) == ""
 
 
 async def test_pods_that_keep_the_workload_that_servers_have_moved_from_are_told(world: World) -> None:
     world.memcached(size=1, drainSeconds=0)
-    await world.look()
+    await world.reconcile()
     world.deployment["status"] = {"observedGeneration": 1}
     world.pods(1)
     await world.settle()
     world.memcached(size=1, workload="StatefulSet", drainSeconds=0)
     (left,) = [each for key, each in world.api.objects.items() if key[0] == "Pod"]
     for _ in range(4):
-        await look(world)
+        await reconcile(world)
         control(world)
     assert "deletionTimestamp" in world.deployment["metadata"]
     delete(world, left)
-    await look(world)
+    await reconcile(world)
     assert world.condition("Degraded") == ("False", "AsExpected")
-    await look(world, after_s=GRACE_S + OVERDUE_S)
-    await look(world)
+    await reconcile(world, after_s=GRACE_S + OVERDUE_S)
+    await reconcile(world)
     assert world.condition("Degraded") == ("True", "TerminationStalled")
     assert f"{left['metadata']['name']} has been terminating since " in world.message("Degraded")

@@ -54,7 +54,7 @@ def state_of(
     return RolloutState(spec, workload or stateful_set(), pods, now.timestamp(), **more)
 
 
-def ask(*pods: PodRecord, **more: Any) -> Rollout:
+def rollout_of(*pods: PodRecord, **more: Any) -> Rollout:
     return rollout(state_of(*pods, **more))
 
 
@@ -68,36 +68,36 @@ def stuck(found: Rollout) -> str:
 
 
 def test_where_all_is_as_the_template_says_nothing_is_done() -> None:
-    assert ask(server(0, "b"), server(1, "b"), server(2, "b")) == DONE
+    assert rollout_of(server(0, "b"), server(1, "b"), server(2, "b")) == DONE
     assert rollout(None) == DONE
-    assert ask(server(0), workload=stateful_set(deleting=True)) == DONE
+    assert rollout_of(server(0), workload=stateful_set(deleting=True)) == DONE
 
 
 def test_servers_are_replaced_from_the_highest_ordinal() -> None:
-    assert evicted(ask(server(0), server(1), server(2))) == f"{NAME}-2"
-    assert evicted(ask(server(0), server(1), server(2), server(3), server(4))) == f"{NAME}-2", "others drain"
-    assert evicted(ask(server(0), server(1), server(2, "b"))) == f"{NAME}-1"
-    assert evicted(ask(server(0), server(1, "b"), server(2, "b"))) == f"{NAME}-0"
+    assert evicted(rollout_of(server(0), server(1), server(2))) == f"{NAME}-2"
+    assert evicted(rollout_of(server(0), server(1), server(2), server(3), server(4))) == f"{NAME}-2", "others drain"
+    assert evicted(rollout_of(server(0), server(1), server(2, "b"))) == f"{NAME}-1"
+    assert evicted(rollout_of(server(0), server(1, "b"), server(2, "b"))) == f"{NAME}-0"
 
 
 @pytest.mark.parametrize(("for_s", "next_s"), [(0, 60.0), (59, 1.0), (60, None), (-3600, 60.0)])
 def test_the_next_one_waits_until_all_have_been_ready_for_the_pause(for_s: float, next_s: float | None) -> None:
-    found = ask(server(0), server(1), server(2, "b", for_s=for_s))
+    found = rollout_of(server(0), server(1), server(2, "b", for_s=for_s))
     assert (found.stale, evicted(found)) == (2, f"{NAME}-1" if next_s is None else None)
     assert found.requeue_s == next_s
 
 
 def test_a_server_of_which_no_pod_comes_stops_it_and_is_told_in_time() -> None:
-    found = ask(server(0), server(1), server(4), missing_s={2: STUCK_AFTER_S - 5})
+    found = rollout_of(server(0), server(1), server(4), missing_s={2: STUCK_AFTER_S - 5})
     assert (evicted(found), stuck(found), found.requeue_s) == (None, "", 5.0)
-    found = ask(server(0), server(1), server(4), missing_s={2: STUCK_AFTER_S})
+    found = rollout_of(server(0), server(1), server(4), missing_s={2: STUCK_AFTER_S})
     assert (found.stale, evicted(found)) == (2, None)
     assert f"The server {NAME}-2 has no pod, so the other 2 are not replaced. The events of `kubectl" in stuck(found)
-    told = ask(server(0), server(1), missing_s={2: STUCK_AFTER_S}, missing_reported=True)
-    assert stuck(told).startswith(f"The server {NAME}-2 has no pod"), "it is stuck all the same"
-    assert "kubectl" not in stuck(told), "another condition says why"
+    stalled = rollout_of(server(0), server(1), missing_s={2: STUCK_AFTER_S}, missing_reported=True)
+    assert stuck(stalled).startswith(f"The server {NAME}-2 has no pod"), "it is stuck all the same"
+    assert "kubectl" not in stuck(stalled), "another condition says why"
     assert f"The server {NAME}-2 has no pod, nor has another, so " in stuck(
-        ask(server(0), missing_s={1: 9999, 2: 9999})
+        rollout_of(server(0), missing_s={1: 9999, 2: 9999})
     )
 
 
@@ -108,8 +108,8 @@ def test_servers_that_drain_or_move_make_up_for_none_that_is_missing() -> None:
 
 
 def test_a_server_that_is_away_for_another_reason_keeps_the_others() -> None:
-    assert evicted(ask(server(0), server(2, "b"))) is None
-    found = ask(server(0, ready=False, for_s=5), server(1), server(2, "b"))
+    assert evicted(rollout_of(server(0), server(2, "b"))) is None
+    found = rollout_of(server(0, ready=False, for_s=5), server(1), server(2, "b"))
     assert (evicted(found), stuck(found)) == (None, "")
     assert found.requeue_s == STUCK_AFTER_S - 5
 
@@ -125,7 +125,7 @@ def test_a_server_that_is_away_for_another_reason_keeps_the_others() -> None:
     ],
 )
 def test_a_new_server_that_does_not_get_ready_stops_it(problem: str, for_s: float, is_stuck: bool) -> None:
-    found = ask(server(0), server(1), server(2, "b", ready=False, for_s=for_s, problem=problem))
+    found = rollout_of(server(0), server(1), server(2, "b", ready=False, for_s=for_s, problem=problem))
     assert evicted(found) is None
     assert bool(stuck(found)) is is_stuck
     assert found.requeue_s == ((STUCK_AFTER_S - for_s) or None)
@@ -136,71 +136,71 @@ def test_a_new_server_that_does_not_get_ready_stops_it(problem: str, for_s: floa
 
 def test_the_last_new_server_is_told_too_where_a_rollout_is_on_its_way() -> None:
     pods = [server(0, "b", ready=False, problem="ImagePullBackOff"), server(1, "b"), server(2, "b")]
-    assert ask(*pods) == DONE
-    found = ask(*pods, underway=True)
+    assert rollout_of(*pods) == DONE
+    found = rollout_of(*pods, underway=True)
     assert stuck(found).startswith(f"The new server {NAME}-0 is not ready (ImagePullBackOff). Correct the ")
-    found = ask(*pods[1:], missing_s={0: STUCK_AFTER_S}, underway=True)
+    found = rollout_of(*pods[1:], missing_s={0: STUCK_AFTER_S}, underway=True)
     assert f"The server {NAME}-0 has no pod. " in stuck(found)
     new = [server(each, "b", for_s=1) for each in range(3)]
-    assert ask(*new, underway=True) == DONE
+    assert rollout_of(*new, underway=True) == DONE
 
 
 def test_what_never_got_ready_is_replaced_first_and_waits_for_nobody() -> None:
     """After the specification was put back: the one server of the bad template, whatever the others do."""
     bad = server(2, "bad", ready=False, for_s=1, problem="ImagePullBackOff")
     back = stateful_set(revision="a", template_hash="old")
-    assert evicted(ask(server(0, for_s=1), server(1), bad, workload=back)) == f"{NAME}-2"
-    assert evicted(ask(server(0), bad, workload=back)) == f"{NAME}-2"
+    assert evicted(rollout_of(server(0, for_s=1), server(1), bad, workload=back)) == f"{NAME}-2"
+    assert evicted(rollout_of(server(0), bad, workload=back)) == f"{NAME}-2"
     pending = server(2, ready=False, for_s=1, problem="Unschedulable: 0/3 nodes are available")
-    assert evicted(ask(server(0), server(1), pending)) == f"{NAME}-2"
+    assert evicted(rollout_of(server(0), server(1), pending)) == f"{NAME}-2"
 
 
 def test_one_whose_memcached_never_ran_has_no_keys_whatever_keeps_it_from_that() -> None:
     back = stateful_set(revision="a", template_hash="old")
     for problem in ("ImagePullBackOff of the container fetch", "", "ContainerCreating: its volumes"):
         bad = msgspec.structs.replace(server(2, "bad", ready=False, for_s=1, problem=problem), down=True)
-        assert evicted(ask(server(0, for_s=1), server(1), bad, workload=back)) == f"{NAME}-2"
+        assert evicted(rollout_of(server(0, for_s=1), server(1), bad, workload=back)) == f"{NAME}-2"
 
 
 def test_a_stale_server_that_was_ready_a_moment_ago_is_waited_for() -> None:
-    assert evicted(ask(server(0), server(1), server(2, ready=False, for_s=10))) is None
-    assert evicted(ask(server(0), server(1), server(2, ready=False, for_s=STUCK_AFTER_S))) == f"{NAME}-2"
+    assert evicted(rollout_of(server(0), server(1), server(2, ready=False, for_s=10))) is None
+    assert evicted(rollout_of(server(0), server(1), server(2, ready=False, for_s=STUCK_AFTER_S))) == f"{NAME}-2"
 
 
 def test_servers_of_a_node_that_is_out_of_reach_may_have_their_keys_and_go_one_at_a_time() -> None:
     away, also = (server(each, ready=False, for_s=STUCK_AFTER_S) for each in (0, 1))
-    assert evicted(ask(away, also, server(2))) == f"{NAME}-1"
-    assert evicted(ask(away, server(2))) is None
-    assert evicted(ask(away, server(1, "b", ready=False, for_s=1), server(2))) is None
-    found = ask(away, server(1, "b", for_s=20), server(2))
+    assert evicted(rollout_of(away, also, server(2))) == f"{NAME}-1"
+    assert evicted(rollout_of(away, server(2))) is None
+    assert evicted(rollout_of(away, server(1, "b", ready=False, for_s=1), server(2))) is None
+    found = rollout_of(away, server(1, "b", for_s=20), server(2))
     assert (evicted(found), found.requeue_s) == (None, PAUSE_S - 20)
-    assert evicted(ask(away, server(1, "b"), server(2))) == f"{NAME}-0"
+    assert evicted(rollout_of(away, server(1, "b"), server(2))) == f"{NAME}-0"
 
 
 def test_a_server_beside_which_another_container_fails_has_its_keys() -> None:
     other = msgspec.structs.replace(server(2, ready=False, for_s=5, problem="CrashLoopBackOff"), down=False)
-    assert evicted(ask(server(0), server(1), other)) is None
+    assert evicted(rollout_of(server(0), server(1), other)) is None
 
 
 def test_a_paused_rollout_counts_and_does_nothing() -> None:
     spec = msgspec.structs.replace(SPEC, rollout=Pace(paused=True))
     bad = server(2, "bad", ready=False, problem="ImagePullBackOff")
-    assert ask(server(0), server(1), bad, spec=spec) == Rollout(Wait(WaitReason.UNPAUSED), stale=3)
+    assert rollout_of(server(0), server(1), bad, spec=spec) == Rollout(Wait(WaitReason.UNPAUSED), stale=3)
 
 
 def test_until_its_controller_has_named_the_new_revision_nothing_is_replaced() -> None:
-    unobserved = ask(server(0), server(1), server(2), workload=stateful_set(is_observed=False))
+    unobserved = rollout_of(server(0), server(1), server(2), workload=stateful_set(is_observed=False))
     assert unobserved == Rollout(Wait(WaitReason.OBSERVED), stale=3)
-    assert ask(server(0), server(1), server(2), workload=stateful_set(revision="")) == DONE
+    assert rollout_of(server(0), server(1), server(2), workload=stateful_set(revision="")) == DONE
 
 
 def test_of_a_deployment_stale_pods_are_only_counted() -> None:
     deployment = msgspec.structs.replace(workload_of("Deployment", 2), template_hash="new", memory=MEMORY, restarted="")
     old = msgspec.structs.replace(pod_of("a"), template_hash="old", memory=MEMORY)
-    told = msgspec.structs.replace(pod_of("b"), template_hash="new", memory="32Mi,70Mi,70Mi")
+    resized = msgspec.structs.replace(pod_of("b"), template_hash="new", memory="32Mi,70Mi,70Mi")
     new = msgspec.structs.replace(pod_of("c"), template_hash="new", memory=MEMORY)
     stripped = msgspec.structs.replace(pod_of("d"), template_hash="", memory="")
-    found = ask(old, told, new, stripped, workload=deployment)
+    found = rollout_of(old, resized, new, stripped, workload=deployment)
     assert found == Rollout(Wait(WaitReason.CONTROLLER), stale=2)
 
 
@@ -227,13 +227,15 @@ def test_a_server_is_stale_where_only_a_new_pod_would_be_as_the_template_says(
 
 def test_servers_that_show_another_certificate_than_new_ones_would_are_replaced_at_the_same_pace() -> None:
     pods = [server(each, "b") for each in range(3)]
-    found = ask(*pods, outdated_secrets=(pods[0].uid, pods[1].uid))
+    found = rollout_of(*pods, outdated_secrets=(pods[0].uid, pods[1].uid))
     assert (found.stale, evicted(found)) == (2, f"{NAME}-1")
-    found = ask(pods[0], server(1, "b", for_s=20), pods[2], outdated_secrets=(pods[0].uid,))
+    found = rollout_of(pods[0], server(1, "b", for_s=20), pods[2], outdated_secrets=(pods[0].uid,))
     assert (found.stale, evicted(found), found.requeue_s) == (1, None, PAUSE_S - 20)
-    assert ask(*pods, outdated_secrets=("gone",)) == DONE
+    assert rollout_of(*pods, outdated_secrets=("gone",)) == DONE
     paused = msgspec.structs.replace(SPEC, rollout=Pace(paused=True))
-    assert ask(*pods, outdated_secrets=(pods[0].uid,), spec=paused) == Rollout(Wait(WaitReason.UNPAUSED), stale=1)
+    assert rollout_of(*pods, outdated_secrets=(pods[0].uid,), spec=paused) == Rollout(
+        Wait(WaitReason.UNPAUSED), stale=1
+    )
 
 
 def test_of_a_deployment_too_those_with_another_certificate_go_one_at_a_time() -> None:
@@ -242,13 +244,15 @@ def test_of_a_deployment_too_those_with_another_certificate_go_one_at_a_time() -
     since_s = int(START.timestamp() - PAUSE_S)
     a, b = (msgspec.structs.replace(pod_of(each), template_hash="new", memory=MEMORY, since_s=since_s) for each in "ab")
     both = (a.uid, b.uid)
-    assert evicted(ask(a, b, spec=spec, workload=deployment, outdated_secrets=both)) == b.name
+    assert evicted(rollout_of(a, b, spec=spec, workload=deployment, outdated_secrets=both)) == b.name
     controller = Rollout(Wait(WaitReason.CONTROLLER), stale=1)
-    assert ask(a, spec=spec, workload=deployment, outdated_secrets=both) == controller
+    assert rollout_of(a, spec=spec, workload=deployment, outdated_secrets=both) == controller
     new = msgspec.structs.replace(b, uid="new", ready=False, since_s=int(START.timestamp()))
-    assert evicted(ask(a, new, spec=spec, workload=deployment, outdated_secrets=both)) is None
+    assert evicted(rollout_of(a, new, spec=spec, workload=deployment, outdated_secrets=both)) is None
     ready = msgspec.structs.replace(new, ready=True)
-    assert ask(a, ready, spec=spec, workload=deployment, outdated_secrets=both).requeue_s == PAUSE_S
-    assert ask(a, ready, spec=spec, workload=deployment) == DONE
+    assert rollout_of(a, ready, spec=spec, workload=deployment, outdated_secrets=both).requeue_s == PAUSE_S
+    assert rollout_of(a, ready, spec=spec, workload=deployment) == DONE
     other = msgspec.structs.replace(a, template_hash="old")
-    assert ask(other, b, spec=spec, workload=deployment, outdated_secrets=both) == controller, "its controller is at it"
+    assert rollout_of(other, b, spec=spec, workload=deployment, outdated_secrets=both) == controller, (
+        "its controller is at it"
+    )

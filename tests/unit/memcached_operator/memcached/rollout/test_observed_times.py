@@ -21,8 +21,8 @@ from memcached_operator.memcached.rollout.observed_times import (
 from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S
 from tests.unit.memcached_operator.memcached.rollout.test_next_step import (
     PAUSE_S,
-    ask,
     evicted,
+    rollout_of,
     server,
     stuck,
 )
@@ -34,7 +34,7 @@ QUARTER_S = 900.0
 GRACE_S = 30
 
 
-def look(*pods: PodRecord, after_s: float = 0.0, seen: Seen = UNSEEN) -> ObservedPods:
+def observe(*pods: PodRecord, after_s: float = 0.0, seen: Seen = UNSEEN) -> ObservedPods:
     """What is seen so many seconds later, by both clocks of the operator."""
     return observed_pods(pods, seen, NOW_S + after_s, after_s)
 
@@ -46,7 +46,7 @@ def since(found: ObservedPods) -> float:
 
 def test_a_time_that_has_passed_is_believed_and_nothing_is_remembered() -> None:
     pods = [server(0, for_s=3600), server(1, for_s=0), server(2, for_s=-AHEAD_S)]
-    assert look(*pods) == (tuple(pods), (), {}, None)
+    assert observe(*pods) == (tuple(pods), (), {}, None)
 
 
 @pytest.mark.parametrize("ready", [True, False])
@@ -55,8 +55,8 @@ def test_what_is_yet_to_come_counts_from_when_it_was_seen_also_once_it_has_passe
     after_s: float, waited_s: float, *, ready: bool
 ) -> None:
     ahead = server(2, ready=ready, for_s=-QUARTER_S)
-    first = look(ahead)
-    then = look(ahead, after_s=after_s, seen=first.seen)
+    first = observe(ahead)
+    then = observe(ahead, after_s=after_s, seen=first.seen)
     assert since(then) + after_s == waited_s
     assert first.ahead == (f"{NAME}-2",)
     assert then.ahead == ((f"{NAME}-2",) if after_s < QUARTER_S else ())
@@ -64,50 +64,50 @@ def test_what_is_yet_to_come_counts_from_when_it_was_seen_also_once_it_has_passe
 
 def test_another_time_and_another_pod_of_the_name_count_anew_and_those_that_are_gone_are_forgotten() -> None:
     ahead = server(2, for_s=-QUARTER_S)
-    first = look(ahead)
+    first = observe(ahead)
     again = msgspec.structs.replace(ahead, since_s=ahead.since_s + 30)
-    assert since(look(again, after_s=30, seen=first.seen)) == -30
+    assert since(observe(again, after_s=30, seen=first.seen)) == -30
     other = msgspec.structs.replace(ahead, uid="other")
-    then = look(other, after_s=30, seen=first.seen)
+    then = observe(other, after_s=30, seen=first.seen)
     assert since(then) == -30
     assert len(then.seen) == 1
 
 
 def test_the_operators_own_clock_may_be_set_back_meanwhile() -> None:
     ahead = server(2, for_s=-QUARTER_S)
-    then = observed_pods([ahead], look(ahead).seen, NOW_S - 3600 + PAUSE_S, PAUSE_S)
+    then = observed_pods([ahead], observe(ahead).seen, NOW_S - 3600 + PAUSE_S, PAUSE_S)
     assert then.pods[0].since_s == NOW_S - 3600
 
 
 def test_a_rollout_goes_on_at_its_pace_beside_nodes_that_are_ahead() -> None:
     pods = [server(0), server(1), server(2, "b", for_s=-QUARTER_S)]
-    first = look(*pods)
-    assert ask(*first.pods).step == Wait(WaitReason.PAUSE, PAUSE_S)
-    then = look(*pods, after_s=PAUSE_S, seen=first.seen)
+    first = observe(*pods)
+    assert rollout_of(*first.pods).step == Wait(WaitReason.PAUSE, PAUSE_S)
+    then = observe(*pods, after_s=PAUSE_S, seen=first.seen)
     moment = START.fromtimestamp(NOW_S + PAUSE_S, START.tzinfo)
-    assert evicted(ask(*then.pods, now=moment)) == f"{NAME}-1"
+    assert evicted(rollout_of(*then.pods, now=moment)) == f"{NAME}-1"
 
 
 def test_a_new_server_on_such_a_node_that_does_not_get_ready_is_reported() -> None:
     pods = [server(0), server(1), server(2, "b", ready=False, for_s=-QUARTER_S)]
-    then = look(*pods, after_s=STUCK_AFTER_S, seen=look(*pods).seen)
+    then = observe(*pods, after_s=STUCK_AFTER_S, seen=observe(*pods).seen)
     moment = START.fromtimestamp(NOW_S + STUCK_AFTER_S, START.tzinfo)
-    assert f"The new server {NAME}-2 is not ready" in stuck(ask(*then.pods, now=moment))
+    assert f"The new server {NAME}-2 is not ready" in stuck(rollout_of(*then.pods, now=moment))
 
 
 def test_a_change_in_place_that_a_leader_with_another_clock_began_is_late_in_time() -> None:
-    noted = Request("new", 3, int(NOW_S + QUARTER_S))
-    pod = msgspec.structs.replace(server(2), in_place=str(noted))
-    then = look(pod, after_s=10, seen=look(pod).seen)
-    assert requested(then.pods[0]) == noted._replace(since_s=int(NOW_S))
+    recorded = Request("new", 3, int(NOW_S + QUARTER_S))
+    pod = msgspec.structs.replace(server(2), in_place=str(recorded))
+    then = observe(pod, after_s=10, seen=observe(pod).seen)
+    assert requested(then.pods[0]) == recorded._replace(since_s=int(NOW_S))
 
 
 def test_a_pod_that_an_api_server_ahead_lets_end_is_overdue_in_time() -> None:
     since_s = int(NOW_S + QUARTER_S)
     pod = msgspec.structs.replace(server(2), active=False, termination=Termination(since_s, since_s + GRACE_S, "node"))
-    first = look(pod)
+    first = observe(pod)
     assert overdue(first.pods, NOW_S).next_s == GRACE_S + OVERDUE_S
-    then = look(pod, after_s=GRACE_S + OVERDUE_S, seen=first.seen)
+    then = observe(pod, after_s=GRACE_S + OVERDUE_S, seen=first.seen)
     assert NAME in overdue(then.pods, NOW_S + GRACE_S + OVERDUE_S).why
 
 
@@ -118,10 +118,10 @@ def test_what_a_pod_waits_for_is_a_problem_once_it_takes_long(for_s: float, prob
     pod = msgspec.structs.replace(
         server(2, "b", ready=False, for_s=for_s), waits=PodProblem("ContainerCreating", "x"), down=True
     )
-    found = look(pod)
+    found = observe(pod)
     assert (str(found.pods[0].problem), found.next_s) == (problem, next_s)
-    told = ask(server(0), server(1), *found.pods)
-    assert stuck(told) == "", "an image may take as long to pull"
-    late = look(msgspec.structs.replace(pod, since_s=int(NOW_S - STUCK_AFTER_S)))
-    told = ask(server(0), server(1), *late.pods)
-    assert f"The new server {NAME}-2 is not ready (ContainerCreating: x), so the other 2" in stuck(told)
+    decided = rollout_of(server(0), server(1), *found.pods)
+    assert stuck(decided) == "", "an image may take as long to pull"
+    late = observe(msgspec.structs.replace(pod, since_s=int(NOW_S - STUCK_AFTER_S)))
+    decided = rollout_of(server(0), server(1), *late.pods)
+    assert f"The new server {NAME}-2 is not ready (ContainerCreating: x), so the other 2" in stuck(decided)

@@ -136,17 +136,17 @@ def test_memory_that_nobody_asked_for_needs_the_lock_where_servers_are_replaced_
 def test_what_holds_a_template_back(
     different: dict[str, Any], has_lock: bool, paused: bool, resizing: bool, hold: Hold
 ) -> None:
-    asked = change(**different)
-    decision = decide(asked, has_lock=has_lock, paused=paused, resizing=resizing)
+    desired_change = change(**different)
+    decision = decide(desired_change, has_lock=has_lock, paused=paused, resizing=resizing)
     assert decision.hold is hold
     if hold is Hold.NONE:
-        assert decision.manifest is asked.desired
+        assert decision.manifest is desired_change.desired
     else:
-        assert asked.live is not None
+        assert desired_change.live is not None
         assert decision.manifest.spec == msgspec.structs.replace(
-            asked.desired.spec, template=CODEC.decoded(asked.live).spec.template
+            desired_change.desired.spec, template=CODEC.decoded(desired_change.live).spec.template
         )
-        assert not CODEC.differ(decision.manifest, asked.live), "nothing else differs here"
+        assert not CODEC.differ(decision.manifest, desired_change.live), "nothing else differs here"
 
 
 def test_what_another_client_passed_through_is_left_with_a_template_that_is_held_back() -> None:

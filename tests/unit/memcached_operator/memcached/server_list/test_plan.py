@@ -36,7 +36,7 @@ def names(*ordinals: int) -> tuple[str, ...]:
     return tuple(map(name_of, ordinals))
 
 
-def look(
+def plan_of(
     spec: Spec,
     *,
     last: Status = NO_STATUS,
@@ -46,12 +46,12 @@ def look(
     now: datetime = START,
 ) -> Plan:
     """A plan; `sets` and `deployment` are the replicas of what there is."""
-    ours: dict[Workload, WorkloadRecord] = {}
+    owned: dict[Workload, WorkloadRecord] = {}
     if sets is not None:
-        ours["StatefulSet"] = workload_of("StatefulSet", sets)
+        owned["StatefulSet"] = workload_of("StatefulSet", sets)
     if deployment is not None:
-        ours["Deployment"] = workload_of("Deployment", deployment)
-    return plan(KEY, spec, last, ours, pods, now)
+        owned["Deployment"] = workload_of("Deployment", deployment)
+    return plan(KEY, spec, last, owned, pods, now)
 
 
 def named(size: int, **changes: Any) -> Spec:
@@ -59,9 +59,9 @@ def named(size: int, **changes: Any) -> Spec:
 
 
 @pytest.mark.parametrize("number", ["9" * 5_000, "²", "x", ""])
-def test_what_is_no_ordinal_in_a_list_that_somebody_wrote_is_none_of_ours(number: str) -> None:
+def test_what_is_no_ordinal_in_a_list_that_somebody_wrote_is_not_owned(number: str) -> None:
     last = Status(workload="StatefulSet", serverList=(name_of(0), name_of(1).replace("-1.", f"-{number}.")))
-    found = look(named(3), last=last, sets=3).servers
+    found = plan_of(named(3), last=last, sets=3).servers
     assert found is not None
     assert found.listed == names(0)
 
@@ -129,7 +129,7 @@ NAMED = {
 @pytest.mark.parametrize("case", NAMED.values(), ids=NAMED)
 def test_a_stateful_set_s_list_and_replicas(case: Case) -> None:
     pods = [named_pod(each) for each in case.ready] + [named_pod(each, ready=False) for each in case.unready]
-    found = look(named(case.size), last=case.last, sets=case.live, pods=pods[::-1])
+    found = plan_of(named(case.size), last=case.last, sets=case.live, pods=pods[::-1])
     assert found.servers.listed == names(*case.listed)
     assert found.replicas == {"StatefulSet": case.replicas}
     assert found.servers.draining == tuple(since(*each) for each in case.draining)
@@ -145,14 +145,14 @@ def test_while_a_memcached_goes_a_lost_server_is_listed_as_long_as_its_stateful_
     stateful_set: str, listed: tuple[str, ...]
 ) -> None:
     there = workload_of("StatefulSet", 3, deleting=stateful_set == "being deleted")
-    ours: dict[Workload, WorkloadRecord] = {} if stateful_set == "gone" else {"StatefulSet": there}
-    found = as_ending(of_names(0, 1, 2), ours, [named_pod(0), named_pod(2)])
+    owned: dict[Workload, WorkloadRecord] = {} if stateful_set == "gone" else {"StatefulSet": there}
+    found = as_ending(of_names(0, 1, 2), owned, [named_pod(0), named_pod(2)])
     assert found == Servers("StatefulSet", listed)
 
 
 def test_the_time_at_which_servers_leave_is_never_before_they_do() -> None:
     now = START + timedelta(microseconds=1)
-    found = look(named(1), last=of_names(0, 1), sets=2, pods=[named_pod(0), named_pod(1)], now=now)
+    found = plan_of(named(1), last=of_names(0, 1), sets=2, pods=[named_pod(0), named_pod(1)], now=now)
     assert found.servers.draining == (Drain("StatefulSet", 1, "2026-11-21T12:00:01Z"),)
     assert found.next_s == pytest.approx(30.999999)
 
@@ -160,13 +160,13 @@ def test_the_time_at_which_servers_leave_is_never_before_they_do() -> None:
 def test_the_patience_is_the_specification_s_as_it_is_now() -> None:
     last = of_names(0, draining=(since(1, 30),))
     for drain_s, replicas, next_s in ((30, 1, None), (100, 2, 70.0), (0, 1, None)):
-        found = look(named(1, drainSeconds=drain_s), last=last, sets=2, pods=[named_pod(0), named_pod(1)])
+        found = plan_of(named(1, drainSeconds=drain_s), last=last, sets=2, pods=[named_pod(0), named_pod(1)])
         assert (found.replicas["StatefulSet"], found.next_s) == (replicas, next_s)
 
 
 def test_a_stateful_set_that_left_its_pods_behind_is_made_anew_with_those_that_drain() -> None:
     last = of_names(0, draining=(since(1, 10),))
-    found = look(named(1), last=last, sets=None, pods=[named_pod(each) for each in range(3)])
+    found = plan_of(named(1), last=last, sets=None, pods=[named_pod(each) for each in range(3)])
     assert found.replicas == {"StatefulSet": 3}
 
 
@@ -176,7 +176,7 @@ def test_a_stateful_set_that_left_its_pods_behind_is_made_anew_with_those_that_d
 def test_a_deployment_s_list_has_the_addresses_of_its_ready_pods_sorted_as_text() -> None:
     addresses = {"10.0.0.9": True, "10.0.0.10": True, "10.0.0.1": False, "": True, "2001:db8::1": True}
     pods = [pod_of(address, ready=ready, address=address) for address, ready in addresses.items()]
-    found = look(Spec(size=3), deployment=3, pods=[*pods, named_pod(0)])
+    found = plan_of(Spec(size=3), deployment=3, pods=[*pods, named_pod(0)])
     assert found.servers == Servers("Deployment", ("10.0.0.10:11211", "10.0.0.9:11211", "[2001:db8::1]:11211"))
     assert found.replicas == {"Deployment": 3}
     assert found.next_s is None
@@ -202,7 +202,7 @@ MOVED = of_names(0, 1, draining=(Drain("Deployment", 0, ago(10)),))
     ids=["no pods", "one of two", "others", "both"],
 )
 def test_the_list_moves_when_all_new_servers_are_ready(pods: list[PodRecord], moves: bool) -> None:
-    found = look(named(2), last=MOVING, sets=2, deployment=2, pods=[*ADDRESSED, *pods])
+    found = plan_of(named(2), last=MOVING, sets=2, deployment=2, pods=[*ADDRESSED, *pods])
     assert found.servers.workload == ("StatefulSet" if moves else "Deployment")
     assert found.servers.draining == ((Drain("Deployment", 0, ago(0)),) if moves else ())
     assert found.replicas == ({"StatefulSet": 2} if moves else {"StatefulSet": 2, "Deployment": 2})
@@ -210,11 +210,11 @@ def test_the_list_moves_when_all_new_servers_are_ready(pods: list[PodRecord], mo
 
 
 def test_the_list_does_not_move_to_a_workload_that_is_being_deleted() -> None:
-    ours: dict[Workload, WorkloadRecord] = {
+    owned: dict[Workload, WorkloadRecord] = {
         "StatefulSet": workload_of("StatefulSet", 2, deleting=True),
         "Deployment": workload_of("Deployment", 2),
     }
-    found = plan(KEY, named(2), MOVING, ours, [*ADDRESSED, named_pod(0), named_pod(1)], START)
+    found = plan(KEY, named(2), MOVING, owned, [*ADDRESSED, named_pod(0), named_pod(1)], START)
     assert found.servers.workload == "Deployment"
 
 
@@ -222,40 +222,40 @@ def test_the_list_does_not_move_to_a_workload_that_is_being_deleted() -> None:
 def test_the_old_workload_goes_when_it_has_drained(seconds: int, removed: Workload | None) -> None:
     drain = Drain("Deployment", 0, ago(seconds))
     pods = [*ADDRESSED, named_pod(0), named_pod(1)]
-    found = look(named(2), last=of_names(0, 1, draining=(drain,)), sets=2, deployment=2, pods=pods)
+    found = plan_of(named(2), last=of_names(0, 1, draining=(drain,)), sets=2, deployment=2, pods=pods)
     assert (found.removed, found.servers.draining) == (removed, (drain,))
     assert found.next_s == (None if removed else 1.0)
 
 
 def test_a_workload_that_was_never_listed_goes_at_once_when_the_move_is_taken_back() -> None:
-    found = look(Spec(size=2), last=MOVING, sets=2, deployment=2, pods=[*ADDRESSED, named_pod(0)])
+    found = plan_of(Spec(size=2), last=MOVING, sets=2, deployment=2, pods=[*ADDRESSED, named_pod(0)])
     assert (found.removed, found.servers) == ("StatefulSet", Servers("Deployment", ADDRESSES))
 
 
 def test_a_move_that_is_taken_back_after_the_list_moved_moves_back_at_once_where_the_servers_are_there() -> None:
     pods = [*ADDRESSED, named_pod(0), named_pod(1)]
-    found = look(Spec(size=2), last=MOVED, sets=2, deployment=2, pods=pods)
+    found = plan_of(Spec(size=2), last=MOVED, sets=2, deployment=2, pods=pods)
     assert found.servers == Servers("Deployment", ADDRESSES, (Drain("StatefulSet", 0, ago(0)),))
 
 
 def test_what_has_begun_to_drain_and_is_moved_back_to_keeps_its_time_until_it_is_listed() -> None:
-    there = look(Spec(size=2), last=MOVED, sets=2, deployment=2, pods=[ADDRESSED[0], named_pod(0), named_pod(1)])
+    there = plan_of(Spec(size=2), last=MOVED, sets=2, deployment=2, pods=[ADDRESSED[0], named_pod(0), named_pod(1)])
     assert there.servers == Servers("StatefulSet", names(0, 1), (Drain("Deployment", 0, ago(10)),))
-    again = look(named(2), last=MOVED, sets=2, deployment=2, pods=[ADDRESSED[0], named_pod(0), named_pod(1)])
+    again = plan_of(named(2), last=MOVED, sets=2, deployment=2, pods=[ADDRESSED[0], named_pod(0), named_pod(1)])
     assert (again.removed, again.servers.draining) == (None, (Drain("Deployment", 0, ago(10)),))
 
 
 def test_a_stateful_set_that_drains_and_is_moved_back_to_smaller_loses_no_server_before_its_time() -> None:
     last = Status(workload="Deployment", serverList=ADDRESSES, draining=(since(0, 10),))
     pods = [*ADDRESSED, named_pod(0), named_pod(1, ready=False), named_pod(2)]
-    assert look(named(2), last=last, sets=3, deployment=2, pods=pods).replicas["StatefulSet"] == 3
+    assert plan_of(named(2), last=last, sets=3, deployment=2, pods=pods).replicas["StatefulSet"] == 3
     later = START + timedelta(seconds=20)
-    assert look(named(2), last=last, sets=3, deployment=2, pods=pods, now=later).replicas["StatefulSet"] == 2
+    assert plan_of(named(2), last=last, sets=3, deployment=2, pods=pods, now=later).replicas["StatefulSet"] == 2
 
 
 def test_a_status_that_somebody_emptied_gives_the_other_workload_its_time_once_more() -> None:
     pods = [*ADDRESSED, named_pod(0), named_pod(1)]
-    found = look(named(2), last=Status(), sets=2, deployment=2, pods=pods)
+    found = plan_of(named(2), last=Status(), sets=2, deployment=2, pods=pods)
     assert (found.removed, found.servers.draining) == (None, (Drain("Deployment", 0, ago(0)),))
 
 

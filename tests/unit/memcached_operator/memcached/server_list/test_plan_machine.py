@@ -36,7 +36,7 @@ class Servers(RuleBasedStateMachine):
         self.cluster.spec = msgspec.structs.replace(self.cluster.spec, drainSeconds=drain_s)
 
     @rule(dies=st.booleans())
-    def operator_looks(self, dies: bool) -> None:
+    def operator_reconciles(self, dies: bool) -> None:
         self.cluster.reconcile(dies=dies)
 
     @rule()

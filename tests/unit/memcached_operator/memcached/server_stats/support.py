@@ -26,7 +26,7 @@ TIMEOUT_S, SOON_S = 20.0, 0.2
 ONE_THREAD = ("-t", "1")
 
 
-async def said_by(where: str, timeout_s: float) -> Answer | Failure:
+async def queried(where: str, timeout_s: float) -> Answer | Failure:
     """What a server says of itself that speaks plain text at this IP address."""
     return (await query(Endpoint(where), timeout_s)).answer
 
@@ -91,12 +91,12 @@ async def talking(talk: Talk) -> AsyncIterator[str]:
         server.close()
 
 
-def saying(said: bytes) -> Talk:
+def saying(sent: bytes) -> Talk:
     """Answers so to whatever is asked, and waits."""
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readline()
-        writer.write(said)
+        writer.write(sent)
         await reader.read()
 
     return talk

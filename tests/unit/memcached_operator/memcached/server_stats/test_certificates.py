@@ -76,7 +76,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("shown", "seconds"), CHANGES)
-def test_it_is_looked_again_when_one_expires_or_is_late(shown: list[Shown], seconds: float | None) -> None:
+def test_it_is_reconciled_again_when_one_expires_or_is_late(shown: list[Shown], seconds: float | None) -> None:
     assert next_change_s(shown, 1_000.0) == seconds
 
 

@@ -40,7 +40,7 @@ def evictions(*counts: int, free: int = 50) -> list[Answer]:
 
 
 @pytest.mark.parametrize(
-    ("answers", "told"),
+    ("answers", "problems_shown"),
     [
         (queues(0, 50, 50, 50, 50), [None] * 5),
         (queues(0, 51, 51, 51), [None, None, None, DiskProblem.SLOW]),
@@ -57,9 +57,9 @@ def evictions(*counts: int, free: int = 50) -> list[Answer]:
     ],
 )
 def test_it_is_told_what_lasts_and_at_once_what_is_damaged(
-    answers: list[Answer], told: list[DiskProblem | None]
+    answers: list[Answer], problems_shown: list[DiskProblem | None]
 ) -> None:
-    assert problems(answers) == told
+    assert problems(answers) == problems_shown
 
 
 def test_it_is_over_once_it_has_not_been_so_for_long() -> None:

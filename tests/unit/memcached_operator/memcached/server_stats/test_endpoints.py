@@ -83,7 +83,7 @@ def pod(transport: Transport) -> PodRecord:
 
 
 @pytest.mark.parametrize(("transport", "tls"), [(PLAIN, False), (TLS, True)])
-async def test_servers_that_ask_for_nothing_are_spoken_to_without_a_look_at_secrets(
+async def test_servers_that_require_nothing_are_queried_without_a_read_of_secrets(
     transport: Transport, tls: bool
 ) -> None:
     server = Server(certificate=CERTIFICATE)
@@ -121,7 +121,7 @@ async def test_with_the_setting_a_server_is_shown_a_certificate_and_told_a_login
         (b"Live", CERTIFICATE, False),
     ],
 )
-async def test_where_only_a_new_server_takes_a_renewed_certificate_the_secrets_is_looked_at(
+async def test_where_only_a_new_server_takes_a_renewed_certificate_the_secrets_is_read(
     reload: bytes, files: dict[str, bytes], is_due: bool
 ) -> None:
     spec = b'{"tls": {"secretName": "certificate", "reload": "%b"}}' % reload
@@ -253,6 +253,6 @@ async def test_a_server_is_told_of_other_memory_as_its_pod_says_or_says_what_is_
             assert failure.why == "it asks for a client certificate, and --server-credentials is off"
             known = endpoints(Server(certificate=CERTIFICATE, passwords=PASSWORDS))
             assert await limit_setter(known)(there, Memory(128, "", "")) is None
-            said = await query((await known.to(there)).endpoint, TIMEOUT_S)
-    assert isinstance(said.answer, Answer)
-    assert said.answer.number("limit_maxbytes") == 128 << 20
+            response = await query((await known.to(there)).endpoint, TIMEOUT_S)
+    assert isinstance(response.answer, Answer)
+    assert response.answer.number("limit_maxbytes") == 128 << 20

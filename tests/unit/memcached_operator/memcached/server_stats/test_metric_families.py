@@ -19,7 +19,7 @@ from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from operator_runtime.serving.http_messages import HttpRequest
 from operator_runtime.serving.scrape import Scrapes
 from operator_runtime.telemetry.metrics import Metrics
-from tests.unit.memcached_operator.memcached.server_stats.support import TIMEOUT_S, answer, running, said_by, server_pod
+from tests.unit.memcached_operator.memcached.server_stats.support import TIMEOUT_S, answer, queried, running, server_pod
 
 # Name and type of what prometheus/memcached_exporter 0.16.0 makes of `stats` (pkg/exporter/exporter.go), of the limit
 # of connections, which it takes from `stats settings`, and of what its alerts look at of `stats items`.
@@ -63,9 +63,9 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 Series = dict[tuple[str, ...], float]
 
 
-def health(*said: tuple[PodRecord, Answer | Failure]) -> StatsCache:
+def health(*received: tuple[PodRecord, Answer | Failure]) -> StatsCache:
     stats_cache = StatsCache()
-    for pod, each in said:
+    for pod, each in received:
         stats_cache.record(pod, each)
     return stats_cache
 
@@ -92,9 +92,9 @@ async def scraped(pods: list[PodRecord], stats_cache: StatsCache, accept: str = 
 async def test_a_real_server_is_shown_under_the_exporters_names_and_types(accept: str) -> None:
     async with running() as where:
         await store(where, items=1)
-        said = await said_by(where, TIMEOUT_S)
+        received = await queried(where, TIMEOUT_S)
     pod = server_pod()
-    found = await scraped([pod], health((pod, said)), accept)
+    found = await scraped([pod], health((pod, received)), accept)
     types = {name.removeprefix("memcached_"): type_ for name, (type_, _) in found.items()}
     assert types == {name: "gauge" if name in NO_COUNTERS else type_ for name, type_ in EXPORTER.items()}
 
@@ -102,31 +102,31 @@ async def test_a_real_server_is_shown_under_the_exporters_names_and_types(accept
 async def store(where: str, *, items: int, size: int = 5) -> bytes:
     """Store so many items; the last answer."""
     reader, writer = await asyncio.open_connection(where, PORT)
-    said = b""
+    received = b""
     for each in range(items):
         writer.write(b"set key%d 0 0 %d\r\n%b\r\n" % (each, size, b"x" * size))
-        said = await reader.readline()
+        received = await reader.readline()
     writer.close()
-    return said
+    return received
 
 
 async def test_what_each_size_class_evicts_is_shown_and_what_it_refuses() -> None:
     async with running("-m", "8", "-t", "1") as where:
         await store(where, items=100, size=200_000)
-        said = await said_by(where, TIMEOUT_S)
-    assert isinstance(said, Answer)
+        received = await queried(where, TIMEOUT_S)
+    assert isinstance(received, Answer)
     pod = server_pod()
-    found = await scraped([pod], health((pod, said)))
+    found = await scraped([pod], health((pod, received)))
     evicted, refused = (found[f"memcached_slab_items_{what}_total"][1] for what in ("evicted", "outofmemory"))
     assert evicted.keys() == refused.keys()
-    assert sum(evicted.values()) == said.number("evictions") > 0
+    assert sum(evicted.values()) == received.number("evictions") > 0
     assert all(labels[:3] == ("cache", "shop", "cache-0") and labels[3].isdigit() for labels in evicted)
 
 
 async def test_a_server_with_storage_on_disk_is_shown_with_that() -> None:
     pod, bare = server_pod("a"), server_pod("b")
-    said = answer(**{name: place for place, name in enumerate(EXTSTORE)})
-    found = await scraped([pod, bare], health((pod, said), (bare, answer())))
+    received = answer(**{name: place for place, name in enumerate(EXTSTORE)})
+    found = await scraped([pod, bare], health((pod, received), (bare, answer())))
     shown = {name.removeprefix("memcached_"): each for name, each in found.items() if "extstore" in name}
     assert {name: type_ for name, (type_, _) in shown.items()} == {
         name: "gauge" if name in NO_COUNTERS else type_ for name, type_ in (EXPORTER_EXTSTORE | OWN_EXTSTORE).items()
@@ -136,14 +136,14 @@ async def test_a_server_with_storage_on_disk_is_shown_with_that() -> None:
 
 async def test_commands_are_told_by_what_came_of_them() -> None:
     pod = server_pod()
-    said = answer(
+    received = answer(
         get_hits=5, get_misses=2, cmd_set=100, cas_hits=3, cas_misses=4, cas_badval=5, cmd_flush=6, touch_hits=7,
         touch_misses=0, delete_hits=0, delete_misses=0, incr_hits=0, incr_misses=0, decr_hits=0, decr_misses=8,
     )  # fmt: skip
-    found = await scraped([pod], health((pod, said)))
+    found = await scraped([pod], health((pod, received)))
     _, series = found["memcached_commands_total"]
-    told = {(command, status): value for (command, _, _, _, status), value in series.items() if value}
-    assert told == {
+    counted = {(command, status): value for (command, _, _, _, status), value in series.items() if value}
+    assert counted == {
         **{("get", "hit"): 5, ("get", "miss"): 2, ("flush", "hit"): 6, ("touch", "hit"): 7, ("decr", "miss"): 8},
         # memcached counts each cas among the sets.
         **{("set", "hit"): 88, ("cas", "hit"): 3, ("cas", "miss"): 4, ("cas", "badval"): 5},

@@ -83,8 +83,8 @@ def test_those_of_all_memcacheds_are_asked_and_nobody_elses(caches: Caches) -> N
     own = [*add(caches, "a", 2), *add(caches, "b", 1)]
     caches.pods.put(server_pod("stranger-0", of="stranger"))
     caches.pods.put(server_pod("starting-0", of="a", ready=False))
-    asked = [pod for tick in Day(caches).interval() for pod in tick]
-    assert sorted(asked, key=lambda each: each.name) == own
+    queried = [pod for tick in Day(caches).interval() for pod in tick]
+    assert sorted(queried, key=lambda each: each.name) == own
 
 
 def test_servers_that_are_not_ready_are_passed_over_few_at_once(
@@ -93,19 +93,19 @@ def test_servers_that_are_not_ready_are_passed_over_few_at_once(
     for number in range(600):
         for pod in add(caches, f"cache-{number}", 1):
             caches.pods.put(msgspec.structs.replace(pod, resource_version="2", ready=False))
-    looked: list[str] = []
+    lookups: list[str] = []
     servers_of = Caches.servers_of
 
     def counted(self: Caches, memcached: MemcachedRecord) -> list[PodRecord]:
-        looked.append(memcached.name)
+        lookups.append(memcached.name)
         return servers_of(self, memcached)
 
     monkeypatch.setattr(Caches, "servers_of", counted)
     day = Day(caches)
     for tick in range(1, 61):
         assert day.tick() == []
-        assert len(looked) <= tick * 600 * TICK_S / INTERVAL_S + 1
-    assert len(set(looked)) >= 590
+        assert len(lookups) <= tick * 600 * TICK_S / INTERVAL_S + 1
+    assert len(set(lookups)) >= 590
 
 
 def test_a_server_that_somebody_looks_for_is_asked_at_the_next_tick(caches: Caches) -> None:
@@ -124,8 +124,8 @@ def test_many_that_somebody_looks_for_do_not_come_all_at_once(caches: Caches) ->
     day.stats_cache.read(pods)
     ticks = day.interval()
     assert max(map(len, ticks)) < 50
-    asked = Counter(pod.name for tick in ticks for pod in tick)
-    assert asked == Counter(pod.name for pod in pods), "each once, and not once more in its turn"
+    queried = Counter(pod.name for tick in ticks for pod in tick)
+    assert queried == Counter(pod.name for pod in pods), "each once, and not once more in its turn"
 
 
 @pytest.mark.parametrize("change", ["gone", "another", "not ready"])
@@ -158,7 +158,7 @@ class Request:
     """Answers for all servers, when the test lets it."""
 
     def __init__(self) -> None:
-        self.said: Answer | Failure = answer()
+        self.reply: Answer | Failure = answer()
         self.timeouts: set[float] = set()
         self.now = self.most = self.count = 0
         self.go_on = asyncio.Event()
@@ -170,7 +170,7 @@ class Request:
         self.most = max(self.most, self.now)
         try:
             await self.go_on.wait()
-            return Response(self.said)
+            return Response(self.reply)
         finally:
             self.now -= 1
             self.count += 1
@@ -180,7 +180,7 @@ class Request:
 async def polling(
     caches: Caches,
     stats_cache: StatsCache,
-    asked: Request,
+    queried: Request,
     sent: list[ObjectKey],
     clock: FakeClock,
     on_answer: Callable[[PodRecord, Answer], bool] = lambda *_: False,
@@ -188,7 +188,7 @@ async def polling(
     changed: Channel[ObjectKey] = Channel()
     changed.listen(sent.append)
     poller = Poller(
-        caches, stats_cache, changed, interval_s=INTERVAL_S, on_answer=on_answer, query=asked, clock=clock, tick_s=0.0
+        caches, stats_cache, changed, interval_s=INTERVAL_S, on_answer=on_answer, query=queried, clock=clock, tick_s=0.0
     )
     task = asyncio.create_task(poller.run())
     try:
@@ -199,41 +199,41 @@ async def polling(
             await task
 
 
-async def test_a_memcached_is_looked_at_again_when_there_are_news_of_a_server_and_only_then(caches: Caches) -> None:
+async def test_a_memcached_is_reconciled_again_when_there_are_news_of_a_server_and_only_then(caches: Caches) -> None:
     add(caches, "cache", 1)
-    stats_cache, asked, sent, clock = StatsCache(), Request(), list[ObjectKey](), FakeClock()
+    stats_cache, queried, sent, clock = StatsCache(), Request(), list[ObjectKey](), FakeClock()
     key = ObjectKey("shop", "cache")
-    async with polling(caches, stats_cache, asked, sent, clock):
-        await async_until("no first answer", lambda: asked.count == 1)
+    async with polling(caches, stats_cache, queried, sent, clock):
+        await async_until("no first answer", lambda: queried.count == 1)
         assert sent == [key]
-        for count, said, news in (
+        for count, received, news in (
             (2, answer(curr_connections=7), 1),
             (3, Failure(ErrorKind.SILENT, "silent"), 1),
             (4, Failure(ErrorKind.SILENT, "silent"), 2),
             (5, Failure(ErrorKind.SILENT, "silent"), 2),
             (6, SATURATED, 3),
         ):
-            asked.said = said
+            queried.reply = received
             clock.advance(INTERVAL_S)
-            await async_until(f"not asked {count} times", lambda count=count: asked.count == count)
+            await async_until(f"not asked {count} times", lambda count=count: queried.count == count)
             assert sent == [key] * news
-    assert asked.timeouts == {TIMEOUT_S}
+    assert queried.timeouts == {TIMEOUT_S}
 
 
 async def test_answers_are_handed_on_and_may_be_news_of_their_own(caches: Caches) -> None:
     (pod,) = add(caches, "cache", 1)
-    asked, sent, clock = Request(), list[ObjectKey](), FakeClock()
+    queried, sent, clock = Request(), list[ObjectKey](), FakeClock()
     handed: list[tuple[PodRecord, Answer]] = []
 
-    def on_answer(of: PodRecord, said: Answer) -> bool:
-        handed.append((of, said))
+    def on_answer(of: PodRecord, received: Answer) -> bool:
+        handed.append((of, received))
         return len(handed) == 2
 
-    async with polling(caches, StatsCache(), asked, sent, clock, on_answer):
-        said: tuple[Answer | Failure, ...] = (answer(), answer(uptime=1), Failure(ErrorKind.SILENT, "silent"))
-        for count, asked.said in enumerate(said, 1):
+    async with polling(caches, StatsCache(), queried, sent, clock, on_answer):
+        received: tuple[Answer | Failure, ...] = (answer(), answer(uptime=1), Failure(ErrorKind.SILENT, "silent"))
+        for count, queried.reply in enumerate(received, 1):
             clock.advance(INTERVAL_S)
-            await async_until(f"not asked {count} times", lambda count=count: asked.count == count)
+            await async_until(f"not asked {count} times", lambda count=count: queried.count == count)
     assert handed == [(pod, answer()), (pod, answer(uptime=1))]
     assert sent == [ObjectKey("shop", "cache")] * 2, "it answers, and says something else"
 
@@ -241,16 +241,16 @@ async def test_answers_are_handed_on_and_may_be_news_of_their_own(caches: Caches
 @pytest.mark.parametrize("answer", [True, False])
 async def test_only_a_few_are_asked_at_once_and_nobody_is_waited_for_at_the_end(caches: Caches, answer: bool) -> None:
     pods = add(caches, "cache", 3 * AT_ONCE)
-    stats_cache, asked, clock = StatsCache(), Request(), FakeClock()
-    asked.go_on.clear()
-    async with polling(caches, stats_cache, asked, [], clock):
-        await async_until("none is asked", lambda: asked.now == 1)
+    stats_cache, queried, clock = StatsCache(), Request(), FakeClock()
+    queried.go_on.clear()
+    async with polling(caches, stats_cache, queried, [], clock):
+        await async_until("none is asked", lambda: queried.now == 1)
         clock.advance(INTERVAL_S)
-        await async_until("they are not asked", lambda: asked.now == AT_ONCE)
+        await async_until("they are not asked", lambda: queried.now == AT_ONCE)
         if answer:
-            asked.go_on.set()
+            queried.go_on.set()
             await async_until("not all are asked", lambda: len(stats_cache) == len(pods))
-    assert (asked.most, asked.now, len(stats_cache)) == (AT_ONCE, 0, len(pods) if answer else 0)
+    assert (queried.most, queried.now, len(stats_cache)) == (AT_ONCE, 0, len(pods) if answer else 0)
 
 
 async def test_what_goes_wrong_in_asking_ends_the_operator(caches: Caches) -> None:
@@ -270,15 +270,15 @@ async def test_what_an_answer_leads_to_does_not_end_the_operator(
     caches: Caches, caplog: pytest.LogCaptureFixture
 ) -> None:
     add(caches, "cache", 1)
-    asked, clock = Request(), FakeClock()
+    queried, clock = Request(), FakeClock()
 
-    def broken(pod: PodRecord, said: Answer) -> bool:
+    def broken(pod: PodRecord, received: Answer) -> bool:
         raise ZeroDivisionError(pod.address)
 
-    async with polling(caches, StatsCache(), asked, [], clock, broken):
+    async with polling(caches, StatsCache(), queried, [], clock, broken):
         for count in (1, 2):
             clock.advance(INTERVAL_S)
-            await async_until(f"not asked {count} times", lambda count=count: asked.count == count)
+            await async_until(f"not asked {count} times", lambda count=count: queried.count == count)
     (record,) = [each for each in caplog.records if each.levelname == "ERROR"]
     assert record.getMessage().startswith("the answer of shop/cache-0 is dropped, as it cannot be used: ZeroDivision")
     assert record.exc_info is not None

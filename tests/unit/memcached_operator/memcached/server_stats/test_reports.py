@@ -17,7 +17,7 @@ SILENT = Failure(ErrorKind.SILENT, "no answer within 1 s")
 @pytest.fixture
 async def running() -> World:
     """Two servers that run and that nobody has asked yet."""
-    world = World(asked=True)
+    world = World(queried=True)
     world.memcached(size=2)
     world.api.put(live_deployment())
     world.pods(2)
@@ -29,12 +29,12 @@ async def running() -> World:
     return world
 
 
-def record(world: World, said: Answer | Failure, *servers: int) -> None:
-    """These servers said so."""
+def record(world: World, received: Answer | Failure, *servers: int) -> None:
+    """Record this as the answer of these servers."""
     assert world.stats_cache is not None
     pods = sorted(world.caches.pods.values(), key=lambda pod: pod.name)
     for number in servers:
-        world.stats_cache.record(pods[number], said)
+        world.stats_cache.record(pods[number], received)
 
 
 async def written(world: World) -> list[str]:
@@ -103,20 +103,20 @@ async def test_a_server_that_is_late_with_its_certificate_is_told_in_ten_minutes
         running.stats_cache.record(pod, answer(), certificate, now_s)
     await written(running)
     assert running.condition("Serving") == ("True", "Answering")
-    assert await told_after(running) == pytest.approx(STALE_S, abs=2.0)
+    assert await reported_after(running) == pytest.approx(STALE_S, abs=2.0)
     assert running.condition("Serving") == ("False", "CertificateStale")
     assert running.condition("Ready") == ("True", "AllServersReady")
 
 
-async def told_after(world: World) -> float:
-    """Lets nothing happen but what is to be looked at again; after how many seconds the status is written."""
+async def reported_after(world: World) -> float:
+    """Lets nothing happen but reconciles that are due; after how many seconds the status is written."""
     began = world.clock.now
     for _ in range(10):
         result = await world.reconcile()
         if world.api.verbs():
             world.show()
             return world.clock.now - began
-        assert result.requeue_after_s is not None, "nobody looks again"
+        assert result.requeue_after_s is not None, "no reconcile is due"
         world.clock.advance(result.requeue_after_s)
     raise AssertionError("it is never written")
 

@@ -34,7 +34,7 @@ from tests.unit.memcached_operator.memcached.server_stats.support import (
 AUTHORITY = Authority()
 SERVER = AUTHORITY.issue("shop.default.svc")
 FILES = {**SERVER.files, "password-file": b"ann:secret\nbob:x\n"}
-ANN, STRANGER = Login("ann", "secret"), Login("ann", "wrong")
+ANN, WRONG = Login("ann", "secret"), Login("ann", "wrong")
 
 
 @pytest.fixture(scope="module")
@@ -51,18 +51,18 @@ def showing(authority: Authority, folder: Path) -> ssl.SSLContext:
     return context
 
 
-def trouble(said: Response) -> tuple[ErrorKind, str]:
-    assert isinstance(said.answer, Failure), said.answer
-    return said.answer
+def trouble(response: Response) -> tuple[ErrorKind, str]:
+    assert isinstance(response.answer, Failure), response.answer
+    return response.answer
 
 
 async def test_a_server_that_speaks_tls_answers_and_shows_its_certificate(folder: Path) -> None:
     async with running(*tls_arguments(folder), *ONE_THREAD) as where:
         assert trouble(await query(Endpoint(where), TIMEOUT_S))[0] is ErrorKind.CLOSED, "in plain text"
-        said = await query(Endpoint(where, without_certificate()), TIMEOUT_S)
-    assert isinstance(said.answer, Answer)
-    assert said.answer.number("curr_connections") >= 1
-    assert said.certificate == SERVER.der
+        response = await query(Endpoint(where, without_certificate()), TIMEOUT_S)
+    assert isinstance(response.answer, Answer)
+    assert response.answer.number("curr_connections") >= 1
+    assert response.certificate == SERVER.der
 
 
 async def test_a_required_client_certificate_lets_in_and_without_it_the_servers_own_is_seen(folder: Path) -> None:
@@ -85,7 +85,7 @@ async def test_a_login_lets_ask_and_without_it_or_with_another_one_nothing_is_sa
     arguments = tls_arguments(folder) if tls else ()
     async with running_with_passwords(folder, *arguments) as where:
         assert trouble(await query(Endpoint(where, context), TIMEOUT_S)) == (ErrorKind.DENIED, "it requires a login")
-        wrong = await query(Endpoint(where, context, login=STRANGER), TIMEOUT_S)
+        wrong = await query(Endpoint(where, context, login=WRONG), TIMEOUT_S)
         assert trouble(wrong) == (ErrorKind.DENIED, "it refuses the login of ann")
         right = await query(Endpoint(where, context, login=ANN), TIMEOUT_S)
         assert isinstance(right.answer, Answer)
@@ -106,20 +106,20 @@ WORSE: list[tuple[bytes, ErrorKind]] = [
 ]
 
 
-@pytest.mark.parametrize(("said", "kind"), WORSE)
+@pytest.mark.parametrize(("response", "kind"), WORSE)
 async def test_what_answers_something_else_in_a_handshake_is_a_failure_with_a_name(
-    said: bytes, kind: ErrorKind
+    response: bytes, kind: ErrorKind
 ) -> None:
-    async with talking(at_once(said)) as where:
+    async with talking(at_once(response)) as where:
         endpoint = Endpoint(where, without_certificate())
         found = await query(endpoint, SOON_S if kind is ErrorKind.SILENT else TIMEOUT_S)
     assert trouble(found)[0] is kind
     assert found.certificate == b""
 
 
-def at_once(said: bytes) -> Talk:
+def at_once(response: bytes) -> Talk:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(said)
+        writer.write(response)
         await reader.read()
 
     return talk
@@ -135,9 +135,9 @@ LOGINS = [
 ]
 
 
-@pytest.mark.parametrize(("said", "kind"), LOGINS)
-async def test_what_a_login_can_come_to(said: bytes, kind: ErrorKind) -> None:
-    async with talking(saying(said)) as where:
+@pytest.mark.parametrize(("response", "kind"), LOGINS)
+async def test_what_a_login_can_come_to(response: bytes, kind: ErrorKind) -> None:
+    async with talking(saying(response)) as where:
         found = await query(Endpoint(where, login=ANN), SOON_S if kind is ErrorKind.SILENT else TIMEOUT_S)
     assert trouble(found)[0] is kind
 

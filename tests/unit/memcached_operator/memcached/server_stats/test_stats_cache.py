@@ -58,8 +58,8 @@ TRIES: list[tuple[list[Answer | Failure], list[Verdict]]] = [
 
 def verdicts(tries: list[Answer | Failure], *, reached: bool = True) -> list[Verdict]:
     server, found = None, []
-    for said in tries:
-        server = health(server, said, restarts=0, reached=reached)
+    for received in tries:
+        server = health(server, received, restarts=0, reached=reached)
         found.append(server.verdict)
     return found
 
@@ -77,8 +77,8 @@ def test_what_cannot_be_connected_to_is_not_at_fault_before_any_server_answered(
 
 def test_a_reason_changes_only_when_two_tries_agree_on_another() -> None:
     server, why = None, []
-    for said in (SILENT, SILENT, MALFORMED, SILENT, MALFORMED, MALFORMED):
-        server = health(server, said, restarts=0, reached=True)
+    for received in (SILENT, SILENT, MALFORMED, SILENT, MALFORMED, MALFORMED):
+        server = health(server, received, restarts=0, reached=True)
         why.append(server.why)
     assert why[1:] == [SILENT.why, SILENT.why, SILENT.why, SILENT.why, MALFORMED.why]
 
@@ -91,7 +91,7 @@ def stats_cache() -> StatsCache:
 def test_news_are_told_once(stats_cache: StatsCache) -> None:
     pod = server_pod()
     tries: list[Answer | Failure] = [GOOD, GOOD, answer(version="1.6.46"), SILENT, SILENT, SILENT, GOOD]
-    assert [stats_cache.record(pod, said) for said in tries] == [True, False, True, False, True, False, True]
+    assert [stats_cache.record(pod, received) for received in tries] == [True, False, True, False, True, False, True]
 
 
 def test_a_container_that_was_started_again_is_judged_anew(stats_cache: StatsCache) -> None:
@@ -106,26 +106,26 @@ def test_a_container_that_was_started_again_is_judged_anew(stats_cache: StatsCac
     assert server.verdict is U
 
 
-@pytest.mark.parametrize("said", [GOOD, SATURATED, DENIED])
-def test_once_any_server_answered_others_can_be_reached(stats_cache: StatsCache, said: Answer | Failure) -> None:
+@pytest.mark.parametrize("received", [GOOD, SATURATED, DENIED])
+def test_once_any_server_answered_others_can_be_reached(stats_cache: StatsCache, received: Answer | Failure) -> None:
     broken = server_pod("b")
     for _ in range(2):
         stats_cache.record(broken, REFUSED)
     assert [each.verdict for each in stats_cache.read([broken])] == [O]
-    stats_cache.record(server_pod("a"), said)
+    stats_cache.record(server_pod("a"), received)
     assert stats_cache.record(broken, REFUSED), "its verdict is another"
     assert [each.verdict for each in stats_cache.read([broken])] == [F]
 
 
 @pytest.mark.parametrize("changes", [{}, {"ready": False}, {"active": False}, {"address": ""}])
 def test_whoever_is_ready_and_has_an_address_is_asked(stats_cache: StatsCache, changes: dict[str, Any]) -> None:
-    pod, asked = server_pod(**changes), not changes
-    assert is_queried(pod) == asked
-    assert [each.pod for each in stats_cache.read([pod])] == ([pod.name] if asked else [])
-    assert list(stats_cache.missing.values()) == ([pod] if asked else [])
+    pod, expected = server_pod(**changes), not changes
+    assert is_queried(pod) == expected
+    assert [each.pod for each in stats_cache.read([pod])] == ([pod.name] if expected else [])
+    assert list(stats_cache.missing.values()) == ([pod] if expected else [])
 
 
-def test_those_that_are_looked_for_in_vain_are_noted_until_they_are_heard(stats_cache: StatsCache) -> None:
+def test_those_that_are_read_in_vain_are_recorded_until_they_answer(stats_cache: StatsCache) -> None:
     first, second = server_pod("b"), server_pod("a")
     assert stats_cache.read([first, second]) == [ServerHealth("a"), ServerHealth("b")]
     assert set(stats_cache.missing) == {first.uid, second.uid}

@@ -29,8 +29,8 @@ from tests.unit.memcached_operator.memcached.server_stats.support import (
     TIMEOUT_S,
     address,
     answer_of,
+    queried,
     running,
-    said_by,
     saturated,
     saying,
     talking,
@@ -99,10 +99,10 @@ OTHERS = [
 ]
 
 
-def failed(said: object, kind: ErrorKind, why: str = "") -> None:
-    assert isinstance(said, Failure), said
-    assert said.kind is kind
-    assert why in said.why
+def failed(received: object, kind: ErrorKind, why: str = "") -> None:
+    assert isinstance(received, Failure), received
+    assert received.kind is kind
+    assert why in received.why
 
 
 @pytest.mark.parametrize(("received", "kind", "why"), OTHERS)
@@ -132,31 +132,31 @@ NUMBERS = [
     ("18446744073709551615", 2.0**64),
     ("0.012345", 0.012345),
     *(
-        (said, None)
-        for said in ("9" * 21, "9" * 5_000, "1." + "9" * 5_000, "inf", "nan", "1e400", "-1", "1_000", "", "1 2")
+        (received, None)
+        for received in ("9" * 21, "9" * 5_000, "1." + "9" * 5_000, "inf", "nan", "1e400", "-1", "1_000", "", "1 2")
     ),
 ]
 
 
-@pytest.mark.parametrize(("said", "number"), NUMBERS)
+@pytest.mark.parametrize(("received", "number"), NUMBERS)
 def test_a_figure_is_what_memcached_writes_and_nothing_else_that_python_takes_for_a_number(
-    said: str, number: float | None
+    received: str, number: float | None
 ) -> None:
-    found = Answer.of({b"curr_items": said.encode()}).number("curr_items")
+    found = Answer.of({b"curr_items": received.encode()}).number("curr_items")
     assert isnan(found) if number is None else found == number
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("received", "shown"),
     [("1.6.18", "1.6.18"), ("1.7.0-rc1_3-gabc", "1.7.0-rc1_3-gabc"), ("", ""), ("1.6\x1b[31m", ""), ("9" * 65, "")],
 )
-def test_a_version_is_shown_if_it_looks_like_one(said: str, shown: str) -> None:
-    assert Answer.of({b"version": said.encode()}).version == shown
+def test_a_version_is_shown_if_it_looks_like_one(received: str, shown: str) -> None:
+    assert Answer.of({b"version": received.encode()}).version == shown
 
 
 async def test_a_real_memcached_gives_every_figure_but_those_of_its_disk() -> None:
     async with running("-m", "64", "-c", "100", "-I", "1m", "-o", "modern") as where:
-        answer = await said_by(where, TIMEOUT_S)
+        answer = await queried(where, TIMEOUT_S)
     assert isinstance(answer, Answer)
     assert answer.version.startswith("1.")
     assert [name for name in FIGURES if isnan(answer.number(name))] == []
@@ -167,35 +167,35 @@ async def test_a_real_memcached_gives_every_figure_but_those_of_its_disk() -> No
 
 async def test_a_real_memcached_that_has_all_its_connections_is_saturated_until_one_is_given_back() -> None:
     async with saturated() as (where, held):
-        failed(await said_by(where, TIMEOUT_S), ErrorKind.SATURATED)
+        failed(await queried(where, TIMEOUT_S), ErrorKind.SATURATED)
         for each in held:
             each.close()
 
         async def stats_cache() -> bool:
-            return isinstance(await said_by(where, TIMEOUT_S), Answer)
+            return isinstance(await queried(where, TIMEOUT_S), Answer)
 
         await async_until("it still turns connections away", stats_cache)
 
 
 async def test_a_server_on_which_nobody_listens_is_unreachable() -> None:
-    failure = await said_by(address(), TIMEOUT_S)
+    failure = await queried(address(), TIMEOUT_S)
     assert failure == Failure(ErrorKind.UNREACHABLE, "connection refused")
 
 
-@pytest.mark.parametrize("said", [b"", b"STAT pid 7\r\n"])
-async def test_a_server_that_says_nothing_or_never_ends_its_answer_is_silent(said: bytes) -> None:
-    async with talking(saying(said)) as where:
-        failed(await said_by(where, SOON_S), ErrorKind.SILENT, f"no answer within {SOON_S} s")
+@pytest.mark.parametrize("received", [b"", b"STAT pid 7\r\n"])
+async def test_a_server_that_says_nothing_or_never_ends_its_answer_is_silent(received: bytes) -> None:
+    async with talking(saying(received)) as where:
+        failed(await queried(where, SOON_S), ErrorKind.SILENT, f"no answer within {SOON_S} s")
 
 
-@pytest.mark.parametrize("said", [b"", b"STAT pid 7\r\n"])
-async def test_a_server_that_closes_in_the_middle_is_closed(said: bytes) -> None:
+@pytest.mark.parametrize("received", [b"", b"STAT pid 7\r\n"])
+async def test_a_server_that_closes_in_the_middle_is_closed(received: bytes) -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readline()
-        writer.write(said)
+        writer.write(received)
 
     async with talking(talk) as where:
-        failed(await said_by(where, TIMEOUT_S), ErrorKind.CLOSED)
+        failed(await queried(where, TIMEOUT_S), ErrorKind.CLOSED)
 
 
 @pytest.mark.parametrize("garbage", [b"x", b"STAT a 1\r\n"])
@@ -206,13 +206,13 @@ async def test_a_server_that_sends_without_end_is_given_up(garbage: bytes) -> No
             await writer.drain()
 
     async with talking(talk) as where:
-        failed(await said_by(where, TIMEOUT_S), ErrorKind.MALFORMED)
+        failed(await queried(where, TIMEOUT_S), ErrorKind.MALFORMED)
 
 
 async def test_a_limit_is_set_and_read_back_or_refused_in_memcacheds_words() -> None:
     async with running("-m", "64", *ONE_THREAD) as where:
         assert await memlimit(Endpoint(where), 128, TIMEOUT_S) is None
-        answer = await said_by(where, TIMEOUT_S)
+        answer = await queried(where, TIMEOUT_S)
         assert isinstance(answer, Answer)
         assert answer.number("limit_maxbytes") == 128 << 20
         for mib, word in ((7, "MEMLIMIT_TOO_SMALL"), (10**10, "MEMLIMIT_ADJUST_FAILED")):
@@ -260,16 +260,16 @@ LIMITS = [
 ]
 
 
-@pytest.mark.parametrize(("said", "kind", "why"), LIMITS)
-async def test_a_limit_that_cannot_be_read_back_is_a_failure(said: bytes, kind: ErrorKind, why: str) -> None:
-    async with talking(saying(said)) as where:
-        said_of_it = await memlimit(Endpoint(where), 128, SOON_S if kind is ErrorKind.SILENT else TIMEOUT_S)
-    failed(said_of_it, kind, why)
+@pytest.mark.parametrize(("received", "kind", "why"), LIMITS)
+async def test_a_limit_that_cannot_be_read_back_is_a_failure(received: bytes, kind: ErrorKind, why: str) -> None:
+    async with talking(saying(received)) as where:
+        response = await memlimit(Endpoint(where), 128, SOON_S if kind is ErrorKind.SILENT else TIMEOUT_S)
+    failed(response, kind, why)
 
 
 async def test_an_address_of_version_6_is_asked_as_well() -> None:
     async with talking(saying(answer_of({"uptime": 7}) + answer_of({}))) as where:
-        assert isinstance(await said_by(f"::ffff:{where}", TIMEOUT_S), Answer)
+        assert isinstance(await queried(f"::ffff:{where}", TIMEOUT_S), Answer)
 
 
 async def test_a_connection_that_is_not_made_in_time_is_given_up() -> None:
@@ -280,5 +280,5 @@ async def test_a_connection_that_is_not_made_in_time_is_given_up() -> None:
             waiting = held.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex((where, PORT))
-        failure = await said_by(where, SOON_S)
+        failure = await queried(where, SOON_S)
     assert failure == Failure(ErrorKind.UNREACHABLE, f"no connection within {SOON_S} s")

@@ -22,23 +22,23 @@ from tests.unit.memcached_operator.memcached.support import NAMESPACE, deploymen
 from tests.unit.memcached_operator.memcached.world import DELAY_S, KEY, World
 
 
-async def test_pods_are_awaited_until_the_status_is_looked_at_again() -> None:
+async def test_pods_are_awaited_until_the_status_is_reconciled_again() -> None:
     world = World()
     world.memcached(size=2)
     assert world.reconciler.debounce.awaited(KEY) is None
-    result = await world.look()
+    result = await world.reconcile_shown()
     assert result == Result(requeue_after_s=DELAY_S)
     assert world.reconciler.debounce.awaited(KEY) == 2
     world.clock.advance(DELAY_S)
-    assert world.reconciler.debounce.awaited(KEY) is None, "this look is due, and may not see what comes now"
-    await world.look()
+    assert world.reconciler.debounce.awaited(KEY) is None, "this reconcile is due, and may not see what comes now"
+    await world.reconcile_shown()
     assert world.reconciler.debounce.awaited(KEY) is None, "the status was written"
 
 
-async def test_what_comes_while_a_look_is_on_its_way_counts() -> None:
+async def test_what_comes_while_a_reconcile_is_on_its_way_counts() -> None:
     world = World()
     world.memcached(size=2)
-    await world.look()
+    await world.reconcile_shown()
     seen = []
     patch = world.api.merge_patch
 
@@ -48,7 +48,7 @@ async def test_what_comes_while_a_look_is_on_its_way_counts() -> None:
 
     world.api.merge_patch = during  # type: ignore[method-assign]
     world.pods(2)
-    await world.look()
+    await world.reconcile_shown()
     assert seen == [None]
 
 

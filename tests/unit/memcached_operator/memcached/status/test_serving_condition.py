@@ -8,7 +8,7 @@ from memcached_operator.memcached.server_stats.certificates import Certificate, 
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth, Verdict
 from memcached_operator.memcached.status.serving_condition import serving_condition, versions
 from operator_runtime import Condition
-from tests.unit.memcached_operator.memcached.status_support import look, pods
+from tests.unit.memcached_operator.memcached.status_support import pods, reported_status
 
 A, F, E, O, U = Verdict.ANSWERING, Verdict.FAILING, Verdict.EXHAUSTED, Verdict.OUT_OF_REACH, Verdict.UNKNOWN  # noqa: E741
 D = Verdict.DENIED
@@ -17,7 +17,7 @@ WAS_BAD = Condition("Serving", "False", "NotAnswering", "One does not.")
 UNREACHABLE = Condition("Serving", "Unknown", "Unreachable", "It is so.")
 LACKING = Condition("Serving", "Unknown", "CredentialsMissing", "It is so.")
 OVER = (serving_condition(None, None), serving_condition([], None))
-STRANGERS = Condition("Serving", "True", "Somebodys", "Somebody wrote this.")
+FOREIGN = Condition("Serving", "True", "Somebodys", "Somebody wrote this.")
 
 
 def servers(*verdicts: Verdict, why: str = "no answer") -> list[ServerHealth]:
@@ -49,7 +49,7 @@ JUDGED = [
     (servers(A, U), None, "Unknown", "NotQueried", "have not answered yet"),
     (servers(A, U), WAS_GOOD, "True", "Answering", "All answer."),
     (servers(A, U), WAS_BAD, "False", "NotAnswering", "One does not."),
-    (servers(A, U), STRANGERS, "Unknown", "NotQueried", "have not answered yet"),
+    (servers(A, U), FOREIGN, "Unknown", "NotQueried", "have not answered yet"),
     # Nor is taken back what keeps the operator from asking, and what no server tells of is over.
     *((servers(U, U), each, "Unknown", each.reason, "It is so.") for each in (UNREACHABLE, LACKING)),
     *(
@@ -78,16 +78,18 @@ VERSIONS = [
 ]
 
 
-@pytest.mark.parametrize(("known", "last", "told"), VERSIONS)
-def test_the_versions_are_told_when_all_are_known(known: list[str] | None, last: str | None, told: str | None) -> None:
+@pytest.mark.parametrize(("known", "last", "reported"), VERSIONS)
+def test_the_versions_are_told_when_all_are_known(
+    known: list[str] | None, last: str | None, reported: str | None
+) -> None:
     health = None if known is None else [ServerHealth("c", A, "", version) for version in known]
-    assert versions(health, last) == told
+    assert versions(health, last) == reported
 
 
 def test_without_servers_there_is_no_version() -> None:
-    before = look(3, pods(3), health=servers(A, A, A))
-    assert look(0, (), last=before, health=[]).version is None
-    assert look(3, pods(0, 3), last=before, health=[]).version == "1.6.45", "they are still starting"
+    before = reported_status(3, pods(3), health=servers(A, A, A))
+    assert reported_status(0, (), last=before, health=[]).version is None
+    assert reported_status(3, pods(0, 3), last=before, health=[]).version == "1.6.45", "they are still starting"
 
 
 DAY_S = 86_400.0

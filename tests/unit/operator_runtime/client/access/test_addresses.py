@@ -29,7 +29,7 @@ def test_a_url_with_a_place_and_a_path_is_taken(url: str, taken: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "message"),
     [
         ("", "names no host"),
         (f"{SECRET}", "names no host"),
@@ -52,8 +52,8 @@ def test_a_url_with_a_place_and_a_path_is_taken(url: str, taken: str) -> None:
         (f"https://api.test?token={SECRET}", "a query or a fragment"),
     ],
 )
-def test_what_is_more_or_less_than_that_is_refused_and_never_quoted(url: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said) as failure:
+def test_what_is_more_or_less_than_that_is_refused_and_never_quoted(url: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as failure:
         server_url(url)
     assert SECRET not in str(failure.value)
     assert failure.value.__suppress_context__ or failure.value.__context__ is None

@@ -83,7 +83,7 @@ LONG = "/" + "a" * 300
 
 
 @pytest.mark.parametrize(
-    ("kubeconfig", "environ", "said"),
+    ("kubeconfig", "environ", "message"),
     [
         (None, {}, r"KUBECONFIG is not set.*no file .*/sa/token.*KUBERNETES_SERVICE_HOST is not set"),
         (None, {}, r"no file .*/\.kube/config.*Give --kubeconfig"),
@@ -96,9 +96,9 @@ LONG = "/" + "a" * 300
     ],
 )
 def test_what_is_not_there_is_told_with_what_was_tried_and_the_remedy(
-    tmp_path: Path, kubeconfig: str | None, environ: dict[str, str], said: str
+    tmp_path: Path, kubeconfig: str | None, environ: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(NoClusterAccess, match=rf"(?s){said}"):
+    with pytest.raises(NoClusterAccess, match=rf"(?s){message}"):
         load_access(
             kubeconfig=kubeconfig, service_account_dir=tmp_path / "sa", environ={"HOME": str(tmp_path)} | environ
         )

@@ -153,31 +153,33 @@ def test_proxy_url_goes_before_the_environments_and_socks_is_refused(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("context", "said"),
+    ("context", "message"),
     [
         ("nope", "--context nope: no such context exists; ~/config has main, spare"),
         ("spare", r"context spare of ~/config names the cluster 'gone', .*known: c"),
         ("stranger", r"context stranger of ~/config names the user 'gone', .*known: u"),
     ],
 )
-def test_a_context_that_is_not_there_or_names_what_is_not_is_explained(tmp_path: Path, context: str, said: str) -> None:
-    with pytest.raises(NoClusterAccess, match=said):
+def test_a_context_that_is_not_there_or_names_what_is_not_is_explained(
+    tmp_path: Path, context: str, message: str
+) -> None:
+    with pytest.raises(NoClusterAccess, match=message):
         load(tmp_path, context=context, user={})
 
 
 @pytest.mark.parametrize(
-    ("current", "said"),
+    ("current", "message"),
     [(None, "no context is chosen: give --context"), ("old", "current-context old: no such context exists")],
 )
-def test_a_missing_current_context_is_explained(tmp_path: Path, current: str | None, said: str) -> None:
+def test_a_missing_current_context_is_explained(tmp_path: Path, current: str | None, message: str) -> None:
     (tmp_path / "config").write_text(yaml.safe_dump({"current-context": current}))
     config = read_kubeconfigs([tmp_path / "config"], home=tmp_path)
-    with pytest.raises(NoClusterAccess, match=f"{said}.*~/config has no context"):
+    with pytest.raises(NoClusterAccess, match=f"{message}.*~/config has no context"):
         context_access(config, None, environ={}, clock=FakeClock(), wall_clock=FakeClock())
 
 
 @pytest.mark.parametrize(
-    ("user", "said"),
+    ("user", "message"),
     [
         ({"client-certificate": "a.crt"}, "client-certificate and client-key go together"),
         ({"client-key-data": f"*{SECRET}"}, "client-key-data is not base64"),
@@ -194,15 +196,15 @@ def test_a_missing_current_context_is_explained(tmp_path: Path, current: str | N
     ],
 )
 def test_a_user_that_cannot_be_served_is_refused_in_plain_words(
-    tmp_path: Path, user: dict[str, object], said: str
+    tmp_path: Path, user: dict[str, object], message: str
 ) -> None:
-    with pytest.raises(NoClusterAccess, match=said) as failure:
+    with pytest.raises(NoClusterAccess, match=message) as failure:
         load(tmp_path, user=user)
     assert "user u in ~/config" in str(failure.value)
     assert SECRET not in str(failure.value)
 
 
-# Answers with what it was told as its token, and counts its runs.
+# Answers with what it was token as its token, and counts its runs.
 PLUGIN = """#!{python} -S
 import json, os, sys
 info = json.loads(os.environ["KUBERNETES_EXEC_INFO"])
@@ -210,8 +212,8 @@ with open(os.environ["RUNS"], "a") as runs:
     runs.write("x")
 with open(os.environ["RUNS"]) as runs:
     count = len(runs.read())
-told = json.dumps([count, info["spec"], sys.argv[1:]], separators=(",", ":"))
-answer = {{"apiVersion": info["apiVersion"], "kind": "ExecCredential", "status": {{"token": told}}}}
+token = json.dumps([count, info["spec"], sys.argv[1:]], separators=(",", ":"))
+answer = {{"apiVersion": info["apiVersion"], "kind": "ExecCredential", "status": {{"token": token}}}}
 print(json.dumps(answer))
 """
 
@@ -221,16 +223,16 @@ def exec_user(directory: Path, **more: object) -> dict[str, object]:
     script = directory / "bin/plugin"
     script.write_text(PLUGIN.format(python=sys.executable))
     script.chmod(0o755)
-    told = {
+    plugin = {
         "apiVersion": EXEC_V1,
         "command": "./bin/plugin",
         "args": ["get", "token"],
         "interactiveMode": "IfAvailable",
     }
-    return {"exec": told | {"env": [{"name": "RUNS", "value": str(directory / "runs")}]} | more}
+    return {"exec": plugin | {"env": [{"name": "RUNS", "value": str(directory / "runs")}]} | more}
 
 
-def told(given: Mapping[str, str]) -> list[object]:
+def credential_of(given: Mapping[str, str]) -> list[object]:
     answer: list[object] = json.loads(given["Authorization"].removeprefix("Bearer "))
     return answer
 
@@ -245,12 +247,12 @@ async def test_an_exec_plugin_beside_the_kubeconfig_runs_once_and_again_after_a_
     clock, user = FakeClock(), exec_user(tmp_path, interactiveMode=mode)
     access = load(tmp_path, user=user, environ=dict(os.environ), clock=clock, terminal=terminal)
     credentials = access.credentials
-    assert told(await credentials.headers()) == [1, {"interactive": interactive}, ["get", "token"]]
+    assert credential_of(await credentials.headers()) == [1, {"interactive": interactive}, ["get", "token"]]
     clock.advance(3600)
-    assert told(await credentials.headers())[0] == 1
+    assert credential_of(await credentials.headers())[0] == 1
     clock.advance(1)
     assert await credentials.refresh(clock.now - 0.5)
-    assert told(await credentials.headers())[0] == 2
+    assert credential_of(await credentials.headers())[0] == 2
 
 
 async def test_provide_cluster_info_hands_over_the_cluster_with_its_authority_read_in(tmp_path: Path) -> None:
@@ -265,7 +267,7 @@ async def test_provide_cluster_info_hands_over_the_cluster_with_its_authority_re
         ],
     }
     access = load(tmp_path, cluster, exec_user(tmp_path, provideClusterInfo=True), environ=dict(os.environ))
-    assert told(await access.credentials.headers())[1] == {
+    assert credential_of(await access.credentials.headers())[1] == {
         "interactive": False,
         "cluster": {
             "server": "https://127.0.0.1:6443",

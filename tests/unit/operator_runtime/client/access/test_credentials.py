@@ -203,7 +203,7 @@ async def test_an_unreadable_or_emptied_token_file_keeps_the_last_good_token(tmp
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (None, "cannot be read (No such file or directory): mount it"),
         (b" \n", "is empty: mount it"),
@@ -212,14 +212,14 @@ async def test_an_unreadable_or_emptied_token_file_keeps_the_last_good_token(tmp
     ],
 )
 async def test_a_first_token_that_cannot_be_used_names_the_file_and_the_remedy(
-    tmp_path: Path, content: bytes | None, said: str
+    tmp_path: Path, content: bytes | None, message: str
 ) -> None:
     path = tmp_path / "token"
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(AuthenticationUnavailable) as failure:
         await Bench(token_file(path, "mount it"), max_age_s=60).token()
-    assert str(failure.value) == f"token file {path} {said}"
+    assert str(failure.value) == f"token file {path} {message}"
 
 
 async def test_a_401_reads_a_rotated_client_certificate_before_its_time(tmp_path: Path) -> None:

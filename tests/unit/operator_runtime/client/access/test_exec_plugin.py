@@ -82,7 +82,7 @@ async def test_a_plugin_without_a_terminal_reads_an_empty_standard_input() -> No
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         ("", "its answer is not an ExecCredential"),
         (f"token: {SECRET}", "its answer is not an ExecCredential"),
@@ -102,11 +102,11 @@ async def test_a_plugin_without_a_terminal_reads_an_empty_standard_input() -> No
     ],
 )
 async def test_an_answer_that_cannot_be_used_is_explained_and_never_quoted(
-    answer: str, said: str, tmp_path: Path
+    answer: str, message: str, tmp_path: Path
 ) -> None:
     (tmp_path / "answer").write_bytes(answer.encode(errors="surrogateescape"))
     command, arguments = ("cat", (str(tmp_path / "answer"),)) if answer != ENDLESS else ("yes", ())
-    with pytest.raises(AuthenticationUnavailable, match=said) as failure:
+    with pytest.raises(AuthenticationUnavailable, match=message) as failure:
         await replace(plugin(""), command=command, arguments=arguments).fetch()
     assert str(failure.value).startswith("exec plugin test: ")
     assert SECRET not in str(failure.value)
@@ -130,7 +130,7 @@ async def test_a_missing_command_shows_the_install_hint_and_a_forbidden_one_the_
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"command": "a\0b"}, "embedded null byte"),
         ({"arguments": ("a\0b",)}, "embedded null byte"),
@@ -141,11 +141,11 @@ async def test_a_missing_command_shows_the_install_hint_and_a_forbidden_one_the_
     ],
 )
 async def test_words_that_no_process_can_be_given_are_a_failure_that_does_not_quote_them(
-    options: dict[str, object], said: str
+    options: dict[str, object], message: str
 ) -> None:
     with pytest.raises(AuthenticationUnavailable) as failure:
         await plugin("", **options).fetch()
-    assert str(failure.value) == f"exec plugin test cannot be started ({said}); correct `command`, `args` and `env`"
+    assert str(failure.value) == f"exec plugin test cannot be started ({message}); correct `command`, `args` and `env`"
 
 
 def has_ended(pid: int) -> bool:

@@ -42,7 +42,7 @@ def test_an_empty_file_has_nothing_and_is_no_error(tmp_path: Path, text: str) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (f"users:\n- name: u\n  user: {{password: *{SECRET}}}\n", "config, line 3, column 20: not valid YAML"),
         (f"users: [{{name: u, user: {{token: [{SECRET}]}}}}]\n", r"users\[0\].user.token"),
@@ -50,9 +50,9 @@ def test_an_empty_file_has_nothing_and_is_no_error(tmp_path: Path, text: str) ->
         ("clusters: [{cluster: {server: x}}]\n", "missing required field `name`"),
     ],
 )
-def test_a_broken_file_is_named_with_the_place_and_never_quoted(tmp_path: Path, text: str, said: str) -> None:
+def test_a_broken_file_is_named_with_the_place_and_never_quoted(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "config").write_text(text)
-    with pytest.raises(NoClusterAccess, match=said) as failure:
+    with pytest.raises(NoClusterAccess, match=message) as failure:
         read_kubeconfigs([tmp_path / "config"], home=tmp_path)
     assert str(failure.value).startswith("~/config")
     assert SECRET not in str(failure.value)

@@ -18,7 +18,7 @@ SECRET = "hunter2hunter2"
 LONG_LABEL = "a" * 64
 EXEC = "apiVersion: client.authentication.k8s.io/v1"
 EXTENSION = "name: client.authentication.k8s.io/exec, extension:"
-TELLING = f"exec: {{command: 'false', provideClusterInfo: true, {EXEC}}}"
+PROVIDES_CLUSTER_INFO = f"exec: {{command: 'false', provideClusterInfo: true, {EXEC}}}"
 
 
 @pytest.fixture
@@ -38,14 +38,16 @@ def text(
     )
 
 
-def beside(field: str) -> str:
+def with_cluster_field(field: str) -> str:
     """The text with one more field of its cluster."""
     return text(cluster=f"server: 'https://SERVER', {field}")
 
 
 def extended(extension: str) -> str:
     """The text with an extension of its cluster for its plugin."""
-    return text(cluster=f"server: 'https://SERVER', extensions: [{{{EXTENSION} {extension}}}]", user=TELLING)
+    return text(
+        cluster=f"server: 'https://SERVER', extensions: [{{{EXTENSION} {extension}}}]", user=PROVIDES_CLUSTER_INFO
+    )
 
 
 async def outcome(directory: Path, content: str | bytes, port: int) -> str:
@@ -58,15 +60,15 @@ async def outcome(directory: Path, content: str | bytes, port: int) -> str:
     with pytest.raises(KubeError) as failure:
         async with ApiClient(load_access(kubeconfig=str(path), environ=environ), user_agent="test") as client:
             await client.request("GET", "/api")
-    said = str(failure.value)
-    assert said.isprintable()
-    assert SECRET not in said
-    assert "~/config" in said or isinstance(failure.value, Unreachable)
-    return said
+    message = str(failure.value)
+    assert message.isprintable()
+    assert SECRET not in message
+    assert "~/config" in message or isinstance(failure.value, Unreachable)
+    return message
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "expected"),
     [
         # Values that YAML's own types do not have.
         (text(more="x: !!timestamp foo\n"), "~/config, line 5, column 4: not valid YAML; correct it there"),
@@ -94,18 +96,27 @@ async def outcome(directory: Path, content: str | bytes, port: int) -> str:
         (text(cluster='server: "https://a\\0b"'), "white space or control characters"),
         (text(cluster=f"server: 'admin:{SECRET}@SERVER'"), "it holds a user name or a password"),
         (text(cluster=f"server: 'HTTP:/{SECRET}@SERVER'"), "two slashes stand after its scheme"),
-        (beside(f"tls-server-name: {LONG_LABEL}.test"), "tls-server-name 'a*.test' is not the name of a host"),
-        (beside('tls-server-name: "a\\0b"'), "tls-server-name"),
-        (beside(f"proxy-url: 'http://{LONG_LABEL}.test'"), "the proxy-url of cluster c in ~/config is not the URL"),
-        (beside(f'proxy-url: "http://u:{SECRET}@a\\0b"'), "white space or control characters"),
-        (beside(f"proxy-url: 'http:/u:{SECRET}@SERVER'"), "it names no host"),
-        (beside(f"proxy-url: 'http://u:12/{SECRET}@SERVER'"), "within a password as %2F"),
-        (beside(f"proxy-url: 'http://u:{SECRET}€@SERVER'"), "characters beyond Latin-1"),
-        (beside(f"proxy-url: 'http://a%3Ab:{SECRET}@SERVER'"), "a user name with a colon"),
+        (
+            with_cluster_field(f"tls-server-name: {LONG_LABEL}.test"),
+            "tls-server-name 'a*.test' is not the name of a host",
+        ),
+        (with_cluster_field('tls-server-name: "a\\0b"'), "tls-server-name"),
+        (
+            with_cluster_field(f"proxy-url: 'http://{LONG_LABEL}.test'"),
+            "the proxy-url of cluster c in ~/config is not the URL",
+        ),
+        (with_cluster_field(f'proxy-url: "http://u:{SECRET}@a\\0b"'), "white space or control characters"),
+        (with_cluster_field(f"proxy-url: 'http:/u:{SECRET}@SERVER'"), "it names no host"),
+        (with_cluster_field(f"proxy-url: 'http://u:12/{SECRET}@SERVER'"), "within a password as %2F"),
+        (with_cluster_field(f"proxy-url: 'http://u:{SECRET}€@SERVER'"), "characters beyond Latin-1"),
+        (with_cluster_field(f"proxy-url: 'http://a%3Ab:{SECRET}@SERVER'"), "a user name with a colon"),
         # Files.
-        (beside('certificate-authority: "a\\0b"'), r"certificate-authority of cluster c .*a\\x00b' cannot be"),
-        (beside("certificate-authority: ~nobody/ca.crt"), "No such file"),
-        (beside("certificate-authority-data: YQ=="), "no PEM certificate in it; one begins with"),
+        (
+            with_cluster_field('certificate-authority: "a\\0b"'),
+            r"certificate-authority of cluster c .*a\\x00b' cannot be",
+        ),
+        (with_cluster_field("certificate-authority: ~nobody/ca.crt"), "No such file"),
+        (with_cluster_field("certificate-authority-data: YQ=="), "no PEM certificate in it; one begins with"),
         (text(user='client-certificate: "a\\0b", client-key: k'), "client-certificate of user u .* correct the path"),
         (text(user="client-certificate-data: YQ==, client-key-data: YQ=="), "take both from one place"),
         (text(user='tokenFile: "a\\0b"'), r"a\\x00b' cannot be read .*correct tokenFile of user u in ~/config"),
@@ -123,9 +134,9 @@ async def outcome(directory: Path, content: str | bytes, port: int) -> str:
     ],
     ids=lambda value: repr(value)[-60:],
 )
-async def test_the_message_names_file_and_field(tmp_path: Path, closed_port: int, content: str, said: str) -> None:
+async def test_the_message_names_file_and_field(tmp_path: Path, closed_port: int, content: str, expected: str) -> None:
     message = await outcome(tmp_path, content, closed_port)
-    assert re.search(said, message), message
+    assert re.search(expected, message), message
 
 
 @pytest.mark.parametrize(
@@ -135,9 +146,9 @@ async def test_the_message_names_file_and_field(tmp_path: Path, closed_port: int
         text(context=", namespace: 2001-99-99"),
         text(user="token: 2001-01-01"),
         text(more="x: 0x\ny: 1:99:99\nz: &a [*a]\n"),
-        beside(f"extensions: [{{{EXTENSION} &a [*a]}}]"),
-        beside("proxy-url: 'http://SERVER/path?query#fragment'"),
-        beside("tls-server-name: ''"),
+        with_cluster_field(f"extensions: [{{{EXTENSION} &a [*a]}}]"),
+        with_cluster_field("proxy-url: 'http://SERVER/path?query#fragment'"),
+        with_cluster_field("tls-server-name: ''"),
         text(cluster="server: 'HTTP://SERVER'"),
         text(cluster="server: 'https://127.0.0.1:0'"),
         text(user='username: "€", password: "\\n"'),
