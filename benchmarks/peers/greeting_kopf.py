@@ -3,13 +3,13 @@
 import kopf
 from kubernetes.client import ApiException, CoreV1Api
 
-OURS = {"app": "greeting"}
+LABELS = {"app": "greeting"}
 
 
 def keep(greeting: kopf.Body) -> str:
     spec, meta = greeting["spec"], greeting["metadata"]
     text = f"{spec['salutation']}, {spec['name']}!"
-    body = {"metadata": {"name": meta["name"], "labels": OURS}, "data": {"text": text}}
+    body = {"metadata": {"name": meta["name"], "labels": LABELS}, "data": {"text": text}}
     kopf.adopt(body, owner=greeting)
     api = CoreV1Api()
     try:
@@ -33,7 +33,7 @@ def greetings(body: kopf.Body, namespace: str, name: str, **_: object) -> dict[t
     return {(namespace, name): body}
 
 
-@kopf.on.event("configmaps", labels=OURS)
+@kopf.on.event("configmaps", labels=LABELS)
 def config_map_changed(namespace: str, name: str, greetings: kopf.Index, **_: object) -> None:
     for greeting in greetings.get((namespace, name), ()):
         keep(greeting)

@@ -126,11 +126,11 @@ def test_the_log_lines_that_ask_for_action_are_found() -> None:
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
 def test_what_to_do_about_each_warning_is_told(source: Path) -> None:
-    documented = section("docs/operations.md", "Log lines that ask for action")
+    documented = section("docs/operations.md", "Log lines that require action")
     for format_ in complaints(source):
         chunks = (chunk.strip(" :.,;()") for chunk in re.split(r"%[.\d]*[a-z]", format_))
         words = next((chunk for chunk in chunks if len(chunk) >= 4), "")
-        assert words in documented, f"docs/operations.md says nothing about {format_!r}"
+        assert words in documented, f"docs/operations.md does not list {format_!r}"
 
 
 NAMED_TESTS = re.findall(r"`(tests/[\w/]+\.py)(?:::([\w:]+))?`", (PROJECT / "docs" / "from-the-guides.md").read_text())
@@ -178,12 +178,12 @@ def test_each_package_stands_in_the_architecture() -> None:
 
 def test_the_simulator_s_page_gathers_what_its_modules_say_of_differences() -> None:
     modules = (path for path in SIMULATOR.glob("*/*.py") if _DIFFERENCE.search(path.read_text()))
-    documented = re.findall(r"`(\w+/\w+\.py)`", section("docs/simulator.md", "Where it differs from Kubernetes"))
+    documented = re.findall(r"`(\w+/\w+\.py)`", section("docs/simulator.md", "Differences from Kubernetes"))
     assert set(documented) == {path.relative_to(SIMULATOR).as_posix() for path in modules}
 
 
 def test_the_simulator_s_page_names_all_that_it_serves() -> None:
-    table = [line for line in section("docs/simulator.md", "What it serves").splitlines() if line.startswith("| ")]
+    table = [line for line in section("docs/simulator.md", "Supported APIs").splitlines() if line.startswith("| ")]
     for resource in kubernetes.builtin_resources():
         group = f"| {resource.group or 'core'}/{resource.version} |"
         assert any(line.startswith(group) and f"`{resource.plural}`" in line for line in table), resource.full_name
@@ -192,7 +192,7 @@ def test_the_simulator_s_page_names_all_that_it_serves() -> None:
 @pytest.mark.parametrize("fault", get_args(faults.Fault))
 def test_the_simulator_s_page_names_each_fault_with_its_arguments(fault: type[Any]) -> None:
     call = f"{fault.__name__}({', '.join(fault.__dataclass_fields__)})"
-    assert f"| `{call}` |" in section("docs/simulator.md", "How it misbehaves on request")
+    assert f"| `{call}` |" in section("docs/simulator.md", "Fault injection")
 
 
 def test_the_simulator_s_page_has_an_example_that_works() -> None:

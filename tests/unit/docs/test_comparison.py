@@ -41,6 +41,6 @@ def test_the_number_of_lines_is_right(program: str, words: str) -> None:
 
 def test_the_figures_are_those_of_the_performance_page() -> None:
     performance = (PROJECT / "docs" / "performance.md").read_text().splitlines()
-    figures = re.findall(r"^\| .* \| \d.*", PAGE.partition("## What was measured")[2], re.MULTILINE)
+    figures = re.findall(r"^\| .* \| \d.*", PAGE.partition("## Measurements")[2], re.MULTILINE)
     assert len(figures) > 5
     assert [line for line in figures if line not in performance] == []

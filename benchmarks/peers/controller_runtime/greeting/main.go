@@ -58,7 +58,7 @@ func (l *GreetingList) DeepCopyObject() runtime.Object {
 	return &copied
 }
 
-var ours = map[string]string{"app": "greeting"}
+var greetingLabels = map[string]string{"app": "greeting"}
 
 type reconciler struct {
 	client.Client
@@ -75,7 +75,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	text := fmt.Sprintf("%s, %s!", greeting.Spec.Salutation, greeting.Spec.Name)
 	live := corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: greeting.Namespace, Name: greeting.Name}}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, &live, func() error {
-		live.Labels = ours
+		live.Labels = greetingLabels
 		live.Data = map[string]string{"text": text}
 		return controllerutil.SetControllerReference(&greeting, &live, r.Scheme())
 	})
@@ -94,7 +94,7 @@ func run() error {
 	version := schema.GroupVersion{Group: "example.com", Version: "v1"}
 	scheme.AddKnownTypes(version, &Greeting{}, &GreetingList{})
 	metav1.AddToGroupVersion(scheme, version)
-	labelled := cache.ByObject{Label: labels.SelectorFromSet(ours)}
+	labelled := cache.ByObject{Label: labels.SelectorFromSet(greetingLabels)}
 	manager, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{
 		Scheme:  scheme,
 		Cache:   cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: labelled}},
