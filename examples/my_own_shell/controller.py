@@ -76,7 +76,7 @@ class ShellController:
         client, events = operator.client, operator.events
         self._client, self._events = client, events
         self._shells, self._deployments = operator.informer(SHELLS), operator.informer(DEPLOYMENTS)
-        self._owned = operator.owned(SHELLS, DEPLOYMENTS, on_change=self._say)
+        self._owned = operator.owned(SHELLS, DEPLOYMENTS, on_change=self._record)
         self._pods = operator.informer(PODS, labels=f"app={APP}")
         self._pods.add_index("shell", shell_of_pod)
         self._finalizer = Finalizer(FINALIZER, client, SHELLS, self.clean_up, events=events, report=self._report)
@@ -116,10 +116,10 @@ class ShellController:
     async def _keep(self, shell: Shell) -> Condition:
         """Make the Deployment, or put right what is not as desired of it; how it is then."""
         last = condition_of(shell.status.conditions, "Ready")
-        asked = last is None or last.observedGeneration != shell.generation
+        desired_changed = last is None or last.observedGeneration != shell.generation
         try:
             kept, waiting = await self._owned.ensure(
-                shell, deployment_of(shell), seen=last is not None, desired_changed=asked
+                shell, deployment_of(shell), seen=last is not None, desired_changed=desired_changed
             )
         except NotOwned as error:  # its deletion is an event for us, as we watch all Deployments
             about = reference(SHELLS, shell)
@@ -133,7 +133,7 @@ class ShellController:
             return Condition("Ready", "True", "ShellsReady", message)
         return Condition("Ready", "False", "ShellsNotReady", message)
 
-    def _say(self, shell: Shell, change: Change[Deployment]) -> None:
+    def _record(self, shell: Shell, change: Change[Deployment]) -> None:
         logger.info("Updating the Deployment" if change.before else "Creating a new Deployment")
 
     async def _report(self, shell: Shell, condition: Condition) -> None:

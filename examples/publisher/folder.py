@@ -21,7 +21,7 @@ class Folder:
     def __init__(self, path: Path, changed: Channel[str]) -> None:
         self._path, self._changed = path, changed
         self._stopping = asyncio.Event()
-        self._seen = _look(path)
+        self._seen = _folders(path)
 
     def contents(self, name: str) -> Contents:
         """Return the content of the folder of that name."""
@@ -32,7 +32,7 @@ class Folder:
         while not self._stopping.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), POLL_S)
-            before, self._seen = self._seen, await asyncio.to_thread(_look, self._path)
+            before, self._seen = self._seen, await asyncio.to_thread(_folders, self._path)
             for name in before.keys() | self._seen.keys():
                 if before.get(name) != self._seen.get(name):
                     self._changed.send(name)
@@ -42,7 +42,7 @@ class Folder:
         self._stopping.set()
 
 
-def _look(path: Path) -> dict[str, Contents]:
+def _folders(path: Path) -> dict[str, Contents]:
     return {each.name: _contents(each) for each in path.glob("[!.]*") if each.is_dir()}
 
 
