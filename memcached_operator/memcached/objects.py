@@ -99,7 +99,7 @@ class Objects:
         config: Config,
         *,
         set_limit: SetLimit,
-        wake: Callable[[ObjectKey], None],
+        enqueue: Callable[[ObjectKey], None],
         stats_cache: StatsCache | None,
         clock: Callable[[], float],
     ) -> None:
@@ -134,7 +134,7 @@ class Objects:
             memory,
             Announcements(memory, states, record_event),
             ServerRollout(operator.client, states, record_event, stats_cache),
-            RolloutLock(lambda: rollout_underway(caches.memcacheds.values()), wake),
+            RolloutLock(lambda: rollout_underway(caches.memcacheds.values()), enqueue),
         )
         self._auxiliary: dict[str, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
             "Service": owned(SERVICES, SERVICE, optional=True),

@@ -16,8 +16,8 @@ from memcached_operator.memcached.memory_scaling.scaling_decision import (
     Decision,
     ForeignLimit,
     Grow,
-    Kept,
     Observing,
+    Retained,
     Waiting,
 )
 from memcached_operator.memcached.spec import MemoryScaling
@@ -68,9 +68,9 @@ def retaining(scaling: Scaling, serving: Condition, last: Status, generation: in
         return Condition(RETAINING, "Unknown", serving.reason, message)
     retention = scaling.spec.retention
     match scaling.decision:
-        case Kept(is_unused=True):
+        case Retained(is_unused=True):
             return Condition(RETAINING, "True", Reason.MEMORY_UNUSED, f"{_unused(scaling)}.")
-        case Kept():
+        case Retained():
             message = f"What clients ask for is evicted no earlier than {retention} after the last request for it."
             return Condition(RETAINING, "True", Reason.RETENTION_KEPT, message)
         case Grow():
@@ -118,7 +118,7 @@ def events(scaling: Scaling, last: Status) -> list[ScalingEvent]:
         case AtMaximum() if before is None or before.reason != Reason.MAXIMUM_REACHED:
             note = f"Items idle for less than {scaling.spec.retention} are evicted at the maximum of {scaling.spec.max}"
             found.append(ScalingEvent("Warning", Reason.MAXIMUM_REACHED, note))
-        case Kept(is_unused=True) if before is None or before.reason != Reason.MEMORY_UNUSED:
+        case Retained(is_unused=True) if before is None or before.reason != Reason.MEMORY_UNUSED:
             found.append(ScalingEvent("Normal", Reason.MEMORY_UNUSED, _unused(scaling)))
     return found
 

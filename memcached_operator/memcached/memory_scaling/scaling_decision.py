@@ -44,7 +44,7 @@ class ForeignLimit:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Retained:
     """Items that clients request stay for the retention.
 
     Attributes:
@@ -98,7 +98,7 @@ class Blocked:
     kept_mib: int
 
 
-Decision: TypeAlias = Observing | ForeignLimit | Kept | Grow | Waiting | AtMaximum | Blocked
+Decision: TypeAlias = Observing | ForeignLimit | Retained | Grow | Waiting | AtMaximum | Blocked
 
 
 def decide(
@@ -122,7 +122,7 @@ def decide(
     if losing:
         return Grow(mib, min(-(-mib * _STEP[0] // _STEP[1]), max_mib), min(losing))
     kept = [each for each in covering if not _loses(each.samples, retention_s)]
-    return Kept() if 0 < servers <= len(kept) else Observing()
+    return Retained() if 0 < servers <= len(kept) else Observing()
 
 
 def lost_after_s(samples: Sequence[Sample], retention_s: float) -> float | None:
@@ -176,7 +176,7 @@ def recommended_mib(histories: Sequence[History], mib: int, least_mib: int, rete
     Known of servers alone that run for at least the retention.
 
     Args:
-        histories: of all servers, which keep what clients request (`Kept`).
+        histories: of all servers, which keep what clients request (`Retained`).
         least_mib: what the specification allows at all.
     """
     for each in histories:
