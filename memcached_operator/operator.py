@@ -71,7 +71,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
         stateful_sets=operator.informer(STATEFUL_SETS, optional=True),
         services=operator.informer(SERVICES, optional=True),
         budgets=operator.informer(BUDGETS, optional=True),
-        # Others have many of these, which are none of our affair.
+        # Others have many of these, which are unrelated.
         network_policies=operator.informer(NETWORK_POLICIES, labels=POD_SELECTOR, optional=True),
         config_maps=operator.informer(CONFIG_MAPS, labels=POD_SELECTOR, optional=True),
     )

@@ -281,7 +281,11 @@ class Handovers:
             case None:
                 return EMPTY
             case Purged():
-                logger.info("%s was away, and begins anew", pod.name, extra={"fields": {"action": "empty"}})
+                logger.info(
+                    "%s returned after an outage; its items were deleted",
+                    pod.name,
+                    extra={"fields": {"action": "empty"}},
+                )
                 return await self._annotate(known, pod, {OUTDATED_ITEMS_ANNOTATION: None})
             case Failure() as failure:
                 logger.debug("%s could not be emptied: %s", pod.name, failure.why)

@@ -71,7 +71,7 @@ def retaining(scaling: Scaling, serving: Condition, last: Status, generation: in
         case Retained(is_unused=True):
             return Condition(RETAINING, "True", Reason.MEMORY_UNUSED, f"{_unused(scaling)}.")
         case Retained():
-            message = f"What clients ask for is evicted no earlier than {retention} after the last request for it."
+            message = f"What clients request is evicted no earlier than {retention} after the last request for it."
             return Condition(RETAINING, "True", Reason.RETENTION_KEPT, message)
         case Grow():
             return Condition(RETAINING, "False", Reason.GROWING, f"{_step(scaling.decision, retention)}.")
@@ -131,7 +131,7 @@ def blocked(why: str, reason: Reason, kept_mib: int) -> Blocked:
 
 def _unused(scaling: Scaling) -> str:
     return (
-        f"For a day, {scaling.recommended} of {scaling.memory} would have kept what clients ask for within "
+        f"For a day, {scaling.recommended} of {scaling.memory} would have kept what clients request within "
         f"{scaling.spec.retention}. Servers do not shrink by themselves, as that evicts: to shrink them, lower "
         "spec.memory and spec.memoryScaling.max"
     )

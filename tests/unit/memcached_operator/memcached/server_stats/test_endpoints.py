@@ -250,7 +250,7 @@ async def test_a_server_is_told_of_other_memory_as_its_pod_says_or_says_what_is_
             there = msgspec.structs.replace(pod(BOTH), address=where)
             failure = await limit_setter(endpoints(None))(there, Memory(128, "", ""))
             assert failure is not None
-            assert failure.why == "it asks for a client certificate, and --server-credentials is off"
+            assert failure.why == "it requires a client certificate, and --server-credentials is off"
             known = endpoints(Server(certificate=CERTIFICATE, passwords=PASSWORDS))
             assert await limit_setter(known)(there, Memory(128, "", "")) is None
             said = await query((await known.to(there)).endpoint, TIMEOUT_S)
