@@ -116,7 +116,7 @@ class _Parser:
         self._at = 0
 
     def requirements(self) -> list[Requirement]:
-        """All of them. The end of the text is an empty token."""
+        """Read all requirements. The end of the text is an empty token."""
         found: list[Requirement] = []
         while token := self._next:
             if token != "!" and not _is_word(token):

@@ -36,7 +36,7 @@ class StepFailedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that is done, and what must come of it."""
+    """Step of the demo: an action and its expected result."""
 
     deed: str
     outcome: str
@@ -268,7 +268,7 @@ def _foreign_manifest() -> Json:
 
 
 def _is_untouched(state: ClusterState) -> bool:
-    """The foreign Deployment is as it was created: it has no owner, and the operator did not write it."""
+    """Report whether the foreign Deployment is as created: it has no owner, and the operator did not write it."""
     found = state.deployments.get(CONFLICTING, {"metadata": {}})
     managers = {each["manager"] for each in found["metadata"].get("managedFields", ())}
     spec = found.get("spec", {})

@@ -50,7 +50,7 @@ class KubeError(Exception):
 
 
 class Unreachable(KubeError):
-    """No answer: refused, reset, no route, DNS, TLS, or out of time. Whether a write happened is not known."""
+    """Failure without an answer: refused, reset, no route, DNS, TLS, timeout. Whether a write happened is not known."""
 
 
 class StreamStalled(KubeError):
@@ -66,7 +66,7 @@ class AnswerTooLong(MalformedAnswer):
 
 
 class AuthenticationUnavailable(KubeError):
-    """No credential can be had: a token file is missing, an exec plugin fails. The message names it and the remedy."""
+    """Lack of a credential: a token file is missing, an exec plugin fails. The message names it and the remedy."""
 
 
 class UnreadableObject(msgspec.DecodeError, KubeError):

@@ -44,7 +44,7 @@ RESUME_TRIES = 5
 
 @dataclass(slots=True)
 class Empty:
-    """No snapshot: the next request begins one."""
+    """Absence of a snapshot: the next request begins one."""
 
 
 @dataclass(slots=True)

@@ -126,7 +126,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Nothing is held any more, and nothing is under way."""
+    """End of the election: nothing is held any more, and no request is in flight."""
 
 
 Action = Fetch | Write | Lead | Lost | Done

@@ -43,7 +43,7 @@ class Undone(NamedTuple):
         return f"{self.verb} {', '.join(self.fields) or f'the {self.name}'}"
 
     def note(self, who: str, owner: str) -> str:
-        """The note of the event where it is contested."""
+        """Return the note of the event where it is contested."""
         often = f"{REPAIRS} times within {WINDOW_S:.0f} s. Repairs are now limited to one per second. Stop that client."
         match self.verb:
             case "changed":
@@ -209,7 +209,7 @@ class Contention:
         *,
         digest: DesiredDigest | None = None,
     ) -> tuple[int, Sequence[str]]:
-        """An object was put right; how many repairs came since it is contested, and the notes of events.
+        """Record a repair; return how many came since the object is contested, and the notes of events.
 
         Args:
             key: the owner's.

@@ -48,7 +48,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing can be done yet, for the reason in `why`, a sentence."""
+    """Wait, as nothing can be done yet; the reason is `why`, a sentence."""
 
     why: str
 

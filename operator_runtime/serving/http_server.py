@@ -40,7 +40,7 @@ HANDSHAKE_TIMEOUT_S = 5.0
 
 
 class ServingError(Exception):
-    """Something cannot be served by the settings; the message names the flag and the remedy."""
+    """Failure to serve by the settings; the message names the flag and the remedy."""
 
 
 class ListenAddress(NamedTuple):

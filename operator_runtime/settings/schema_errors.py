@@ -71,7 +71,7 @@ def _untold_by_type(field: Field) -> Iterator[str]:
 
 
 def _flags(field: Field, setting: Setting) -> tuple[str, ...]:
-    """All of a setting's flags, those of its switches too."""
+    """List all of a setting's flags, those of its switches too."""
     return (*field.flags, *(flag for switch in setting.switches for flag in switch.flags))
 
 

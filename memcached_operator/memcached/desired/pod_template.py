@@ -208,7 +208,7 @@ def _settings(image: str, user_id: int | None, spec: Spec) -> _Settings:
 
 
 def _sleep_s(spec: Spec) -> int:
-    """No longer than a server has to end by itself; the API server refuses what is no number."""
+    """Return the seconds to sleep, at most those that a server has to end; the API server refuses what is no number."""
     grace_s = spec.podTemplate.spec.get("terminationGracePeriodSeconds")
     return min(SLEEP_S, max(grace_s, 0)) if isinstance(grace_s, int) else SLEEP_S
 

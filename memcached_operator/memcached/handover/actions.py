@@ -33,12 +33,12 @@ class Awaited(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """No hand-over is under way; the list is as the plan says."""
+    """Absence of a hand-over: the list is as the plan says."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing is done for now.
+    """Wait without an action for now.
 
     Attributes:
         requeue_s: seconds until the next decision.
@@ -72,14 +72,14 @@ class SetPeers:
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """These servers are to delete all their items."""
+    """Deletion of all items of these servers."""
 
     servers: tuple[Server, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """These servers are to delete what nobody used since the former list had its last client."""
+    """Deletion, at these servers, of what nobody used since the former list had its last client."""
 
     servers: tuple[Server, ...]
     unused_since_s: float

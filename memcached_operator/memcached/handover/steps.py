@@ -115,7 +115,7 @@ def is_underway(status: Handover | None) -> bool:
 
 
 def _without(situation: Situation) -> Action:
-    """No hand-over is desired, or the list never had all servers: while it fills for the first time it just grows."""
+    """Return the step where no hand-over is desired, or the list never had all servers: at first it just grows."""
     last = situation.last
     if last is not None and last.step is HandoverStep.DISCONNECTING:
         return _disconnecting(situation, last)

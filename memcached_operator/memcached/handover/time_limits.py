@@ -88,7 +88,7 @@ def given_up_at_once(situation: Situation) -> GiveUp | None:
 
 
 def _give_up(situation: Situation, why: GivenUp, names: tuple[str, ...]) -> GiveUp | None:
-    """None where the list would be the same: then waiting takes nothing from anyone."""
+    """Give up; None where the list would be the same: then waiting takes nothing from anyone."""
     desired = range(situation.size)
     ready = {each.ordinal for each in situation.ready}
     if situation.listed == {each for each in desired if each in situation.listed or each in ready}:
