@@ -28,7 +28,7 @@ _REASONS = frozenset(each.value for each in Reason)
 
 
 class RepairCounts:
-    """Counts by kind and field what others changed in our objects and we put right.
+    """Counts of repairs, by kind and field: what other clients changed in owned objects.
 
     A series comes with its first repair: most never do, and there are some 200. The fields are those of a desired
     object; whatever is none of them counts as `OTHER_FIELDS`, so that no other client's label becomes a series.

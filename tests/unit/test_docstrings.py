@@ -15,7 +15,7 @@ FILES = sorted(path for package in PACKAGES for path in (PROJECT / package).rglo
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 # Before the first word, where a module keeps no state and does no I/O.
 _PURE = "Pure: "
-_QUESTIONS = {"how", "that", "those", "what", "when", "where", "whether", "which", "who", "whose", "why"}
+_QUESTIONS = {"how", "that", "those", "what", "when", "where", "whether", "which", "who", "whom", "whose", "why"}
 _PREPOSITIONS = {
     *("after", "as", "at", "between", "by", "for", "from", "in", "like", "of", "on", "since", "to", "under", "until"),
     *("with", "within"),

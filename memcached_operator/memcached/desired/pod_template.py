@@ -268,8 +268,8 @@ def _of(settings: _Settings) -> _Common:
     annotations = {labels.TEMPLATE_ANNOTATION: template_hash, labels.MEMORY_ANNOTATION: memory.annotation}
     if restart_hash:
         annotations |= {labels.WARM_ANNOTATION: restart_hash, labels.IMAGE_ANNOTATION: settings.image}
-    if spoken := str(transport(settings.tls, settings.auth, peers_port=settings.hands_over)):
-        annotations[labels.TRANSPORT_ANNOTATION] = spoken
+    if transport_text := str(transport(settings.tls, settings.auth, peers_port=settings.hands_over)):
+        annotations[labels.TRANSPORT_ANNOTATION] = transport_text
     made = _pod_spec(settings)
     whole = keyed(as_json(PodTemplate(ObjectMeta(annotations=annotations), made)))
     return _Common(made, template_hash, restart_hash, annotations, tuple(of_options(whole, _plain(), _TEMPLATE)))

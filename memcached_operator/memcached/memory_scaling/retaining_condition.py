@@ -138,12 +138,12 @@ def _unused(scaling: Scaling) -> str:
 
 
 def _step(step: Grow, retention: str) -> str:
-    idle = spoken(step.idle_s)
+    idle = duration_text(step.idle_s)
     return f"Items idle for {idle} were evicted, retention is {retention}: {step.from_mib} → {step.to_mib} MiB"
 
 
-def spoken(seconds: float) -> str:
-    """A time in the largest unit that needs no fraction to be about right, as 45s, 12m or 3h."""
+def duration_text(seconds: float) -> str:
+    """Write a time in the largest unit that needs no fraction to be about right, as 45s, 12m or 3h."""
     if seconds < 120:
         return f"{seconds:.0f}s"
     return f"{seconds / 60:.0f}m" if seconds < 7200 else f"{seconds / 3600:.0f}h"
