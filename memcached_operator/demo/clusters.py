@@ -32,7 +32,7 @@ if os.getppid() == int(parent):
 
 
 class NoClusterError(Exception):
-    """The demo cannot be set up here; the message has what is missing and the remedy."""
+    """Failure to set up the demo here; the message has what is missing and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)

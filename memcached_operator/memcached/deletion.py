@@ -66,7 +66,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """A workload is to be deleted, its pods before it."""
+    """Deletion of a workload, its pods before it."""
 
     workload: WorkloadRecord
 

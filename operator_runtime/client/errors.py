@@ -62,7 +62,7 @@ class MalformedAnswer(KubeError):
 
 
 class AnswerTooLong(MalformedAnswer):
-    """An answer has more bytes than are read of one; of a list, fewer objects at once may fit."""
+    """Answer of more bytes than are read of one; of a list, fewer objects at once may fit."""
 
 
 class AuthenticationUnavailable(KubeError):

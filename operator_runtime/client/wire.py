@@ -19,7 +19,7 @@ _QUOTED_BYTES = 80
 
 
 class ConnectionCut(aiohttp.ClientConnectionError):
-    """A connection was closed or reset under a request.
+    """Connection that was closed or reset during a request.
 
     Attributes:
         idle: it had served before and brought no byte of an answer, as happens to one that its server closes just as

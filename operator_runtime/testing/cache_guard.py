@@ -17,7 +17,7 @@ from operator_runtime.client.watch import Record
 
 
 class CacheChangedError(AssertionError):
-    """An object was changed in the cache; the message names each, with the place."""
+    """Change of an object in the cache; the message names each, with the place."""
 
 
 class _Snapshot(NamedTuple):

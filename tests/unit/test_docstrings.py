@@ -20,9 +20,9 @@ _PREPOSITIONS = {
     *("after", "as", "at", "between", "by", "for", "from", "in", "like", "of", "on", "since", "to", "under", "until"),
     *("with", "within"),
 }
-_NUMBERS = {"all", "another", "each", "every", "no", "nobody", "none", "nothing", "once", "so", "something", "these"}
-_OTHERS = {"has", "it", "its", "not", "there", "this", "without"}
-NEITHER = _QUESTIONS | _PREPOSITIONS | _NUMBERS | _OTHERS
+_AMOUNTS = {"all", "another", "each", "every", "no", "nobody", "none", "nothing", "once", "so", "something", "too"}
+_OTHERS = {"has", "it", "its", "not", "there", "these", "this", "without"}
+NEITHER = _QUESTIONS | _PREPOSITIONS | _AMOUNTS | _OTHERS
 
 
 def breaks(source: str) -> Iterator[str]:

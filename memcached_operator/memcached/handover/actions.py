@@ -65,7 +65,7 @@ class PeersChange:
 
 @dataclass(frozen=True, slots=True)
 class SetPeers:
-    """Pods of servers are to have other annotations."""
+    """Change of the annotations of servers' pods."""
 
     changes: tuple[PeersChange, ...]
 
@@ -87,7 +87,7 @@ class Purge:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """The next step is to be written; None: there is no hand-over.
+    """Advance to the next step, which is written; None: there is no hand-over.
 
     Attributes:
         publishes: the list changes with it.
@@ -99,7 +99,7 @@ class Advance:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """The list changes without a hand-over.
+    """Change of the list without a hand-over.
 
     Attributes:
         names: of the servers that kept it from one.

@@ -25,12 +25,12 @@ _STEP: Final = (5, 4)
 
 @dataclass(frozen=True, slots=True)
 class Observing:
-    """Too little is known yet."""
+    """Wait for more samples: too little is known yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignLimit:
-    """A server has had another limit for a window than it was given, so that nothing is decided.
+    """Limit of a server that another client has set for a window, so that nothing is decided.
 
     Attributes:
         server: its name.
@@ -45,7 +45,7 @@ class ForeignLimit:
 
 @dataclass(frozen=True, slots=True)
 class Retained:
-    """Items that clients request stay for the retention.
+    """Retention of the items that clients request.
 
     Attributes:
         is_unused: less than half of the memory would have done for a day.
@@ -56,7 +56,7 @@ class Retained:
 
 @dataclass(frozen=True, slots=True)
 class Grow:
-    """The memory is to grow.
+    """Growth of the memory.
 
     Attributes:
         idle_s: for how long the items had been idle that a server evicted.
@@ -69,7 +69,7 @@ class Grow:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The memory is to grow, and does so once all servers can take a step.
+    """Growth of the memory that waits until all servers can take a step.
 
     Attributes:
         ready: how many servers are.
@@ -83,7 +83,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class AtMaximum:
-    """The memory would grow if it were allowed to."""
+    """Growth that the maximum of the memory does not allow."""
 
 
 @dataclass(frozen=True, slots=True)

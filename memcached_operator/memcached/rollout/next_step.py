@@ -54,28 +54,28 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """A server is to be replaced."""
+    """Eviction of a server's pod, to replace the server."""
 
     pod: PodRecord
 
 
 @dataclass(frozen=True, slots=True)
 class RestartInPlace:
-    """A server's container is to start again in its pod."""
+    """Restart of a server's container in its pod."""
 
     pod: PodRecord
 
 
 @dataclass(frozen=True, slots=True)
 class MarkUpdated:
-    """A server was restarted in place, and is to be counted as one of the present template."""
+    """Mark of a server that was restarted in place, and counts as one of the present template."""
 
     pod: PodRecord
 
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """The rollout does not go on by itself.
+    """Rollout that does not go on by itself.
 
     Attributes:
         server: the name of the one that keeps it.
@@ -135,7 +135,7 @@ def _next_step(state: RolloutState) -> Step:
 
 
 def controlled_by_deployment(state: RolloutState) -> Step | None:
-    """A Deployment's controller replaces pods of another template, and makes missing ones."""
+    """Wait for a Deployment's controller, which replaces pods of another template and makes missing ones."""
     if not state.is_deployment:
         return None
     if not state.stale:
