@@ -6,5 +6,5 @@ from operator_runtime import Program
 PROGRAM = Program(
     "memcached-operator",
     __version__,
-    description="Keeps memcached running on Kubernetes as Memcached resources ask for it.",
+    description="Keeps memcached running on Kubernetes as Memcached resources specify.",
 )

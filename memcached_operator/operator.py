@@ -71,7 +71,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
         stateful_sets=operator.informer(STATEFUL_SETS, optional=True),
         services=operator.informer(SERVICES, optional=True),
         budgets=operator.informer(BUDGETS, optional=True),
-        # Others have many of these, which are none of our affair.
+        # Others have many of these, which are unrelated.
         network_policies=operator.informer(NETWORK_POLICIES, labels=POD_SELECTOR, optional=True),
         config_maps=operator.informer(CONFIG_MAPS, labels=POD_SELECTOR, optional=True),
     )
@@ -85,11 +85,16 @@ def set_up(operator: Operator, settings: Settings) -> None:
         credentials=settings.server_credentials,
         memory_scaling_window_s=settings.memory_scaling_window_s,
     )
-    woken: Channel[ObjectKey] = Channel()
+    reconcile_requests: Channel[ObjectKey] = Channel()
     stats_cache = StatsCache() if settings.server_stats_interval_s > 0 else None
     endpoints = EndpointResolver(caches, Secrets(operator.client) if settings.server_credentials else None)
     reconciler = MemcachedReconciler(
-        operator, caches, config, set_limit=limit_setter(endpoints), wake=woken.send, stats_cache=stats_cache
+        operator,
+        caches,
+        config,
+        set_limit=limit_setter(endpoints),
+        enqueue=reconcile_requests.send,
+        stats_cache=stats_cache,
     )
 
     def known(key: ObjectKey) -> ObjectKey | None:
@@ -118,13 +123,15 @@ def set_up(operator: Operator, settings: Settings) -> None:
     controller.watches(BUDGETS, of_budget, optional=True, after_create=False)
     controller.watches(NETWORK_POLICIES, of_same_name, labels=POD_SELECTOR, optional=True, after_create=False)
     controller.watches(CONFIG_MAPS, of_publication, labels=POD_SELECTOR, optional=True, after_create=False)
-    controller.watches_channel(woken, lambda key: key)
+    controller.watches_channel(reconcile_requests, lambda key: key)
     servers = operator.metrics_at(PATH)  # also where none is queried: who scrapes it finds nothing, and no fault
     if stats_cache is not None:
         interval_s = settings.server_stats_interval_s
         on_answer = reconciler.scaler.record
         operator.manager.add_runnable(
-            Poller(caches, stats_cache, woken, interval_s=interval_s, endpoints=endpoints, on_answer=on_answer)
+            Poller(
+                caches, stats_cache, reconcile_requests, interval_s=interval_s, endpoints=endpoints, on_answer=on_answer
+            )
         )
         servers.add(reconciler.scaler.families)
         servers.add(lambda: server_families(caches.pods.values(), stats_cache.of))

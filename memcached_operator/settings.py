@@ -80,8 +80,8 @@ class Settings(RuntimeSettings, frozen=True):
         Setting(
             "How it works",
             help=(
-                "How often to ask each ready memcached for its statistics, in seconds: for the condition Serving, "
-                "status.version and the metrics at /metrics/servers. 0 never asks."
+                "How often to query the statistics of each ready memcached, in seconds: for the condition Serving, "
+                "status.version and the metrics at /metrics/servers. 0 disables queries."
             ),
             why="As often as most Prometheus servers scrape; two failures in a row are reported within a minute.",
             metavar="SECONDS",
@@ -93,7 +93,7 @@ class Settings(RuntimeSettings, frozen=True):
         Setting(
             "How it works",
             help=(
-                "For how long servers with spec.memoryScaling must evict items that clients still ask for before "
+                "For how long servers with spec.memoryScaling must evict items that clients still request before "
                 "their memory grows, in seconds, and for how long they are observed again after each step. At least "
                 "five times --server-stats-interval-s, or it takes five answers."
             ),

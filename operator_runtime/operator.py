@@ -283,11 +283,13 @@ class Operator:
             RuntimeError: the operator runs already, and serves the paths that it has.
         """
         if not path.startswith("/"):
-            raise ValueError(f"metrics are asked for at the path {path!r}: a path begins with /, as /metrics does")
+            raise ValueError(f"invalid path of metrics {path!r}: it must begin with /, as /metrics does")
         if path == PATH:
             return self.metrics
         if path not in self.further_metrics and self.manager.running:
-            raise RuntimeError(f"the path {path} of metrics comes too late: ask for it in the set-up function")
+            raise RuntimeError(
+                f"the path {path} of metrics must be requested in the set-up function: the operator runs"
+            )
         return self.further_metrics.setdefault(path, Metrics())
 
     def add_service(self, name: str, service: Service) -> None:
@@ -299,7 +301,7 @@ class Operator:
         self.expected_writes += writes
 
     def finish(self) -> Manager:
-        """Nothing more is added: what runs it all."""
+        """Return the manager; called last, after all is added."""
         if not self._builders:
             logger.warning(
                 "this operator has no controller and will do nothing: add one in set_up, operator.controller(…)"
@@ -318,7 +320,7 @@ async def serve(
         settings: flags, variables and defaults.
         program: which operator this is.
         set_up: adds its informers and controllers.
-        stop: ends it in good order; None: the signals do.
+        stop: ends it gracefully; None: the signals do.
 
     Raises:
         KubeError: the API server is not configured, or not usably.
@@ -379,7 +381,7 @@ async def serve(
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:
-    """End in good order on the first SIGTERM or Ctrl-C; a second one has the default effect and ends it at once."""
+    """Shut down gracefully on the first SIGTERM or Ctrl-C; a second one has the default effect and ends it at once."""
     loop = asyncio.get_running_loop()
 
     def received(number: signal.Signals) -> None:

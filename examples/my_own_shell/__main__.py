@@ -12,7 +12,7 @@ if __name__ == "__main__":
             "my-own-shell",
             set_up,
             version=__version__,
-            description="Keeps pods to open a shell in, as many as each MyOwnShell asks for.",
+            description="Keeps pods to open a shell in, as many as each MyOwnShell specifies.",
             leader_election_id="a9b2e162.jgato.io",
         )
     )

@@ -35,7 +35,7 @@ class PodStatus(Struct, frozen=True):
 
 
 class Unread(Struct, frozen=True):
-    """A part of an object that nobody looks at, so that it takes no memory."""
+    """Part of an object that is not read, so that it takes no memory."""
 
 
 MY_OWN_SHELL = CustomResource(

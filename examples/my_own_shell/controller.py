@@ -32,7 +32,7 @@ COMMAND = "echo The app is running, You can now ssh into for a while! && sleep 9
 
 
 def set_up(operator: Operator, _settings: RuntimeSettings) -> None:
-    """Put the operator together: what it watches, and who acts on it."""
+    """Put the operator together: what it watches, and what reconciles it."""
     shells = ShellController(operator)
     controller = operator.controller("myownshell", SHELLS, shells.reconcile)
     controller.owns(DEPLOYMENTS).watches(DEPLOYMENTS, shells.shell_of_deployment)
@@ -40,12 +40,12 @@ def set_up(operator: Operator, _settings: RuntimeSettings) -> None:
 
 
 def deployment_of(shell: Shell) -> dict[str, Any]:
-    """The Deployment that a MyOwnShell asks for."""
+    """Return the Deployment that a MyOwnShell specifies."""
     labels = {"app": APP, SHELL_OF_POD: shell.name}
     container = {
         "name": "busybox",
         "image": "docker.io/library/busybox:latest",
-        "imagePullPolicy": "IfNotPresent",  # for :latest the default is to ask a registry at each start
+        "imagePullPolicy": "IfNotPresent",  # for :latest the default is to query a registry at each start
         "command": ["sh", "-c", COMMAND],
     }
     return {
@@ -64,7 +64,7 @@ def deployment_of(shell: Shell) -> dict[str, Any]:
 
 
 def shell_of_pod(pod: Pod) -> ObjectKey | None:
-    """Whom a pod is for."""
+    """Return the MyOwnShell of a pod."""
     name = pod.labels.get(SHELL_OF_POD)
     return ObjectKey(pod.namespace, name) if name else None
 
@@ -76,7 +76,7 @@ class ShellController:
         client, events = operator.client, operator.events
         self._client, self._events = client, events
         self._shells, self._deployments = operator.informer(SHELLS), operator.informer(DEPLOYMENTS)
-        self._owned = operator.owned(SHELLS, DEPLOYMENTS, on_change=self._record)
+        self._owned = operator.owned(SHELLS, DEPLOYMENTS, on_change=self._log_change)
         self._pods = operator.informer(PODS, labels=f"app={APP}")
         self._pods.add_index("shell", shell_of_pod)
         self._finalizer = Finalizer(FINALIZER, client, SHELLS, self.clean_up, events=events, report=self._report)
@@ -85,20 +85,20 @@ class ShellController:
         )
 
     async def clean_up(self, shell: Shell) -> None:
-        """Called before a MyOwnShell goes, and again after a failure."""
+        """Clean up before a MyOwnShell is deleted, and again after a failure."""
         logger.info("Successfully finalized MyOwnShell")
 
     async def clean_up_deployment(self, deployment: Deployment) -> None:
-        """Called before a Deployment goes, whether its MyOwnShell is still there or not, and again after a failure."""
+        """Clean up before a Deployment is deleted, with its MyOwnShell or without, and again after a failure."""
         logger.info("Successfully finalized Deployment")
 
     def shell_of_deployment(self, deployment: Deployment) -> ObjectKey | None:
-        """Whom a Deployment concerns that nobody owns: it awaits our cleanup, or is in a MyOwnShell's way."""
+        """Return the MyOwnShell of a Deployment without an owner: it awaits the cleanup, or blocks a MyOwnShell."""
         concerned = FINALIZER in deployment.finalizers or self._shells.get(deployment.key) is not None
         return deployment.key if concerned else None
 
     async def reconcile(self, key: ObjectKey) -> Result:
-        """Make the world of one MyOwnShell as it should be, whatever has happened to it."""
+        """Reconcile one MyOwnShell, whatever has happened to its objects."""
         shell, deployment = self._shells.get(key), self._deployments.get(key)
         if deployment is not None and deployment.deleting:
             await self._finalizer_of_deployments.finalize(deployment)
@@ -106,34 +106,34 @@ class ShellController:
             stage, shell = await self._finalizer.finalize(shell)
             if stage is Stage.LIVE:
                 try:
-                    condition = await self._keep(shell)
+                    condition = await self._ensure_deployment(shell)
                 except (Forbidden, Invalid) as error:  # by a quota, for example
                     await self._report(shell, Condition("Ready", "False", "Refused", str(error)))
                     raise
                 await self._report(shell, condition)
         return Result()
 
-    async def _keep(self, shell: Shell) -> Condition:
-        """Make the Deployment, or put right what is not as desired of it; how it is then."""
+    async def _ensure_deployment(self, shell: Shell) -> Condition:
+        """Ensure the Deployment; return the condition Ready as it is then."""
         last = condition_of(shell.status.conditions, "Ready")
         desired_changed = last is None or last.observedGeneration != shell.generation
         try:
-            kept, waiting = await self._owned.ensure(
+            deployment, waiting = await self._owned.ensure(
                 shell, deployment_of(shell), seen=last is not None, desired_changed=desired_changed
             )
-        except NotOwned as error:  # its deletion is an event for us, as we watch all Deployments
+        except NotOwned as error:  # its deletion requests a reconcile, as all Deployments are watched
             about = reference(SHELLS, shell)
             self._events.emit(about, type="Warning", reason="NotControlled", action="Create", note=str(error))
             return Condition("Ready", "False", "NotControlled", str(error))
-        if kept is None:
+        if deployment is None:
             return Condition("Ready", "False", "DeploymentGoing", waiting)
-        ready, size = kept.status.readyReplicas, shell.spec.size
+        ready, size = deployment.status.readyReplicas, shell.spec.size
         message = f"{ready} of {size} shells are ready."
         if ready == size:
             return Condition("Ready", "True", "ShellsReady", message)
         return Condition("Ready", "False", "ShellsNotReady", message)
 
-    def _record(self, shell: Shell, change: Change[Deployment]) -> None:
+    def _log_change(self, shell: Shell, change: Change[Deployment]) -> None:
         logger.info("Updating the Deployment" if change.before else "Creating a new Deployment")
 
     async def _report(self, shell: Shell, condition: Condition) -> None:

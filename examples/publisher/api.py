@@ -25,7 +25,7 @@ class PublicationStatus(Struct, frozen=True):
 
 
 class Unread(Struct, frozen=True):
-    """A part of an object that nobody looks at, so that it takes no memory."""
+    """Part of an object that is not read, so that it takes no memory."""
 
 
 PUBLICATION = CustomResource(

@@ -35,7 +35,7 @@ WORKERS = 4
 
 
 def set_up(operator: Operator, settings: Settings) -> None:
-    """Put the operator together: what is a reason to look at a Publication, and who does."""
+    """Put the operator together: what requests a reconcile of a Publication, and what reconciles it."""
     changed: Channel[str] = Channel()
     folder = Folder(Path(settings.folder), changed)
     publisher = Publisher(operator, folder)
@@ -60,7 +60,7 @@ def publication_of(config_map: PlainObject) -> ObjectKey | None:
 
 
 def config_map_of(publication: Publication, namespace: str, files: dict[str, str]) -> dict[str, Any]:
-    """The ConfigMap that a Publication asks for."""
+    """Return the ConfigMap that a Publication specifies."""
     metadata = {
         "name": publication.name,
         "namespace": namespace,
@@ -81,15 +81,15 @@ class Publisher:
         self._owned = operator.owned(PUBLICATIONS, CONFIG_MAPS, labels=LABEL)
 
     def publications_for(self, namespace: Namespace) -> list[ObjectKey]:
-        """Whom a namespace concerns; the runtime asks this of it as it was before a change, and as it is after."""
+        """List the Publications of a namespace; the runtime calls this with it before a change, and after."""
         return [each.key for each in self._publications.values() if chooses(each, namespace)]
 
     def publications_of(self, folder: str) -> list[ObjectKey]:
-        """Whom the files of a folder concern."""
+        """List the Publications of a folder's files."""
         return [each.key for each in self._publications.values() if each.spec.folder == folder]
 
     async def reconcile(self, key: ObjectKey) -> Result:
-        """Make the world of one Publication as it should be, whatever has happened to it."""
+        """Reconcile one Publication, whatever has happened to its objects."""
         publication = self._publications.get(key)
         if publication is None or publication.deleting:
             return Result()  # the garbage collector takes the ConfigMaps along
@@ -108,10 +108,10 @@ class Publisher:
         if refused:
             reason, message = "Refused", f"Not in {len(refused)} of {len(chosen)}: {next(iter(refused.values()))}"
         await self._report(publication, tuple(sorted(chosen - refused.keys())), reason, message)
-        return Result(requeue=bool(refused))  # nothing tells when what is in the way is gone
+        return Result(requeue=bool(refused))  # no watch reports the end of what refused them
 
     async def _publish(self, publication: Publication, namespace: str, files: dict[str, str]) -> str | None:
-        """Keep the ConfigMap in one namespace; why that is refused. The other namespaces do not wait for it."""
+        """Ensure the ConfigMap in one namespace; return why that is refused. The other namespaces do not wait."""
         seen = namespace in publication.status.namespaces
         try:
             await self._owned.ensure(

@@ -13,7 +13,7 @@ Contents = dict[str, str] | str
 
 
 class Folder:
-    """Knows what the files were at the last look, and sends the name of each folder that has changed to a channel.
+    """Knows the files as they were read last, and sends the name of each folder that has changed to a channel.
 
     A service of the operator: it runs on each replica, so that one that begins to lead knows the files already.
     """
@@ -21,20 +21,20 @@ class Folder:
     def __init__(self, path: Path, changed: Channel[str]) -> None:
         self._path, self._changed = path, changed
         self._stopping = asyncio.Event()
-        self._seen = _folders(path)
+        self._contents = _read(path)
 
     def contents(self, name: str) -> Contents:
         """Return the content of the folder of that name."""
-        return self._seen.get(name, f"There is no folder {name} in {self._path}.")
+        return self._contents.get(name, f"There is no folder {name} in {self._path}.")
 
     async def run(self) -> None:
         """Read again and again until `stop`."""
         while not self._stopping.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), POLL_S)
-            before, self._seen = self._seen, await asyncio.to_thread(_folders, self._path)
-            for name in before.keys() | self._seen.keys():
-                if before.get(name) != self._seen.get(name):
+            before, self._contents = self._contents, await asyncio.to_thread(_read, self._path)
+            for name in before.keys() | self._contents.keys():
+                if before.get(name) != self._contents.get(name):
                     self._changed.send(name)
 
     def stop(self) -> None:
@@ -42,11 +42,11 @@ class Folder:
         self._stopping.set()
 
 
-def _folders(path: Path) -> dict[str, Contents]:
-    return {each.name: _contents(each) for each in path.glob("[!.]*") if each.is_dir()}
+def _read(path: Path) -> dict[str, Contents]:
+    return {each.name: _contents_of(each) for each in path.glob("[!.]*") if each.is_dir()}
 
 
-def _contents(folder: Path) -> Contents:
+def _contents_of(folder: Path) -> Contents:
     try:
         return {each.name: each.read_text("utf-8") for each in folder.glob("[!.]*") if each.is_file()}
     except (OSError, UnicodeError) as error:

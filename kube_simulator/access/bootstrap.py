@@ -28,7 +28,7 @@ _VERSION = ("/version", "/version/")
 
 
 def objects(now: datetime, port: int, new_uid: Callable[[], str] = lambda: str(uuid.uuid4())) -> list[tuple[str, Json]]:
-    """Each collection and object, complete but for the resourceVersion, in an order that can be stored.
+    """List each collection and object, complete but for the resourceVersion, in an order that can be stored.
 
     Args:
         now: when they are made, in UTC.

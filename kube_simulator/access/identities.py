@@ -24,7 +24,7 @@ _ACCOUNT = "system:serviceaccount:"
 
 
 def with_authenticated(groups: Iterable[str]) -> frozenset[str]:
-    """These groups, and the one that every user has who is not anonymous."""
+    """Return these groups, and the one that every user has who is not anonymous."""
     given = frozenset(groups)
     return given if UNAUTHENTICATED in given else given | {AUTHENTICATED}
 

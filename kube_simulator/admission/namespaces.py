@@ -44,5 +44,5 @@ def check_open(store: Store, target: Target) -> None:
 
 
 def is_terminating(namespace: Json) -> bool:
-    """Its deletion was asked for."""
+    """Report whether the deletion was requested."""
     return "deletionTimestamp" in namespace["metadata"]

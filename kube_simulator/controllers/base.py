@@ -145,7 +145,7 @@ class Controller(Generic[K]):
 
     @property
     def idle(self) -> bool:
-        """Nothing is being done or due; something may be later."""
+        """Report whether nothing is being done or due; something may be later."""
         return not self._due and not self._busy
 
     def _ripe(self, key: K) -> None:

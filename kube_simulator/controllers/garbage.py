@@ -190,7 +190,7 @@ class GarbageCollector:
         return None if found is None or found["metadata"]["uid"] != reference["uid"] else (at, found)
 
     def _is_beyond(self, place: Place, reference: Json) -> bool:
-        """Nobody can say whether this owner exists, so it counts as there.
+        """Report whether nobody can say that this owner exists, so that it counts as there.
 
         Its kind is not served, or it is in some namespace while what it owns is in none.
         """

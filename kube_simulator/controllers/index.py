@@ -11,7 +11,7 @@ from kube_simulator.values import Json
 
 
 class Index:
-    """Between `open` and `close` it knows all objects of a collection; else none.
+    """Index that knows all objects of a collection between `open` and `close`; else none.
 
     Open it before the controllers that read it: listeners are called in the order in which they came.
     """

@@ -1,4 +1,4 @@
-"""All controllers together, as kube-controller-manager runs them; the nodes' part is `pods.Kubelet`, and goes on alone.
+"""Controllers, all together as kube-controller-manager runs them; the nodes' part is `pods.Kubelet`, and goes on alone.
 
 CustomResourceDefinitions are looked after in `crds`, which is a part of the API server.
 """
@@ -91,7 +91,7 @@ class ControllerManager:
             controller.start()
 
     async def stop(self) -> None:
-        """Nothing comes of what is written until `start`; can be called twice."""
+        """Stop all controllers: nothing comes of what is written until `start`; can be called twice."""
         for controller in self._controllers:
             await controller.stop()
         await self._garbage.stop()
@@ -111,6 +111,6 @@ class ControllerManager:
 
     @property
     def idle(self) -> bool:
-        """Nothing is being done or due; something may be later, such as a retry or a deadline."""
+        """Report whether nothing is being done or due; something may be later, such as a retry or a deadline."""
         controllers = [*self._controllers, self._garbage.controller, self.kubelet.controller]
         return all(each.idle for each in controllers) and self._recorder.idle and self._node_recorder.idle

@@ -187,7 +187,7 @@ class Process:
 
     @property
     def pid(self) -> int | None:
-        """Its process id while it runs."""
+        """Process id while it runs."""
         return self._process.pid if self._process is not None and self._process.returncode is None else None
 
     @property

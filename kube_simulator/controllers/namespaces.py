@@ -52,7 +52,7 @@ class Namespaces:
         return (name,)
 
     def _emptied(self, change: Change) -> Iterable[str]:
-        """Something in a namespace on its way out is gone: look again whether all is."""
+        """Check again whether a namespace that is being deleted is empty, as an object in it is gone."""
         if not self._leaving or change.type != "DELETED":
             return ()
         namespace = change.object["metadata"].get("namespace")

@@ -41,7 +41,7 @@ def references_of(found: Json) -> list[Json]:
 
 
 def is_deleting(found: Json) -> bool:
-    """Its deletion was asked for, and something still holds it."""
+    """Report whether the deletion was requested, and something still holds the object."""
     return "deletionTimestamp" in found["metadata"]
 
 

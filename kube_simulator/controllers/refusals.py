@@ -6,6 +6,6 @@ from kube_simulator.errors import ApiError
 
 
 def namespace_is_leaving(error: ApiError) -> bool:
-    """Nothing new is let into a namespace that is being deleted: no reason to complain, or to try again."""
+    """Report whether the namespace is being deleted and lets nothing new in: no reason to complain, or to try again."""
     causes = error.details.get("causes") or ()
     return any(each.get("reason") == "NamespaceTerminating" for each in causes)

@@ -31,7 +31,7 @@ _NO_DEADLINE_S = 2**31 - 1
 
 
 def deadline_s(deployment: Json) -> int | None:
-    """Within which time a rollout must get on; None for no deadline."""
+    """Return the seconds within which a rollout must get on; None for no deadline."""
     found = deployment["spec"].get("progressDeadlineSeconds")
     return None if found in (None, _NO_DEADLINE_S) else int(found)
 
@@ -141,7 +141,7 @@ def _progressing(deployment: Json, status: Json, new: Json | None, now: datetime
 
 
 def is_complete(deployment: Json, status: Json) -> bool:
-    """All pods that are desired are there, of the present template, available, and no others."""
+    """Report whether all desired pods are there, of the present template, available, and no others."""
     desired = replicas_of(deployment)
     equal = all(status.get(field, 0) == desired for field in ("updatedReplicas", "replicas", "availableReplicas"))
     return equal and status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)

@@ -18,7 +18,7 @@ _MOST_REPLICAS = 2**31 - 1
 
 
 def is_rolling(deployment: Json) -> bool:
-    """Its strategy is RollingUpdate, which is also the default."""
+    """Report whether the strategy is RollingUpdate, which is also the default."""
     return bool((deployment["spec"].get("strategy") or {}).get("type", "RollingUpdate") == "RollingUpdate")
 
 

@@ -11,7 +11,7 @@ from kube_simulator.requests.types import Caller, Target, User
 
 
 def check(authorizer: Authorizer, user: User, route: Route) -> None:
-    """Nothing, where the user may.
+    """Return where the user may do it.
 
     Raises:
         ApiError: 403.

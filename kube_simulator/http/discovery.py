@@ -138,7 +138,7 @@ class Discovery:
         return sorted(own | versioned | {"/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"})
 
     def _groups(self) -> dict[str, Json]:
-        """Each group but the core with its versions, the preferred one first; built-in groups stand first."""
+        """List each group but the core with its versions, the preferred one first; built-in groups stand first."""
         served: dict[str, list[str]] = {}
         for group, version in by_group_version(self.registry):
             if group:

@@ -14,12 +14,12 @@ from kube_simulator.values import Json
 
 
 def as_it_is(new: Json, _old: Json | None) -> Json:
-    """Nothing to be found out."""
+    """Return an object as it is: nothing is to be found out."""
     return new
 
 
 def nothing_wrong(_new: Json, _old: Json | None) -> list[Cause]:
-    """No rules besides those for metadata."""
+    """Return no causes: there are no rules besides those for metadata."""
     return []
 
 
@@ -59,7 +59,7 @@ def tidy(new: Json) -> Json:
 
 
 def _distinct(references: list[Json]) -> list[Json]:
-    """Each reference once, as the API server does with those that say the same twice."""
+    """List each reference once, as the API server does with those that say the same twice."""
     return [each for index, each in enumerate(references) if each not in references[:index]]
 
 

@@ -30,7 +30,7 @@ def parse_time(text: str) -> datetime:
 
 
 def human(seconds: int) -> str:
-    """Like `3m20s` or `5d`: the rule of `duration.HumanDuration` in k8s.io/apimachinery.
+    """Write a duration like `3m20s` or `5d`: the rule of `duration.HumanDuration` in k8s.io/apimachinery.
 
     A time in the future by a second is now, as clocks differ; one further off is `<invalid>`.
     """

@@ -44,7 +44,7 @@ def _steps(path: str) -> tuple[Step, ...]:
     rest = path if path.startswith((".", "[")) else f".{path}"
     steps: list[Step] = []
     while rest:
-        for pattern, make in _FORMS:
+        for pattern, make in _SYNTAX:
             if match := pattern.match(rest):
                 steps.append(make(match))
                 rest = rest[match.end() :]
@@ -107,7 +107,7 @@ def _same(found: object, desired: object) -> bool:
     return isinstance(found, bool) is isinstance(desired, bool) and found == desired
 
 
-_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Step]], ...] = (
+_SYNTAX: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Step]], ...] = (
     (_FILTER, _filter),
     (_ALL, _all),
     (_INDEX, _index),

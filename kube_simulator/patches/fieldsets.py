@@ -52,7 +52,7 @@ def value_step(value: Any) -> str:
 
 
 def union(one: Fields, other: Fields) -> Fields:
-    """All that is in one of them."""
+    """Return the fields that are in either of them."""
     if not one or not other:
         return one or other
     return _union(one, other)
@@ -168,7 +168,7 @@ def _union(one: Fields, other: Fields) -> Fields:
 
 
 def _difference(one: Fields, other: Fields) -> Fields | None:
-    """None if nothing is left, which below the root is not the empty dict."""
+    """Return the rest; None if nothing is left, which below the root is not the empty dict."""
     left: Fields | None = None
     mine = one or _SELF_ONLY
     for step, theirs in (other or _SELF_ONLY).items():

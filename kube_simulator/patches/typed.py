@@ -26,7 +26,7 @@ def owned(value: Any, shape: Shape) -> Fields:
 
 
 def _owned(value: Any, shape: Shape) -> Fields | None:
-    """None for what is not there at all: an empty list of elements that would be owned one by one."""
+    """Return the owned fields; None for what is not there, as an empty list of elements that are owned one by one."""
     fields: Fields = {}
     if isinstance(value, dict) and value and shape.is_map:
         for name in sorted(value):

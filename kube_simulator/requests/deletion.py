@@ -50,7 +50,7 @@ def outcome(resource: Resource, found: Json, options: DeleteOptions, now: dateti
 
 
 def may_go(resource: Resource, found: Json) -> bool:
-    """Nothing holds an object any longer whose deletion was asked for before."""
+    """Report whether nothing holds an object any longer whose deletion was requested before."""
     meta = found["metadata"]
     if "deletionTimestamp" not in meta or meta.get("finalizers"):
         return False

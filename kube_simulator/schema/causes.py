@@ -35,7 +35,7 @@ def forbidden(field: str, why: str) -> Cause:
 
 
 def duplicate(field: str, value: object) -> Cause:
-    """Another element of the list is the same."""
+    """Return the cause of an element that the list has twice."""
     return Cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", field)
 
 

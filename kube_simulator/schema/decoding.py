@@ -18,7 +18,7 @@ from kube_simulator.store.go_text import quoted
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 # resource.Quantity's own expression and words.
-_QUANTITY_FORM: Final = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
+_QUANTITY_SYNTAX: Final = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 _SUFFIXES: Final = re.compile("([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?")
 _INTEGERS: Final = {"int32": range(-(2**31), 2**31), "int64": range(-(2**63), 2**63)}
 _TIME: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.,][0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})")
@@ -87,9 +87,9 @@ def _text_problem(node: Node, value: str) -> str | None:
 
 def _quantity_problem(value: Any) -> str | None:
     text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-    match = re.match(_QUANTITY_FORM, text) if isinstance(text, str) else None
+    match = re.match(_QUANTITY_SYNTAX, text) if isinstance(text, str) else None
     if match is None or not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)", match[1]):
-        return f"quantities must match the regular expression '{_QUANTITY_FORM}'"
+        return f"quantities must match the regular expression '{_QUANTITY_SYNTAX}'"
     return None if _SUFFIXES.fullmatch(match[2]) else "unable to parse quantity's suffix"
 
 

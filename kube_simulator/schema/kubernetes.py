@@ -78,7 +78,7 @@ def definition(name: str) -> Node:
 
 
 def nodes() -> Definitions:
-    """All definitions, for schemas that refer to them, as those of custom resources do to ObjectMeta."""
+    """Return all definitions, for schemas that refer to them, as those of custom resources do to ObjectMeta."""
     return _definitions()
 
 

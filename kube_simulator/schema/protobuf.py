@@ -103,7 +103,7 @@ def kinds() -> Mapping[str, str]:
 
 
 def messages() -> Mapping[str, Message]:
-    """All that is known of Kubernetes' messages, by the names of their Go types."""
+    """Return all that is known of Kubernetes' messages, by the names of their Go types."""
     return _table().messages
 
 
@@ -185,7 +185,7 @@ def _message(name: str, data: bytes, depth: int) -> Any:
 
 
 def _value(field: Field, values: list[Any], depth: int) -> Any:
-    """All values of a field; None where Go has nil."""
+    """Return all values of a field; None where Go has nil."""
     if not values:
         return None if field.shape or field.type == "bytes" else _zero(field.type, depth)
     if field.shape == "list":

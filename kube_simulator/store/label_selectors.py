@@ -34,7 +34,7 @@ SUBDOMAIN_RULE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
     f"end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{SUBDOMAIN}')"
 )
-_NAME_FORM, _VALUE_FORM, _SUBDOMAIN_FORM = re.compile(_NAME), re.compile(_VALUE), re.compile(SUBDOMAIN)
+_NAME_SYNTAX, _VALUE_SYNTAX, _SUBDOMAIN_SYNTAX = re.compile(_NAME), re.compile(_VALUE), re.compile(SUBDOMAIN)
 # Of label names and values, and of the DNS subdomain before the slash.
 _NAME_BYTES = 63
 _PREFIX_BYTES = 253
@@ -116,7 +116,7 @@ class _Parser:
         self._at = 0
 
     def requirements(self) -> list[Requirement]:
-        """All of them. The end of the text is an empty token."""
+        """Read all requirements. The end of the text is an empty token."""
         found: list[Requirement] = []
         while token := self._next:
             if token != "!" and not _is_word(token):
@@ -232,13 +232,13 @@ def label_key_problems(key: str) -> list[str]:
     elif slash:
         if len(prefix.encode()) > _PREFIX_BYTES:
             problems.append(f"prefix part must be no more than {_PREFIX_BYTES} bytes")
-        if not _SUBDOMAIN_FORM.fullmatch(prefix):
+        if not _SUBDOMAIN_SYNTAX.fullmatch(prefix):
             problems.append(f"prefix part {SUBDOMAIN_RULE}")
     if not name:
         problems.append("name part must be non-empty")
     elif len(name.encode()) > _NAME_BYTES:
         problems.append(f"name part must be no more than {_NAME_BYTES} bytes")
-    if not _NAME_FORM.fullmatch(name):
+    if not _NAME_SYNTAX.fullmatch(name):
         problems.append(f"name part {_NAME_RULE}")
     return problems
 
@@ -248,6 +248,6 @@ def label_value_problems(value: str) -> list[str]:
     problems = []
     if len(value.encode()) > _NAME_BYTES:
         problems.append(f"must be no more than {_NAME_BYTES} bytes")
-    if not _VALUE_FORM.fullmatch(value):
+    if not _VALUE_SYNTAX.fullmatch(value):
         problems.append(_VALUE_RULE)
     return problems

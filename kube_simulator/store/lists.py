@@ -148,7 +148,7 @@ def _not_future(version: int, current: int) -> int:
 
 
 def present(store: Store, resource: Resource, namespace: str, selection: Selection) -> list[Json]:
-    """All objects in order, selected or not; of a selected name that one alone, without looking through the others."""
+    """List all objects in order, selected or not; of a selected name that one alone, without reading the others."""
     name = selection.fields.name
     if not name or (resource.namespaced and not namespace):
         return store.list(resource.collection, namespace)
@@ -157,7 +157,7 @@ def present(store: Store, resource: Resource, namespace: str, selection: Selecti
 
 
 def _past(store: Store, resource: Resource, namespace: str, revision: int, start: str) -> list[Json]:
-    """All objects of a revision in order."""
+    """List all objects of a revision in order."""
     try:
         return store.list_at(resource.collection, namespace, revision)
     except Forgotten:

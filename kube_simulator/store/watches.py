@@ -154,7 +154,7 @@ class Stream:
 
 
 class Watches:
-    """All streams of a store, and since when each collection can be watched."""
+    """Streams of a store, and since when each collection can be watched."""
 
     def __init__(
         self,

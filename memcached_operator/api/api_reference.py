@@ -11,13 +11,13 @@ from memcached_operator.api.status import Reason
 from operator_runtime import crd_reference
 
 CONDITIONS: Final[Mapping[str, str]] = {
-    "Ready": "Does everything that the specification asks for exist, and is it ready?",
+    "Ready": "Does everything specified exist, and is it ready?",
     "Available": "Are enough servers ready?",
     "Progressing": "Is a change being rolled out?",
     "Degraded": "Action needed?",
     "Serving": "Do the servers answer?",
-    "Retaining": "Do items stay as long as `spec.memoryScaling` asks for?",
-    "Discouraged": "Does the specification ask for something that is not recommended?",
+    "Retaining": "Do items stay for `spec.memoryScaling.retention`?",
+    "Discouraged": "Is something specified that is not recommended?",
 }
 
 
@@ -63,8 +63,8 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     Reason.UPDATING: ReasonDoc(_IN_PROGRESS, "Pods of the previous template are being replaced."),
     Reason.MIGRATING: ReasonDoc(
         _IN_PROGRESS,
-        "`spec.workload` has changed: the new servers are being created, or the old ones drain; the message says "
-        "which.",
+        "`spec.workload` has changed: the new servers are being created, or the old ones drain; the message names "
+        "them.",
     ),
     Reason.TERMINATING: ReasonDoc(
         _IN_PROGRESS,
@@ -81,7 +81,7 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     ),
     Reason.INVALID_SPEC: ReasonDoc(
         (Bearing("Available", "Unknown"), Bearing("Ready", "Unknown"), *_FAILS),
-        "A field is invalid, or the API server refused an object; the message says which and what is allowed. "
+        "A field is invalid, or the API server refused an object; the message names it and what is allowed. "
         "Available and Ready are Unknown if the specification cannot be read.",
     ),
     Reason.FORBIDDEN: ReasonDoc(
@@ -115,9 +115,7 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
         _DEGRADES, "Another PodDisruptionBudget selects the pods, so the operator creates none."
     ),
     Reason.AS_EXPECTED: ReasonDoc((Bearing("Degraded", "False"),), "There is no problem."),
-    Reason.ALL_SERVERS_READY: ReasonDoc(
-        (Bearing("Ready", "True"),), "Everything that the specification asks for exists and is ready."
-    ),
+    Reason.ALL_SERVERS_READY: ReasonDoc((Bearing("Ready", "True"),), "Everything specified exists and is ready."),
     Reason.SERVERS_NOT_READY: ReasonDoc((_NOT_READY,), "A server is not ready, although nothing is being changed."),
     Reason.ROLLOUT_STUCK: ReasonDoc(
         _DEGRADES,
@@ -152,11 +150,11 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     ),
     Reason.WAITING: ReasonDoc(
         (_NOT_READY, _NOT_RETAINING),
-        "An object is being replaced or deleted; the message says which. The memory grows once all servers can.",
+        "An object is being replaced or deleted; the message names it. The memory grows once all servers can.",
     ),
     Reason.ANSWERING: ReasonDoc((Bearing("Serving", "True"),), "All ready servers answer."),
     Reason.NOT_ANSWERING: ReasonDoc(
-        (Bearing("Serving", "False"),), "Ready servers do not answer; the message says which, and why."
+        (Bearing("Serving", "False"),), "Ready servers do not answer; the message names them and the error."
     ),
     Reason.CONNECTIONS_EXHAUSTED: ReasonDoc(
         (Bearing("Serving", "False"),),
@@ -164,12 +162,12 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     ),
     Reason.DISK_IMPAIRED: ReasonDoc(
         (Bearing("Serving", "False"),),
-        "The disks of servers with `spec.extstore` are damaged, slow, or slower than values come; the message says "
-        "which, and how.",
+        "The disks of servers with `spec.extstore` are damaged, slow, or slower than values come; the message names "
+        "them and the problem.",
     ),
     Reason.CERTIFICATE_EXPIRED: ReasonDoc(
         (Bearing("Serving", "False"),),
-        "Servers present an expired certificate; the message says which, and since when.",
+        "Servers present an expired certificate; the message names them and the time of expiry.",
     ),
     Reason.CERTIFICATE_STALE: ReasonDoc(
         (Bearing("Serving", "False"),),
@@ -178,30 +176,30 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     ),
     Reason.NOT_QUERIED: ReasonDoc(
         _UNKNOWN,
-        "Servers are not queried, none is ready, or some have not answered yet; the message says which.",
+        "Servers are not queried, none is ready, or some have not answered yet; the message states the cause.",
     ),
-    Reason.UNREACHABLE: ReasonDoc(_UNKNOWN, "The operator cannot connect to any server; the message says why."),
+    Reason.UNREACHABLE: ReasonDoc(_UNKNOWN, "The operator cannot connect to any server; the message states the error."),
     Reason.CREDENTIALS_MISSING: ReasonDoc(
         _UNKNOWN,
         "Servers require credentials that the operator lacks; the message names them.",
     ),
     Reason.RETENTION_KEPT: ReasonDoc(
         (Bearing("Retaining", "True"),),
-        "What clients ask for is evicted no earlier than `spec.memoryScaling.retention` after the last request for it.",
+        "What clients request is evicted no earlier than `spec.memoryScaling.retention` after the last request for it.",
     ),
     Reason.MEMORY_UNUSED: ReasonDoc(
         (Bearing("Retaining", "True"),),
-        "So is it, and less than half of the memory would have been enough for a day; the message says how much.",
+        "So is it, and less than half of the memory would have been enough for a day; the message states the amount.",
     ),
     Reason.OBSERVING: ReasonDoc(
         (Bearing("Retaining", "Unknown"),),
         "What the servers evict is not known for long enough yet, or another client changed the limit of a server; the "
-        "message says which.",
+        "message names the cause.",
     ),
     Reason.GROWING: ReasonDoc(
         (_NOT_RETAINING,),
-        "Items that clients ask for were evicted too early, so the memory has grown; the message says by how much, and "
-        "stays until the servers have been observed again.",
+        "Items that clients request were evicted too early, so the memory has grown; the message states the amount, "
+        "and stays until the servers have been observed again.",
     ),
     Reason.MAXIMUM_REACHED: ReasonDoc(
         (_NOT_RETAINING,), "Such items are evicted, and the memory is at `spec.memoryScaling.max`."
@@ -209,7 +207,7 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     Reason.RESIZE_IMPOSSIBLE: ReasonDoc(
         (_NOT_RETAINING,),
         "Such items are evicted, and a running server cannot be given more memory: its node has no room, for example. "
-        "All servers keep the memory that they have; the message names the server and says why.",
+        "All servers keep the memory that they have; the message names the server and the cause.",
     ),
     Reason.LOAD_BALANCED_SERVERS: ReasonDoc(
         _DISCOURAGED, "`spec.service.type: ClusterIP` with more than one server: a client finds a key only by chance."
@@ -219,7 +217,7 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     ),
     Reason.HANDOVER_UNAVAILABLE: ReasonDoc(
         _DISCOURAGED,
-        "The list of servers changes without the hand-over that `spec.handover` asks for; the message says why.",
+        "The list of servers changes without the hand-over of `spec.handover`; the message states the cause.",
     ),
 }
 

@@ -218,7 +218,7 @@ def _meant(name: str) -> list[str]:
 
 
 def _whole_name(name: str) -> str:
-    """The long flag that begins so, where it is one alone; else what was written."""
+    """Return the long flag that begins so, where it is one alone; else what was written."""
     meant = _meant(name)
     return meant[0] if len(meant) == 1 and name not in LONG_FLAGS else name
 

@@ -84,8 +84,8 @@ def _field(name: str) -> str:
 
 
 _REACHED = "servers are reached over TCP on port 11211, as the Service, the list and the probe say; omit it"
-_TLS = "spec.tls says how servers speak TLS; set that field instead"
-_PASSWORDS = "spec.auth says which passwords servers ask for; set that field instead"
+_TLS = "spec.tls specifies the TLS of servers; set that field instead"
+_PASSWORDS = "spec.auth specifies the passwords that servers require; set that field instead"
 _SASL = "it requires authentication for the binary protocol only; omit it, and set spec.auth or spec.tls.clientAuth"
 _FOREGROUND = "a server that leaves the foreground ends its container; omit it"
 _ENDS = "memcached prints a text and exits; omit it"

@@ -121,12 +121,12 @@ HANDOVER_WORKLOAD: Final = (
     "must be omitted unless spec.workload is StatefulSet, as the list of a Deployment changes with each of its pods"
 )
 HANDOVER_TLS: Final = (
-    "must be omitted when spec.tls is set, as memcached's proxy does not verify the servers that it asks"
+    "must be omitted when spec.tls is set, as memcached's proxy does not verify the servers that it queries"
 )
 HANDOVER_AUTH: Final = "must be omitted when spec.auth is set, as memcached has no passwords with its proxy"
 HANDOVER_EXTSTORE: Final = (
     "must be omitted when spec.extstore is set, as memcached sets the time of last use when it moves a value to the "
-    "disk: outdated values could not be told from used ones"
+    "disk: outdated values could not be distinguished from used ones"
 )
 HANDOVER_WARM: Final = (
     "must be omitted when spec.warmRestart is true, as a server that restarts with its items has values that other "

@@ -10,7 +10,7 @@ from decimal import Context, Decimal
 from functools import lru_cache
 from typing import Final
 
-_FORM: Final = re.compile(r"([0-9]*\.?[0-9]*)([numkMGTPE]|[KMGTPE]i|[eE]([+-]?[0-9]{1,2}))?")
+_SYNTAX: Final = re.compile(r"([0-9]*\.?[0-9]*)([numkMGTPE]|[KMGTPE]i|[eE]([+-]?[0-9]{1,2}))?")
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _SUFFIXES: Final = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
@@ -62,7 +62,7 @@ def kibibytes(quantity: str | int) -> int:
 def _parts(quantity: str | int) -> tuple[Decimal, str, str | None]:
     """Digits, suffix and the exponent of one such as e3."""
     text = str(quantity)
-    match = _FORM.fullmatch(text)
+    match = _SYNTAX.fullmatch(text)
     if match is None or match[1] in ("", "."):
         raise ValueError(f"not a quantity of 0 or more: {text!r}")
     return Decimal(match[1]), "" if match[3] else match[2] or "", match[3]

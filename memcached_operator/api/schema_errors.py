@@ -129,7 +129,7 @@ RULES: Final[Mapping[str, str]] = {
 
 
 def explained(error: ValidationError) -> str:
-    """Each wrong field once, in the order of the models."""
+    """List each invalid field once, in the order of the models."""
     complaints = {
         path: _complaint(path, rule, _NOTHING if problem["type"] == "missing" else problem["input"])
         for problem in error.errors(include_url=False, include_context=False)

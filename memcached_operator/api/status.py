@@ -15,7 +15,7 @@ _NAMED: Final = 3
 
 
 class Reason(StrEnum):
-    """Every reason that an owned condition can bear."""
+    """Reasons that an owned condition can bear."""
 
     PENDING = names.PENDING
     MINIMUM_REPLICAS_AVAILABLE = "MinimumReplicasAvailable"

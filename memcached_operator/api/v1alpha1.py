@@ -197,7 +197,7 @@ class MemcachedRollout(Model):
 
 
 class MemcachedMemoryScaling(Model):
-    """Growth of the memory of running servers, while items that clients still ask for are evicted.
+    """Growth of the memory of running servers, while items that clients still request are evicted.
 
     Servers are resized without a restart, all of them alike, and never shrunk. The operator writes the memory to the
     status and never to the specification.
@@ -208,7 +208,7 @@ class MemcachedMemoryScaling(Model):
     )
     retention: _Retention | None = Field(
         default=None,
-        description="How long an item that a client has asked for is to stay after the last request for it, such as "
+        description="How long an item that a client has requested is to stay after the last request for it, such as "
         "90s, 30m or 12h. While such items are evicted earlier, the memory grows by a quarter at a time. "
         f"Defaults to {RETENTION}.",
     )

@@ -143,10 +143,10 @@ class MemcachedStatus(Model):
     )
     conditions: list[MemcachedCondition] | None = Field(
         default=None,
-        description="Latest observations of the state. Ready: everything that the specification asks for exists and is "
+        description="Latest observations of the state. Ready: everything specified exists and is "
         "ready. Available: enough servers are ready. Progressing: a change is being rolled out. Degraded: something "
         "requires manual intervention. Serving: the servers answer requests. Retaining: items "
-        "stay for spec.memoryScaling.retention; present only with that field. Discouraged: the specification asks for "
-        "what is not recommended; present only while it is True.",
+        "stay for spec.memoryScaling.retention; present only with that field. Discouraged: something is specified "
+        "that is not recommended; present only while it is True.",
         json_schema_extra={"default": _UNSEEN, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
     )

@@ -87,7 +87,7 @@ def run(options: CheckOptions) -> int:
 
 
 async def check(options: CheckOptions) -> list[Finding]:
-    """All that is found. What only a server could answer is left out."""
+    """Return all findings. What only a server could answer is left out."""
     try:
         access = cluster_access(options.settings)
     except NoClusterAccess as error:
@@ -198,7 +198,7 @@ class _Checks:
         )
 
     async def _missing_namespaces(self, watched: tuple[str, ...]) -> list[Finding]:
-        """Nothing is reported of one that may not be read: the operator need not read it either."""
+        """List missing namespaces; not one that may not be read: the operator need not read it either."""
         found = []
         home = (self._account.namespace,) if self._account is not None else ()
         for name in dict.fromkeys((*watched, *home)):

@@ -25,7 +25,7 @@ _EITHER: Final[Json] = {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "
 
 
 def absent(watched: tuple[str, ...]) -> Finding:
-    """The cluster has no such definition; `watched` are the operator's namespaces, () for all."""
+    """Report that the cluster has no such definition; `watched` are the operator's namespaces, () for all."""
     return Finding("crd", Verdict.MISSING, f"{NAME} is not installed", definition_command(watched, force=False))
 
 
@@ -57,7 +57,7 @@ def judge_definition(live: Json, expected: Json, watched: tuple[str, ...]) -> Fi
 
 
 def differing(found: tuple[str, ...], watched: tuple[str, ...]) -> Finding:
-    """The definition is served, and differs in these points."""
+    """Report that the definition is served, and differs in these points."""
     return Finding(
         "crd",
         Verdict.WRONG,

@@ -119,7 +119,7 @@ def judge_permission(
 
 def _remedy(required: RequiredPermission, rule: Mapping[str, Sequence[str]], subject: str) -> str:
     role = f"a Role in {required.namespace}" if required.namespace else "a ClusterRole"
-    return f"add the rule {rule_text(rule)} to {role} that is bound to {subject or 'the account that asks'}"
+    return f"add the rule {rule_text(rule)} to {role} that is bound to {subject or 'the current account'}"
 
 
 def rule_text(rule: Mapping[str, Sequence[str]]) -> str:

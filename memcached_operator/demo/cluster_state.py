@@ -37,7 +37,7 @@ class ClusterState:
     """Those that regard a Memcached, oldest first."""
 
     def pods_of(self, memcached: str) -> list[Json]:
-        """Its pods that are not being deleted, by name."""
+        """Return the pods that are not being deleted, by name."""
         found = (each for each in self.pods.values() if labels(each).get("memcached_cr") == memcached)
         return [each for each in found if not terminating(each)]
 

@@ -32,7 +32,7 @@ if os.getppid() == int(parent):
 
 
 class NoClusterError(Exception):
-    """The demo cannot be set up here; the message has what is missing and the remedy."""
+    """Failure to set up the demo here; the message has what is missing and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ async def simulated(*, memcached: bool = True) -> AsyncIterator[DemoCluster]:
             f"the simulator needs {error.name}, which is not installed: pip install 'memcached-operator[demo]'"
         ) from error
     real_pods = memcached and find_program() is not None
-    why_simulated = "memcached is not on the PATH" if memcached else "as --no-memcached asks"
+    why_simulated = "memcached is not on the PATH" if memcached else "by --no-memcached"
     options = Options(pods_ready_after_s=READY_AFTER_S, memcached="auto" if real_pods else False)
     async with AsyncExitStack() as ends:
         try:

@@ -42,10 +42,10 @@ class Display:
         """The operator changed something."""
 
     async def takes_in(self) -> None:
-        """A step came true and another is to come: return when it has been seen."""
+        """Take in a step that came true, before another; return when it has been seen."""
 
     async def closes(self, came_true: int) -> None:
-        """All is over; may stay for as long as it likes, with the cluster still there."""
+        """Close the view at the end; may stay for as long as it likes, with the cluster still there."""
 
 
 def steps_for(display: Display) -> Sequence[Step]:

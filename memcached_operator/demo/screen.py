@@ -47,7 +47,7 @@ class StepText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """All of it at one moment."""
+    """Content of the screen at one moment."""
 
     cluster: DemoCluster
     state: ClusterState
@@ -152,7 +152,7 @@ class _Newest:
 
 
 def _lines_of(content: RenderableType, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
-    """All that it takes, line by line, however few rows there are."""
+    """Render all lines that the content takes, however few rows there are."""
     return console.render_lines(content, options.update(height=None))
 
 
@@ -202,7 +202,7 @@ def _workloads(state: ClusterState) -> Table:
 
 
 def _conditions(state: ClusterState, width: int) -> Table:
-    """Each with its message where that goes into the line."""
+    """List the conditions, each with its message where that goes into the line."""
     table = _table("CONDITION", "STATUS", "REASON")
     longest = max((len(name) for name in state.memcacheds), default=0)
     room = width - max(longest, len("Progressing") + 2) - len("Unknown") - 4

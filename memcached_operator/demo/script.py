@@ -20,7 +20,7 @@ from operator_runtime.client.resources import DEPLOYMENTS, PODS, Resource
 
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 # The name of the sample in the manifests, one that a Deployment has already, and one whose servers have names.
-EXAMPLE, TAKEN, NAMED = "example-memcached", "taken", "sessions"
+EXAMPLE, CONFLICTING, NAMED = "example-memcached", "conflicting", "sessions"
 _NAMED_SIZE, _KEYS = 3, 60
 _FIELD_MANAGER = "demo"
 # Far above what a step takes, also on a machine that does other things besides.
@@ -36,7 +36,7 @@ class StepFailedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that is done, and what must come of it."""
+    """Step of the demo: an action and its expected result."""
 
     deed: str
     outcome: str
@@ -145,19 +145,23 @@ async def _edit_replicas(context: StepContext) -> str:
 
 
 async def _foreign_deployment(context: StepContext) -> str:
-    await context.client.create(DEPLOYMENTS, NAMESPACE, _foreign_manifest(), field_manager="stranger")
-    await context.client.create(MEMCACHEDS.resource, NAMESPACE, _memcached(TAKEN, 2), field_manager=_FIELD_MANAGER)
+    await context.client.create(DEPLOYMENTS, NAMESPACE, _foreign_manifest(), field_manager="another-client")
+    await context.client.create(
+        MEMCACHEDS.resource, NAMESPACE, _memcached(CONFLICTING, 2), field_manager=_FIELD_MANAGER
+    )
     await context.until(
-        lambda state: state.condition(TAKEN, "Degraded").get("reason") == "NotControlled",
-        lambda state: f"the status of {TAKEN} does not report it: {state.status(TAKEN)}",
+        lambda state: state.condition(CONFLICTING, "Degraded").get("reason") == "NotControlled",
+        lambda state: f"the status of {CONFLICTING} does not report it: {state.status(CONFLICTING)}",
     )
     if not _is_untouched(context.state):
-        raise StepFailedError(f"the other client's Deployment was changed: {context.state.deployments.get(TAKEN)}")
-    return str(context.state.condition(TAKEN, "Degraded")["message"])
+        raise StepFailedError(
+            f"the other client's Deployment was changed: {context.state.deployments.get(CONFLICTING)}"
+        )
+    return str(context.state.condition(CONFLICTING, "Degraded")["message"])
 
 
 async def _delete_all(context: StepContext) -> str:
-    for name in (EXAMPLE, TAKEN):
+    for name in (EXAMPLE, CONFLICTING):
         await context.client.request("DELETE", MEMCACHEDS.resource.path(NAMESPACE, name))
     await context.until(
         lambda state: not state.memcacheds and EXAMPLE not in state.deployments and not _owned_pods(state),
@@ -165,7 +169,7 @@ async def _delete_all(context: StepContext) -> str:
     )
     if not _is_untouched(context.state):
         raise StepFailedError("the other client's Deployment was deleted too")
-    await context.client.request("DELETE", DEPLOYMENTS.path(NAMESPACE, TAKEN))
+    await context.client.request("DELETE", DEPLOYMENTS.path(NAMESPACE, CONFLICTING))
     await context.until(lambda state: not state.pods, lambda state: f"these pods still exist: {sorted(state.pods)}")
     return ""
 
@@ -217,7 +221,7 @@ STEPS = (
     Step("Delete its Deployment", "it is recreated, with 4 new servers", _delete_deployment),
     Step("Edit the Deployment's replicas to 1 by hand", "4 again: the Memcached decides", _edit_replicas),
     Step(
-        f"Create the Memcached {TAKEN}, while a Deployment has that name",
+        f"Create the Memcached {CONFLICTING}, while a Deployment has that name",
         "that Deployment is not changed, and the status says so",
         _foreign_deployment,
     ),
@@ -251,7 +255,7 @@ def _foreign_manifest() -> Json:
     return {
         "apiVersion": DEPLOYMENTS.api_version,
         "kind": DEPLOYMENTS.kind,
-        "metadata": {"name": TAKEN},
+        "metadata": {"name": CONFLICTING},
         "spec": {
             "replicas": 1,
             "selector": {"matchLabels": labels},
@@ -264,12 +268,12 @@ def _foreign_manifest() -> Json:
 
 
 def _is_untouched(state: ClusterState) -> bool:
-    """The foreign Deployment is as it was created: it has no owner, and the operator did not write it."""
-    found = state.deployments.get(TAKEN, {"metadata": {}})
+    """Report whether the foreign Deployment is as created: it has no owner, and the operator did not write it."""
+    found = state.deployments.get(CONFLICTING, {"metadata": {}})
     managers = {each["manager"] for each in found["metadata"].get("managedFields", ())}
     spec = found.get("spec", {})
     return (
-        "stranger" in managers
+        "another-client" in managers
         and "memcached-operator" not in managers
         and "ownerReferences" not in found["metadata"]
         and spec.get("replicas") == 1

@@ -59,21 +59,21 @@ _NAMES = 5
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Nothing is to be waited for; `why` in words, to follow a colon."""
+    """End of the wait, so that the finalizer goes; `why` in words, to follow a colon."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """A workload is to be deleted, its pods before it."""
+    """Deletion of a workload, its pods before it."""
 
     workload: WorkloadRecord
 
 
 @dataclass(frozen=True, slots=True)
 class Wait(Waiting):
-    """Something is terminating.
+    """Wait for what is terminating.
 
     Attributes:
         remedy: what a person can do about it once nothing has moved for long.
@@ -187,7 +187,7 @@ class Deletion:
     async def add_finalizer(
         self, memcached: MemcachedRecord
     ) -> tuple[MemcachedRecord, Problem | ServerError | TooManyRequests | None]:
-        """The Memcached as it is with the finalizer, and why it could not be put there, for now or at all.
+        """Return the Memcached with the finalizer, and why it could not be put there, for now or at all.
 
         All else goes on.
         """

@@ -68,7 +68,7 @@ def selector_text(name: str) -> str:
 
 
 def labels(name: str) -> dict[str, str]:
-    """All labels of what is made for a Memcached: the selector's and the recommended ones."""
+    """Return all labels of a Memcached's objects: the selector's and the recommended ones."""
     return {
         **selector_labels(name),
         "app.kubernetes.io/component": "cache",

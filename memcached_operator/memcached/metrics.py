@@ -28,7 +28,7 @@ _REASONS = frozenset(each.value for each in Reason)
 
 
 class RepairCounts:
-    """Counts by kind and field what others changed in our objects and we put right.
+    """Counts of repairs, by kind and field: what other clients changed in owned objects.
 
     A series comes with its first repair: most never do, and there are some 200. The fields are those of a desired
     object; whatever is none of them counts as `OTHER_FIELDS`, so that no other client's label becomes a series.
@@ -39,7 +39,7 @@ class RepairCounts:
         self._known = {(kind, name) for kind, desired in _examples().items() for name in field_names(desired)}
 
     def count(self, kind: str, path: str) -> None:
-        """One field was put right; `path` as `Difference` has it."""
+        """Count a field that was repaired; `path` as `Difference` has it."""
         name = field_name(path)
         self._counts[kind, name if (kind, name) in self._known else OTHER_FIELDS] += 1
 
@@ -114,7 +114,7 @@ def memcached_families(caches: Caches) -> Iterator[Metric]:
     labels = ("namespace", "name")
     desired_servers = GaugeMetricFamily(
         "memcached_operator_memcached_desired_servers",
-        "Servers that the specification of a Memcached asks for.",
+        "Servers that a Memcached specifies.",
         labels=labels,
     )
     ready_servers = GaugeMetricFamily(

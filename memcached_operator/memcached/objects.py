@@ -99,7 +99,7 @@ class Objects:
         config: Config,
         *,
         set_limit: SetLimit,
-        wake: Callable[[ObjectKey], None],
+        enqueue: Callable[[ObjectKey], None],
         stats_cache: StatsCache | None,
         clock: Callable[[], float],
     ) -> None:
@@ -134,12 +134,12 @@ class Objects:
             memory,
             Announcements(memory, states, record_event),
             ServerRollout(operator.client, states, record_event, stats_cache),
-            RolloutLock(lambda: rollout_underway(caches.memcacheds.values()), wake),
+            RolloutLock(lambda: rollout_underway(caches.memcacheds.values()), enqueue),
         )
         self._auxiliary: dict[str, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
             "Service": owned(SERVICES, SERVICE, optional=True),
             "PodDisruptionBudget": owned(BUDGETS, BUDGET, optional=True),
-            # Others have many of these, which are none of our affair.
+            # Others have many of these, which are unrelated.
             "NetworkPolicy": owned(NETWORK_POLICIES, NETWORK_POLICY, labels=POD_SELECTOR, optional=True),
             "ConfigMap": owned(CONFIG_MAPS, PUBLICATION, labels=POD_SELECTOR, optional=True),
         }
@@ -173,7 +173,7 @@ class Objects:
         await self._adoption.hand_over(memcached)
 
     def release(self, key: ObjectKey) -> None:
-        """Nothing is done for the Memcached of that key any more: others wait for it no longer."""
+        """Release the rollout lock of a Memcached that is reconciled no more, so that others need not wait for it."""
         self._workloads.release(key)
 
     async def _ensure_service(self, snapshot: Snapshot) -> tuple[str, Outcome]:

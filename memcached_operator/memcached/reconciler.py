@@ -62,7 +62,7 @@ class MemcachedReconciler:
         config: Config,
         *,
         set_limit: SetLimit,
-        wake: Callable[[ObjectKey], None],
+        enqueue: Callable[[ObjectKey], None],
         peers_port: PeersPort = PEERS,
         stats_cache: StatsCache | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -86,11 +86,11 @@ class MemcachedReconciler:
             stats_cache=stats_cache,
         )
         self._objects = Objects(
-            operator, caches, config, set_limit=set_limit, wake=wake, stats_cache=stats_cache, clock=clock
+            operator, caches, config, set_limit=set_limit, enqueue=enqueue, stats_cache=stats_cache, clock=clock
         )
         self.scaler = Scaler(caches, self._owners.states, config.memory_scaling_window_s, clock)
         states = self._owners.states
-        self._handovers = Handovers(operator.client, states, record_event, wake, peers_port, clock=clock)
+        self._handovers = Handovers(operator.client, states, record_event, enqueue, peers_port, clock=clock)
         self._deletion = Deletion(
             operator.client, caches, self._owners, self._status, record_event, desired=config.finalizer, clock=clock
         )

@@ -104,7 +104,7 @@ class PodTemplate(msgspec.Struct, frozen=True, omit_defaults=True):
     spec: _Passed = {}
 
     def given(self) -> dict[str, Any]:
-        """All of it as JSON has it, {} where it says nothing."""
+        """Return the whole specification as JSON has it, {} where it is empty."""
         found: dict[str, Any] = msgspec.to_builtins(self)
         if account := self.spec.get("serviceAccountName") or self.spec.get("serviceAccount"):
             # The API server fills in the field's other name, and would put back an account that is taken out again.
@@ -135,7 +135,7 @@ class Rollout(msgspec.Struct, frozen=True):
 
 
 class MemoryScaling(msgspec.Struct, frozen=True):
-    """Up to where the memory of servers grows, and for how long what clients ask for is to stay."""
+    """Up to where the memory of servers grows, and for how long what clients request is to stay."""
 
     max: _Memory
     retention: _Retention = RETENTION

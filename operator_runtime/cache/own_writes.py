@@ -118,11 +118,11 @@ class OwnWrites:
     def expect_gone(
         self, key: ObjectKey, kind: str, uid: str | None = None, *, object_key: ObjectKey | None = None
     ) -> None:
-        """An object was deleted for `key`: await that it leaves, or bears a deletionTimestamp."""
+        """Await that an object, deleted for `key`, leaves or bears a deletionTimestamp."""
         self._expect_end(key, kind, uid, object_key or key, _is_deleting)
 
     def expect_released(self, key: ObjectKey, kind: str, uid: str, *, object_key: ObjectKey | None = None) -> None:
-        """The last finalizer was taken off an object under deletion for `key`: await that it leaves, or is without.
+        """Await that an object, which lost its last finalizer for `key`, leaves or is without.
 
         The answer to such a write bears the version from before it: the object is not stored once more, but deleted.
         """

@@ -53,7 +53,7 @@ def _requirements(selector: str) -> list[str]:
 
 def _may_match(requirement: str, labels: Mapping[str, str]) -> bool:
     """Report whether labels fulfil one requirement, or may do so where it cannot be read."""
-    for form, matches in _FORMS:
+    for form, matches in _SYNTAX:
         if found := form.fullmatch(requirement):
             return matches(found, labels)
     return True
@@ -72,7 +72,7 @@ def _exists(found: re.Match[str], labels: Mapping[str, str]) -> bool:
     return (found["name"] in labels) is not bool(found["absent"])
 
 
-_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Mapping[str, str]], bool]], ...] = (
+_SYNTAX: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Mapping[str, str]], bool]], ...] = (
     (_EQUALITY, _equal),
     (_SET, _in_set),
     (_EXISTS, _exists),

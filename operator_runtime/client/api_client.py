@@ -375,7 +375,7 @@ def _failure(response: Answer, answer: bytes) -> KubeError | None:
     if response.status >= 400:
         return classify_response(response.status, answer, parse_retry_after(response.headers.get("Retry-After")))
     if response.status >= 300:
-        return MalformedAnswer(f"HTTP {response.status}, which no API server answers: a proxy asks to go elsewhere")
+        return MalformedAnswer(f"HTTP {response.status}, which no API server returns: a proxy redirects")
     if not answer.startswith(b"{"):
         return MalformedAnswer(f"HTTP {response.status} with something that is not an API object: {answer[:80]!r}")
     return None

@@ -50,7 +50,7 @@ class KubeError(Exception):
 
 
 class Unreachable(KubeError):
-    """No answer: refused, reset, no route, DNS, TLS, or out of time. Whether a write happened is not known."""
+    """Failure without an answer: refused, reset, no route, DNS, TLS, timeout. Whether a write happened is not known."""
 
 
 class StreamStalled(KubeError):
@@ -62,11 +62,11 @@ class MalformedAnswer(KubeError):
 
 
 class AnswerTooLong(MalformedAnswer):
-    """An answer has more bytes than are read of one; of a list, fewer objects at once may fit."""
+    """Answer of more bytes than are read of one; of a list, fewer objects at once may fit."""
 
 
 class AuthenticationUnavailable(KubeError):
-    """No credential can be had: a token file is missing, an exec plugin fails. The message names it and the remedy."""
+    """Lack of a credential: a token file is missing, an exec plugin fails. The message names it and the remedy."""
 
 
 class UnreadableObject(msgspec.DecodeError, KubeError):

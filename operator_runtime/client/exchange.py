@@ -124,7 +124,7 @@ class Answer:
         if transport is None or transport.is_closing():
             raise ConnectionCut("the connection ended before the request", idle=False)
         if received := protocol.unsolicited():
-            raise ConnectionCut(f"the server spoke before it was asked: {received}", idle=False)
+            raise ConnectionCut(f"the server sent data before a request: {received}", idle=False)
         protocol.set_response_params(read_until_eof=True)
         transport.write(request)
         if ends_at is not None:

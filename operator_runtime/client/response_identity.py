@@ -83,7 +83,7 @@ class ExpectedObject(NamedTuple):
         try:
             found = decode_nested(_decode, body)
         except UNDECODABLE:
-            raise MalformedAnswer(f"asked for {self}, and answered by something that is not an API object") from None
+            raise MalformedAnswer(f"requested {self}, received something that is not an API object") from None
         if self.or_status and found.kind == STATUS:
             details = found.details or _Details()
             came = (details.name or self.name, details.uid or self.uid)
@@ -101,7 +101,7 @@ class ExpectedObject(NamedTuple):
             )
             if came_of == requested:
                 return
-        raise MalformedAnswer(f"asked for {self}, and answered by {_named(found)}")
+        raise MalformedAnswer(f"requested {self}, received {_named(found)}")
 
     def __str__(self) -> str:
         key = "/".join(part for part in (self.namespace, self.name or "(a new one)") if part)
@@ -146,7 +146,7 @@ class ExpectedList(NamedTuple):
         if found.apiVersion == resource.api_version and _may_be_named_otherwise(resource) and _is_of(resource, body):
             return
         raise MalformedAnswer(
-            f"asked for a list of {resource.qualified_name}, and answered by {found.kind or 'no kind'}"
+            f"requested a list of {resource.qualified_name}, received {found.kind or 'no kind'}"
             f" of {found.apiVersion or 'no apiVersion'}"
         )
 
@@ -185,11 +185,11 @@ class ExpectedReview(NamedTuple):
         try:
             found = decode_nested(_decode_review, body)
         except UNDECODABLE:
-            raise MalformedAnswer(f"asked for a {self.kind}, and answered by no object of the API") from None
+            raise MalformedAnswer(f"requested a {self.kind}, received something that is not an API object") from None
         if found.kind != self.kind:
-            raise MalformedAnswer(f"asked for a {self.kind}, and answered by {found.kind or 'an object of no kind'}")
+            raise MalformedAnswer(f"requested a {self.kind}, received {found.kind or 'an object of no kind'}")
         if not _repeats(found.spec or {}, self.spec):
-            raise MalformedAnswer(f"asked for a {self.kind}, and answered by that of another question")
+            raise MalformedAnswer(f"requested a {self.kind}, received one of another specification")
 
 
 class _Review(msgspec.Struct):

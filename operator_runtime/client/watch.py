@@ -86,13 +86,13 @@ class WatchSink(Protocol[R_contra]):
         """The object exists, with this content."""
 
     def remove(self, record: R_contra) -> None:
-        """The object is no longer in the watched set: deleted, or it stopped matching the selector."""
+        """Remove an object from the watched set: it was deleted, or stopped matching the selector."""
 
     def complete(self, resource_version: str) -> None:
         """The snapshot begun with `begin` is whole."""
 
     def unreadable(self, namespace: str, name: str, gone: bool, why: str) -> None:
-        """The object is there (or `gone`) but cannot be decoded; the stream goes on."""
+        """Record an object that is there (or `gone`) but cannot be decoded; the stream goes on."""
 
 
 class Mode(StrEnum):
@@ -260,7 +260,7 @@ class Watch(Generic[R]):
                 raise
 
     def ended(self, error: KubeError | None, lasted_s: float, received_bytes: int) -> Pause:
-        """The request ended, by itself (`error` None) or by a failure; decide what comes next and when.
+        """Decide what comes next and when, as the request ended by itself (`error` None) or by a failure.
 
         Args:
             error: what ended it, from the client, from `line` or from `page`.

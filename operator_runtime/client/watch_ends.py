@@ -44,12 +44,12 @@ RESUME_TRIES = 5
 
 @dataclass(slots=True)
 class Empty:
-    """No snapshot: the next request begins one."""
+    """Absence of a snapshot: the next request begins one."""
 
 
 @dataclass(slots=True)
 class Streaming:
-    """A snapshot is built by a streaming list; `events` of this request came so far.
+    """Snapshot that is built by a streaming list; `events` of this request came so far.
 
     Its objects come in the order of their keys and not of their versions, so that there is no version before its end.
     """
@@ -59,21 +59,21 @@ class Streaming:
 
 @dataclass(slots=True)
 class Paging:
-    """A snapshot is built by pages; the next one is requested by `continue_token`, "" for the first."""
+    """Snapshot that is built by pages; the next one is requested by `continue_token`, "" for the first."""
 
     continue_token: str = ""
 
 
 @dataclass(slots=True)
 class Listed:
-    """A snapshot by pages is complete at `resource_version`, and no watch of what follows is begun."""
+    """Snapshot by pages that is complete at `resource_version`; no watch of what follows is begun."""
 
     resource_version: str
 
 
 @dataclass(slots=True)
 class Watching:
-    """A snapshot is complete, and a stream carries it on. Each of its lines changes this in place.
+    """Snapshot that is complete, and that a stream carries on. Each of its lines changes this in place.
 
     Attributes:
         resource_version: the last one that the stream has vouched for.

@@ -19,7 +19,7 @@ _QUOTED_BYTES = 80
 
 
 class ConnectionCut(aiohttp.ClientConnectionError):
-    """A connection was closed or reset under a request.
+    """Connection that was closed or reset during a request.
 
     Attributes:
         idle: it had served before and brought no byte of an answer, as happens to one that its server closes just as
@@ -49,7 +49,7 @@ class Wire(ResponseHandler):
         self._rests = False
 
     def rest(self) -> None:
-        """The last answer came whole, and no other is requested: bytes that come now close the connection."""
+        """Rest after a whole answer, while no other is requested: bytes that come now close the connection."""
         self._rests = True
 
     def unsolicited(self) -> str:
@@ -106,13 +106,13 @@ def reason_of(error: OSError) -> str:
 
 
 _MAY_BE = "a load balancer that has no server behind it, or a server that"
-_MAY_REQUIRE = "asks for a client certificate"
+_MAY_REQUIRE = "requires a client certificate"
 _OF_HANDSHAKE = f"the connection was closed within the handshake of TLS: {_MAY_BE} {_MAY_REQUIRE}?"
 # OpenSSL's message, to what it means to who set up the client.
 _OF_TLS = {
-    "CERTIFICATE_REQUIRED": "the server asks for a client certificate",
-    "ALERT_BAD_CERTIFICATE": "the server does not take the client certificate, or asks for a client certificate",
-    "ALERT_HANDSHAKE_FAILURE": "the server refuses the handshake, as one does that asks for a client certificate",
+    "CERTIFICATE_REQUIRED": "the server requires a client certificate",
+    "ALERT_BAD_CERTIFICATE": "the server does not take the client certificate, or requires a client certificate",
+    "ALERT_HANDSHAKE_FAILURE": "the server refuses the handshake, as one does that requires a client certificate",
     "ALERT_UNKNOWN_CA": "the server does not trust the authority of the client certificate",
     "ALERT_CERTIFICATE_EXPIRED": "the client certificate has expired",
     "WRONG_VERSION_NUMBER": "what answers there speaks no TLS",

@@ -39,7 +39,7 @@ class InitialKeys:
         (self._first if first else self._all).append(keys)
 
     def __call__(self) -> Iterable[ObjectKey]:
-        """All of them as the caches hold them now, each once, in their order."""
+        """List all keys as the caches hold them now, each once, in their order."""
         return dict.fromkeys(key for keys in (*self._first, *self._all) for key in keys())
 
 
@@ -195,7 +195,7 @@ class ControllerBuilder:
             self.controller.enqueue(key, priority=LOW_PRIORITY)
 
     def finish(self) -> None:
-        """Nothing more is added: let the caches report which own writes have arrived.
+        """Finish the controller, to which nothing is added: let the caches report which own writes have arrived.
 
         After the handlers: they must still find pending what a change is about to fulfil.
         """

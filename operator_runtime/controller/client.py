@@ -90,7 +90,7 @@ class Client:
         return object_of(kind.decode, answer)
 
     async def list(self, kind: Kind[R], namespace: str | None = None, labels: str = "", *, fields: str = "") -> list[R]:
-        """All objects of a kind, live.
+        """List all objects of a kind, live.
 
         Args:
             kind: of the objects.

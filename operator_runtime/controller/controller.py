@@ -84,7 +84,7 @@ class ReconcileObserver(Protocol):
     """Gets each reconcile of one controller as it ends."""
 
     def reconciled(self, outcome: Outcome, seconds: float) -> None:
-        """A reconcile ended so, and took so long."""
+        """Record how a reconcile ended, and how long it took."""
 
 
 # Makes ids of this process differ from those of its predecessor in the same log. One draw, not one per reconcile.

@@ -16,7 +16,7 @@ R = TypeVar("R", bound=Record)
 
 
 async def paged_list(api: ApiClient, kind: Kind[R], namespace: str | None, selectors: Mapping[str, str]) -> list[R]:
-    """All objects of a kind.
+    """List all objects of a kind.
 
     Args:
         api: speaks to the API server.

@@ -19,7 +19,7 @@ Predicate = Callable[[T | None, T | None], bool]
 
 
 def always(before: object | None, after: object | None) -> bool:
-    """Every change."""
+    """Let every change pass."""
     return True
 
 
@@ -33,12 +33,12 @@ def generation_changed(before: ApiObject | None, after: ApiObject | None) -> boo
 
 
 def labels_changed(before: ApiObject | None, after: ApiObject | None) -> bool:
-    """A label was set, changed or removed."""
+    """Report whether a label was set, changed or removed."""
     return _differ(before, after, lambda each: each.labels)
 
 
 def annotations_changed(before: ApiObject | None, after: ApiObject | None) -> bool:
-    """An annotation was set, changed or removed."""
+    """Report whether an annotation was set, changed or removed."""
     return _differ(before, after, lambda each: each.annotations)
 
 
@@ -48,7 +48,7 @@ def any_of(*predicates: Predicate[T]) -> Predicate[T]:
 
 
 def all_of(*predicates: Predicate[T]) -> Predicate[T]:
-    """Every one of them holds."""
+    """Let a change pass where all of the predicates do."""
     return lambda before, after: all(each(before, after) for each in predicates)
 
 

@@ -97,7 +97,7 @@ def _range(least: int | None, most: int | None, unit: str) -> str:
 
 
 def fields(crd: Mapping[str, object]) -> list[FieldOfKind]:
-    """Every field of the kind's only version, a folder before what is in it."""
+    """List every field of the kind's only version, a folder before what is in it."""
     return list(_below("", _version(crd)["schema"]["openAPIV3Schema"]))
 
 

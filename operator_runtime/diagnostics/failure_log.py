@@ -17,7 +17,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class TerminalError(Exception):
-    """Trying again cannot help until the object changes; the message has what has to change."""
+    """Failure that no retry mends until the object changes; the message has what has to change."""
 
 
 class ReconcileTimeout(Exception):

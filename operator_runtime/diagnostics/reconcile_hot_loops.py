@@ -29,7 +29,7 @@ class HotLoopDetector(Generic[K]):
         self._reminder = Reminder()
 
     def reconciled(self, key: K, now: float) -> float | None:
-        """A key was reconciled; in how many seconds it was so `LIMIT` times, if that is reported now."""
+        """Record a reconcile; return in how many seconds there were `LIMIT` of the key, if that is reported now."""
         counts = self._counts
         if now - self._began > WINDOW_S:
             counts.clear()

@@ -263,7 +263,7 @@ class LifeElection:
             return None, False
 
     def _log_once(self, level: int, what: str) -> None:
-        """Once: what is reported here stays so until the election is over."""
+        """Log a message once: what is reported here stays so until the election is over."""
         if what not in self._logged:
             self._logged.add(what)
             logger.log(level, "%s", what)

@@ -109,7 +109,7 @@ def _observed(me: Candidate, state: State, lease: Lease | None, now: float) -> S
 
 
 def _seen(me: Candidate, state: State, lease: Lease | None, now: float) -> State:
-    """The watch has shown the record."""
+    """Take in the record that the watch has shown."""
     is_own = lease is not None and lease.holder == me.identity
     # That an own write was taken is no news; what else is seen while it is under way may be newer than it. It stays so
     # when the watch then goes back to that write, as after a list of an API server that is behind.
@@ -127,7 +127,7 @@ def _seen(me: Candidate, state: State, lease: Lease | None, now: float) -> State
 
 
 def _fetched(me: Candidate, state: State, lease: Lease | None, now: float) -> Step:
-    """The record was read."""
+    """Take in the record that was read."""
     if state.overtaken and (state.disputed or not _same(state, lease)):
         # Which of the two is the newer one is not known: a watch may be behind, and so may an answer be.
         return _decide(me, replace(state, request=None, failure="", stale=True, next_at=now), now)
@@ -153,7 +153,7 @@ def _refused(me: Candidate, state: State, now: float) -> State:
 
 
 def _failed(me: Candidate, state: State, failed: Failed, now: float) -> State:
-    """A request came to nothing, as far as is known.
+    """Take in that a request came to nothing, as far as is known.
 
     A write may have been taken all the same. A leader just sends the next one: that it was taken costs it a conflict
     and a fetch, and there is no time to lose. All others fetch first.
@@ -181,7 +181,7 @@ def _releasing(me: Candidate, state: State, now: float) -> Step:
 
 
 def _written(me: Candidate, state: State, lease: Lease, now: float) -> Step:
-    """An own write was taken, and made this record."""
+    """Take in the record that an own write made."""
     doubtful = state.overtaken
     state = replace(state, request=None, failure="", lease=lease, stale=doubtful, in_doubt=doubtful)
     state = replace(state, disputed=doubtful and state.phase is Phase.LEADING)

@@ -37,7 +37,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The watch shows the record as it is now; None: it is gone."""
+    """Record as the watch shows it now; None: it is gone."""
 
     lease: Lease | None
 
@@ -58,12 +58,12 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The answer to `Write` is a conflict: another replica was first."""
+    """Conflict as the answer to `Write`: another replica was first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A request came to nothing, or what came of it is not known; `why` in words.
+    """Failure of a request, or one whose result is not known; `why` in words.
 
     Attributes:
         retry_after_s: what the API server asks for; a candidate waits for as long, a leader has no time to.
@@ -75,7 +75,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """The time that `wake_at` named has come. One that comes early or late does no harm."""
+    """End of the wait that `wake_at` named. One that comes early or late does no harm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Nothing is held any more, and nothing is under way."""
+    """End of the election: nothing is held any more, and no request is in flight."""
 
 
 Action = Fetch | Write | Lead | Lost | Done

@@ -80,16 +80,16 @@ class EventsApi(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Rate:
-    """`burst` at once, then one per `interval_s`. The state of one bucket is a single time: until when it is spent."""
+    """`burst` at once, then one per `interval_s`. The state of a bucket is the time until which it is exhausted."""
 
     interval_s: float
     burst: int
 
-    def wait_s(self, spent_until: float, now: float) -> float:
-        return max(0.0, spent_until - (self.burst - 1) * self.interval_s - now)
+    def wait_s(self, exhausted_until: float, now: float) -> float:
+        return max(0.0, exhausted_until - (self.burst - 1) * self.interval_s - now)
 
-    def spend(self, spent_until: float, now: float) -> float:
-        return max(spent_until, now) + self.interval_s
+    def spend(self, exhausted_until: float, now: float) -> float:
+        return max(exhausted_until, now) + self.interval_s
 
 
 _OBJECT_RATE = _Rate(interval_s=300.0, burst=25)
@@ -166,7 +166,7 @@ class EventRecorder:
         self._refreshes: list[tuple[float, int, _Recorded]] = []
         self._known: OrderedDict[tuple[str, ...], _Recorded] = OrderedDict()
         self._objects: dict[str, float] = {}
-        self._spent_until = 0.0
+        self._exhausted_until = 0.0
         self._sequence = count()
         self._last_name_ns = 0
         self._reported: set[str] = set()
@@ -193,7 +193,7 @@ class EventRecorder:
             known.count += 1
             known.seen_at, known.last_ns = now, now_ns
             self._schedule_refresh(known)
-        elif self._may_speak_of(regarding, now):
+        elif self._may_report(regarding, now):
             recorded = self._known[event.identity] = _Recorded(event, now, now, now_ns, now_ns)
             self._known.move_to_end(event.identity)
             if len(self._known) > _MAX_KNOWN:
@@ -225,12 +225,12 @@ class EventRecorder:
     async def _deliver(self) -> None:
         while True:
             await self._wait_until_due()
-            if wait_s := _OVERALL_RATE.wait_s(self._spent_until, self._clock()):
+            if wait_s := _OVERALL_RATE.wait_s(self._exhausted_until, self._clock()):
                 await self._sleep(wait_s)
             recorded = self._take(self._clock())
             if recorded is None:
                 continue
-            self._spent_until = _OVERALL_RATE.spend(self._spent_until, self._clock())
+            self._exhausted_until = _OVERALL_RATE.spend(self._exhausted_until, self._clock())
             await self._write(recorded, tries=_TRIES)
 
     async def _wait_until_due(self) -> None:
@@ -268,13 +268,13 @@ class EventRecorder:
             recorded.refresh_scheduled = True
             heapq.heappush(self._refreshes, (recorded.written_at + _SERIES_REFRESH_S, next(self._sequence), recorded))
 
-    def _may_speak_of(self, regarding: ObjectReference, now: float) -> bool:
+    def _may_report(self, regarding: ObjectReference, now: float) -> bool:
         key = regarding.uid or f"{regarding.kind} {regarding.namespace}/{regarding.name}"
-        spent_until = self._objects.get(key, now)
-        if _OBJECT_RATE.wait_s(spent_until, now):
+        exhausted_until = self._objects.get(key, now)
+        if _OBJECT_RATE.wait_s(exhausted_until, now):
             return False
         self._objects.pop(key, None)  # to the end
-        self._objects[key] = _OBJECT_RATE.spend(spent_until, now)
+        self._objects[key] = _OBJECT_RATE.spend(exhausted_until, now)
         surplus = len(self._objects) - _MAX_OBJECTS
         gone = takewhile(lambda each: each[0] < surplus or each[1][1] <= now, enumerate(self._objects.items()))
         for _, (old, _) in list(gone):

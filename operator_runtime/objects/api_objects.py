@@ -80,12 +80,12 @@ class _Described(msgspec.Struct, frozen=True):
 
     @property
     def namespace(self) -> str:
-        """Its namespace, "" for a cluster-scoped object."""
+        """Namespace of the object, "" for a cluster-scoped one."""
         return self.metadata.namespace
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the object."""
         return self.metadata.name
 
     @property
@@ -105,12 +105,12 @@ class _Described(msgspec.Struct, frozen=True):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Its labels."""
+        """Labels of the object."""
         return self.metadata.labels
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """Its annotations."""
+        """Annotations of the object."""
         return self.metadata.annotations
 
     @property
@@ -120,7 +120,7 @@ class _Described(msgspec.Struct, frozen=True):
 
     @property
     def owners(self) -> tuple[OwnerReference, ...]:
-        """Its ownerReferences."""
+        """ownerReferences of the object."""
         return self.metadata.owners
 
     @property

@@ -21,7 +21,7 @@ class Condition(msgspec.Struct, frozen=True):
         msgspec.UNSET
     )
     observedGeneration: Annotated[
-        int | msgspec.UnsetType, Meta(description="The metadata.generation that it speaks of.")
+        int | msgspec.UnsetType, Meta(description="The metadata.generation for which it was observed.")
     ] = msgspec.UNSET
 
 
@@ -50,7 +50,7 @@ def set_conditions(
     Args:
         live: the conditions as they are, None where there are none.
         desired: those to set.
-        generation: of the specification that they speak of.
+        generation: of the specification for which they were observed.
         now: the time of a transition, from `rfc3339`; None for the present one.
     """
     now = now or rfc3339()

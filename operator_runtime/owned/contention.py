@@ -43,7 +43,7 @@ class Undone(NamedTuple):
         return f"{self.verb} {', '.join(self.fields) or f'the {self.name}'}"
 
     def note(self, who: str, owner: str) -> str:
-        """The note of the event where it is contested."""
+        """Return the note of the event where it is contested."""
         often = f"{REPAIRS} times within {WINDOW_S:.0f} s. Repairs are now limited to one per second. Stop that client."
         match self.verb:
             case "changed":
@@ -98,8 +98,8 @@ class _Loop:
         free: the user changed the owner just before the last reconcile, which is then as any other.
         rests: the last reconcile may not repair owned objects, as the one before did.
         wrote: the last reconcile has had its one write.
-        waiting: owned objects for which a reconcile had no write left, in the order of their turns.
-        turn: for which of these the present reconcile has its write; None: for whichever comes first.
+        waiting: owned objects for which a reconcile had no write left, in their order.
+        next_object: for which of these the present reconcile has its write; None: for whichever comes first.
         repairs: how many there were since the first object is contested.
     """
 
@@ -112,7 +112,7 @@ class _Loop:
     rests: bool = False
     wrote: bool = False
     waiting: list[Hashable] = field(default_factory=list)
-    turn: Hashable = None
+    next_object: Hashable = None
     repairs: int = 0
     reminder: Reminder = field(default_factory=Reminder)
 
@@ -148,19 +148,19 @@ class Contention:
         loop.reconciled_s, loop.free = now, loop.generation != generation
         loop.generation = generation
         loop.rests, loop.wrote = loop.wrote and not loop.free, False
-        if not loop.rests and not loop.free:  # a free one repairs all, and takes no object's turn
-            loop.turn = loop.waiting.pop(0) if loop.waiting else None
+        if not loop.rests and not loop.free:  # a free one repairs all, and leaves the order as it is
+            loop.next_object = loop.waiting.pop(0) if loop.waiting else None
         return ""
 
     def may_repair(self, key: ObjectKey, of: Hashable) -> bool:
         """Report whether this reconcile may repair that object, which needs it.
 
-        If not, the reconcile has had its write, or it is the turn of another object, or of the owner's status.
+        If not, the reconcile has had its write, or the next write is another object's, or the owner's status'.
         """
         loop = self._loops.find(key)
         if loop is None or loop.free:
             return True
-        if not loop.rests and not loop.wrote and loop.turn in (None, of):
+        if not loop.rests and not loop.wrote and loop.next_object in (None, of):
             return True
         if of not in loop.waiting:
             loop.waiting.append(of)
@@ -209,7 +209,7 @@ class Contention:
         *,
         digest: DesiredDigest | None = None,
     ) -> tuple[int, Sequence[str]]:
-        """An object was put right; how many repairs came since it is contested, and the notes of events.
+        """Record a repair; return how many came since the object is contested, and the notes of events.
 
         Args:
             key: the owner's.
@@ -225,7 +225,7 @@ class Contention:
         repairs = self._repairs.of(key).setdefault(of, _Repairs())
         repairs.last_s = now
         if loop is not None and of in loop.waiting:
-            loop.waiting.remove(of)  # the turn of an object that needs no repair would be lost for all
+            loop.waiting.remove(of)  # a write for an object that needs no repair would be lost for all
         if not repairs.is_drift(desired := _desired(generation, digest)):
             repairs.digest = desired
             if loop is not None and of is not None:

@@ -43,26 +43,26 @@ class LastWrite(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """The object is as desired, or, where it is to go, there is none of the owner's."""
+    """Absence of a change: the object is as desired, or, where it is to go, there is none of the owner's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing can be done yet, for the reason in `why`, a sentence."""
+    """Wait, as nothing can be done yet; the reason is `why`, a sentence."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """An object of another owner, or of none, has the name; `why` has which, and the remedy."""
+    """Object of another owner, or of none, that has the name; `why` has which, and the remedy."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unchangeable:
-    """A field is to change that cannot, and the object is not to be replaced; `why` has the remedy."""
+    """Field that is to change and cannot, of an object that is not to be replaced; `why` has the remedy."""
 
     why: str
 
@@ -86,7 +86,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Fields are not as desired.
+    """Update of fields that are not as desired.
 
     Attributes:
         found: all of them, which one patch puts right.
@@ -101,7 +101,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """`fields` cannot be changed, so that the object is deleted, and created anew when it is gone; `why` reports it."""
+    """Deletion of an object whose `fields` cannot be changed, to create it again; `why` reports it."""
 
     fields: Sequence[Difference]
     propagation: Propagation
@@ -110,7 +110,7 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Delete(Generic[P]):
-    """`obj` is the owner's, and is to go."""
+    """Deletion of `obj`, the owner's, which is no longer desired."""
 
     obj: P
 

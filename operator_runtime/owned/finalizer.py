@@ -294,7 +294,7 @@ class Finalizer(Generic[A]):
                 return
 
     def _gone(self) -> StaleCache:
-        return StaleCache(f"the {self._kind.resource.kind} is gone, whatever the cache shows")
+        return StaleCache(f"the {self._kind.resource.kind} no longer exists: the cache is stale")
 
     async def _write(self, obj: A, finalizers: Sequence[str]) -> A:
         # A merge patch replaces the list: the version guards what others have put there since.

@@ -124,7 +124,7 @@ class Keeper(Generic[O, W, P]):
                 live = await self._client.get(self._kind, key)
             kept = await self._put_right(owner, desired, live, desired_changed=desired_changed)
             if kept.obj is None and self._store.get(key) is None:
-                raise StaleCache(f"no watch may tell of the end of what is not in the cache: {kept.waiting}")
+                raise StaleCache(f"no watch may report the deletion of what is not in the cache: {kept.waiting}")
             return kept
         except NotOwned as error:
             if live is not None and not self._may_show(live):
@@ -321,10 +321,10 @@ class Keeper(Generic[O, W, P]):
         return Unwatched(f"The {resource.kind} is left as it is, as {resource.plural} cannot be watched: {why}")
 
     def _gone(self) -> StaleCache:
-        return StaleCache(f"the {self._owners.kind.resource.kind} is gone, whatever the cache shows")
+        return StaleCache(f"the {self._owners.kind.resource.kind} no longer exists: the cache is stale")
 
     def _stale(self, live: P | None, error: Exception) -> StaleCache:
-        """An object was deleted or made anew since the cache saw it."""
+        """Return the error of an object that was deleted or recreated since the cache saw it."""
         if live is not None:
             self._client.outdated(self._kind, live)
-        return StaleCache(f"{self._kind.resource.kind} changed under our write: {error}")
+        return StaleCache(f"{self._kind.resource.kind} changed concurrently: {error}")

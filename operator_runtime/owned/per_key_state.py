@@ -65,5 +65,5 @@ class KeyedState(Generic[T]):
         self._of.pop(key, None)
 
     def items(self) -> list[tuple[ObjectKey, T]]:
-        """All keys of which something is remembered, with it."""
+        """List all keys of which something is remembered, with it."""
         return list(self._of.items())

@@ -43,7 +43,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(message)
 
     def known_flags(self) -> list[str]:
-        """Every flag that it takes, hidden ones too."""
+        """List every flag, hidden ones too."""
         return [flag for action in self._actions for flag in action.option_strings]
 
 

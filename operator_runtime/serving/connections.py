@@ -88,7 +88,7 @@ class Connections:
         self._waiting.pop(task, None)
 
     def sends(self, task: Conversation, held: bytes) -> None:
-        """Its peer is to take this. May end other connections, or it."""
+        """Record what a peer is to take. May end other connections, or it."""
         if task not in self._open:
             return
         self._waiting.pop(task, None)  # from now on it waits for something else

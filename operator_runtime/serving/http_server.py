@@ -40,7 +40,7 @@ HANDSHAKE_TIMEOUT_S = 5.0
 
 
 class ServingError(Exception):
-    """Something cannot be served by the settings; the message names the flag and the remedy."""
+    """Failure to serve by the settings; the message names the flag and the remedy."""
 
 
 class ListenAddress(NamedTuple):
@@ -97,7 +97,7 @@ class HttpServer:
         """Listen. Requests are answered from now on, at `url`.
 
         Raises:
-            ServingError: the address is taken, not this machine's, or not ours to take.
+            ServingError: the address is taken, not this machine's, or not this process's to bind.
         """
         try:
             listening = await _sockets(self._address)
@@ -199,7 +199,7 @@ async def _sockets(address: ListenAddress) -> list[socket.socket]:
     """Sockets that listen there: one for all addresses of the machine, else one for each that the host's name has.
 
     Raises:
-        OSError: it is no address, taken, not this machine's, or not ours to take.
+        OSError: it is no address, taken, not this machine's, or not this process's to bind.
     """
     host, port = address
     both = host is None and socket.has_dualstack_ipv6()

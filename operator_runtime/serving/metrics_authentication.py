@@ -104,7 +104,7 @@ class Remembered(Generic[V]):
 
 
 class _TooManyUnknown(Exception):
-    """No more of them can wait."""
+    """Refusal of another unknown account: no more of them can wait."""
 
 
 class MetricsAuthentication:
@@ -228,7 +228,7 @@ class MetricsAuthentication:
             return self._permissions.put(key, allowed, ALLOWED_S if allowed else DENIED_S)
 
     def _complain(self, error: Exception) -> None:
-        """Once, until it works again."""
+        """Log the failure once, until reviews work again."""
         if self._reported:
             return
         self._reported = True
@@ -239,7 +239,7 @@ class MetricsAuthentication:
             else ""
         )
         logger.warning(
-            "cannot ask the API server who may scrape, so every scrape is refused: %s.%s",
+            "cannot review access to metrics, so every scrape is refused: %s.%s",
             str(error).rstrip("."),
             remedy,
         )

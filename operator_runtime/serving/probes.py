@@ -72,7 +72,7 @@ def _add(checks: list[Check], probe: str, name: str, check: Callable[[], str | N
 
 
 def ping() -> Check:
-    """Always well: that it is answered at all shows that the event loop runs."""
+    """Return a check that always passes: that it is answered at all shows that the event loop runs."""
     return Check("ping", lambda: None)
 
 

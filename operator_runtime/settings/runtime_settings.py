@@ -1,4 +1,4 @@
-"""Every setting that any operator has, once: flags, environment variable, default, limits, help and why it is so.
+"""Settings that any operator has, each once: flags, environment variable, default, limits, help and why it is so.
 
 A flag wins over the variable, the variable over the default. What a type cannot express stands in the field's
 `Setting`; the command line, the messages and a page of reference are made from both. An operator with settings of its
@@ -259,7 +259,7 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Setting(
             "Probes and metrics",
-            help="Serve metrics by TLS, and only to accounts that may get the non-resource URL that they ask for, such "
+            help="Serve metrics by TLS, and only to accounts that may get the non-resource URL that they request, such "
             "as /metrics. The API server authenticates the token and authorizes its account.",
             why="It takes the permissions to create TokenReviews and SubjectAccessReviews, which a laptop's user may "
             "lack.",

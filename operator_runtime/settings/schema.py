@@ -1,4 +1,4 @@
-"""All settings of one program: its options, and the values that flags and variables give them.
+"""Settings of one program: its options, and the values that flags and variables give them.
 
 Knows no particular setting: a model is a msgspec struct whose fields are annotated with a `Setting`.
 """

@@ -24,7 +24,7 @@ def mistakes_of(fields: Sequence[Field], prefix: str) -> tuple[str, ...]:
     """A sentence for each thing that keeps a field from being an option, with the field's name and what to write."""
     names = [field.name for field in fields]
     mistakes = [f"the setting {field.name}{mistake}" for field in fields for mistake in _mistakes(field, names)]
-    return (*mistakes, *_taken_twice(fields, prefix))
+    return (*mistakes, *_duplicates(fields, prefix))
 
 
 def _mistakes(field: Field, names: Iterable[str]) -> Iterator[str]:
@@ -71,11 +71,11 @@ def _untold_by_type(field: Field) -> Iterator[str]:
 
 
 def _flags(field: Field, setting: Setting) -> tuple[str, ...]:
-    """All of a setting's flags, those of its switches too."""
+    """List all of a setting's flags, those of its switches too."""
     return (*field.flags, *(flag for switch in setting.switches for flag in switch.flags))
 
 
-def _taken_twice(fields: Iterable[Field], prefix: str) -> Iterator[str]:
+def _duplicates(fields: Iterable[Field], prefix: str) -> Iterator[str]:
     """Flags and variables that stand for more than one setting."""
     takers: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for flag in _FLAGS_OF_ALL:

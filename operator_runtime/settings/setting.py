@@ -83,7 +83,7 @@ class Field:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Its own; at least one."""
+        """Flags of the setting; at least one."""
         return (self.setting and self.setting.flags) or ("--" + self.name.replace("_", "-"),)
 
     def variable(self, prefix: str) -> str:
@@ -180,7 +180,7 @@ class Option:
 
 
 class NotAllowedError(ValueError):
-    """Its arguments are values that a setting may not have."""
+    """Error of values that a setting may not have, which are its arguments."""
 
 
 def option_of(field: Field, prefix: str, defaults: Mapping[str, str]) -> Option:

@@ -76,7 +76,7 @@ class Metrics(CollectorRegistry):
         self._collectors.remove(collector)
 
     def collect(self) -> Iterator[Metric]:
-        """All families, as they are now."""
+        """Return all families, as they are now."""
         for each in tuple(self._collectors):
             try:
                 families = list(each.collect())

@@ -17,19 +17,19 @@ from operator_runtime.client.watch import Record
 
 
 class CacheChangedError(AssertionError):
-    """An object was changed in the cache; the message names each, with the place."""
+    """Change of an object in the cache; the message names each, with the place."""
 
 
-class _Held(NamedTuple):
+class _Snapshot(NamedTuple):
     record: Record
-    as_it_came: Record
+    original: Record
 
 
 class CacheGuard:
     """Keeps a copy of each version that comes into the stores it watches, and compares when that is replaced."""
 
     def __init__(self) -> None:
-        self._held: dict[tuple[int, ObjectKey], tuple[str, _Held]] = {}
+        self._snapshots: dict[tuple[int, ObjectKey], tuple[str, _Snapshot]] = {}
         # A dict for its order: one sentence for each place, however often it is written to.
         self._changed: dict[str, None] = {}
 
@@ -37,10 +37,10 @@ class CacheGuard:
         """Guard what comes into a store from now on."""
 
         def changed(before: Record | None, after: Record | None) -> None:
-            if before is not None and (held := self._held.pop((id(store), key_of(before)), None)) is not None:
-                self._compare(*held)
+            if before is not None and (snapshot := self._snapshots.pop((id(store), key_of(before)), None)) is not None:
+                self._compare(*snapshot)
             if after is not None and (copied := _copied(after)) is not None:
-                self._held[id(store), key_of(after)] = kind, _Held(after, copied)
+                self._snapshots[id(store), key_of(after)] = kind, _Snapshot(after, copied)
 
         store.add_handler(changed)
 
@@ -50,18 +50,18 @@ class CacheGuard:
         Raises:
             CacheChangedError: an object is not, or was not when its next version came.
         """
-        for held in self._held.values():
-            self._compare(*held)
+        for snapshot in self._snapshots.values():
+            self._compare(*snapshot)
         if self._changed:
             raise CacheChangedError(
                 f"{'; '.join(self._changed)}. What a store gives is shared by all who read it: change a copy, such as "
                 "copy.deepcopy(obj.body), or build a new object"
             )
 
-    def _compare(self, kind: str, held: _Held) -> None:
-        if held.record != held.as_it_came:
-            place = _place(held.as_it_came, held.record)
-            self._changed[f"{kind} {key_of(held.record)} was changed in the cache, at {place}"] = None
+    def _compare(self, kind: str, snapshot: _Snapshot) -> None:
+        if snapshot.record != snapshot.original:
+            place = _place(snapshot.original, snapshot.record)
+            self._changed[f"{kind} {key_of(snapshot.record)} was changed in the cache, at {place}"] = None
 
 
 def _copied(record: Record) -> Record | None:

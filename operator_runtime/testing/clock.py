@@ -48,7 +48,7 @@ class FakeClock:
 
     @property
     def now(self) -> float:
-        """Its time, as calling it gives it."""
+        """Time of the clock, as calling it gives it."""
         return self._now
 
     @property

@@ -1,4 +1,4 @@
-"""An operator on the test's own event loop: started, in sync when the test goes on, and stopped in good order."""
+"""An operator on the test's own event loop: started, in sync when the test goes on, and shut down gracefully."""
 
 from __future__ import annotations
 
@@ -103,12 +103,12 @@ async def running_operator(
         # The manager freezes what came with the first lists, for the life of a process. This one lives on.
         gc.unfreeze()
     if not done:
-        raise AssertionError(f"{program.name} did not end within {deadline_s:g} s after it was told to")
+        raise AssertionError(f"{program.name} did not end within {deadline_s:g} s after it was stopped")
     if ended_by_itself:
         error = running.exception()
         if error is not None and not began:
             raise error
-        words = "in good order" if error is None else f"{type(error).__name__}: {error}"
+        words = "without an error" if error is None else f"{type(error).__name__}: {error}"
         raise OperatorEndedError(f"{program.name} ended before the test did: {words}") from error
     running.result()
     guard.check()

@@ -70,10 +70,10 @@ class QueueObserver(Protocol):
     """Gets durations as they end; everything else about a queue can be read from it at any time."""
 
     def queued(self, seconds: float) -> None:
-        """A key was handed out after having been ready for so long."""
+        """Record how long a key was ready before it was handed out."""
 
     def worked(self, seconds: float) -> None:
-        """A key was worked on for so long."""
+        """Record how long a key was worked on."""
 
 
 class WorkQueue(Generic[K]):
@@ -196,7 +196,7 @@ class WorkQueue(Generic[K]):
         return failures.retry_at - now
 
     def requeue(self, key: K, *, after_s: float, priority: int | None = None) -> None:
-        """Like `add` for a key that was handed out, with the priority that it had unless another is given.
+        """Add a key that was handed out, as `add` does, with the priority that it had unless another is given.
 
         Raises:
             ValueError: the key was not handed out.

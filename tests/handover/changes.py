@@ -14,7 +14,7 @@ from tests.handover.clients import Client, Keys, Ring
 from tests.handover.links import Link
 from tests.handover.servers import HOST, Server
 
-MARKS_LIVE_S = 3.0
+MARKER_TTL_S = 3.0
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Cluster:
     random: random.Random
     memory_mib: int = 64
     options: Sequence[str] = ()
-    marks_live_s: float = MARKS_LIVE_S
+    marker_ttl_s: float = MARKER_TTL_S
     purges: bool = True
     servers: list[Server] = field(default_factory=list)
     clients: list[Client] = field(default_factory=list)
@@ -117,12 +117,12 @@ class Cluster:
 
     async def end(self, count: int) -> None:
         """Of a hand-over to so many servers."""
-        await asyncio.sleep(self.marks_live_s)
+        await asyncio.sleep(self.marker_ttl_s)
         await self.hide()
         leaving, self.servers = self.servers[count:], self.servers[:count]
         for server in leaving:
             server.kill()
-        await asyncio.sleep(self.marks_live_s)
+        await asyncio.sleep(self.marker_ttl_s)
 
     async def stop(self) -> None:
         for server in self.servers:

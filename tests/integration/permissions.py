@@ -342,7 +342,7 @@ OPERATOR: tuple[Use, ...] = (
         _disown,
     ),
     use("create events", "kubectl describe tells what was done", _has_events, _apply, *_NOT_WRITTEN),
-    use("list events", _LISTED, _reports_what_keeps_pods, _have_no_room, "events are not read", "grant list on events"),
+    use("list events", _LISTED, _reports_what_keeps_pods, _have_no_room, "cannot list events", "grant list on events"),
     use("get pods", *_RESIZED, "is replaced to get its memory of 128 MiB: "),
     use("patch pods/resize", *_RESIZED, "is replaced to get its memory of 128 MiB: "),
     use("patch pods", _IN_PLACE, _is_given_the_image, _another_image_in_place, "as they cannot be changed in place: "),

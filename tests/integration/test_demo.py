@@ -14,7 +14,7 @@ import pytest
 
 from kube_simulator.state import state_directory
 from lab.programs import kubernetes
-from memcached_operator.demo.script import EXAMPLE, NAMED, STEPS, TAKEN
+from memcached_operator.demo.script import CONFLICTING, EXAMPLE, NAMED, STEPS
 from tests.cluster import REQUIRED_VARIABLE
 from tests.integration.demo_process import (
     ALL_CAME_TRUE,
@@ -142,12 +142,12 @@ class TestFailures:
     def test_a_step_that_is_refused_is_named_and_the_exit_code_is_1(self, demos: Demos, tmp_path: Path) -> None:
         (tmp_path / "sitecustomize.py").write_text(_WAITS)
         demo = demos("--plain", SIMULATED, terminal=SMALL)
-        demo.kubectl("create", "deployment", TAKEN, "--image=web")  # where the script's stranger wants to have his
+        demo.kubectl("create", "deployment", CONFLICTING, "--image=web")  # the name of the script's own
         (tmp_path / _GATE).touch()
         assert demo.wait() == 1
         (failed,) = (line for line in demo.lines if "FAILED" in line)
         assert failed.startswith(f"demo: FAILED 5: {STEPS[4].deed}: ")
-        assert f'"{TAKEN}" already exists' in failed
+        assert f'"{CONFLICTING}" already exists' in failed
         assert demo.lines[-1] == f"demo: 4 of {len(STEPS)} steps succeeded"
         # Lines also in a terminal, as they were asked for, and they say what pods are.
         assert demo.lines[2].startswith("demo: pods are simulated")

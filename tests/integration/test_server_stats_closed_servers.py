@@ -92,7 +92,7 @@ def test_without_the_setting_servers_that_want_credentials_run_and_it_is_said_wh
         pods = run_at(kubectl, first.address, second.address, tls=tls("Require"), auth={"secretName": "passwords"})
         until("it is not said", lambda: "2 of 2 servers" in condition(kubectl, "shop", "Serving")["message"])
         found = condition(kubectl, "shop", "Serving")
-        why = "(it asks for a client certificate, and --server-credentials is off)"
+        why = "(it requires a client certificate, and --server-credentials is off)"
         assert (found["status"], found["reason"]) == ("Unknown", "CredentialsMissing")
         assert found["message"] == f"2 of 2 servers cannot be queried: {pods[0]} {why}, {pods[1]} {why}."
         expires_s = good.certificate.not_valid_after_utc.timestamp()

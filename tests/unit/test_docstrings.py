@@ -15,10 +15,14 @@ FILES = sorted(path for package in PACKAGES for path in (PROJECT / package).rglo
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 # Before the first word, where a module keeps no state and does no I/O.
 _PURE = "Pure: "
-_QUESTIONS = {"how", "that", "those", "what", "when", "where", "whether", "which", "who", "whose", "why"}
-_PREPOSITIONS = {"after", "as", "at", "by", "for", "from", "in", "of", "on", "since", "to", "under", "until", "with"}
-_OTHERS = {"has", "it", "not", "there", "this", "without"}
-NEITHER = _QUESTIONS | _PREPOSITIONS | _OTHERS
+_QUESTIONS = {"how", "that", "those", "what", "when", "where", "whether", "which", "who", "whom", "whose", "why"}
+_PREPOSITIONS = {
+    *("after", "as", "at", "between", "by", "for", "from", "in", "like", "of", "on", "since", "to", "under", "until"),
+    *("with", "within"),
+}
+_AMOUNTS = {"all", "another", "each", "every", "no", "nobody", "none", "nothing", "once", "so", "something", "too"}
+_OTHERS = {"has", "it", "its", "not", "there", "these", "this", "without"}
+NEITHER = _QUESTIONS | _PREPOSITIONS | _AMOUNTS | _OTHERS
 
 
 def breaks(source: str) -> Iterator[str]:
@@ -41,6 +45,7 @@ def test_docstrings_begin_with_a_noun_or_a_verb() -> None:
         '"""What a cache holds."""',
         '"""Pure: how servers are replaced."""',
         'class A:\n    def ready(self):\n        """Whether it is ready."""',
+        'class A:\n    def forget(self):\n        """Nothing waits any more."""',
         'async def read():\n    """\n    Of a pod.\n    """',
     ],
 )

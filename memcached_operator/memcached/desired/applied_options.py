@@ -35,7 +35,7 @@ _ZEROES: Final = (
 )
 
 
-def as_kept(passed: Any, of: str = "") -> Any:
+def canonical_options(passed: Any, of: str = "") -> Any:
     """Return applied options as the API server stores them; else another client would seem to have changed them.
 
     Args:
@@ -47,10 +47,10 @@ def as_kept(passed: Any, of: str = "") -> Any:
         if of in NAMED_BY_PEOPLE:
             return dict(passed)
         # {} stays, as of a selector it means all, but for one of texts.
-        kept = {field: as_kept(value, field) for field, value in passed.items()}
+        kept = {field: canonical_options(value, field) for field, value in passed.items()}
         return {field: value for field, value in kept.items() if not _is_left_out(field, value)}
     if isinstance(passed, list | tuple):
-        return [as_kept(each) for each in passed]
+        return [canonical_options(each) for each in passed]
     return _quantity(passed) if of in _QUANTITY else passed
 
 

@@ -14,7 +14,7 @@ from memcached_operator.memcached.spec import Spec
 
 
 def auxiliary_objects(owner: Owner, spec: Spec, servers: Sequence[str], operator_namespace: str = "") -> list[Manifest]:
-    """All that a Memcached desires besides its servers, in the order in which it is created.
+    """List all that a Memcached desires besides its servers, in the order in which it is created.
 
     Args:
         servers: `host:port` of each that is listed.

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from memcached_operator.memcached.desired.applied_options import as_kept
+from memcached_operator.memcached.desired.applied_options import canonical_options
 from memcached_operator.memcached.desired.drift import Codec
 from memcached_operator.memcached.desired.object_types import Manifest, metadata
 from memcached_operator.memcached.labels import PEERS_PORT, PORT, Owner, selector_labels
@@ -48,7 +48,7 @@ def network_policy(owner: Owner, spec: Spec, operator_namespace: str) -> PolicyM
     """
     if spec.networkPolicy is None:
         return None
-    clients, operator = list(as_kept(spec.networkPolicy.allowFrom)), []
+    clients, operator = list(canonical_options(spec.networkPolicy.allowFrom)), []
     if operator_namespace:
         operator.append(
             {

@@ -1,4 +1,4 @@
-"""The parts that all objects of a Memcached have in common, as far as this operator speaks of them, as types.
+"""Types of the parts that all objects of a Memcached have in common, as far as this operator manages them.
 
 One set of structs serves both ways: a desired object of a Memcached is built from them, and a live object is decoded
 into them, which leaves out every field that is not owned. A field that is None is not owned.

@@ -208,7 +208,7 @@ def _settings(image: str, user_id: int | None, spec: Spec) -> _Settings:
 
 
 def _sleep_s(spec: Spec) -> int:
-    """No longer than a server has to end by itself; the API server refuses what is no number."""
+    """Return the seconds to sleep, at most those that a server has to end; the API server refuses what is no number."""
     grace_s = spec.podTemplate.spec.get("terminationGracePeriodSeconds")
     return min(SLEEP_S, max(grace_s, 0)) if isinstance(grace_s, int) else SLEEP_S
 
@@ -268,8 +268,8 @@ def _of(settings: _Settings) -> _Common:
     annotations = {labels.TEMPLATE_ANNOTATION: template_hash, labels.MEMORY_ANNOTATION: memory.annotation}
     if restart_hash:
         annotations |= {labels.WARM_ANNOTATION: restart_hash, labels.IMAGE_ANNOTATION: settings.image}
-    if spoken := str(transport(settings.tls, settings.auth, peers_port=settings.hands_over)):
-        annotations[labels.TRANSPORT_ANNOTATION] = spoken
+    if transport_text := str(transport(settings.tls, settings.auth, peers_port=settings.hands_over)):
+        annotations[labels.TRANSPORT_ANNOTATION] = transport_text
     made = _pod_spec(settings)
     whole = keyed(as_json(PodTemplate(ObjectMeta(annotations=annotations), made)))
     return _Common(made, template_hash, restart_hash, annotations, tuple(of_options(whole, _plain(), _TEMPLATE)))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from memcached_operator.api.reserved_pod_fields import MERGE_KEYS, keyed, steps
-from memcached_operator.memcached.desired.applied_options import NAMED_BY_PEOPLE, Part, as_kept
+from memcached_operator.memcached.desired.applied_options import NAMED_BY_PEOPLE, Part, canonical_options
 from memcached_operator.memcached.desired.passthrough_drift import unkeyed
 
 # What a probe or a hook does: one of these, so that another one of the user's is in place of the operator's.
@@ -38,10 +38,10 @@ def parts(given: Mapping[str, Any], made: Mapping[str, Any], path: str = "", of:
             yield from parts(value, mine or {}, here, "" if of in MERGE_KEYS else field)
         elif field == "ports" and mine and value:
             # Compared as a whole: a merge would leave an owned one that was edited next to the owned one.
-            yield here, [*mine, *as_kept(value)]
+            yield here, [*mine, *canonical_options(value)]
         elif of in MERGE_KEYS:
-            yield here, as_kept(unkeyed(value))
-        elif value != mine and (kept := as_kept({field: unkeyed(value)}, of).get(field)) not in (None, {}):
+            yield here, canonical_options(unkeyed(value))
+        elif value != mine and (kept := canonical_options({field: unkeyed(value)}, of).get(field)) not in (None, {}):
             yield here, kept
 
 

@@ -1,4 +1,4 @@
-"""The part of a Deployment or a StatefulSet that this operator speaks of, as types."""
+"""Types of the part of a Deployment or a StatefulSet that this operator manages."""
 
 from __future__ import annotations
 

@@ -33,12 +33,12 @@ class Awaited(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """No hand-over is under way; the list is as the plan says."""
+    """Absence of a hand-over: the list is as the plan says."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing is done for now.
+    """Wait without an action for now.
 
     Attributes:
         requeue_s: seconds until the next decision.
@@ -65,21 +65,21 @@ class PeersChange:
 
 @dataclass(frozen=True, slots=True)
 class SetPeers:
-    """Pods of servers are to have other annotations."""
+    """Change of the annotations of servers' pods."""
 
     changes: tuple[PeersChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """These servers are to delete all their items."""
+    """Deletion of all items of these servers."""
 
     servers: tuple[Server, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """These servers are to delete what nobody used since the former list had its last client."""
+    """Deletion, at these servers, of what nobody used since the former list had its last client."""
 
     servers: tuple[Server, ...]
     unused_since_s: float
@@ -87,7 +87,7 @@ class Purge:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """The next step is to be written; None: there is no hand-over.
+    """Advance to the next step, which is written; None: there is no hand-over.
 
     Attributes:
         publishes: the list changes with it.
@@ -99,7 +99,7 @@ class Advance:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """The list changes without a hand-over.
+    """Change of the list without a hand-over.
 
     Attributes:
         names: of the servers that kept it from one.

@@ -35,7 +35,7 @@ from memcached_operator.memcached.handover.step_times import former_clients_s
 from memcached_operator.memcached.handover.steps import (
     are_servers_kept,
     decide,
-    is_list_held,
+    is_list_frozen,
     is_rollout_held,
 )
 from memcached_operator.memcached.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION
@@ -140,7 +140,7 @@ class Handovers:
         client: Client,
         states: KeyedStates,
         record_event: RecordEvent,
-        wake: Callable[[ObjectKey], None],
+        enqueue: Callable[[ObjectKey], None],
         port: PeersPort,
         *,
         clock: Callable[[], float],
@@ -150,14 +150,14 @@ class Handovers:
             client: patches pods.
             states: what is known of each Memcached; a successor queries servers once more, and purges again.
             record_event: records an event.
-            wake: has a Memcached reconciled.
+            enqueue: requests a reconcile of a Memcached.
             port: reaches servers.
             clock: monotonic seconds.
         """
         self._client = client
         self._known = states.keyed(_Known)
         self._record_event = record_event
-        self._wake = wake
+        self._enqueue = enqueue
         self._port = port
         self._clock = clock
 
@@ -195,7 +195,7 @@ class Handovers:
         action = decide(situation)
         self._report_step(memcached, known, last.handover)
         outcome = await self._act(memcached, known, last.handover, action, {each.name: each for each in named})
-        policy = ListPolicy(is_list_held(situation, action), are_servers_kept(situation, action))
+        policy = ListPolicy(is_list_frozen(situation, action), are_servers_kept(situation, action))
         state = action.to if isinstance(action, Advance | GiveUp) else last.handover
         if known.refusal is not None and (left_s := known.refused_until_s - self._clock()) > 0.0:
             outcome += Outcome((known.refusal,), requeue_s=left_s)
@@ -277,11 +277,15 @@ class Handovers:
 
     async def _empty(self, key: ObjectKey, known: _Known, pod: PodRecord) -> Outcome:
         """Have a server lose what others changed while it was away."""
-        match known.emptying.result(pod, self._port.empty, lambda: self._wake(key)):
+        match known.emptying.result(pod, self._port.empty, lambda: self._enqueue(key)):
             case None:
                 return EMPTY
             case Purged():
-                logger.info("%s was away, and begins anew", pod.name, extra={"fields": {"action": "empty"}})
+                logger.info(
+                    "%s returned after an outage; its items were deleted",
+                    pod.name,
+                    extra={"fields": {"action": "empty"}},
+                )
                 return await self._annotate(known, pod, {OUTDATED_ITEMS_ANNOTATION: None})
             case Failure() as failure:
                 logger.debug("%s could not be emptied: %s", pod.name, failure.why)
@@ -293,7 +297,7 @@ class Handovers:
         metadata = {"resourceVersion": pod.resource_version, "annotations": annotations}
         try:
             patched = await self._client.patch(PODS, pod, {"metadata": metadata})
-            if not _has_taken(patched, annotations):
+            if not _was_applied(patched, annotations):
                 return Outcome(requeue_s=SET_AGAIN_S)
         except _REFUSALS as error:
             message = f"The annotations of {pod.name} for its hand-over cannot be changed: {error.message or error}"
@@ -318,7 +322,7 @@ class Handovers:
             known.purge = PurgeRun(start)
         elif (left_s := known.purge.began_s + DELETE_AGAIN_S - now_s) > 0.0:
             return Outcome(requeue_s=left_s)
-        known.purge.begin(servers, unused_since_s, self._port.purge, now_s, lambda: self._wake(key))
+        known.purge.begin(servers, unused_since_s, self._port.purge, now_s, lambda: self._enqueue(key))
         return AT_ONCE
 
     def _report_step(self, memcached: MemcachedRecord, known: _Known, last: Handover | None) -> None:
@@ -343,7 +347,7 @@ def _purge_state(known: _Known, last: Handover | None, servers: Sequence[Server]
     return known.purge.state(servers)
 
 
-def _has_taken(pod: PodRecord, annotations: Mapping[str, str | None]) -> bool:
+def _was_applied(pod: PodRecord, annotations: Mapping[str, str | None]) -> bool:
     """Report whether a pod has annotations as they were written; a webhook may have changed them."""
     is_outdated = annotations.get(OUTDATED_ITEMS_ANNOTATION, "true") is not None
     is_marked = OUTDATED_ITEMS_ANNOTATION not in annotations or pod.outdated_items == is_outdated

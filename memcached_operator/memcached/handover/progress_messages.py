@@ -9,7 +9,7 @@ from typing import Final
 from memcached_operator.api.status import Handover, HandoverStep, Problem, Reason, first_of
 from memcached_operator.memcached.handover.actions import Action, Awaited, GivenUp, GiveUp, Wait
 from memcached_operator.memcached.handover.situation import Situation
-from memcached_operator.memcached.handover.step_times import MARKS_LIVE_S, former_clients_s, published_s
+from memcached_operator.memcached.handover.step_times import MARKER_TTL_S, former_clients_s, published_s
 from operator_runtime import rfc3339
 
 EVENTS: Final[Mapping[HandoverStep, str]] = {
@@ -36,7 +36,7 @@ def progress_message(action: Action, state: Handover | None, situation: Situatio
     match action:
         case Wait(why=Awaited.SERVERS, names=names):
             return f"The list of servers does not change until these are ready: {first_of(names)}."
-        case Wait(why=Awaited.FORMER_CLIENTS, requeue_s=left_s) if left_s > MARKS_LIVE_S:
+        case Wait(why=Awaited.FORMER_CLIENTS, requeue_s=left_s) if left_s > MARKER_TTL_S:
             ends = _clock(now, left_s)
             return f"The list of servers does not change before {ends}, as clients may have the former list until then."
     if state.step is HandoverStep.PUBLISHED:

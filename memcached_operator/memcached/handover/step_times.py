@@ -10,8 +10,8 @@ import msgspec
 from memcached_operator.api.status import Handover, HandoverStep
 from memcached_operator.api.status_times import bounded_time, parsed_time, status_time
 
-MARKS_LIVE_S: Final = 3
-"""After so long no server has a mark any more; `handover.lua` sets it."""
+MARKER_TTL_S: Final = 3
+"""Time after which no server has a marker any more; `handover.lua` sets it."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -48,4 +48,4 @@ def former_clients_s(status: Handover, now: datetime) -> float:
 
 def published_s(status: Handover, for_s: int, now: datetime) -> float:
     """Seconds until clients have had their time to follow a list that was published."""
-    return (start_of(status) - now).total_seconds() + for_s + MARKS_LIVE_S
+    return (start_of(status) - now).total_seconds() + for_s + MARKER_TTL_S

@@ -42,7 +42,7 @@ from memcached_operator.memcached.handover.peer_changes import (
 )
 from memcached_operator.memcached.handover.situation import PurgeState, Situation
 from memcached_operator.memcached.handover.step_times import (
-    MARKS_LIVE_S,
+    MARKER_TTL_S,
     bounded,
     former_list_end_of,
     published_s,
@@ -86,7 +86,7 @@ def decide(situation: Situation) -> Action:
             return _disconnecting(situation, last)
 
 
-def is_list_held(situation: Situation, action: Action) -> bool:
+def is_list_frozen(situation: Situation, action: Action) -> bool:
     """Report whether the published list must not change for now."""
     match action:
         case GiveUp() | Advance(publishes=True) | Advance(to=None) | Nothing():
@@ -115,7 +115,7 @@ def is_underway(status: Handover | None) -> bool:
 
 
 def _without(situation: Situation) -> Action:
-    """No hand-over is desired, or the list never had all servers: while it fills for the first time it just grows."""
+    """Return the step where no hand-over is desired, or the list never had all servers: at first it just grows."""
     last = situation.last
     if last is not None and last.step is HandoverStep.DISCONNECTING:
         return _disconnecting(situation, last)
@@ -150,7 +150,7 @@ def _preparing(situation: Situation, last: Handover) -> Action:
         return first
     if leftover := disconnected(situation):
         return in_time(situation, SetPeers(leftover), [each.server for each in leftover])
-    begins = max(former_end, start_of(last)) + timedelta(seconds=MARKS_LIVE_S)
+    begins = max(former_end, start_of(last)) + timedelta(seconds=MARKER_TTL_S)
     if now < begins:
         return Wait(Awaited.FORMER_CLIENTS, (begins - now).total_seconds())
     if situation.missing:
@@ -198,7 +198,7 @@ def _published(situation: Situation, last: Handover, for_s: int) -> Action:
     if not situation.has_others:
         return _advance(HandoverStep.DISCONNECTING, situation, _former_end(situation, last))
     if left_s <= 0.0:
-        return _advance(HandoverStep.DISCONNECTING, situation, now - timedelta(seconds=MARKS_LIVE_S))
+        return _advance(HandoverStep.DISCONNECTING, situation, now - timedelta(seconds=MARKER_TTL_S))
     if changes := tuple(marked_as_left(situation)) or tuple(connected(situation, is_published=True)):
         return SetPeers(changes)
     if outdated := outdated_members(situation):

@@ -21,7 +21,7 @@ from memcached_operator.memcached.handover.actions import (
 from memcached_operator.memcached.handover.situation import Server, Situation
 from memcached_operator.memcached.handover.step_times import (
     EPOCH,
-    MARKS_LIVE_S,
+    MARKER_TTL_S,
     former_list_end_of,
     start_of,
     status_at,
@@ -54,7 +54,7 @@ def wait_for(situation: Situation, why: Awaited, names: tuple[str, ...]) -> Acti
     last = situation.last or status_at(HandoverStep.PREPARING, situation.now, EPOCH)
     since, former_end = max(start_of(last), situation.waits_since), former_list_end_of(last)
     if last.step is HandoverStep.PREPARING:
-        since = max(since, former_end + timedelta(seconds=MARKS_LIVE_S))
+        since = max(since, former_end + timedelta(seconds=MARKER_TTL_S))
     if why is Awaited.CONFIRMATIONS:
         ready_s = max((each.ready_since_s or 0 for each in situation.ready), default=0)
         since = max(since, datetime.fromtimestamp(ready_s, UTC))
@@ -88,7 +88,7 @@ def given_up_at_once(situation: Situation) -> GiveUp | None:
 
 
 def _give_up(situation: Situation, why: GivenUp, names: tuple[str, ...]) -> GiveUp | None:
-    """None where the list would be the same: then waiting takes nothing from anyone."""
+    """Give up; None where the list would be the same: then waiting takes nothing from anyone."""
     desired = range(situation.size)
     ready = {each.ordinal for each in situation.ready}
     if situation.listed == {each for each in desired if each in situation.listed or each in ready}:

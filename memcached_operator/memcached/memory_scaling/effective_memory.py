@@ -35,5 +35,5 @@ def with_effective_memory(spec: Spec, reported: str | None, live: str = "") -> S
 
 
 def quantity(mib: int) -> str:
-    """So many MiB as the status has them."""
+    """Write an amount in MiB as the status has it."""
     return canonical(f"{mib}Mi")

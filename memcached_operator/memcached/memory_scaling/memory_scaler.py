@@ -20,8 +20,8 @@ from memcached_operator.memcached.memory_scaling.scaling_decision import (
     Decision,
     ForeignLimit,
     Grow,
-    Kept,
     Observing,
+    Retained,
     Waiting,
     decide,
     evicted_after_s,
@@ -123,7 +123,7 @@ class Scaler:
             return Scaling(spec.memoryScaling, refused, quantity(refused.kept_mib))
         known.judged = decision, recommended = self._judged(known, spec, pods)
         # What is decided of more memory than was kept is decided of servers that have it.
-        if isinstance(decision, Kept) or (isinstance(decision, Grow) and decision.from_mib > known.kept_mib):
+        if isinstance(decision, Retained) or (isinstance(decision, Grow) and decision.from_mib > known.kept_mib):
             known.refused = 0
         mib = decision.to_mib if isinstance(decision, Grow) else mebibytes(spec.memory)
         return Scaling(spec.memoryScaling, decision, quantity(mib), recommended)
@@ -173,7 +173,7 @@ class Scaler:
         serving, now_s = _serving(spec, pods), self._clock()
         histories = _histories(known, serving)
         decision, found = decide(histories, spec.size, mib, max_mib, retention_s, self._window_s), None
-        if isinstance(decision, Kept):
+        if isinstance(decision, Retained):
             found = recommended_mib(histories, mib, _least_mib(spec), retention_s)
         if found is None or 2 * found >= mib:
             known.low_since_s = None
@@ -186,8 +186,8 @@ class Scaler:
                 decision = Observing()
             case Grow() if known.is_rolling or len(serving) < spec.size:
                 decision = Waiting(len(serving), spec.size, known.is_rolling)  # all servers take a step, or none
-            case Kept() if known.low_since_s is not None and now_s - known.low_since_s >= _DAY_S:
-                decision = Kept(is_unused=True)
+            case Retained() if known.low_since_s is not None and now_s - known.low_since_s >= _DAY_S:
+                decision = Retained(is_unused=True)
         return decision, quantity(found) if found is not None else None
 
     def _foreign_limit(self, known: _Known, serving: Sequence[PodRecord], mib: int) -> ForeignLimit | None:

@@ -16,8 +16,8 @@ from memcached_operator.memcached.memory_scaling.scaling_decision import (
     Decision,
     ForeignLimit,
     Grow,
-    Kept,
     Observing,
+    Retained,
     Waiting,
 )
 from memcached_operator.memcached.spec import MemoryScaling
@@ -68,10 +68,10 @@ def retaining(scaling: Scaling, serving: Condition, last: Status, generation: in
         return Condition(RETAINING, "Unknown", serving.reason, message)
     retention = scaling.spec.retention
     match scaling.decision:
-        case Kept(is_unused=True):
+        case Retained(is_unused=True):
             return Condition(RETAINING, "True", Reason.MEMORY_UNUSED, f"{_unused(scaling)}.")
-        case Kept():
-            message = f"What clients ask for is evicted no earlier than {retention} after the last request for it."
+        case Retained():
+            message = f"What clients request is evicted no earlier than {retention} after the last request for it."
             return Condition(RETAINING, "True", Reason.RETENTION_KEPT, message)
         case Grow():
             return Condition(RETAINING, "False", Reason.GROWING, f"{_step(scaling.decision, retention)}.")
@@ -118,7 +118,7 @@ def events(scaling: Scaling, last: Status) -> list[ScalingEvent]:
         case AtMaximum() if before is None or before.reason != Reason.MAXIMUM_REACHED:
             note = f"Items idle for less than {scaling.spec.retention} are evicted at the maximum of {scaling.spec.max}"
             found.append(ScalingEvent("Warning", Reason.MAXIMUM_REACHED, note))
-        case Kept(is_unused=True) if before is None or before.reason != Reason.MEMORY_UNUSED:
+        case Retained(is_unused=True) if before is None or before.reason != Reason.MEMORY_UNUSED:
             found.append(ScalingEvent("Normal", Reason.MEMORY_UNUSED, _unused(scaling)))
     return found
 
@@ -131,19 +131,19 @@ def blocked(why: str, reason: Reason, kept_mib: int) -> Blocked:
 
 def _unused(scaling: Scaling) -> str:
     return (
-        f"For a day, {scaling.recommended} of {scaling.memory} would have kept what clients ask for within "
+        f"For a day, {scaling.recommended} of {scaling.memory} would have kept what clients request within "
         f"{scaling.spec.retention}. Servers do not shrink by themselves, as that evicts: to shrink them, lower "
         "spec.memory and spec.memoryScaling.max"
     )
 
 
 def _step(step: Grow, retention: str) -> str:
-    idle = spoken(step.idle_s)
+    idle = duration_text(step.idle_s)
     return f"Items idle for {idle} were evicted, retention is {retention}: {step.from_mib} → {step.to_mib} MiB"
 
 
-def spoken(seconds: float) -> str:
-    """A time in the largest unit that needs no fraction to be about right, as 45s, 12m or 3h."""
+def duration_text(seconds: float) -> str:
+    """Write a time in the largest unit that needs no fraction to be about right, as 45s, 12m or 3h."""
     if seconds < 120:
         return f"{seconds:.0f}s"
     return f"{seconds / 60:.0f}m" if seconds < 7200 else f"{seconds / 3600:.0f}h"

@@ -25,12 +25,12 @@ _STEP: Final = (5, 4)
 
 @dataclass(frozen=True, slots=True)
 class Observing:
-    """Too little is known yet."""
+    """Wait for more samples: too little is known yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignLimit:
-    """A server has had another limit for a window than it was given, so that nothing is decided.
+    """Limit of a server that another client has set for a window, so that nothing is decided.
 
     Attributes:
         server: its name.
@@ -44,8 +44,8 @@ class ForeignLimit:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Items that clients request stay for the retention.
+class Retained:
+    """Retention of the items that clients request.
 
     Attributes:
         is_unused: less than half of the memory would have done for a day.
@@ -56,7 +56,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Grow:
-    """The memory is to grow.
+    """Growth of the memory.
 
     Attributes:
         idle_s: for how long the items had been idle that a server evicted.
@@ -69,7 +69,7 @@ class Grow:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The memory is to grow, and does so once all servers can take a step.
+    """Growth of the memory that waits until all servers can take a step.
 
     Attributes:
         ready: how many servers are.
@@ -83,7 +83,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class AtMaximum:
-    """The memory would grow if it were allowed to."""
+    """Growth that the maximum of the memory does not allow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Blocked:
     kept_mib: int
 
 
-Decision: TypeAlias = Observing | ForeignLimit | Kept | Grow | Waiting | AtMaximum | Blocked
+Decision: TypeAlias = Observing | ForeignLimit | Retained | Grow | Waiting | AtMaximum | Blocked
 
 
 def decide(
@@ -122,7 +122,7 @@ def decide(
     if losing:
         return Grow(mib, min(-(-mib * _STEP[0] // _STEP[1]), max_mib), min(losing))
     kept = [each for each in covering if not _loses(each.samples, retention_s)]
-    return Kept() if 0 < servers <= len(kept) else Observing()
+    return Retained() if 0 < servers <= len(kept) else Observing()
 
 
 def lost_after_s(samples: Sequence[Sample], retention_s: float) -> float | None:
@@ -176,7 +176,7 @@ def recommended_mib(histories: Sequence[History], mib: int, least_mib: int, rete
     Known of servers alone that run for at least the retention.
 
     Args:
-        histories: of all servers, which keep what clients request (`Kept`).
+        histories: of all servers, which keep what clients request (`Retained`).
         least_mib: what the specification allows at all.
     """
     for each in histories:

@@ -179,7 +179,7 @@ class MissingPods:
             events = await self._client.list(CREATIONS, workload.namespace, fields=about(workload.uid))
         except (Forbidden, NotFound, Invalid) as error:
             if not self._is_reported:
-                logger.info("events are not read: %s; %s", error, _REMEDY)
+                logger.info("cannot list events: %s; %s", error, _REMEDY)
             self._is_reported = True
             return ()
         self._is_reported = False

@@ -37,12 +37,12 @@ class WaitReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Nothing is to be done."""
+    """Completion: all servers are as desired."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Something else comes first.
+    """Wait for something that comes first.
 
     Attributes:
         requeue_s: seconds until more is to be done, None where an event will come.
@@ -54,28 +54,28 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """A server is to be replaced."""
+    """Eviction of a server's pod, to replace the server."""
 
     pod: PodRecord
 
 
 @dataclass(frozen=True, slots=True)
 class RestartInPlace:
-    """A server's container is to start again in its pod."""
+    """Restart of a server's container in its pod."""
 
     pod: PodRecord
 
 
 @dataclass(frozen=True, slots=True)
 class MarkUpdated:
-    """A server was restarted in place, and is to be counted as one of the present template."""
+    """Mark of a server that was restarted in place, and counts as one of the present template."""
 
     pod: PodRecord
 
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """The rollout does not go on by itself.
+    """Rollout that does not go on by itself.
 
     Attributes:
         server: the name of the one that keeps it.
@@ -135,7 +135,7 @@ def _next_step(state: RolloutState) -> Step:
 
 
 def controlled_by_deployment(state: RolloutState) -> Step | None:
-    """A Deployment's controller replaces pods of another template, and makes missing ones."""
+    """Wait for a Deployment's controller, which replaces pods of another template and makes missing ones."""
     if not state.is_deployment:
         return None
     if not state.stale:
@@ -150,12 +150,12 @@ def nothing_underway(state: RolloutState) -> Step | None:
 
 
 def restarted(state: RolloutState) -> Step | None:
-    """A server that is back in its pod is counted, also while the rollout is paused."""
+    """Mark a server that is back in its pod, also while the rollout is paused."""
     return MarkUpdated(state.completed[0]) if state.workload.is_observed and state.completed else None
 
 
 def paused(state: RolloutState) -> Step | None:
-    """The user holds the rollout. Where only the last new server is yet to get ready, there is nothing to hold."""
+    """Hold while the rollout is paused. Where only the last new server is yet to get ready, nothing is to be held."""
     return Wait(WaitReason.UNPAUSED) if state.spec.rollout.paused and state.stale else None
 
 
@@ -165,7 +165,7 @@ def unobserved(state: RolloutState) -> Step | None:
 
 
 def not_running(state: RolloutState) -> Step | None:
-    """A server whose memcached does not run has no keys to lose: it waits for no pause, and no other old server.
+    """Update a server whose memcached does not run: it has no keys to lose, so it waits for no pause and no old server.
 
     One that has ended, as for lack of memory, starts again by itself with what it ran before. It is left that until no
     server of the present template is missing or does not serve, as of that template it might not start. One that
@@ -177,12 +177,12 @@ def not_running(state: RolloutState) -> Step | None:
 
 
 def handing_over(state: RolloutState) -> Step | None:
-    """No server that has keys is replaced while servers hand over."""
+    """Hold servers that have keys while servers hand over."""
     return Wait(WaitReason.HANDOVER) if state.handing_over and state.stale else None
 
 
 def missing(state: RolloutState) -> Step | None:
-    """No server is replaced while another has no pod."""
+    """Hold while a server has no pod."""
     if not state.missing:
         return None
     longest_s = max(state.missing_s.values(), default=0.0)
@@ -193,7 +193,7 @@ def missing(state: RolloutState) -> Step | None:
 
 
 def unready(state: RolloutState) -> Step | None:
-    """No server is replaced while another is not ready.
+    """Hold while another server is not ready.
 
     Outdated servers that have been unready past the deadline do not count: they are replaced themselves. The rollout is
     stuck where a server of the present template does not get ready by itself.
@@ -208,12 +208,12 @@ def unready(state: RolloutState) -> Step | None:
 
 
 def complete(state: RolloutState) -> Step | None:
-    """The last server is there."""
+    """End the rollout once the last server is there."""
     return None if state.stale else Done()
 
 
 def pausing(state: RolloutState) -> Step | None:
-    """All servers have been ready for a while before the next is replaced.
+    """Hold until all servers have been ready for a while before the next is replaced.
 
     A server that is not ready, as on a node that cannot be reached, does not lengthen the pause: it may have keys, so
     it is replaced after the pause of the others.

@@ -27,7 +27,7 @@ class Pending:
 
     Attributes:
         why: what keeps it from being done now, "" for nothing that is known.
-        busy: the server has connections and no time for us. It would lose its keys for that if it was replaced.
+        busy: the server has connections and does not answer in time. A replacement would lose its keys for that.
         failure: what kept the API server from it, to be tried again.
     """
 
@@ -38,7 +38,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Nothing is left to do."""
+    """Completion: no change is left to be made."""
 
 
 @dataclass(frozen=True, slots=True)

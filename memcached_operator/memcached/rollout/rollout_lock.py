@@ -25,14 +25,14 @@ class RolloutLock:
         continues once it has taken it again.
     """
 
-    def __init__(self, underway: Callable[[], ObjectKey | None], wake: Callable[[ObjectKey], None]) -> None:
+    def __init__(self, underway: Callable[[], ObjectKey | None], enqueue: Callable[[ObjectKey], None]) -> None:
         """
         Args:
             underway: whose rollout a former leader began, None for none; called once.
-            wake: enqueues one that waits.
+            enqueue: enqueues one that waits.
         """
         self._underway = underway
-        self._wake = wake
+        self._enqueue = enqueue
         self._is_restored = False
         self._waiting: dict[ObjectKey, None] = {}
         self._suspended: set[ObjectKey] = set()
@@ -57,7 +57,7 @@ class RolloutLock:
         if not self._is_restored:
             self._is_restored, self.holder = True, self._underway()
             if self.holder is not None:
-                self._wake(self.holder)  # it may be done by now, and would not report that by itself
+                self._enqueue(self.holder)  # it may be done by now, and would not report that by itself
         if self.holder in (None, key):
             self.holder = key
             self._waiting.pop(key, None)
@@ -95,7 +95,7 @@ class RolloutLock:
         if key == self.holder:
             self.holder = None
         if self.holder is None and self._waiting:
-            self._wake(next(iter(self._waiting)))
+            self._enqueue(next(iter(self._waiting)))
 
 
 def rollout_underway(memcacheds: Iterable[MemcachedRecord]) -> ObjectKey | None:

@@ -111,7 +111,7 @@ class WorkloadRollout:
         return await self._rolled_out(snapshot, target, resizing, outcome)
 
     def release(self, key: ObjectKey) -> None:
-        """Nothing is done for the Memcached of that key any more: others wait for it no longer."""
+        """Release the lock of a Memcached that is reconciled no more, so that others need not wait for it."""
         self._lock.leave(key)
 
     def _change(self, snapshot: Snapshot, kind: Workload, replicas: int, live: WorkloadRecord | None) -> WorkloadChange:

@@ -103,7 +103,7 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Word
         return Words(done, f"{done.lower()} {kind}: {why}", f"{done} {kind} {name}: {why}", fields)
     if change.before is None:
         replaced = "; ".join(map(str, change.fields))
-        because = "new Memcached" if memcached.generation == 1 else "the specification asks for it"
+        because = "new Memcached" if memcached.generation == 1 else "required by the specification"
         why = f"in place of the deleted one, as {replaced}" if replaced else because
         why = why if change.desired_changed else "it did not exist"
         replicas = f" with {change.obj.replicas} replicas" if isinstance(change.obj, WorkloadRecord) else ""

@@ -63,7 +63,7 @@ def stateful_set_servers(
     if policy.keeps_all:
         replicas = max(replicas, live)
     has_drained = replicas < live and any(each.workload == "StatefulSet" for each in drained)
-    list_size = listed_size(last) if policy.held else size
+    list_size = listed_size(last) if policy.is_frozen else size
     leaving = _leaving(list_size, last, now) if is_listed else []
     return StatefulSetServers(replicas, has_drained, tuple(each for each in leaving if each.firstOrdinal < replicas))
 

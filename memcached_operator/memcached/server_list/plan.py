@@ -71,7 +71,7 @@ def plan(
         kept = stateful_set_servers(spec.size, last, owned, pods, over, now, policy, is_listed=listed == "StatefulSet")
         replicas["StatefulSet"], has_drained = kept.replicas, kept.has_drained
         draining = kept.draining + draining
-    names = last.serverList or () if policy.held else next_list(key, spec.size, listed, last, pods)
+    names = last.serverList or () if policy.is_frozen else next_list(key, spec.size, listed, last, pods)
     # What has drained is acted upon, in this reconcile or when the status has it.
     next_s = min((left_s(each, spec.drainSeconds, now) for each in draining if each not in drained), default=None)
     return Plan(target, replicas, moved.removed, has_drained, Servers(listed, names, draining), next_s)

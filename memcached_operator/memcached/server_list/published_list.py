@@ -46,11 +46,11 @@ class ListPolicy(NamedTuple):
     """Requirements of a hand-over on the list of a StatefulSet.
 
     Attributes:
-        held: it stays as the status has it.
+        is_frozen: it stays as the status has it.
         keeps_all: no server is removed, however long it has drained: others have it as a peer.
     """
 
-    held: bool = False
+    is_frozen: bool = False
     keeps_all: bool = False
 
 

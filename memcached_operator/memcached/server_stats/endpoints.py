@@ -46,11 +46,11 @@ from operator_runtime import (
     shared,
 )
 
-KEPT_S: Final = 60.0
+CACHE_S: Final = 60.0
 READ_TIMEOUT_S: Final = 2.0
 PASSWORDS, CERTIFICATE, KEY = "password-file", "tls.crt", "tls.key"
-_SECRETS_KEPT: Final = 1_000
-_CONTEXTS_KEPT: Final = 256
+_MAX_SECRETS: Final = 1_000
+_MAX_CONTEXTS: Final = 256
 _NO_SPEC: Final = "its Memcached no longer names the Secret"
 
 
@@ -89,7 +89,7 @@ def secret_record(raw: msgspec.Raw | bytes) -> SecretRecord:
 SECRETS = Kind(resource_of("v1", "Secret", "secrets"), secret_record)
 
 
-class _Kept:
+class _CachedSecret:
     """Cached content of a Secret, or in words why it is not known."""
 
     __slots__ = ("found", "lock", "until_s")
@@ -101,24 +101,24 @@ class _Kept:
 
 
 class Secrets:
-    """Reads Secrets by their names, each at most once in `KEPT_S`."""
+    """Reads Secrets by their names, each at most once in `CACHE_S`."""
 
     def __init__(self, client: Client, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._clock = clock
-        self._kept: dict[ObjectKey, _Kept] = {}
+        self._kept: dict[ObjectKey, _CachedSecret] = {}
 
     async def read(self, key: ObjectKey) -> Mapping[str, bytes] | str:
         """Read the content of a Secret, by key, or why that is not known, in words."""
         kept = self._kept.get(key)
         if kept is None:
-            while len(self._kept) >= _SECRETS_KEPT:
+            while len(self._kept) >= _MAX_SECRETS:
                 del self._kept[next(iter(self._kept))]
-            kept = self._kept[key] = _Kept()
+            kept = self._kept[key] = _CachedSecret()
         async with kept.lock:
             if self._clock() >= kept.until_s:
                 kept.found = await self._get(key)
-                kept.until_s = self._clock() + KEPT_S
+                kept.until_s = self._clock() + CACHE_S
         return kept.found
 
     async def _get(self, key: ObjectKey) -> Mapping[str, bytes] | str:
@@ -243,7 +243,7 @@ def login_of(passwords: bytes) -> Login | None:
     return None
 
 
-@lru_cache(_CONTEXTS_KEPT)
+@lru_cache(_MAX_CONTEXTS)
 def _showing(chain: bytes, key: bytes) -> ssl.SSLContext | None:
     """Make the context for TLS with that client certificate; None where these are none."""
     context = client_context()

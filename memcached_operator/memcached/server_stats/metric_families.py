@@ -105,10 +105,10 @@ _EXTSTORE: Final = tuple(
 ) + tuple(  # which the exporter does not have
     Figure(f"extstore_{name}_total", "counter", help, f"{stat}_extstore")
     for name, help, stat in (
-        ("gets", "Items on disk that clients asked for.", "get"),
+        ("gets", "Items on disk that clients requested.", "get"),
         ("gets_no_memory", "Items on disk that were missed for lack of memory to read them into.", "get_oom"),
         ("recached", "Items moved back from disk to memory.", "recache_from"),
-        ("misses", "Items that were no longer on disk when a client asked for them.", "miss_from"),
+        ("misses", "Items that were no longer on disk when a client requested them.", "miss_from"),
         ("damaged", "Items on disk that were not what had been written.", "badcrc_from"),
     )
 )

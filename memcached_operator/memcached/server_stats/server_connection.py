@@ -237,4 +237,4 @@ def _refusal(error: ssl.SSLError, endpoint: Endpoint, tls: _Tls | None) -> Failu
         return Failure(ErrorKind.REFUSED, f"it refuses TLS with {words}")
     if endpoint.has_certificate:
         return Failure(ErrorKind.DENIED, f"it refuses the client certificate with {words}")
-    return Failure(ErrorKind.DENIED, "it asks for a client certificate")
+    return Failure(ErrorKind.DENIED, "it requires a client certificate")

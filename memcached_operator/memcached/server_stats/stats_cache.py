@@ -65,7 +65,7 @@ class Server(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def version(self) -> str:
-        """Its release, "" where that is not known."""
+        """Release of the server, "" where that is not known."""
         return self.answer.version if self.answer else ""
 
 

@@ -66,7 +66,7 @@ class StatusDebounce:
         self._completed = 0  # how many of them have got theirs
 
     def begin(self, key: ObjectKey) -> None:
-        """A reconcile begins: what comes from now on it may not see."""
+        """Begin a reconcile: what comes from now on it may not see."""
         if (unwritten := self._unwritten.get(key)) is not None:
             unwritten.pods = None
 
@@ -85,18 +85,18 @@ class StatusDebounce:
         return unwritten.due_s - now
 
     def written(self, key: ObjectKey, observed: Observation, desired: Status, last: Status) -> None:
-        """The status was written."""
+        """Record that the status was written."""
         if is_complete(desired, last, observed.size):
             self._completed += 1
         self.forget(key)
 
     def conflicted(self, key: ObjectKey) -> None:
-        """Another client wrote the status."""
+        """Record a conflict: another client wrote the status."""
         pause_s = max(self._delay_s, CONFLICT_PAUSE_S)
         self._unwritten.setdefault(key, _Unwritten()).not_before_s = self._clock() + pause_s
 
     def forget(self, key: ObjectKey) -> None:
-        """Nothing of the status waits to be written."""
+        """Forget what of the status waits to be written."""
         self._unwritten.pop(key, None)
         if not self._unwritten:
             self._since_s, self._completed = None, 0

@@ -34,7 +34,7 @@ _LOAD_BALANCED: Final = Problem(
 )
 _IN_THE_CLEAR: Final = Problem(
     Reason.PASSWORDS_IN_THE_CLEAR,
-    "Passwords are sent unencrypted and can be intercepted: set spec.tls beside spec.auth.",
+    "Passwords are sent unencrypted and can be intercepted: set spec.tls together with spec.auth.",
 )
 _OF_PODS: Final = (
     Reason.INVALID_SPEC,

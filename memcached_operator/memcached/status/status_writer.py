@@ -41,7 +41,7 @@ _NO_STATUS = (
 
 
 class StatusWriter:
-    """Writes the status of one Memcached at a time, and speaks of it; see `report`."""
+    """Writes the status of one Memcached at a time, and records its events; see `report`."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class StatusWriter:
         return desired, retry
 
     def forget(self, key: ObjectKey) -> None:
-        """Nothing of the status waits to be written."""
+        """Forget what of the status waits to be written."""
         self._debounce.forget(key)
 
     async def _write(self, memcached: MemcachedRecord, desired: Status, patch: dict[str, object]) -> None:
@@ -125,10 +125,10 @@ class StatusWriter:
             if await self._owners.still_there(memcached):
                 # It is there, its status is not: the CRD in the cluster is not the operator's.
                 raise NotFound(404, "NotFound", _NO_STATUS) from None
-            raise StaleCache("the Memcached no longer exists, whatever the cache contains") from error
+            raise StaleCache("the Memcached no longer exists: the cache is stale") from error
 
     def _warn(self, memcached: MemcachedRecord, degraded: Condition | None, before: Condition | None) -> None:
-        """Report what is in the way when it begins, when it changes and when it is over."""
+        """Report each change of the condition Degraded: its begin, another message, and its end."""
         was = before is not None and before.status == "True"
         if degraded is None or degraded.status != "True":
             if was:

@@ -88,7 +88,7 @@ def load_access(
 
 
 def _home(environ: Mapping[str, str]) -> Path | None:
-    """None for a user that has none: a container's user id need not be in its /etc/passwd."""
+    """Return the home directory; None for a user without one: a container's user id need not be in its /etc/passwd."""
     if environ.get("HOME"):
         return Path(environ["HOME"])
     try:

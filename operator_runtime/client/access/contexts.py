@@ -284,6 +284,6 @@ def _check_extension(cluster: Entry[Cluster]) -> None:
         msgspec.json.encode(_extension(cluster))
     except (TypeError, ValueError, OverflowError, RecursionError):
         raise NoClusterAccess(
-            f"{cluster.origin}: the extension {EXEC_EXTENSION} cannot be told in JSON; use texts as its keys, and no"
-            " references or numbers of more than 64 bits"
+            f"{cluster.origin}: the extension {EXEC_EXTENSION} cannot be written as JSON; use strings as its keys, and"
+            " no references or numbers of more than 64 bits"
         ) from None

@@ -30,7 +30,7 @@ FAILURE_PAUSE_S = 5.0
 
 
 class NoClusterAccess(KubeError):
-    """No API server, or no identity, can be determined. The message lists what was tried and the remedy."""
+    """Failure to determine an API server or an identity. The message lists what was tried and the remedy."""
 
 
 class Credentials(Protocol):
@@ -201,7 +201,7 @@ class CachedIdentity:
         return self._changed_at > failed_since
 
     def _updating(self) -> asyncio.Task[None] | None:
-        """The fetch that is under way, or a new one; None so soon after one that failed.
+        """Return the fetch that is under way, or a new one; None so soon after one that failed.
 
         A task of its own: the plugin would never come to its end if each caller that gives up took it along.
         """

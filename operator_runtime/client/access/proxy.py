@@ -34,8 +34,8 @@ def check_proxy(url: str, origin: str) -> str:
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     if ":" in user or not _is_latin_1(user + password):
         raise NoClusterAccess(
-            f"{origin} holds a user name with a colon, or characters beyond Latin-1, which no proxy can be told: use"
-            " another name or password"
+            f"{origin} holds a user name with a colon, or characters beyond Latin-1, which cannot be sent to a proxy:"
+            " use another name or password"
         )
     return url
 

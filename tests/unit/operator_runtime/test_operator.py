@@ -44,7 +44,7 @@ def test_another_path_has_metrics_of_its_own_and_the_same_path_the_same() -> Non
     assert shops is parts.metrics_at("/metrics/shops")
     assert shops is not parts.metrics
     assert parts.metrics_at("/metrics") is parts.metrics
-    with pytest.raises(ValueError, match="begins with /"):
+    with pytest.raises(ValueError, match="must begin with /"):
         parts.metrics_at("shops")
 
 

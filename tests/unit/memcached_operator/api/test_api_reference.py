@@ -14,8 +14,8 @@ from memcached_operator.memcached.memory_scaling.scaling_decision import (
     Blocked,
     Decision,
     Grow,
-    Kept,
     Observing,
+    Retained,
     Waiting,
 )
 from memcached_operator.memcached.rollout.next_step import Rollout
@@ -103,7 +103,15 @@ def test_each_reason_stands_where_the_page_says_and_nowhere_else() -> None:
     problems = [Problem(reason, "words") for reason in (Reason.RESIZE_IMPOSSIBLE, Reason.QUOTA_EXCEEDED)]
     blocked = [Blocked(each, 64) for each in problems]
     waiting, grow = Waiting(1, 2, is_rolling=False), Grow(64, 80, 60.0)
-    decisions: list[Decision] = [Observing(), Kept(), Kept(is_unused=True), grow, waiting, AtMaximum(), *blocked]
+    decisions: list[Decision] = [
+        Observing(),
+        Retained(),
+        Retained(is_unused=True),
+        grow,
+        waiting,
+        AtMaximum(),
+        *blocked,
+    ]
     for decision in decisions:
         scaled = Scaling(scaling, decision, "64Mi")
         statuses += [

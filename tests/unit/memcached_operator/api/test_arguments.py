@@ -22,7 +22,8 @@ UNKNOWN_OPTION = "must contain options of memcached, as listed by memcached --he
 ALONE = "must be a flag or its value; memcached ignores other words"
 ENDS = "memcached prints a text and exits; omit it"
 DISK = "spec.extstore says how a server uses a disk; set that field instead"
-TLS = "spec.tls says how servers speak TLS; set that field instead"
+TLS = "spec.tls specifies the TLS of servers; set that field instead"
+PASSWORDS = "spec.auth specifies the passwords that servers require; set that field instead"
 
 REFUSED: list[tuple[list[str], str]] = [
     # What a field says, however it is written.
@@ -38,7 +39,10 @@ REFUSED: list[tuple[list[str], str]] = [
     (["--memory-f=/x"], "[0]: must not contain --memory-file: set spec.warmRestart instead"),
     (["-Z"], f"[0]: must not contain -Z: {TLS}"),
     (["-S"], "[0]: must not contain -S: it requires authentication for the binary protocol only; omit it"),
-    (["-Y", "/x"], "[0]: must not contain -Y: spec.auth says which passwords servers ask for; set that field instead"),
+    (
+        ["-Y", "/x"],
+        "[0]: must not contain -Y: spec.auth specifies the passwords that servers require; set that field instead",
+    ),
     (["-A"], "[0]: must not contain -A: any client could stop a server; omit it"),
     (["-vVi"], f'[0]: must not contain -V: {ENDS}, got "-vVi"; spec.extraArgs[0]: must not contain -i: {ENDS}, got'),
     (["-o", "ssl_key=/x"], f'[1]: must not contain ssl_key: {TLS}, got "ssl_key=/x"'),

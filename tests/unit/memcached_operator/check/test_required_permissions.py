@@ -77,7 +77,7 @@ def test_what_is_missing_is_named_with_what_is_missed_and_the_rule_to_add() -> N
         " bound to jane"
     )
     everywhere = judge_permission(RequiredPermission(DEPLOYMENTS, None), (), "")
-    assert everywhere.remedy.endswith("to a ClusterRole that is bound to the account that asks")
+    assert everywhere.remedy.endswith("to a ClusterRole that is bound to the current account")
     rule = {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["create", "patch"]}
     assert finding.missing == {"namespace": "shop", "rule": rule}
 

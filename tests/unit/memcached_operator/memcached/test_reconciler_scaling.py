@@ -338,7 +338,7 @@ async def test_unused_memory_is_recommended_and_told_after_a_day(scaled: World, 
     await sent(scaled)
     assert scaled.condition("Retaining") == ("True", "MemoryUnused")
     (note,) = (each.note for each in scaled.recorder.events if each.reason == "MemoryUnused")
-    assert note.startswith("For a day, 13Mi of 64Mi would have kept what clients ask for within 1h. ")
+    assert note.startswith("For a day, 13Mi of 64Mi would have kept what clients request within 1h. ")
     assert (scaled.status["memory"], memory_of(scaled)) == ("64Mi", "64")
     assert not servers.record_answers(CALM, age_s=30 * 3600)
 

@@ -166,7 +166,7 @@ class World:
             self.caches,
             Config(IMAGE, user_id, DELAY_S, finalizer=finalizer),
             set_limit=self.set_limit,
-            wake=self.woken.append,
+            enqueue=self.woken.append,
             peers_port=peers_port,
             stats_cache=self.stats_cache,
             clock=self.clock,

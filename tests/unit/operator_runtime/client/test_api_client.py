@@ -213,7 +213,7 @@ async def test_an_answer_that_says_no_is_an_error_of_the_closed_set(
     [
         (200, b"<html>Please log in</html>", "something that is not an API object: b'<html>Please log in"),
         (200, b"", "HTTP 200 with something that is not an API object"),
-        (302, b"", "HTTP 302, which no API server answers: a proxy"),
+        (302, b"", "HTTP 302, which no API server returns: a proxy"),
         (304, b"", "HTTP 304"),
     ],
 )

@@ -180,7 +180,7 @@ def of_tls(words: str) -> ssl.SSLError:
         (OSError("Multiple exceptions: [Errno 111] …, [Errno 113] …"), "Multiple exceptions: [Errno 111] …, [Errno 1"),
         (socket.gaierror(-2, "Name or service not known"), "Name or service not known"),
         (of_tls("WRONG_VERSION_NUMBER"), "what answers there speaks no TLS ([SSL: WRONG_VERSION_NUMBER]"),
-        (of_tls("TLSV13_ALERT_CERTIFICATE_REQUIRED"), "the server asks for a client certificate ([SSL: "),
+        (of_tls("TLSV13_ALERT_CERTIFICATE_REQUIRED"), "the server requires a client certificate ([SSL: "),
         (of_tls("SOMETHING_ELSE"), "[SSL: SOMETHING_ELSE]"),
         (ConnectionResetError(), "the connection was closed within the handshake of TLS: a load balancer that has no"),
         (ConnectionResetError(104, "Connection reset by peer"), "connection reset by peer"),
@@ -264,7 +264,7 @@ async def test_a_balancer_without_servers_that_closes_within_the_handshake_is_to
                 await client.request("GET", PATH)
     assert str(caught.value) == (
         f"GET {PATH}: {address}: the connection was closed within the handshake of TLS:"
-        f" {MAY_BE} asks for a client certificate?"
+        f" {MAY_BE} requires a client certificate?"
     )
 
 
@@ -276,5 +276,5 @@ async def test_a_client_certificate_that_is_missing_is_what_the_words_speak_of(t
     mutual_tls.maximum_version = ssl.TLSVersion.TLSv1_2
     credentials = FakeCredentials(context=trusting(authority.pem))
     async with serving(every, mutual_tls) as server, client_of(server.url, credentials) as client:
-        with pytest.raises(Unreachable, match="asks for a client certificate"):
+        with pytest.raises(Unreachable, match="requires a client certificate"):
             await client.request("GET", PATH)

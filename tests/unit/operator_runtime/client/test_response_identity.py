@@ -81,14 +81,14 @@ def test_what_is_of_something_else_is_not_believed_and_named(
     for text in written(answer):
         with pytest.raises(MalformedAnswer) as caught:
             expected.check(text)
-        assert str(caught.value) == f"asked for {expected}, and answered by {came}"
+        assert str(caught.value) == f"requested {expected}, received {came}"
 
 
 @pytest.mark.parametrize("answer", [EXPECTED, {"kind": "Status", "details": {"name": "shop", "uid": "u"}}])
 def test_a_successor_of_the_same_name_is_another_object(answer: object) -> None:
     expected = SHOP._replace(uid="before", or_status=True)
     for text in written(answer):
-        with pytest.raises(MalformedAnswer, match=r"^asked for Deployment bank/shop of uid before, and answered by "):
+        with pytest.raises(MalformedAnswer, match=r"^requested Deployment bank/shop of uid before, received "):
             expected.check(text)
 
 
@@ -128,7 +128,7 @@ def test_a_list_of_the_kind_is_believed_also_one_that_its_definition_names_other
 )
 def test_a_list_of_another_kind_and_what_is_none_are_not_believed(resource: Resource, answer: object) -> None:
     for text in written(answer):
-        with pytest.raises(MalformedAnswer, match=f"^asked for a list of {resource.qualified_name}, and answered by "):
+        with pytest.raises(MalformedAnswer, match=f"^requested a list of {resource.qualified_name}, received "):
             ExpectedList(resource).check(text)
 
 
@@ -153,6 +153,6 @@ def test_a_review_that_repeats_the_question_is_believed(spec: object) -> None:
 )
 def test_a_review_of_another_question_is_not_believed_and_not_quoted(answer: object) -> None:
     for text in written(answer):
-        with pytest.raises(MalformedAnswer, match=r"^asked for a SubjectAccessReview, and answered by ") as caught:
+        with pytest.raises(MalformedAnswer, match=r"^requested a SubjectAccessReview, received ") as caught:
             ExpectedReview("SubjectAccessReview", ACCESS).check(text)
         assert "joe" not in str(caught.value)

@@ -90,7 +90,7 @@ async def test_an_answer_to_something_else_is_told_counts_for_nothing_and_ends_i
     async with serving(handler) as server, client_of(server.url) as client:
         await client.get(DEPLOYMENTS, "shop", "a")
         came = r"Deployment( shop/stranger of uid u| of apps/v1)"
-        with pytest.raises(MalformedAnswer, match=rf"^[A-Z]+ /apis/apps/v1/.*: asked for .*, and answered by {came}$"):
+        with pytest.raises(MalformedAnswer, match=rf"^[A-Z]+ /apis/apps/v1/.*: requested .*, received {came}$"):
             await call(client)
         assert not client.writes
         assert await call(client) in (deployment("shop", "b"), LIST)

@@ -93,7 +93,7 @@ class TestReplacing:
         made = await at.ensure(at.words(a="1"))
         at.cached(made)
         await at.client.delete(CONFIG_MAPS, at.owner, propagation="Orphan")
-        with pytest.raises(StaleCache, match="is gone, whatever the cache shows"):
+        with pytest.raises(StaleCache, match="no longer exists: the cache is stale"):
             await at.ensure(at.words(a="2"))
         assert [each.uid for each in await at.live()] == [made.uid]
 

@@ -181,7 +181,7 @@ async def test_while_the_api_server_cannot_be_asked_nobody_may_and_the_log_says_
     for _ in range(3):
         assert await status_of(authentication, "Bearer good") == 503
     (message,) = caplog.messages
-    assert message.startswith("cannot ask the API server who may scrape, ")
+    assert message.startswith("cannot review access to metrics, ")
     assert reason in message
     reviews.error = None
     assert await status_of(authentication, "Bearer good") == 200

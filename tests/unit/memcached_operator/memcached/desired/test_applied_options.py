@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.desired.applied_options import applied_options_text, as_kept, digests
+from memcached_operator.memcached.desired.applied_options import applied_options_text, canonical_options, digests
 
 KEPT: dict[str, tuple[Any, Any]] = {
     "an empty text": ({"key": "a", "value": ""}, {"key": "a"}),
@@ -29,7 +29,7 @@ KEPT: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize(("passed", "kept"), KEPT.values(), ids=KEPT)
 def test_what_the_api_server_leaves_out_or_writes_otherwise_is_not_asked_for(passed: object, kept: object) -> None:
-    assert as_kept(passed) == kept
+    assert canonical_options(passed) == kept
 
 
 def test_the_text_names_the_parts_and_tells_their_values_apart() -> None:

@@ -13,7 +13,7 @@ from memcached_operator.memcached.handover.handovers import RETRY_REFUSED_S, SET
 from memcached_operator.memcached.handover.peers import Peers, peers_of
 from memcached_operator.memcached.handover.purge import Purged
 from memcached_operator.memcached.handover.server_state import HandoverState, Unsupported
-from memcached_operator.memcached.handover.step_times import MARKS_LIVE_S
+from memcached_operator.memcached.handover.step_times import MARKER_TTL_S
 from memcached_operator.memcached.handover.time_limits import CONFIRMED_WITHIN_S, READY_WITHIN_S
 from memcached_operator.memcached.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION
 from memcached_operator.memcached.server_stats.server_connection import ErrorKind, Failure
@@ -299,7 +299,7 @@ async def test_who_may_not_take_peers_away_any_more_does_not_try_for_ever() -> N
     servers = await begun(2)
     servers.size(3)
     await servers.until("Published")
-    servers.world.clock.advance(FOR_S + MARKS_LIVE_S)
+    servers.world.clock.advance(FOR_S + MARKER_TTL_S)
     servers.world.api.refuse("merge_patch", "Pod", *[Forbidden(403, "Forbidden", NO_RIGHT)] * 99)
     sent = 0
     for _ in range(70):

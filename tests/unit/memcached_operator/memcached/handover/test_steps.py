@@ -27,8 +27,8 @@ from memcached_operator.memcached.handover.actions import (
 )
 from memcached_operator.memcached.handover.peers import Peers
 from memcached_operator.memcached.handover.situation import PurgeState, Server, Situation
-from memcached_operator.memcached.handover.step_times import MARKS_LIVE_S
-from memcached_operator.memcached.handover.steps import are_servers_kept, decide, is_list_held, is_rollout_held
+from memcached_operator.memcached.handover.step_times import MARKER_TTL_S
+from memcached_operator.memcached.handover.steps import are_servers_kept, decide, is_list_frozen, is_rollout_held
 from memcached_operator.memcached.handover.time_limits import CONFIRMED_WITHIN_S, READY_WITHIN_S
 from operator_runtime import rfc3339
 
@@ -119,7 +119,7 @@ def test_who_desires_no_hand_over_any_more_has_all_peers_taken_away(name: Handov
         found = replace(found, last=action.to if isinstance(action, Advance) else None)
         action = decide(found)
     assert peers_set(action) == {0: (), 1: (), 2: ()}
-    assert not is_list_held(found, action)
+    assert not is_list_frozen(found, action)
     found = replace(found, servers=hidden(3))
     if is_underway or name is HandoverStep.DISCONNECTING:
         assert advanced(decide(found)) is HandoverStep.COMPLETE
@@ -137,7 +137,7 @@ def test_a_list_that_is_as_desired_takes_nothing() -> None:
 def test_without_servers_before_or_after_there_is_nothing_to_hand_over(size: int, listed: int) -> None:
     found = situation(COMPLETE, size, listed, fresh(3))
     assert decide(found) == Advance(None)
-    assert not is_list_held(found, decide(found))
+    assert not is_list_frozen(found, decide(found))
 
 
 @pytest.mark.parametrize(
@@ -150,20 +150,20 @@ def test_without_servers_before_or_after_there_is_nothing_to_hand_over(size: int
 def test_a_list_that_ends_has_clients_for_as_long_as_one_that_changes(last: Handover, then: HandoverStep) -> None:
     found = situation(last, 0, 3, connected(0, 1, 2))
     assert decide(found) == Advance(step(then, 0, FOR_S))
-    assert not is_list_held(found, decide(found))
+    assert not is_list_frozen(found, decide(found))
 
 
 def test_a_change_is_prepared_before_the_list_has_it() -> None:
     found = situation(COMPLETE, 6, 3, fresh(3))
     assert decide(found) == Advance(step(HandoverStep.PREPARING, 0))
-    assert is_list_held(found, decide(found))
+    assert is_list_frozen(found, decide(found))
 
 
 @pytest.mark.parametrize(
     ("last", "servers", "purge", "expected"),
     [
-        (step(HandoverStep.PREPARING, -1), fresh(4), PurgeState.DUE, Wait(Awaited.FORMER_CLIENTS, MARKS_LIVE_S - 1)),
-        (step(HandoverStep.PREPARING, -9, 5), fresh(4), PurgeState.DUE, Wait(Awaited.FORMER_CLIENTS, 5 + MARKS_LIVE_S)),
+        (step(HandoverStep.PREPARING, -1), fresh(4), PurgeState.DUE, Wait(Awaited.FORMER_CLIENTS, MARKER_TTL_S - 1)),
+        (step(HandoverStep.PREPARING, -9, 5), fresh(4), PurgeState.DUE, Wait(Awaited.FORMER_CLIENTS, 5 + MARKER_TTL_S)),
         (PREPARING, fresh(3), PurgeState.DUE, Wait(Awaited.SERVERS, READY_WITHIN_S - 10, ("ordinal 3",))),
         (
             PREPARING,
@@ -181,7 +181,7 @@ def test_it_begins_when_no_client_has_the_former_list_all_are_ready_and_old_copi
 ) -> None:
     found = situation(last, 4, 3, servers, purge=purge)
     assert decide(found) == expected
-    assert is_list_held(found, decide(found))
+    assert is_list_frozen(found, decide(found))
 
 
 LATE = step(HandoverStep.PREPARING, -READY_WITHIN_S)
@@ -268,10 +268,10 @@ def test_all_have_all_others_as_peers_old_and_new_before_the_list_is_published()
     late = (*connected(0, 1, 2)[:2], server(2, [0, 1], confirms=False))
     found = situation(CONNECTING, 2, 3, late)
     assert decide(found) == Wait(Awaited.CONFIRMATIONS, 0.5, ("s-2",))
-    assert is_list_held(found, decide(found))
+    assert is_list_frozen(found, decide(found))
     found = situation(CONNECTING, 2, 3, connected(0, 1, 2))
     assert decide(found) == Advance(published(0), publishes=True)
-    assert not is_list_held(found, decide(found))
+    assert not is_list_frozen(found, decide(found))
 
 
 def test_other_peers_have_a_greater_generation() -> None:
@@ -288,12 +288,12 @@ def test_a_server_that_is_gone_is_waited_for_if_it_is_desired(last: Handover) ->
     assert advanced(decide(situation(last, 2, 4, some))) is not last.step
 
 
-def test_clients_have_their_time_and_marks_live_for_some_more() -> None:
+def test_clients_have_their_time_and_markers_live_for_some_more() -> None:
     found = situation(published(-40), 3, 3, connected(0, 1, 2))
-    assert decide(found) == Wait(Awaited.CLIENTS, FOR_S + MARKS_LIVE_S - 40)
+    assert decide(found) == Wait(Awaited.CLIENTS, FOR_S + MARKER_TTL_S - 40)
     assert are_servers_kept(found, decide(found))
-    found = situation(published(-FOR_S - MARKS_LIVE_S), 3, 3, connected(0, 1, 2))
-    assert decide(found) == Advance(step(HandoverStep.DISCONNECTING, 0, -MARKS_LIVE_S))
+    found = situation(published(-FOR_S - MARKER_TTL_S), 3, 3, connected(0, 1, 2))
+    assert decide(found) == Advance(step(HandoverStep.DISCONNECTING, 0, -MARKER_TTL_S))
     assert are_servers_kept(found, decide(found))
 
 
@@ -301,8 +301,8 @@ def test_a_second_change_goes_straight_to_the_union_of_all() -> None:
     found = situation(published(-40), 2, 4, connected(0, 1, 2, 3))
     assert decide(found) == Advance(published(0), publishes=True)
     found = situation(published(-40), 5, 4, connected(0, 1, 2, 3))
-    assert decide(found) == Wait(Awaited.SERVERS, FOR_S + MARKS_LIVE_S - 40, ("ordinal 4",))
-    assert is_list_held(found, decide(found))
+    assert decide(found) == Wait(Awaited.SERVERS, FOR_S + MARKER_TTL_S - 40, ("ordinal 4",))
+    assert is_list_frozen(found, decide(found))
 
 
 def test_one_that_comes_meanwhile_has_peers_from_its_start_and_is_emptied_once_all_others_have_it() -> None:
@@ -444,7 +444,7 @@ def test_what_does_not_come_in_time_has_the_list_change_without_a_hand_over(
 ) -> None:
     found = situation(last, len(servers), 3, servers, purge=purge)
     assert decide(found) == GiveUp(step(HandoverStep.COMPLETE, 0, FOR_S), *expected)
-    assert not is_list_held(found, decide(found))
+    assert not is_list_frozen(found, decide(found))
 
 
 @pytest.mark.parametrize(
@@ -483,7 +483,7 @@ def test_peers_that_cannot_be_taken_away_do_not_keep_the_list_from_its_next_chan
 
 def test_servers_have_their_time_to_get_ready_once_they_are_waited_for() -> None:
     def awaited_for(after_s: float) -> Action:
-        last = step(HandoverStep.PREPARING, -READY_WITHIN_S - 700, -after_s - MARKS_LIVE_S)
+        last = step(HandoverStep.PREPARING, -READY_WITHIN_S - 700, -after_s - MARKER_TTL_S)
         return decide(situation(last, 4, 2, (*fresh(3), server(3, ready=None))))
 
     assert awaited_for(READY_WITHIN_S - 1) == Wait(Awaited.SERVERS, 1, ("s-3",))
@@ -498,7 +498,7 @@ def test_servers_have_no_peers_while_a_new_one_is_waited_for_without_end(
 ) -> None:
     found = situation(step(name, -READY_WITHIN_S), 4, 3, servers)
     assert decide(found) == Advance(step(HandoverStep.DISCONNECTING, 0))
-    assert is_list_held(found, decide(found))
+    assert is_list_frozen(found, decide(found))
     assert are_servers_kept(found, decide(found))
 
 
@@ -507,7 +507,7 @@ def test_peers_are_taken_away_again_where_some_did_not_confirm_them() -> None:
     found = situation(step(HandoverStep.CONNECTING, -CONFIRMED_WITHIN_S), 4, 3, late)
     then = step(HandoverStep.DISCONNECTING, 0, FOR_S)
     assert decide(found) == GiveUp(then, GivenUp.NOT_CONFIRMED, ("s-3",))
-    assert not is_list_held(found, decide(found))
+    assert not is_list_frozen(found, decide(found))
     assert are_servers_kept(found, decide(found))
 
 
@@ -532,7 +532,7 @@ def test_nothing_is_given_up_where_the_list_would_be_the_same() -> None:
 def test_times_that_are_yet_to_come_are_the_present(last: Handover, bounded: Handover) -> None:
     found = situation(last, 4, 3, connected(0, 1, 2))
     assert decide(found) == Advance(bounded)
-    assert is_list_held(found, decide(found))
+    assert is_list_frozen(found, decide(found))
 
 
 @pytest.mark.parametrize("text", ["yesterday", "2026-11-28", "0000", ""])

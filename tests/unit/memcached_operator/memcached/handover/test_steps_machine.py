@@ -14,7 +14,7 @@ from memcached_operator.memcached.handover.actions import Advance, Empty, GiveUp
 from memcached_operator.memcached.handover.desired_list import desired_list, unchanged_list
 from memcached_operator.memcached.handover.peers import Peers
 from memcached_operator.memcached.handover.situation import PurgeState, Server, Situation
-from memcached_operator.memcached.handover.steps import are_servers_kept, decide, is_list_held
+from memcached_operator.memcached.handover.steps import are_servers_kept, decide, is_list_frozen
 from memcached_operator.memcached.rollout.reconcile_results import soonest
 from memcached_operator.memcached.server_list.plan import plan
 from memcached_operator.memcached.server_list.published_list import ListPolicy, listed_ordinals
@@ -149,7 +149,7 @@ class Cluster:
         if not self.readable:
             self.status = msgspec.structs.replace(self.status, handover=state)
             return next_s
-        policy = ListPolicy(is_list_held(found, action), are_servers_kept(found, action))
+        policy = ListPolicy(is_list_frozen(found, action), are_servers_kept(found, action))
         owned = {"StatefulSet": workload_of("StatefulSet", self.replicas)} if self.replicas else {}
         pods = [named_pod(each.ordinal, ready=each.ready_since is not None) for each in self.pods.values()]
         planned = plan(KEY, self.spec, self.status, owned, pods, self.now, policy)  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memcached_operator.memcached.memory_scaling.eviction_samples import History, Sample, extended, sample
-from memcached_operator.memcached.memory_scaling.scaling_decision import Grow, Kept, Observing, decide, lost_after_s
+from memcached_operator.memcached.memory_scaling.scaling_decision import Grow, Observing, Retained, decide, lost_after_s
 from memcached_operator.memcached.server_stats.stats_answer import Answer
 
 MIB = 2**20
@@ -145,7 +145,7 @@ def decision(*histories: History, servers: int = 2) -> object:
 def test_one_server_s_loss_grows_all_unless_they_differ_in_their_memory() -> None:
     lost, kept = History(window(*[LOST] * 5)), History(window(*[(0, 0, 0)] * 5))
     begun, larger = History(window(LOST)), History((Sample(600, 80, 0, 0, 0, 1, 1),) * 5)
-    assert decision(kept, kept) == Kept()
+    assert decision(kept, kept) == Retained()
     assert decision(kept, lost) == decision(begun, lost) == decision(lost) == Grow(64, 80, 60)
     assert decision(larger, lost) == decision(kept) == decision(kept, begun) == decision() == Observing()
     assert decision(kept, kept, servers=0) == Observing()

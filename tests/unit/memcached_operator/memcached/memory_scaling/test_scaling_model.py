@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from memcached_operator.memcached.memory_scaling.scaling_decision import AtMaximum, Kept, recommended_mib
+from memcached_operator.memcached.memory_scaling.scaling_decision import AtMaximum, Retained, recommended_mib
 from tests.unit.memcached_operator.memcached.memory_scaling.cache_model import ITEMS_OF_MIB, WINDOW_S, Cache, Load
 
 DAY_S = 86_400
@@ -56,7 +56,7 @@ def test_a_working_set_settles_at_what_it_needs_and_nothing_of_it_is_lost_from_t
     cache = Cache(working_set())
     cache.run(DAY_S / 4)
     assert NEEDED_MIB <= cache.mib <= 1.6 * NEEDED_MIB
-    assert isinstance(cache.decision, Kept)
+    assert isinstance(cache.decision, Retained)
     before, steps = cache.lost_young, len(cache.steps)
     cache.run(DAY_S / 4)
     assert (cache.lost_young, len(cache.steps)) == (before, steps)

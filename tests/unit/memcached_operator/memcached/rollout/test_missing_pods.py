@@ -239,7 +239,7 @@ async def test_that_events_may_not_be_read_is_said_with_remedy(named: World, cap
     with caplog.at_level(logging.INFO):
         for _ in range(4):
             await reconcile(named, after_s=REREAD_AFTER_S)
-    (logged,) = [each for each in caplog.messages if "events are not read" in each]
+    (logged,) = [each for each in caplog.messages if "cannot list events" in each]
     assert 'cannot list resource "events"' in logged
     assert "grant list on events to the operator's service account" in logged
 

@@ -20,7 +20,7 @@ from memcached_operator.memcached.rollout.live_memory import limit_setter
 from memcached_operator.memcached.server_stats import endpoints as credentials
 from memcached_operator.memcached.server_stats.certificates import first_of
 from memcached_operator.memcached.server_stats.endpoints import (
-    KEPT_S,
+    CACHE_S,
     SECRETS,
     EndpointResolver,
     Resolved,
@@ -168,7 +168,7 @@ async def test_an_api_server_that_refuses_is_no_failure_of_the_operators(error: 
     to = endpoints(server, clock).to
     assert (await to(pod(LOGIN))).lacks == lacks
     server.error = None
-    clock.advance(KEPT_S)
+    clock.advance(CACHE_S)
     assert (await to(pod(LOGIN))).lacks == ""
 
 
@@ -184,7 +184,7 @@ async def test_a_secret_is_read_once_a_minute_however_many_servers_ask_for_it() 
     to = endpoints(server, clock).to
     first = await asyncio.gather(*(to(pod(BOTH)) for _ in range(20)))
     assert server.gets == {"certificate": 1, "passwords": 1}
-    clock.advance(KEPT_S - 1)
+    clock.advance(CACHE_S - 1)
     assert (await to(pod(BOTH))).endpoint.tls is first[0].endpoint.tls
     assert server.gets.total() == 2
     server.secrets["passwords"] = {"password-file": b"bob:other\n"}
@@ -194,7 +194,7 @@ async def test_a_secret_is_read_once_a_minute_however_many_servers_ask_for_it() 
 
 
 async def test_no_more_secrets_are_kept_than_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(credentials, "_SECRETS_KEPT", 2)
+    monkeypatch.setattr(credentials, "_MAX_SECRETS", 2)
     server = Server(a={}, b={}, c={})
     secrets = Secrets(cast(Client, server), clock=FakeClock())
     for name in ("a", "b", "b", "c", "c", "a"):
@@ -250,7 +250,7 @@ async def test_a_server_is_told_of_other_memory_as_its_pod_says_or_says_what_is_
             there = msgspec.structs.replace(pod(BOTH), address=where)
             failure = await limit_setter(endpoints(None))(there, Memory(128, "", ""))
             assert failure is not None
-            assert failure.why == "it asks for a client certificate, and --server-credentials is off"
+            assert failure.why == "it requires a client certificate, and --server-credentials is off"
             known = endpoints(Server(certificate=CERTIFICATE, passwords=PASSWORDS))
             assert await limit_setter(known)(there, Memory(128, "", "")) is None
             response = await query((await known.to(there)).endpoint, TIMEOUT_S)

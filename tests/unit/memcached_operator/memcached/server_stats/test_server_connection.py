@@ -69,7 +69,7 @@ async def test_a_required_client_certificate_lets_in_and_without_it_the_servers_
     async with running(*tls_arguments(folder, verify=2), *ONE_THREAD) as where:
         for _ in range(5):
             without = await query(Endpoint(where, without_certificate()), TIMEOUT_S)
-            assert trouble(without) == (ErrorKind.DENIED, "it asks for a client certificate")
+            assert trouble(without) == (ErrorKind.DENIED, "it requires a client certificate")
             assert without.certificate == SERVER.der
         foreign = await query(Endpoint(where, showing(Authority("other"), folder), has_certificate=True), TIMEOUT_S)
         kind, why = trouble(foreign)
