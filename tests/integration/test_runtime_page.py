@@ -417,7 +417,7 @@ async def test_the_tests_of_the_page_pass(example: Examples) -> None:
 async def test_the_test_of_metrics_passes(example: Examples) -> None:
     page = example("test_serving")
     with SimulatedCluster() as simulator:
-        await page.test_looks_are_counted(simulator)
+        await page.test_reconciles_are_counted(simulator)
 
 
 def test_each_file_of_the_page_has_a_test() -> None:
