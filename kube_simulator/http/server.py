@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from aiohttp import StreamReader, web
 
-from kube_simulator.access.rbac import Authorizer
+from kube_simulator.access.authorizer import Authorizer
 from kube_simulator.errors import ApiError, Cause, invalid_parameter, not_implemented
 from kube_simulator.faults import Break, Delay, End, Fault, Faults, Refuse, SendError, Stall, refusal
 from kube_simulator.http import authorization, forms, routes

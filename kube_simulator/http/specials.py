@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kube_simulator.access import reviews
-from kube_simulator.admission import namespaces
+from kube_simulator.admission import namespace_lifecycle
 from kube_simulator.errors import bad_request
 from kube_simulator.http.options import delete_options
 from kube_simulator.http.verbs import Special
 from kube_simulator.requests.api import Api
-from kube_simulator.requests.decoding import fitted, identified, placed
+from kube_simulator.requests.body_decoding import fitted, identified, placed
 from kube_simulator.requests.evictions import evict
 from kube_simulator.requests.types import Caller, Target, WriteOptions, Written
 from kube_simulator.resources import Resource
@@ -36,12 +36,12 @@ def specials(resources: list[Resource], access: reviews.Access, api: Api) -> Map
         return Written(answer, True, warnings)
 
     async def token(target: Target, body: Json, _caller: Caller, options: WriteOptions) -> Written:
-        namespaces.check_open(api.store, target)
+        namespace_lifecycle.check_open(api.store, target)
         read, warnings = _read(body, _of_kind(target, "authentication.k8s.io", "TokenRequest"), options)
         return Written(access.tokens.request(target.namespace, target.name, read), True, warnings)
 
     async def eviction(target: Target, body: Json, _caller: Caller, options: WriteOptions) -> Written:
-        namespaces.check_open(api.store, target)
+        namespace_lifecycle.check_open(api.store, target)
         kind = replace(_of_kind(target, "policy", "Eviction"), name="")
         read, warnings = _read(body, kind, options)
         if read["metadata"].get("name") != target.name:

@@ -23,7 +23,7 @@ from kube_simulator.requests import views
 from kube_simulator.requests.api import Api
 from kube_simulator.requests.types import Caller, Patch, Target, WriteOptions, Written
 from kube_simulator.store import lists
-from kube_simulator.store.selectors import selection_of
+from kube_simulator.store.selection import selection_of
 from kube_simulator.values import Json
 
 # Of subresources that are no parts of the object.

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kube_simulator.errors import ApiError, bad_request, internal
-from kube_simulator.patches.values import printed, same
+from kube_simulator.patches.json_values import printed, same
 from kube_simulator.schema.node import Node
 from kube_simulator.values import Json
 

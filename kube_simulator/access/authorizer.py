@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kube_simulator.access.identities import MASTERS, account_name
-from kube_simulator.access.rules import RBAC_GROUP, Attributes, Rule, parse
+from kube_simulator.access.policy_rules import RBAC_GROUP, Attributes, Rule, parse
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import User
 from kube_simulator.store.go_text import quoted

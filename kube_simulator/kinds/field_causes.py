@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kube_simulator.errors import Cause
-from kube_simulator.schema.causes import duplicate, forbidden, invalid, not_supported, required, shown, too_long
+from kube_simulator.schema.schema_causes import duplicate, forbidden, invalid, not_supported, required, shown, too_long
 
 __all__ = ["duplicate", "forbidden", "invalid", "not_supported", "required", "too_long"]
 
