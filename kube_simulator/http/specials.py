@@ -15,7 +15,7 @@ from kube_simulator.requests.api import Api
 from kube_simulator.requests.body_decoding import fitted, identified, placed
 from kube_simulator.requests.evictions import evict
 from kube_simulator.requests.types import Caller, Target, WriteOptions, Written
-from kube_simulator.resources import Resource
+from kube_simulator.resources import Resource, full_resource
 from kube_simulator.schema import kubernetes
 from kube_simulator.values import Json
 
@@ -69,7 +69,7 @@ def _read(body: Json, target: Target, options: WriteOptions) -> tuple[Json, tupl
 
 def _of_kind(target: Target, group: str, kind: str) -> Target:
     """Return the target for a body of a subresource that takes a kind of its own."""
-    beneath = f"{target.resource.plural}/{target.subresource}"
+    beneath = full_resource(target.resource.plural, target.subresource)
     schema = kubernetes.subresource_schema(target.resource.group, target.resource.version, beneath)
     resource = replace(target.resource, group=group, version="v1", kind=kind, schema=schema)
     return Target(resource, target.namespace, target.name)
