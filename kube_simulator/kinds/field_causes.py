@@ -20,7 +20,7 @@ def not_found(field: str, value: object) -> Cause:
 
 
 def unlike(field: str, value: object, why: Iterable[str]) -> list[Cause]:
-    """One cause for each of the things that a rule of names (see `names`) finds wrong with a text."""
+    """One cause for each of the things that a rule of names (see `name_validation`) finds wrong with a text."""
     return [invalid(field, value, each) for each in why]
 
 
