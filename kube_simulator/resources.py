@@ -124,6 +124,11 @@ class Registry:
             listener()
 
 
+def full_resource(resource: str, subresource: str) -> str:
+    """Resource and subresource, as rules and messages name them: `pods`, `pods/log`."""
+    return f"{resource}/{subresource}" if subresource else resource
+
+
 def by_group_version(resources: Iterable[Resource]) -> Mapping[tuple[str, str], list[Resource]]:
     """Grouped as discovery lists them."""
     groups: dict[tuple[str, str], list[Resource]] = {}

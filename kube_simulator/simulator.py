@@ -28,8 +28,8 @@ from types import TracebackType
 from typing import Literal, Self
 
 from kube_simulator.access import bootstrap, kubeconfig, pki
+from kube_simulator.access.authorizer import Authorizer
 from kube_simulator.access.identities import MASTERS
-from kube_simulator.access.rbac import Authorizer
 from kube_simulator.access.reviews import Access
 from kube_simulator.access.tokens import Tokens
 from kube_simulator.access.users import authenticate

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from benchmarks.handover.servers import HOST, Server, ServerError, confirm, started
 from lab.cache import BuildError
-from memcached_operator.memcached.desired import handover
+from memcached_operator.memcached.desired import handover_proxy
 
 # How many misses may ask other servers, at once and in a second, as the script has it.
 _BOUND = "10000, 2000"
@@ -85,7 +85,7 @@ def _situations() -> Iterator[tuple[str, list[Server]]]:
 
 def _script(bound: str) -> str:
     """The script with another bound, so that each miss of the many asks, or none does."""
-    text = handover.lua()
+    text = handover_proxy.lua()
     if text.count(_BOUND) != 1:
         raise ServerError(f"the script has no bound of {_BOUND}")
     return text.replace(_BOUND, bound)

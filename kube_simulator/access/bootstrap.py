@@ -13,9 +13,9 @@ import uuid
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from kube_simulator.access.authorizer import CLUSTER_BINDINGS, CLUSTER_ROLES
 from kube_simulator.access.identities import AUTHENTICATED, MASTERS, UNAUTHENTICATED
-from kube_simulator.access.rbac import CLUSTER_BINDINGS, CLUSTER_ROLES
-from kube_simulator.access.rules import RBAC_GROUP
+from kube_simulator.access.policy_rules import RBAC_GROUP
 from kube_simulator.kinds import services
 from kube_simulator.values import Json
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from kube_simulator.access.authorizer import Authorizer
 from kube_simulator.access.identities import user_info
-from kube_simulator.access.rbac import Authorizer
-from kube_simulator.access.rules import Attributes
+from kube_simulator.access.policy_rules import Attributes
 from kube_simulator.access.tokens import InvalidToken, Tokens
 from kube_simulator.errors import ApiError, Cause, bad_request, not_implemented
 from kube_simulator.requests.types import User

@@ -10,7 +10,7 @@ plugins fill in is a matter of the kinds.
 
 from __future__ import annotations
 
-from kube_simulator.admission import definitions, namespaces, service_accounts
+from kube_simulator.admission import namespace_lifecycle, service_accounts, terminating_definitions
 from kube_simulator.admission.request import AdmissionRequest, Operation
 from kube_simulator.requests.types import Target
 from kube_simulator.store.store import Store
@@ -35,6 +35,6 @@ class Admission:
             ApiError: the first refusal.
         """
         request = AdmissionRequest(operation, target, new, old)
-        namespaces.admit(self._store, request)
+        namespace_lifecycle.admit(self._store, request)
         service_accounts.admit(self._store, request)
-        definitions.admit(self._store, request)
+        terminating_definitions.admit(self._store, request)

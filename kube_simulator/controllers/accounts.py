@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from kube_simulator.controllers.base import Context, Controller, controller_caller
+from kube_simulator.controllers.controller import Context, Controller, controller_caller
 from kube_simulator.controllers.object_fields import is_deleting, with_metadata
 from kube_simulator.controllers.refusals import namespace_is_leaving
 from kube_simulator.errors import ApiError

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kube_simulator.controllers.base import Context, key_of
+from kube_simulator.controllers.controller import Context, key_of
 from kube_simulator.controllers.index import Index, orphans_in
 from kube_simulator.controllers.object_fields import (
     controller_of,
@@ -18,7 +18,7 @@ from kube_simulator.controllers.object_fields import (
 )
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import Caller, Patch
-from kube_simulator.store.selectors import from_label_selector
+from kube_simulator.store.selection import from_label_selector
 from kube_simulator.store.store import Change
 from kube_simulator.values import Json
 

@@ -15,8 +15,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kube_simulator.access.identities import MASTERS
-from kube_simulator.controllers.base import Context, Controller
-from kube_simulator.controllers.names import Verdict, judge
+from kube_simulator.controllers.accepted_names import Verdict, judge
+from kube_simulator.controllers.controller import Context, Controller
 from kube_simulator.controllers.object_fields import (
     condition_of,
     conditions_of,

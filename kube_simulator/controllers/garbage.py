@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kube_simulator.controllers.base import Context, Controller, controller_caller
+from kube_simulator.controllers.controller import Context, Controller, controller_caller
 from kube_simulator.controllers.object_fields import is_deleting, references_of
 from kube_simulator.requests.types import DeleteOptions, Patch, Propagation
 from kube_simulator.resources import Resource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kube_simulator.controllers.base import Key, key_of
+from kube_simulator.controllers.controller import Key, key_of
 from kube_simulator.controllers.object_fields import controller_uid
 from kube_simulator.store.store import Change, Store
 from kube_simulator.values import Json

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from kube_simulator.controllers import memcached
 from kube_simulator.controllers.accounts import Accounts
-from kube_simulator.controllers.base import Context, Controller
+from kube_simulator.controllers.controller import Context, Controller
 from kube_simulator.controllers.deployments import Deployments
-from kube_simulator.controllers.events import Recorder
+from kube_simulator.controllers.event_recorder import Recorder
 from kube_simulator.controllers.garbage import GarbageCollector
 from kube_simulator.controllers.index import Index, by_controller
-from kube_simulator.controllers.namespaces import Namespaces
-from kube_simulator.controllers.pods import Kubelet
+from kube_simulator.controllers.kubelet import Kubelet
+from kube_simulator.controllers.namespace_deletion import Namespaces
 from kube_simulator.controllers.replica_sets import ReplicaSets
-from kube_simulator.controllers.stateful_sets import StatefulSets
+from kube_simulator.controllers.stateful_set_control import StatefulSets
 from kube_simulator.resources import Registry
 from kube_simulator.store.store import Store
 

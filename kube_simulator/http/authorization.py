@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kube_simulator.access.rbac import Authorizer, refusal
-from kube_simulator.access.rules import Attributes, of_target
+from kube_simulator.access.authorizer import Authorizer, refusal
+from kube_simulator.access.policy_rules import Attributes, of_target
 from kube_simulator.http.routes import Route
 from kube_simulator.requests.types import Caller, Target, User
 

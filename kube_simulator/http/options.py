@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 from kube_simulator.errors import Cause, bad_request, invalid_parameter
 from kube_simulator.requests.types import DeleteOptions, Propagation, WriteOptions
 from kube_simulator.schema import kubernetes
-from kube_simulator.schema.decoding import decode_problems
+from kube_simulator.schema.builtin_decoding import decode_problems
 from kube_simulator.values import Json
 
 _MANAGER_LIMIT_BYTES = 128

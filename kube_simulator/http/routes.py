@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, unquote
 
 from kube_simulator.errors import ApiError, bad_request, not_found, not_implemented
 from kube_simulator.requests.types import Target
-from kube_simulator.resources import Registry, Resource
+from kube_simulator.resources import Registry, Resource, full_resource
 from kube_simulator.values import Json
 
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -65,11 +65,6 @@ class Route:
             return self.name
         found = _ONE_NAME.match(self.query.get("fieldSelector", ""))
         return found[1] if found else ""
-
-    @property
-    def full_resource(self) -> str:
-        """Resource and subresource, as messages name them: `pods/log`."""
-        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
 def parse(method: str, raw_path: str) -> Route:
@@ -134,7 +129,7 @@ def target(route: Route, registry: Registry, is_known: Callable[[str, str, str],
     if resource.custom:
         _check_custom(route, resource)
     else:
-        of_the_resource = f"{route.resource}/{route.subresource}"
+        of_the_resource = full_resource(route.resource, route.subresource)
         if route.subresource not in ("", *resource.subresources) and is_known(
             route.group, route.version, of_the_resource
         ):

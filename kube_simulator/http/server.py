@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from aiohttp import StreamReader, web
 
-from kube_simulator.access.rbac import Authorizer
+from kube_simulator.access.authorizer import Authorizer
 from kube_simulator.errors import ApiError, Cause, invalid_parameter, not_implemented
 from kube_simulator.faults import Break, Delay, End, Fault, Faults, Refuse, SendError, Stall, refusal
 from kube_simulator.http import authorization, forms, routes
@@ -38,6 +38,7 @@ from kube_simulator.http.routes import Route, TextNotFound
 from kube_simulator.http.streams import Encode, Encodings, encoder
 from kube_simulator.http.verbs import Answer, ResourceRequest, Verbs
 from kube_simulator.requests.types import Caller, Target, User
+from kube_simulator.resources import full_resource
 from kube_simulator.store.watches import Stream, Watches
 
 _log = logging.getLogger(__name__)
@@ -181,7 +182,8 @@ class HttpServer:
     async def _fault(self, record: Record) -> Fault | None:
         """Return the fault of a request; what comes before its answer has come when this returns."""
         route = record.route
-        rule = self._parts.faults.take(route.verb, route.full_resource, route.namespace, record.user_agent)
+        resource = full_resource(route.resource, route.subresource)
+        rule = self._parts.faults.take(route.verb, resource, route.namespace, record.user_agent)
         if rule is None:
             return None
         match rule.fault:

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kube_simulator.access import reviews
-from kube_simulator.admission import namespaces
+from kube_simulator.admission import namespace_lifecycle
 from kube_simulator.errors import bad_request
 from kube_simulator.http.options import delete_options
 from kube_simulator.http.verbs import Special
 from kube_simulator.requests.api import Api
-from kube_simulator.requests.decoding import fitted, identified, placed
+from kube_simulator.requests.body_decoding import fitted, identified, placed
 from kube_simulator.requests.evictions import evict
 from kube_simulator.requests.types import Caller, Target, WriteOptions, Written
-from kube_simulator.resources import Resource
+from kube_simulator.resources import Resource, full_resource
 from kube_simulator.schema import kubernetes
 from kube_simulator.values import Json
 
@@ -36,12 +36,12 @@ def specials(resources: list[Resource], access: reviews.Access, api: Api) -> Map
         return Written(answer, True, warnings)
 
     async def token(target: Target, body: Json, _caller: Caller, options: WriteOptions) -> Written:
-        namespaces.check_open(api.store, target)
+        namespace_lifecycle.check_open(api.store, target)
         read, warnings = _read(body, _of_kind(target, "authentication.k8s.io", "TokenRequest"), options)
         return Written(access.tokens.request(target.namespace, target.name, read), True, warnings)
 
     async def eviction(target: Target, body: Json, _caller: Caller, options: WriteOptions) -> Written:
-        namespaces.check_open(api.store, target)
+        namespace_lifecycle.check_open(api.store, target)
         kind = replace(_of_kind(target, "policy", "Eviction"), name="")
         read, warnings = _read(body, kind, options)
         if read["metadata"].get("name") != target.name:
@@ -69,7 +69,7 @@ def _read(body: Json, target: Target, options: WriteOptions) -> tuple[Json, tupl
 
 def _of_kind(target: Target, group: str, kind: str) -> Target:
     """Return the target for a body of a subresource that takes a kind of its own."""
-    beneath = f"{target.resource.plural}/{target.subresource}"
+    beneath = full_resource(target.resource.plural, target.subresource)
     schema = kubernetes.subresource_schema(target.resource.group, target.resource.version, beneath)
     resource = replace(target.resource, group=group, version="v1", kind=kind, schema=schema)
     return Target(resource, target.namespace, target.name)

@@ -22,8 +22,9 @@ from kube_simulator.http.options import delete_options, write_options
 from kube_simulator.requests import views
 from kube_simulator.requests.api import Api
 from kube_simulator.requests.types import Caller, Patch, Target, WriteOptions, Written
+from kube_simulator.resources import full_resource
 from kube_simulator.store import lists
-from kube_simulator.store.selectors import selection_of
+from kube_simulator.store.selection import selection_of
 from kube_simulator.values import Json
 
 # Of subresources that are no parts of the object.
@@ -121,8 +122,7 @@ class Verbs:
         if isinstance(body, dict) and isinstance(metadata := body.get("metadata"), dict):
             named(str(metadata.get("name") or ""))
         options = write_options(request.query, "CreateOptions")
-        collection = target.resource.full_name
-        special = self._special.get(f"{collection}/{target.subresource}" if target.subresource else collection)
+        special = self._special.get(full_resource(target.resource.full_name, target.subresource))
         if special is not None:
             if not isinstance(body, dict):
                 raise bad_request("couldn't get version/kind; json parse error: the body must be an object")

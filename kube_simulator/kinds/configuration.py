@@ -9,9 +9,9 @@ import base64
 import binascii
 
 from kube_simulator.errors import Cause
-from kube_simulator.kinds.base import Strategy, plain
-from kube_simulator.kinds.causes import IMMUTABLE, forbidden, invalid, required, too_long, unlike
-from kube_simulator.kinds.names import config_key
+from kube_simulator.kinds.field_causes import IMMUTABLE, forbidden, invalid, required, too_long, unlike
+from kube_simulator.kinds.kind_strategy import Strategy, plain
+from kube_simulator.kinds.name_validation import config_key
 from kube_simulator.values import Json
 
 # k8s.io/api/core/v1: MaxSecretSize, which holds for ConfigMaps too.

@@ -8,7 +8,7 @@ Differs from Kubernetes: any name will do, and what a node cannot promise twice 
 from __future__ import annotations
 
 from kube_simulator.errors import Cause
-from kube_simulator.kinds.causes import NOT_NEGATIVE, invalid
+from kube_simulator.kinds.field_causes import NOT_NEGATIVE, invalid
 from kube_simulator.kinds.quantities import amount, canonical, in_thousandths
 from kube_simulator.kinds.sharing import shared
 from kube_simulator.values import Json

@@ -8,10 +8,10 @@ Differs from Kubernetes: both are held to the looser rules, those of core/v1, an
 from __future__ import annotations
 
 from kube_simulator.errors import Cause
-from kube_simulator.kinds.base import Strategy, tidy
-from kube_simulator.kinds.causes import invalid, required, unlike
 from kube_simulator.kinds.compaction import CORE_V1, EVENTS_V1, compact_object
-from kube_simulator.kinds.names import qualified_name
+from kube_simulator.kinds.field_causes import invalid, required, unlike
+from kube_simulator.kinds.kind_strategy import Strategy, tidy
+from kube_simulator.kinds.name_validation import qualified_name
 from kube_simulator.kinds.times import micro_time, whole_seconds
 from kube_simulator.values import Json
 

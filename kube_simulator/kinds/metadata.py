@@ -9,8 +9,8 @@ import random
 from collections.abc import Sequence
 
 from kube_simulator.errors import Cause
-from kube_simulator.kinds.causes import at_least_zero, forbidden, invalid, required, too_long, unlike
-from kube_simulator.kinds.names import (
+from kube_simulator.kinds.field_causes import at_least_zero, forbidden, invalid, required, too_long, unlike
+from kube_simulator.kinds.name_validation import (
     Rule,
     dns_label,
     dns_subdomain,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kube_simulator.errors import Cause
-from kube_simulator.kinds.base import Strategy, tidy, with_status, with_subresource
-from kube_simulator.kinds.causes import invalid
 from kube_simulator.kinds.compaction import CORE_V1, compact
+from kube_simulator.kinds.field_causes import invalid
+from kube_simulator.kinds.kind_strategy import Strategy, tidy, with_status, with_subresource
 from kube_simulator.kinds.metadata import unqualified_finalizers
 from kube_simulator.values import Json
 

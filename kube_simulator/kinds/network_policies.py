@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kube_simulator.kinds.base import Strategy, plain
 from kube_simulator.kinds.compaction import NETWORKING_V1, compact
+from kube_simulator.kinds.kind_strategy import Strategy, plain
 from kube_simulator.kinds.sharing import completed, mapped, shared
 from kube_simulator.values import Json
 

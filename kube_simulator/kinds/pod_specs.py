@@ -10,10 +10,10 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from kube_simulator.errors import Cause
-from kube_simulator.kinds.causes import duplicate, forbidden, invalid, not_found, not_supported, required, unlike
 from kube_simulator.kinds.container_resources import resource_problems
+from kube_simulator.kinds.field_causes import duplicate, forbidden, invalid, not_found, not_supported, required, unlike
 from kube_simulator.kinds.metadata import annotation_problems, label_problems
-from kube_simulator.kinds.names import dns_label
+from kube_simulator.kinds.name_validation import dns_label
 from kube_simulator.values import Json
 
 # In the order of Kubernetes' checks, which name the second of two.

@@ -10,9 +10,9 @@ import hashlib
 from decimal import Decimal
 
 from kube_simulator.errors import Cause
-from kube_simulator.kinds.base import Strategy, with_subresource
-from kube_simulator.kinds.causes import forbidden
 from kube_simulator.kinds.compaction import CORE_V1, compact
+from kube_simulator.kinds.field_causes import forbidden
+from kube_simulator.kinds.kind_strategy import Strategy, with_subresource
 from kube_simulator.kinds.pod_defaults import defaulted_spec
 from kube_simulator.kinds.pod_specs import spec_problems
 from kube_simulator.kinds.quantities import amount

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kube_simulator.errors import Cause, not_implemented
-from kube_simulator.kinds.base import Strategy, plain
-from kube_simulator.kinds.causes import invalid, not_supported, required
 from kube_simulator.kinds.compaction import RBAC_V1, compact_object
+from kube_simulator.kinds.field_causes import invalid, not_supported, required
+from kube_simulator.kinds.kind_strategy import Strategy, plain
 from kube_simulator.values import Json
 
 GROUP = "rbac.authorization.k8s.io"

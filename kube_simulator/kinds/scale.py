@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kube_simulator.errors import Cause, bad_request, conflict, internal, invalid
-from kube_simulator.kinds import causes
+from kube_simulator.kinds import field_causes
 from kube_simulator.kinds.selectors import selector_text
 from kube_simulator.resources import Resource, ScalePaths
 from kube_simulator.values import Json
@@ -54,7 +54,8 @@ def written(resource: Resource, old: Json, desired: object) -> Json:
         raise conflict(resource, name, why)
     paths = _paths(resource)
     if replicas < 0:
-        raise invalid(resource, name, [causes.invalid(paths.spec_replicas.lstrip("."), replicas, causes.NOT_NEGATIVE)])
+        cause = field_causes.invalid(paths.spec_replicas.lstrip("."), replicas, field_causes.NOT_NEGATIVE)
+        raise invalid(resource, name, [cause])
     return _with(old, _fields(paths.spec_replicas), replicas)
 
 
@@ -71,13 +72,12 @@ def problems(resource: Resource, new: Json, subresource: str = "") -> list[Cause
     for path in (paths.status_replicas, *([paths.spec_replicas] if subresource != "status" else [])):
         value = _value(new, path)
         if isinstance(value, float):
-            found.append(
-                causes.invalid(path, 0, f"{path} accessor error: {value:g} is of the type float64, expected int64")
-            )
-        elif value is not None and (type(value) is not int or not 0 <= value <= causes.MAX_INT32):
+            why = f"{path} accessor error: {value:g} is of the type float64, expected int64"
+            found.append(field_causes.invalid(path, 0, why))
+        elif value is not None and (type(value) is not int or not 0 <= value <= field_causes.MAX_INT32):
             negative = isinstance(value, int) and value < 0
-            why = "should be a non-negative integer" if negative else f"should be {causes.MAX_INT32} at most"
-            found.append(causes.invalid(path, value, why))
+            why = "should be a non-negative integer" if negative else f"should be {field_causes.MAX_INT32} at most"
+            found.append(field_causes.invalid(path, value, why))
     return found
 
 
@@ -92,7 +92,7 @@ def _replicas(desired: object, name: str) -> int:
         raise bad_request(f"the name of the object ({named}) does not match the name on the URL ({name})")
     spec = desired.get("spec") or {}
     replicas = (spec.get("replicas") or 0) if isinstance(spec, dict) else spec
-    if type(replicas) is not int or abs(replicas) > causes.MAX_INT32:
+    if type(replicas) is not int or abs(replicas) > field_causes.MAX_INT32:
         why = f"json: cannot unmarshal {replicas!r} into Go struct field ScaleSpec.spec.replicas of type int32"
         raise bad_request(f'Scale in version "v1" cannot be handled as a Scale: {why}')
     return replicas

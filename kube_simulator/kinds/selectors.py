@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kube_simulator.errors import Cause
-from kube_simulator.kinds.causes import forbidden, invalid, required, unlike
-from kube_simulator.kinds.names import label_value, qualified_name
+from kube_simulator.kinds.field_causes import forbidden, invalid, required, unlike
+from kube_simulator.kinds.name_validation import label_value, qualified_name
 from kube_simulator.store.label_selectors import from_label_selector
 from kube_simulator.values import Json
 

@@ -12,9 +12,9 @@ import hashlib
 import ipaddress
 
 from kube_simulator.errors import Cause, not_implemented
-from kube_simulator.kinds.base import Strategy, with_subresource
-from kube_simulator.kinds.causes import invalid, one_of, required
 from kube_simulator.kinds.compaction import CORE_V1, compact
+from kube_simulator.kinds.field_causes import invalid, one_of, required
+from kube_simulator.kinds.kind_strategy import Strategy, with_subresource
 from kube_simulator.values import Json
 
 # The range that kubeadm gives to Services.

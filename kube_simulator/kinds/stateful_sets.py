@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Final
 
 from kube_simulator.errors import Cause, not_implemented
-from kube_simulator.kinds.base import Strategy, with_subresource
-from kube_simulator.kinds.causes import at_least_zero, forbidden, invalid, unlike
 from kube_simulator.kinds.compaction import APPS_V1, compact
-from kube_simulator.kinds.names import dns_label
+from kube_simulator.kinds.field_causes import at_least_zero, forbidden, invalid, unlike
+from kube_simulator.kinds.kind_strategy import Strategy, with_subresource
+from kube_simulator.kinds.name_validation import dns_label
 from kube_simulator.kinds.pod_defaults import defaulted_template
 from kube_simulator.kinds.pod_specs import template_problems
 from kube_simulator.kinds.selectors import selection_problems

@@ -8,7 +8,7 @@ from __future__ import annotations
 from kube_simulator.errors import Cause
 from kube_simulator.kinds import (
     configuration,
-    definitions,
+    custom_resource_definitions,
     events,
     leases,
     namespaces,
@@ -19,8 +19,16 @@ from kube_simulator.kinds import (
     stateful_sets,
     workloads,
 )
-from kube_simulator.kinds.base import Strategy, counted, plain, tidy, with_generation, with_status, with_subresource
 from kube_simulator.kinds.compaction import compact_object
+from kube_simulator.kinds.kind_strategy import (
+    Strategy,
+    counted,
+    plain,
+    tidy,
+    with_generation,
+    with_status,
+    with_subresource,
+)
 from kube_simulator.resources import Resource
 from kube_simulator.schema import protobuf, structural
 from kube_simulator.values import Json
@@ -40,7 +48,7 @@ _BUILT_IN: dict[str, Strategy] = {
     "statefulsets.apps": stateful_sets.STRATEGY,
     "networkpolicies.networking.k8s.io": network_policies.STRATEGY,
     "leases.coordination.k8s.io": leases.STRATEGY,
-    "customresourcedefinitions.apiextensions.k8s.io": definitions.STRATEGY,
+    "customresourcedefinitions.apiextensions.k8s.io": custom_resource_definitions.STRATEGY,
     f"roles.{rbac.GROUP}": rbac.ROLE,
     f"clusterroles.{rbac.GROUP}": rbac.ROLE,
     f"rolebindings.{rbac.GROUP}": rbac.binding(namespaced=True),

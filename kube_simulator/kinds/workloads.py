@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 
 from kube_simulator.errors import Cause
-from kube_simulator.kinds.base import Strategy, with_subresource
-from kube_simulator.kinds.causes import (
+from kube_simulator.kinds.compaction import APPS_V1, compact
+from kube_simulator.kinds.field_causes import (
     IMMUTABLE,
     at_least_zero,
     forbidden,
     invalid,
     not_supported,
 )
-from kube_simulator.kinds.compaction import APPS_V1, compact
+from kube_simulator.kinds.kind_strategy import Strategy, with_subresource
 from kube_simulator.kinds.pod_defaults import defaulted_template
 from kube_simulator.kinds.pod_specs import template_problems
 from kube_simulator.kinds.selectors import selection_problems

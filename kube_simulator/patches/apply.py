@@ -24,6 +24,7 @@ from kube_simulator.patches.fieldsets import (
     union,
     without_trees,
 )
+from kube_simulator.patches.json_values import same
 from kube_simulator.patches.managed import (
     changes_between,
     entries_of,
@@ -38,9 +39,8 @@ from kube_simulator.patches.managed import (
 from kube_simulator.patches.merging import merged, pruned
 from kube_simulator.patches.shapes import Shape, shape_of
 from kube_simulator.patches.typed import owned, problem
-from kube_simulator.patches.values import same
 from kube_simulator.resources import Resource
-from kube_simulator.schema.decoding import decode_problems
+from kube_simulator.schema.builtin_decoding import decode_problems
 from kube_simulator.values import Json
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"

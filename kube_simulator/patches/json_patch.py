@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kube_simulator.errors import ApiError, bad_request
-from kube_simulator.patches.values import same
+from kube_simulator.patches.json_values import same
 from kube_simulator.resources import Resource
 from kube_simulator.values import Json
 

@@ -21,8 +21,8 @@ from kube_simulator.patches.fieldsets import (
     interned,
     union,
 )
+from kube_simulator.patches.json_values import same
 from kube_simulator.patches.shapes import Shape, shape_of
-from kube_simulator.patches.values import same
 from kube_simulator.schema.node import Node
 from kube_simulator.values import Json
 

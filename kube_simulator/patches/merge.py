@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kube_simulator.patches.values import same
+from kube_simulator.patches.json_values import same
 from kube_simulator.values import Json
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kube_simulator.errors import ApiError, bad_request, internal
-from kube_simulator.patches.values import printed, same
+from kube_simulator.patches.json_values import printed, same
 from kube_simulator.schema.node import Node
 from kube_simulator.values import Json
 
@@ -46,24 +46,13 @@ def strategic_merge(target: Json, patch: Json, node: Node) -> Json:
                 merged[field] = [value for value in found if not _contains(desired, value)]
         elif desired is None:
             merged.pop(key, None)
+        elif key in merged:
+            merged[key] = _merged(merged[key], desired, _order_of(patch, key), node, key)
         else:
-            order = patch.get(f"{_ORDER}/{key}")
-            requested = None if order is None else _list(order)
-            if key in merged:
-                merged[key] = _merged(merged[key], desired, requested, node, key)
-                continue
-            if requested is not None and isinstance(desired, list):
-                if not desired:
-                    raise internal("no elements in any of the given slices")
-                _check_order(desired, requested, _identity(_known(node, key)))
+            _check_new(desired, _order_of(patch, key), node, key)
             if not _directs(desired):
                 merged[key] = _fresh(desired)
-    for key, desired in patch.items():
-        prefix, _, field = key.partition("/")
-        if prefix == _ORDER and field not in patch:
-            order, found = _list(desired), merged.get(field)
-            if isinstance(found, list) or not field:
-                merged[field] = _merged_lists(found or [], [], order, _known(node, field))
+    merged = _reordered(merged, patch, node)
     return target if same(merged, target) else merged
 
 
@@ -92,6 +81,33 @@ def _retained(target: Json, patch: Json) -> Json:
     return {key: value for key, value in target.items() if key in retained}
 
 
+def _order_of(patch: Json, key: str) -> list[Any] | None:
+    """The order that the patch asks for the elements of a list that it changes; None where it asks for none."""
+    order = patch.get(f"{_ORDER}/{key}")
+    return None if order is None else _list(order)
+
+
+def _check_new(desired: Any, order: list[Any] | None, node: Node, key: str) -> None:
+    """A list that the target does not have must stand in the order that the patch asks for, as any other."""
+    if order is None or not isinstance(desired, list):
+        return
+    if not desired:
+        raise internal("no elements in any of the given slices")
+    _check_order(desired, order, _identity(_known(node, key)))
+
+
+def _reordered(merged: Json, patch: Json, node: Node) -> Json:
+    """The object with those lists ordered of which the patch asks for an order alone."""
+    result = dict(merged)
+    for key, desired in patch.items():
+        prefix, _, field = key.partition("/")
+        if prefix == _ORDER and field not in patch:
+            order, found = _list(desired), result.get(field)
+            if isinstance(found, list) or not field:
+                result[field] = _merged_lists(found or [], [], order, _known(node, field))
+    return result
+
+
 def _merged(found: Any, desired: Any, order: list[Any] | None, node: Node, key: str) -> Any:
     """A field that both have: objects and lists are merged where the schema says so, anything else is replaced."""
     if isinstance(found, dict) and isinstance(desired, dict):
@@ -109,29 +125,34 @@ def _merged_lists(found: list[Any], desired: list[Any], order: list[Any] | None,
         raise internal(f"list element types are not identical: {printed([found, desired])}")
     elements, identity = node.items(), _identity(node)
     if elements is None or not node.patch_merge_key or not all(isinstance(each, dict) for each in (*found, *desired)):
-        if order is not None:
-            _check_order(desired, order, identity)
-        distinct: list[Any] = []
-        for value in (*found, *desired):
-            if not _contains(distinct, value):
-                distinct.append(value)
-        return _ordered(distinct, found, desired if order is None else order, identity)
-    directives = [each.get(_DIRECTIVE) for each in desired]
-    if "replace" in directives:
+        return _ordered(_distinct([*found, *desired]), found, desired, order, identity)
+    if any(each.get(_DIRECTIVE) == "replace" for each in desired):
         return [each for each in desired if _DIRECTIVE not in each]
     gone = [identity(each) for each in desired if each.get(_DIRECTIVE) == "delete"]
-    merged = [each for each in found if not _contains(gone, identity(each))]
+    kept = [each for each in found if not _contains(gone, identity(each))]
     changes = [each for each in desired if each.get(_DIRECTIVE) != "delete"]
+    return _ordered(_changed(kept, changes, elements, identity), found, changes, order, identity)
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    distinct: list[Any] = []
+    for value in values:
+        if not _contains(distinct, value):
+            distinct.append(value)
+    return distinct
+
+
+def _changed(kept: list[Json], changes: list[Json], node: Node, identity: Callable[[Any], Any]) -> list[Json]:
+    """The elements with the changes merged into those of the same identity; the other changes are new elements."""
+    changed = list(kept)
     for each in changes:
         _check_directive(each)
-        places = [at for at, mine in enumerate(merged) if same(identity(mine), identity(each))]
+        places = [at for at, mine in enumerate(changed) if same(identity(mine), identity(each))]
         if places:
-            merged[places[0]] = strategic_merge(merged[places[0]], each, elements)
+            changed[places[0]] = strategic_merge(changed[places[0]], each, node)
         else:
-            merged.append(each)
-    if order is not None:
-        _check_order(changes, order, identity)
-    return _ordered(merged, found, changes if order is None else order, identity)
+            changed.append(each)
+    return changed
 
 
 def _check_directive(element: Json) -> None:
@@ -156,12 +177,20 @@ def _check_order(changes: list[Any], order: list[Any], identity: Callable[[Any],
             )
 
 
-def _ordered(merged: list[Any], found: list[Any], order: list[Any], identity: Callable[[Any], Any]) -> list[Any]:
+def _ordered(
+    merged: list[Any], found: list[Any], changes: list[Any], order: list[Any] | None, identity: Callable[[Any], Any]
+) -> list[Any]:
     """The merged elements: those that the patch orders in its order, the others where they stood before.
 
     An element that the patch does not name comes as soon as the next one that it names stood behind it.
+
+    Args:
+        order: that the patch asks for; None for that of its changes.
     """
-    named, before = [identity(each) for each in order], [identity(each) for each in found]
+    if order is not None:
+        _check_order(changes, order, identity)
+    named = [identity(each) for each in (changes if order is None else order)]
+    before = [identity(each) for each in found]
     kept = [each for each in merged if not _contains(named, identity(each))]
     ordered = sorted(
         (each for each in merged if _contains(named, identity(each))),

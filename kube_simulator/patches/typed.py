@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kube_simulator.patches.fieldsets import ALONE, SELF, Fields, field_step, text
+from kube_simulator.patches.json_values import printed
 from kube_simulator.patches.shapes import Shape
-from kube_simulator.patches.values import printed
 
 
 def problem(value: Any, shape: Shape) -> str:

@@ -25,9 +25,9 @@ from kube_simulator.errors import (
 from kube_simulator.kinds import metadata, scale
 from kube_simulator.kinds.strategies import strategy_of
 from kube_simulator.patches import apply, json_patch, managed, merge, strategic
-from kube_simulator.patches.values import same
+from kube_simulator.patches.json_values import same
 from kube_simulator.requests import deletion, views
-from kube_simulator.requests.decoding import fitted, fitted_patch, identified, placed
+from kube_simulator.requests.body_decoding import fitted, fitted_patch, identified, placed
 from kube_simulator.requests.preconditions import (
     check_update,
     check_version,
@@ -39,9 +39,9 @@ from kube_simulator.requests.preconditions import (
 )
 from kube_simulator.requests.types import Caller, DeleteOptions, Patch, Target, WriteOptions, Written
 from kube_simulator.resources import Registry
-from kube_simulator.schema import rules, structural
+from kube_simulator.schema import structural, validation_rules
 from kube_simulator.schema.nulls import without_nulls
-from kube_simulator.store.selectors import Selection
+from kube_simulator.store.selection import Selection
 from kube_simulator.store.store import Store
 from kube_simulator.values import Json
 
@@ -283,7 +283,7 @@ class Api:
             before = structural.MISSING if old is None else old
             causes += structural.validate(resource.schema, new, old=before)
             causes += scale.problems(resource, new, target.subresource)
-            causes += rules.rule_problems(resource.schema, new, old, causes)
+            causes += validation_rules.rule_problems(resource.schema, new, old, causes)
         causes += strategy_of(resource).validate(new, old)
         if causes:
             raise invalid(resource, new["metadata"].get("name") or "", causes)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kube_simulator.resources import Column, Resource, ScalePaths
 from kube_simulator.schema import kubernetes
-from kube_simulator.schema.definitions import problems_of
+from kube_simulator.schema.definition_validation import problems_of
 from kube_simulator.schema.node import REFERENCE_PREFIX, Node
 from kube_simulator.values import Json
 

@@ -4,7 +4,7 @@ The formats are those of Kubernetes' OpenAPI library, oddities and all: `date-ti
 `duration` finds its parts anywhere in the text.
 
 Differs from Kubernetes: `hostname`, `email`, `mac` and others that CRDs hardly use are not checked here, and a CRD that
-has them is refused (see `definitions`).
+has them is refused (see `definition_validation`).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any, cast
 
-from kube_simulator.schema.decoding import decode_problems
+from kube_simulator.schema.builtin_decoding import decode_problems
 from kube_simulator.schema.node import MISSING, Node
 from kube_simulator.schema.validation import validate
 from kube_simulator.values import Json

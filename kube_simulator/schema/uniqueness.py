@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kube_simulator.errors import Cause
-from kube_simulator.schema import causes
+from kube_simulator.schema import schema_causes
+from kube_simulator.schema.exact_values import exact, join
 from kube_simulator.schema.node import MISSING, Node
-from kube_simulator.schema.values import exact, join
 from kube_simulator.values import Json
 
 
@@ -23,7 +23,7 @@ def list_problems(node: Node, value: object, path: str) -> Iterator[Cause]:
                 yield from list_problems(node.additional, each, f"{path}[{name}]")
     elif isinstance(value, list):
         if node.list_type == "set":
-            yield from (causes.duplicate(f"{path}[{index}]", value[index]) for index in _repeated(value))
+            yield from (schema_causes.duplicate(f"{path}[{index}]", value[index]) for index in _repeated(value))
         elif node.list_type == "map":
             yield from _key_problems(node, value, path)
         if (item := node.items()) is not None:
@@ -34,10 +34,10 @@ def list_problems(node: Node, value: object, path: str) -> Iterator[Cause]:
 def _key_problems(node: Node, value: list[Any], path: str) -> Iterator[Cause]:
     for index, each in enumerate(value):
         if each is not None and not isinstance(each, dict):
-            yield causes.invalid(f"{path}[{index}]", each, "must be an object for an array of list-type map")
+            yield schema_causes.invalid(f"{path}[{index}]", each, "must be an object for an array of list-type map")
             return
     keys = [{key: each[key] for key in node.list_keys if key in each} if each else {} for each in value]
-    yield from (causes.duplicate(f"{path}[{index}]", keys[index]) for index in _repeated(keys))
+    yield from (schema_causes.duplicate(f"{path}[{index}]", keys[index]) for index in _repeated(keys))
 
 
 def _repeated(values: list[Any]) -> Iterator[int]:

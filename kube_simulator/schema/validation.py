@@ -16,10 +16,10 @@ from functools import cache
 from typing import Any, Final, Literal
 
 from kube_simulator.errors import Cause
-from kube_simulator.schema import causes, formats, patterns
+from kube_simulator.schema import formats, patterns, schema_causes
+from kube_simulator.schema.exact_values import identical, join
 from kube_simulator.schema.node import MISSING, Node
 from kube_simulator.schema.uniqueness import correlated, list_problems
-from kube_simulator.schema.values import identical, join
 from kube_simulator.store.go_text import quoted
 from kube_simulator.values import Json
 
@@ -81,11 +81,11 @@ def _type_problem(node: Node, value: object, path: str) -> Cause | None:
 def _string_problems(node: Node, value: str, path: str) -> Iterator[Cause]:
     raw = node.raw
     if (limit := raw.get("maxLength")) is not None and len(value) > limit:
-        yield causes.too_long(path, limit)
+        yield schema_causes.too_long(path, limit)
     elif (least := raw.get("minLength")) is not None and len(value) < least:
-        yield causes.invalid(path, value, f"{path} in body should be at least {least} chars long")
+        yield schema_causes.invalid(path, value, f"{path} in body should be at least {least} chars long")
     elif (pattern := raw.get("pattern")) and not patterns.compiled(pattern).search(value):
-        yield causes.invalid(path, value, f"{path} in body should match '{pattern}'")
+        yield schema_causes.invalid(path, value, f"{path} in body should match '{pattern}'")
     format = _format(node)
     if format and not formats.fits(format, value):
         yield _wrong_type(path, format, value)
@@ -95,11 +95,15 @@ def _number_problems(node: Node, value: float, path: str) -> Iterator[Cause]:
     raw, type_, format = node.raw, "" if node.int_or_string else node.type, _format(node)
     if not _is_in_range(value, type_, format):
         expected = f"with format {format}" if format else "(default format)"
-        yield causes.invalid(causes.NO_FIELD, "", f"Checked value must be of type {type_} {expected} in {path}")
+        yield schema_causes.invalid(
+            schema_causes.NO_FIELD, "", f"Checked value must be of type {type_} {expected} in {path}"
+        )
     if (factor := raw.get("multipleOf")) is not None:
         exact = isinstance(value, int) and isinstance(factor, int)
         if not (value % factor == 0 if exact else _is_whole(value * (1 / factor) if factor < 1 else value / factor)):
-            yield causes.invalid(path, value, f"{path} in body should be a multiple of {causes.number(factor)}")
+            yield schema_causes.invalid(
+                path, value, f"{path} in body should be a multiple of {schema_causes.number(factor)}"
+            )
     for key, exclusive, words in (
         ("maximum", "exclusiveMaximum", ("less than", "less than or equal to")),
         ("minimum", "exclusiveMinimum", ("greater than", "greater than or equal to")),
@@ -109,8 +113,8 @@ def _number_problems(node: Node, value: float, path: str) -> Iterator[Cause]:
         strict = raw.get(exclusive) is True
         over = value - bound if key == "maximum" else bound - value
         if over > 0 or (strict and over == 0):
-            why = f"{path} in body should be {words[0 if strict else 1]} {causes.number(bound)}"
-            yield causes.invalid(path, value, why)
+            why = f"{path} in body should be {words[0 if strict else 1]} {schema_causes.number(bound)}"
+            yield schema_causes.invalid(path, value, why)
 
 
 def _is_in_range(value: float, type: str, format: str) -> bool:
@@ -126,7 +130,7 @@ def _enum_problems(node: Node, value: object, path: str) -> Iterator[Cause]:
     allowed = node.raw.get("enum")
     if allowed and not any(_is_enumerated(value, each) for each in allowed):
         shown = [each if isinstance(each, str) else json.dumps(each, separators=(",", ":")) for each in allowed]
-        yield causes.not_supported(path, value, shown)
+        yield schema_causes.not_supported(path, value, shown)
 
 
 def _is_enumerated(value: object, allowed: object) -> bool:
@@ -142,18 +146,18 @@ def _items(node: Node, value: list[Any], path: str, old: object) -> Iterator[Cau
             yield from _checked(item, each, f"{path}[{index}]", before(each))
     least, limit = node.raw.get("minItems"), node.raw.get("maxItems")
     if least is not None and len(value) < least:
-        yield causes.invalid(path, len(value), f"{path} in body should have at least {least} items")
+        yield schema_causes.invalid(path, len(value), f"{path} in body should have at least {least} items")
     if limit is not None and len(value) > limit:
-        yield causes.too_many(path, len(value), limit)
+        yield schema_causes.too_many(path, len(value), limit)
 
 
 def _fields(node: Node, value: Json, path: str, old: object) -> Iterator[Cause]:
     count = len(value)
     least, limit = node.raw.get("minProperties"), node.raw.get("maxProperties")
     if least is not None and count < least:
-        yield causes.invalid(path, count, f"{path} in body should have at least {least} properties")
+        yield schema_causes.invalid(path, count, f"{path} in body should have at least {least} properties")
     if limit is not None and count > limit:
-        yield causes.too_many(path, count, limit)
+        yield schema_causes.too_many(path, count, limit)
     before = old if isinstance(old, dict) else {}
     for name, each in value.items():
         if name not in node.properties and node.additional is not None:
@@ -168,7 +172,7 @@ def _fields(node: Node, value: Json, path: str, old: object) -> Iterator[Cause]:
             yield from _checked(child, value[name], join(path, name), known)
     for name in node.raw.get("required", ()):
         if name not in value:
-            yield causes.required(join(path, name))
+            yield schema_causes.required(join(path, name))
 
 
 def _names(node: Node, metadata: object, path: str, old: object) -> Iterator[Cause]:
@@ -249,8 +253,8 @@ def _is_whole(value: object) -> bool:
 
 
 def _wrong_type(path: str, desired: str, found: str) -> Cause:
-    return causes.type_invalid(path, found, f"{path} in body must be of type {desired}: {quoted(found)}")
+    return schema_causes.type_invalid(path, found, f"{path} in body must be of type {desired}: {quoted(found)}")
 
 
 def _no_field(why: str) -> Cause:
-    return causes.invalid(causes.NO_FIELD, "", why)
+    return schema_causes.invalid(schema_causes.NO_FIELD, "", why)

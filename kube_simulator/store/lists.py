@@ -25,7 +25,7 @@ from kube_simulator.store.list_options import (
     too_large_version,
     unsupported_match,
 )
-from kube_simulator.store.selectors import Selection, selection_of
+from kube_simulator.store.selection import Selection, selection_of
 from kube_simulator.store.store import Forgotten, Store
 from kube_simulator.values import Json
 

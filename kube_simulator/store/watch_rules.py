@@ -16,7 +16,7 @@ from kube_simulator.store.list_options import (
     integer,
     unsupported_match,
 )
-from kube_simulator.store.selectors import Selection
+from kube_simulator.store.selection import Selection
 from kube_simulator.store.store import Change
 from kube_simulator.values import Json
 

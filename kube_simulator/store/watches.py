@@ -16,7 +16,7 @@ from kube_simulator.errors import ApiError, expired
 from kube_simulator.resources import Resource
 from kube_simulator.store.list_options import too_large_version
 from kube_simulator.store.lists import present
-from kube_simulator.store.selectors import Selection, selection_of
+from kube_simulator.store.selection import Selection, selection_of
 from kube_simulator.store.store import Change, Forgotten, Store
 from kube_simulator.store.watch_rules import (
     Event,

@@ -13,7 +13,7 @@ import pytest
 from lab.image import images
 from lab.node import image_store
 from lab.node.node import Node
-from lab.node.olm import CATALOG, NAMESPACE, Olm
+from lab.node.node_olm import CATALOG, NAMESPACE, Olm
 from lab.packaging.bundle import CHANNEL, PACKAGE, bundle, read_sources, write
 from lab.packaging.catalog import Release
 from memcached_operator import __version__

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab.programs import memcached
-from memcached_operator.memcached.desired import handover
+from memcached_operator.memcached.desired import handover_proxy
 from tests.handover.changes import Cluster
 
 PROGRAM = memcached.found()
@@ -20,7 +20,7 @@ needs_memcached = pytest.mark.skipif(
 
 def changed(right: str, wrong: str) -> str:
     """The script with one of its lines changed."""
-    text = handover.lua()
+    text = handover_proxy.lua()
     assert text.count(right) == 1
     return text.replace(right, wrong)
 
@@ -37,5 +37,5 @@ def cluster_of(
     """Servers that run a script, none of which is started yet."""
     assert PROGRAM is not None
     copy = folder / "handover.lua"
-    copy.write_text(script or handover.lua())
+    copy.write_text(script or handover_proxy.lua())
     return Cluster(PROGRAM, copy, folder, random.Random(seed), memory_mib=memory_mib, options=options, delay_s=delay_s)

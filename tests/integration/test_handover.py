@@ -19,7 +19,7 @@ from pymemcache import Client
 
 from kube_simulator.controllers.memcached import PORT, free_address
 from lab.programs import memcached as program
-from memcached_operator.memcached.desired import handover
+from memcached_operator.memcached.desired import handover_proxy
 from memcached_operator.memcached.handover.purge import COARSE_S
 from memcached_operator.memcached.labels import PEERS_ANNOTATION, PEERS_PORT
 from operator_runtime.testing.waiting import until
@@ -52,7 +52,7 @@ class Kubelet:
         self.addresses: dict[str, str] = {}
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._run)
-        (folder / "handover.lua").write_text(handover.lua())
+        (folder / "handover.lua").write_text(handover_proxy.lua())
 
     def start(self) -> None:
         self._thread.start()

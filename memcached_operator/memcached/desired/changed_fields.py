@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from memcached_operator.memcached.desired.extstore import extstore_of
-from memcached_operator.memcached.desired.handover import handover_of
+from memcached_operator.memcached.desired.handover_proxy import handover_of
 from memcached_operator.memcached.desired.memory_annotation import memory_of
 from memcached_operator.memcached.desired.passthrough_drift import is_within, of_parts, passed_through
 from memcached_operator.memcached.desired.pod_template import fingerprint

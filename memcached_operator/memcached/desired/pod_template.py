@@ -15,7 +15,7 @@ from memcached_operator.api.server_memory import memory_file_mib
 from memcached_operator.memcached import labels, spec as specification
 from memcached_operator.memcached.desired import extstore as disk
 from memcached_operator.memcached.desired.applied_options import Part
-from memcached_operator.memcached.desired.handover import with_handover
+from memcached_operator.memcached.desired.handover_proxy import with_handover
 from memcached_operator.memcached.desired.memory_annotation import Memory
 from memcached_operator.memcached.desired.object_types import ObjectMeta, as_json
 from memcached_operator.memcached.desired.pod_template_overlay import of_options, parts

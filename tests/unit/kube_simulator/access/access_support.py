@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from kube_simulator.access.rbac import BINDINGS, CLUSTER_BINDINGS, CLUSTER_ROLES, ROLES
+from kube_simulator.access.authorizer import BINDINGS, CLUSTER_BINDINGS, CLUSTER_ROLES, ROLES
 from kube_simulator.requests.types import Target, User
 from kube_simulator.schema.kubernetes import builtin_resources
 from kube_simulator.store.store import Store

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kube_simulator.access.rbac import Authorizer
+from kube_simulator.access.authorizer import Authorizer
 from kube_simulator.access.reviews import Access, answer
 from kube_simulator.access.tokens import AUDIENCE, Tokens
 from kube_simulator.errors import ApiError

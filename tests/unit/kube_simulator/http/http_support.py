@@ -14,8 +14,8 @@ from typing import Any
 import aiohttp
 import orjson
 
+from kube_simulator.access.authorizer import Authorizer
 from kube_simulator.access.identities import ANONYMOUS
-from kube_simulator.access.rbac import Authorizer
 from kube_simulator.errors import unauthorized
 from kube_simulator.faults import Faults
 from kube_simulator.http.audit import AuditLog

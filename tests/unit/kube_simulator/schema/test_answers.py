@@ -8,8 +8,8 @@ import pytest
 from kube_simulator.errors import Cause
 from kube_simulator.schema import custom
 from kube_simulator.schema.node import MISSING, Node
-from kube_simulator.schema.rules import rule_problems
 from kube_simulator.schema.structural import default, prune, validate
+from kube_simulator.schema.validation_rules import rule_problems
 from tests.unit.kube_simulator.schema import questions_rules, questions_values
 from tests.unit.kube_simulator.schema.questions import ANSWERS
 from tests.unit.kube_simulator.schema.schema_parts import Json, custom as an_object_of, merged

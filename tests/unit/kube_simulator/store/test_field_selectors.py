@@ -9,7 +9,7 @@ import pytest
 from kube_simulator.errors import ApiError
 from kube_simulator.resources import Resource
 from kube_simulator.store.field_selectors import parse_fields
-from kube_simulator.store.selectors import selection_of
+from kube_simulator.store.selection import selection_of
 from kube_simulator.values import Json
 from tests.unit.kube_simulator.store.examples import (
     CORE_EVENTS,

@@ -11,7 +11,7 @@ import pytest
 from kube_simulator.errors import ApiError
 from kube_simulator.resources import Resource
 from kube_simulator.store.lists import Listing, list_page, present
-from kube_simulator.store.selectors import selection_of
+from kube_simulator.store.selection import selection_of
 from kube_simulator.store.store import Store
 from tests.unit.kube_simulator.store.examples import LEASES, NAMESPACES, names, put
 

@@ -8,7 +8,7 @@ import re
 from hypothesis import given, strategies as st
 
 from kube_simulator.schema import custom, structural
-from kube_simulator.schema.rules import rule_problems
+from kube_simulator.schema.validation_rules import rule_problems
 from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.memcached.spec_validation import read_spec

@@ -12,7 +12,7 @@ import pytest
 
 from memcached_operator.memcached import labels
 from memcached_operator.memcached.desired.changed_fields import differing
-from memcached_operator.memcached.desired.handover import lua, script
+from memcached_operator.memcached.desired.handover_proxy import lua, script
 from memcached_operator.memcached.desired.network_policy import network_policy
 from memcached_operator.memcached.desired.object_types import as_json
 from memcached_operator.memcached.desired.pod_template import USER_ID, fingerprint, template

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from kube_simulator.controllers.base import Context, controller_caller
+from kube_simulator.controllers.controller import Context, controller_caller
 from kube_simulator.controllers.object_fields import stamp
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import Patch

@@ -6,7 +6,7 @@ What a CRD may be is said beside the schemas.
 from __future__ import annotations
 
 from kube_simulator.errors import Cause
-from kube_simulator.kinds.base import Strategy, with_subresource
+from kube_simulator.kinds.kind_strategy import Strategy, with_subresource
 from kube_simulator.schema import custom
 from kube_simulator.values import Json
 

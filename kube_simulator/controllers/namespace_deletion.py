@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from kube_simulator.controllers.base import Context, Controller, controller_caller
+from kube_simulator.controllers.controller import Context, Controller, controller_caller
 from kube_simulator.controllers.object_fields import condition_of, is_deleting, stamp
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import DeleteOptions

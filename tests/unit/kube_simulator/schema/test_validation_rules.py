@@ -7,7 +7,7 @@ import pytest
 from kube_simulator.errors import Cause
 from kube_simulator.schema import custom, kubernetes
 from kube_simulator.schema.expressions import CompileError, EvaluationError, compiled
-from kube_simulator.schema.rules import has_rules, rule_problems
+from kube_simulator.schema.validation_rules import has_rules, rule_problems
 from tests.unit.kube_simulator.schema.schema_parts import INTEGER, TEXT, Json, a_list, an_object, rule, ruled
 
 SELF = frozenset({"self"})

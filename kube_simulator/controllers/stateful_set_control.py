@@ -11,16 +11,16 @@ from collections.abc import Iterable
 from typing import Final
 
 from kube_simulator.controllers import ordinals
-from kube_simulator.controllers.base import Context, Controller, Key, controller_caller, key_of, own_key
 from kube_simulator.controllers.claims import claim, may_be_adopted
-from kube_simulator.controllers.events import Recorder
+from kube_simulator.controllers.controller import Context, Controller, Key, controller_caller, key_of, own_key
+from kube_simulator.controllers.event_recorder import Recorder
 from kube_simulator.controllers.index import Index
 from kube_simulator.controllers.object_fields import controller_of, is_deleting, labels_of
 from kube_simulator.controllers.ordinals import End, Label, Make, Step
 from kube_simulator.controllers.refusals import namespace_is_leaving
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import DeleteOptions, Patch, Target
-from kube_simulator.store.selectors import from_label_selector
+from kube_simulator.store.selection import from_label_selector
 from kube_simulator.store.store import Change
 from kube_simulator.values import Json
 

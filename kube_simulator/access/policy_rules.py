@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kube_simulator.requests.types import Target
+from kube_simulator.resources import full_resource
 from kube_simulator.values import Json
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
@@ -29,11 +30,6 @@ class Attributes:
     name: str = ""
     path: str | None = None
     """Of a request that is not for a resource; all the others but the verb are empty then."""
-
-    @property
-    def full_resource(self) -> str:
-        """Name in rules: `pods`, `pods/log`."""
-        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
 def of_target(verb: str, target: Target) -> Attributes:
@@ -63,7 +59,7 @@ class Rule:
             return any(_path_matches(each, attributes.path) for each in self.paths)
         return (
             _has(self.groups, attributes.group)
-            and _resource_matches(self.resources, attributes.full_resource)
+            and _resource_matches(self.resources, full_resource(attributes.resource, attributes.subresource))
             and (not self.names or attributes.name in self.names)
         )
 

@@ -8,7 +8,7 @@ import json
 def identical(one: object, other: object) -> bool:
     """Report whether two JSON values are the same and of the same types: true is not 1, and 1.0 is not 1.
 
-    Owners of fields are distinguished less strictly; see `patches.values.same`.
+    Owners of fields are distinguished less strictly; see `patches.json_values.same`.
     """
     if type(one) is not type(other):
         return False

@@ -21,8 +21,8 @@ from ipaddress import IPv4Address, IPv4Network
 
 from kube_simulator.access.identities import MASTERS
 from kube_simulator.controllers import memcached
-from kube_simulator.controllers.base import Context, Controller, Key, key_of
-from kube_simulator.controllers.events import Recorder
+from kube_simulator.controllers.controller import Context, Controller, Key, key_of
+from kube_simulator.controllers.event_recorder import Recorder
 from kube_simulator.controllers.object_fields import is_deleting, is_finished
 from kube_simulator.controllers.pod_status import NODE, Container, End, Running, bound, status_of
 from kube_simulator.errors import ApiError

@@ -18,7 +18,8 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from kube_simulator.errors import Cause
-from kube_simulator.schema import causes
+from kube_simulator.schema import schema_causes
+from kube_simulator.schema.exact_values import identical, join
 from kube_simulator.schema.expressions import (
     CompileError,
     EvaluationError,
@@ -28,7 +29,6 @@ from kube_simulator.schema.expressions import (
 )
 from kube_simulator.schema.node import MISSING, Node
 from kube_simulator.schema.uniqueness import correlated
-from kube_simulator.schema.values import identical, join
 from kube_simulator.values import Json
 
 VARIABLES: Final = frozenset({"self", "oldSelf"})
@@ -63,7 +63,7 @@ def rule_problems(node: Node, new: Json, old: Json | None, found: Sequence[Cause
     if not has_rules(node):
         return []
     if any(cause.reason in _BLOCKING or cause.reason == "FieldValueTypeInvalid" for cause in found):
-        return [causes.invalid(causes.NO_FIELD, None, _NOT_CHECKED)]
+        return [schema_causes.invalid(schema_causes.NO_FIELD, None, _NOT_CHECKED)]
     return list(_broken(node, new, MISSING if old is None else old, "", _Ancestor(MISSING, MISSING)))
 
 
@@ -156,7 +156,7 @@ def _judged(
         overload = "no such overload" in str(error)
         words = "call arguments did not match a supported operator, function or macro signature for rule"
         why = f"'{error}': {words}: {text}" if overload else f"{error} evaluating rule: {text}"
-        yield causes.invalid(path or causes.NO_FIELD, node.type, why)
+        yield schema_causes.invalid(path or schema_causes.NO_FIELD, node.type, why)
         return
     if transition or not nearest.unchanged:
         yield _cause(node, rule, new, path, _message(rule, values))
@@ -177,16 +177,18 @@ def _message(rule: Json, values: dict[str, object]) -> str:
 def _cause(node: Node, rule: Json, value: object, path: str, message: str) -> Cause:
     beneath = field_path(node, rule["fieldPath"]) if rule.get("fieldPath") else ""
     at = (f"{path}{beneath}" if beneath and beneath.startswith("[") else join(path, beneath or "")) if beneath else path
-    at = at or causes.NO_FIELD
+    at = at or schema_causes.NO_FIELD
     whole = node.type in ("object", "array")  # too much to show
     match rule.get("reason"):
         case "FieldValueRequired":
-            return causes.required(at, message)
+            return schema_causes.required(at, message)
         case "FieldValueForbidden":
-            return causes.forbidden(at, message)
+            return schema_causes.forbidden(at, message)
         case "FieldValueDuplicate":
-            return Cause("FieldValueDuplicate", "Duplicate value", at) if whole else causes.duplicate(at, value)
-    return Cause("FieldValueInvalid", f"Invalid value: {message}", at) if whole else causes.invalid(at, value, message)
+            return Cause("FieldValueDuplicate", "Duplicate value", at) if whole else schema_causes.duplicate(at, value)
+    if whole:
+        return Cause("FieldValueInvalid", f"Invalid value: {message}", at)
+    return schema_causes.invalid(at, value, message)
 
 
 def escaped(name: str) -> str:

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kube_simulator.access.identities import MASTERS, account_name
-from kube_simulator.access.rules import RBAC_GROUP, Attributes, Rule, parse
+from kube_simulator.access.policy_rules import RBAC_GROUP, Attributes, Rule, parse
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import User
+from kube_simulator.resources import full_resource
 from kube_simulator.store.go_text import quoted
 from kube_simulator.store.store import Change, Store
 from kube_simulator.values import Json
@@ -134,9 +135,10 @@ def refusal(user: User, attributes: Attributes, reason: str = "") -> ApiError:
     full_name = f"{attributes.resource}.{attributes.group}" if attributes.group else attributes.resource
     named = f'{full_name} "{attributes.name}"' if attributes.name else full_name
     where = f'in the namespace "{attributes.namespace}"' if attributes.namespace else "at the cluster scope"
+    resource = full_resource(attributes.resource, attributes.subresource)
     message = (
         f"{named} is forbidden: User {quoted(user.name)} cannot {attributes.verb} resource "
-        f'"{attributes.full_resource}" in API group "{attributes.group}" {where}{because}'
+        f'"{resource}" in API group "{attributes.group}" {where}{because}'
     )
     details = {"name": attributes.name, "group": attributes.group, "kind": attributes.resource}
     return ApiError(403, "Forbidden", message, {key: value for key, value in details.items() if value})

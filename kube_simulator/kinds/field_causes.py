@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kube_simulator.errors import Cause
-from kube_simulator.schema.causes import duplicate, forbidden, invalid, not_supported, required, shown, too_long
+from kube_simulator.schema.schema_causes import duplicate, forbidden, invalid, not_supported, required, shown, too_long
 
 __all__ = ["duplicate", "forbidden", "invalid", "not_supported", "required", "too_long"]
 
@@ -20,7 +20,7 @@ def not_found(field: str, value: object) -> Cause:
 
 
 def unlike(field: str, value: object, why: Iterable[str]) -> list[Cause]:
-    """One cause for each of the things that a rule of names (see `names`) finds wrong with a text."""
+    """One cause for each of the things that a rule of names (see `name_validation`) finds wrong with a text."""
     return [invalid(field, value, each) for each in why]
 
 

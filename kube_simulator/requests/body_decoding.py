@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 
 from kube_simulator.errors import ApiError, Cause, bad_request, invalid
-from kube_simulator.patches.values import printed
+from kube_simulator.patches.json_values import printed
 from kube_simulator.requests.types import Patch, Target, WriteOptions
 from kube_simulator.resources import Resource
 from kube_simulator.schema.nulls import without_nulls

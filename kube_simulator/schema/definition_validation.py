@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from kube_simulator.errors import Cause, not_implemented
-from kube_simulator.schema import causes, formats, patterns, rules
+from kube_simulator.schema import formats, patterns, schema_causes, validation_rules
 from kube_simulator.values import Json
 
 _SCOPES: Final = ("Cluster", "Namespaced")
@@ -40,23 +40,23 @@ def problems_of(crd: Json, old: Json | None = None) -> list[Cause]:
 def _spec_problems(crd: Json, spec: Json) -> Iterator[Cause]:
     names = spec.get("names") or {}
     required = {"group": spec.get("group"), "names.plural": names.get("plural"), "names.kind": names.get("kind")}
-    yield from (causes.required(f"spec.{path}") for path, value in required.items() if not value)
+    yield from (schema_causes.required(f"spec.{path}") for path, value in required.items() if not value)
     name, desired = (crd.get("metadata") or {}).get("name"), f"{names.get('plural')}.{spec.get('group')}"
     if name != desired:
-        yield causes.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+        yield schema_causes.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     if spec.get("scope") not in _SCOPES:
-        yield causes.not_supported("spec.scope", spec.get("scope") or "", _SCOPES)
+        yield schema_causes.not_supported("spec.scope", spec.get("scope") or "", _SCOPES)
     versions: list[Json] = spec.get("versions") or []
     for index, version in enumerate(versions):
         at = f"spec.versions[{index}].schema.openAPIV3Schema"
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is None:
-            yield causes.required(at)
+            yield schema_causes.required(at)
         elif schema.get("type") != "object":
-            yield causes.invalid(f"{at}.type", schema.get("type") or "", "must be object at the root")
+            yield schema_causes.invalid(f"{at}.type", schema.get("type") or "", "must be object at the root")
     if sum(bool(version.get("storage")) for version in versions) != 1:
         why = "must have exactly one version marked as storage version"
-        yield causes.invalid("spec.versions", versions or None, why)
+        yield schema_causes.invalid("spec.versions", versions or None, why)
 
 
 def _changed(spec: Json, old: Json, *, established: bool) -> Iterator[Cause]:
@@ -68,7 +68,7 @@ def _changed(spec: Json, old: Json, *, established: bool) -> Iterator[Cause]:
     pairs += [("group", spec.get("group"), old["group"]), ("names.plural", names.get("plural"), old_names["plural"])]
     for path, new, before in pairs:
         if new != before:
-            yield causes.invalid(f"spec.{path}", new, "field is immutable")
+            yield schema_causes.invalid(f"spec.{path}", new, "field is immutable")
 
 
 def _stored_problems(crd: Json, spec: Json) -> Iterator[Cause]:
@@ -77,7 +77,7 @@ def _stored_problems(crd: Json, spec: Json) -> Iterator[Cause]:
     names = [version.get("name") for version in spec.get("versions") or ()]
     for index, name in enumerate(stored):
         if name not in names:
-            yield causes.invalid(f"status.storedVersions[{index}]", name, "missing from spec.versions")
+            yield schema_causes.invalid(f"status.storedVersions[{index}]", name, "missing from spec.versions")
 
 
 def _is_established(crd: Json) -> bool:
@@ -97,8 +97,8 @@ def _refuse_the_unknown(schema: Json, path: str) -> None:
     for rule in schema.get("x-kubernetes-validations") or ():
         for text in filter(None, (rule.get("rule"), rule.get("messageExpression"))):
             try:
-                rules.expression_of(text)
-            except rules.CompileError as error:
+                validation_rules.expression_of(text)
+            except validation_rules.CompileError as error:
                 raise not_implemented(f"the rule {json.dumps(text)} at {path}: {error}") from error
     for name, child in _children(schema):
         _refuse_the_unknown(child, f"{path}.{name}")
