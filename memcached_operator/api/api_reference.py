@@ -16,8 +16,8 @@ CONDITIONS: Final[Mapping[str, str]] = {
     "Progressing": "Is a change being rolled out?",
     "Degraded": "Action needed?",
     "Serving": "Do the servers answer?",
-    "Retaining": "Do items stay for `spec.memoryScaling.retention`?",
-    "Discouraged": "Is something specified that is not recommended?",
+    "Retaining": "Is the retention kept?",
+    "Discouraged": "Is a setting not recommended?",
 }
 
 

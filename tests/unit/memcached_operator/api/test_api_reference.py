@@ -128,7 +128,8 @@ def test_the_tables_for_users_say_the_same() -> None:
     conditions = (DOCS / "conditions.md").read_text()
     documented = set()
     for type_ in CONDITIONS:
-        _, _, part = conditions.partition(f"\n### {type_}: {CONDITIONS[type_].lower()[0]}")
+        question = CONDITIONS[type_]
+        _, _, part = conditions.partition(f"\n### {type_}: {question[0].lower()}{question[1:]}\n")
         for row in part.partition("\n#")[0].splitlines():
             if match := re.match(r"\| (True|False|Unknown) \| ([^|]+) \|", row):
                 documented |= {(type_, match[1], reason) for reason in re.findall(r"`(\w+)`", match[2])}
