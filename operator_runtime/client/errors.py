@@ -75,12 +75,17 @@ class UnreadableObject(msgspec.DecodeError, KubeError):
     A watch reports it once, keeps what it knew of the object, and goes on.
 
     Attributes:
-        problem: the message without the object's name.
+        name: kind, namespace and name of the object.
+        problem: the message without that name.
     """
 
     def __init__(self, name: str, problem: str) -> None:
-        super().__init__(f"{name}: {problem}")
+        super().__init__(name, problem)
+        self.name = name
         self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.problem}"
 
 
 class WriteRefused(KubeError):

@@ -70,10 +70,6 @@ class _Field(NamedTuple):
     names: tuple[str, ...]
     value: object
 
-    @property
-    def path(self) -> str:
-        return ".".join(("spec", *self.names))
-
 
 _ABSENT = object()
 
@@ -106,7 +102,7 @@ def changes(old: Spec, new: Spec, basis: Basis) -> tuple[Change, ...]:
         after = _with(before, field.names, field.value)
         cost = Cost.MOVING if field.names == ("workload",) else _effect(before, after, basis)
         desired, live_ = (None if each is _ABSENT else each for each in (field.value, was))
-        found.setdefault(_in_all(cost, total, old, new), []).append(Difference((field.path,), desired, live_))
+        found.setdefault(_in_all(cost, total, old, new), []).append(Difference(("spec", *field.names), desired, live_))
         before = after
     return tuple(Change(cost, tuple(found[cost]), _in_words(cost, old, new, basis)) for cost in Cost if cost in found)
 

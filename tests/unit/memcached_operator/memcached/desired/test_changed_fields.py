@@ -37,6 +37,10 @@ CHANGES: list[tuple[dict[str, Any], list[str]]] = [
     ({"extraArgs": ["-o", "idle_timeout=60"]}, ['spec.extraArgs: [] → ["-o","idle_timeout=60"]']),
     ({"resources": {"requests": {"cpu": "1"}}}, ['spec.resources.requests.cpu: "50m" → "1"']),
     ({"resources": {"limits": {"cpu": "1"}}}, ['spec.resources.limits.cpu: absent → "1"']),
+    (
+        {"resources": {"limits": {"ephemeral-storage": "1Gi"}}},
+        ['spec.resources.limits[ephemeral-storage]: absent → "1Gi"'],
+    ),
     ({"resources": {"limits": {"memory": "1Gi"}}}, ['spec.resources.limits.memory: "146Mi" → "1Gi"']),
     ({"threads": 8, "memory": "1Gi"}, ['spec.memory: "64Mi" → "1Gi"', 'spec.threads: "4" → "8"']),
     (

@@ -54,6 +54,11 @@ def costs(old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
         ({"resources": {"limits": {"memory": "1Gi"}}}, "spec.resources.limits.memory", "memory"),
         ({"resources": {"requests": {"cpu": "0.05"}}}, "spec.resources.requests.cpu", "auxiliary"),
         ({"resources": {"limits": {"cpu": 1}}}, "spec.resources.limits.cpu", "rolling"),
+        (
+            {"resources": {"limits": {"ephemeral-storage": "1Gi"}}},
+            "spec.resources.limits[ephemeral-storage]",
+            "rolling",
+        ),
         ({"resources": {}}, None, ""),
         ({"rollout": {"pauseSeconds": 5}}, "spec.rollout.pauseSeconds", "auxiliary"),
         ({"rollout": {"paused": True}}, "spec.rollout.paused", "auxiliary"),
