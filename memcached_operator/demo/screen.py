@@ -117,7 +117,7 @@ class _Script:
     def __init__(self, steps: Sequence[StepText], rows: int | None = None) -> None:
         """
         Args:
-            rows: how many it may take; None for what the console says.
+            rows: how many it may take; None for the height of the console.
         """
         self._steps, self._rows = steps, rows
 
@@ -137,7 +137,7 @@ class _Newest:
     def __init__(self, lines: Sequence[Text], rows: int | None = None) -> None:
         """
         Args:
-            rows: how many it may take; None for what the console says.
+            rows: how many it may take; None for the height of the console.
         """
         self._lines, self._rows = lines, rows
 

@@ -86,7 +86,7 @@ class _Loader(yaml.SafeLoader):
         if value is None or (node.tag == _INT and isinstance(value, float)):
             kind = node.tag.rpartition(":")[2]
             raise yaml.constructor.ConstructorError(None, None, f"{text!r} is not a !!{kind}", node.start_mark)
-        # JSON tells them not apart, and kubectl writes 3.0 as 3.
+        # JSON does not distinguish them, and kubectl writes 3.0 as 3.
         return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
 
     def construct_text(self, node: yaml.ScalarNode) -> str:

@@ -5,7 +5,7 @@
 
 What makes it safe, and what it rests on:
 
-- No two clocks are ever compared. A candidate only asks its own clock, which never goes back, how long ago something
+- No two clocks are ever compared. A candidate only reads its own clock, which never goes back, how long ago something
   happened here. The times in the Lease are for people.
 - The leader counts from before: its right to write lasts `renew_deadline_s` from the moment *before* it sent the last
   renewal that was taken. A candidate counts from after: the holder keeps its right until `lease_s` (the holder's own

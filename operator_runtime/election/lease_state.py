@@ -66,7 +66,7 @@ class Failed:
     """Failure of a request, or one whose result is not known; `why` in words.
 
     Attributes:
-        retry_after_s: what the API server asks for; a candidate waits for as long, a leader has no time to.
+        retry_after_s: as the API server requests; a candidate waits for as long, a leader has no time to.
     """
 
     why: str

@@ -1,4 +1,4 @@
-"""Keeping an owned object as its owner wants it: created, corrected, replaced, deleted, or not touched.
+"""Owned objects, kept as desired: created, corrected, replaced, deleted, or not touched.
 
     self._config_maps = operator.owned(GREETINGS, CONFIG_MAPS)
     ...

@@ -1,27 +1,27 @@
--- Servers that fill themselves from each other while the list of servers changes: memcached's proxy, 1.6.45 or later.
+-- Servers that copy items from each other while the list of servers changes: memcached's proxy, 1.6.45 or later.
 --
 --   memcached -l proto[proxy]:0.0.0.0:11211,proto[ascii]:0.0.0.0:11210 -o proxy_config=THIS,proxy_arg=FILE
 --
 -- FILE: empty or missing, and memcached answers alone. Else the generation, a number that grows, and in each further
--- line HOST PORT of a peer: a listener of another server that has no routes. Looked at each second. When all threads have
+-- line HOST PORT of a peer: a listener of another server that has no routes. It is read each second. When all threads have
 -- what it says, "stats proxy" has the generation times their number as user_handover_generation.
 --
 -- A key at a server is nothing, a value or a mark: an item of a fixed size with flags of its own. Marks are never shown.
---   placeholder  this server asks its peers; what they have goes over it, by its CAS
---   tomb         a peer has written: peers are asked; only what was written then may stay, which has the tomb's CAS
---   absent       all peers were asked, or the key was deleted: a miss
+--   placeholder  this server queries its peers; what they have goes over it, by its CAS
+--   tomb         a peer has written: peers are queried; only what was written then may stay, which has the tomb's CAS
+--   absent       all peers were queried, or the key was deleted: a miss
 -- A write acts here, then puts a tomb at each peer, then is answered. So no older copy is anywhere when it has been
 -- answered, and a fill that was under way cannot store one: its placeholder is gone. A write that needs the value brings
 -- it first, and acts by the CAS of what it has seen. A set acts again if a tomb came over it.
 -- A copy keeps flags, lifetime and CAS. The CAS of a write is its time: of copies that differ the greatest counts.
 -- A write that a peer takes no tomb of is taken back, and answered by an error: that peer may have an older value, and its
 -- clients read it. So while a peer hangs or is cut off, writes fail, until it answers or FILE names it no more.
--- Questions of reads that find nothing are bounded, as each burdens all servers: where too many were asked, a key that is
--- not here is a miss, and no mark of that stays. Tombs are never left out, and what writes by the value always asks.
+-- Queries of reads that find nothing are bounded, as each burdens all servers: beyond the bound, a key that is not here is
+-- a miss, and no mark of that stays. Tombs are never left out, and what writes by the value always queries.
 --
 -- handover_commands.lua has the commands of clients; both files are one script.
 --
--- What the API is like: a handle works once in a request, so each question has handles of its own. Of an internal result
+-- What the API is like: a handle works once in a request, so each query has handles of its own. Of an internal result
 -- code(), vlen() and line() can be read, and no value. A string as an answer is cut at 1 KiB, and knows no noreply or q.
 -- A route can be replaced and not be taken away: without peers, marks are still hidden. Where this file cannot be read
 -- at a reload, memcached ends a second later, as its stack has an error in the place of its table of crons.
@@ -37,10 +37,10 @@ local ROUNDS <const>, TRIES <const> = 3, 12
 local LONGEST_ANSWER <const> = 1024 -- that is a string, with its lines: memcached cuts it there
 local LONGEST_EXCHANGED <const> = 200 -- of keys: a request with the former key and another may not exceed 500 bytes
 local BUFFERS_KIB <const> = 16384 -- of values on their way; further ones are misses, or refused as out of memory
--- Of questions that found nothing, in each thread: so many at once, and so many more a second. Two thousand take a tenth
+-- Of queries that found nothing, in each thread: so many at once, and so many more a second. Two thousand take a tenth
 -- of the time of a thread with ten servers. A list that changes needs none of them: a question that finds something is free.
-local QUESTIONS <const>, QUESTIONS_A_SECOND <const> = 10000, 2000
-local FILLED <const>, FAILED <const>, UNASKED <const> = 2, 3, 4 -- counters; the first has the generation
+local QUERIES <const>, QUERIES_A_SECOND <const> = 10000, 2000
+local FILLED <const>, FAILED <const>, UNQUERIED <const> = 2, 3, 4 -- counters; the first has the generation
 local OK <const>, TOUCHED <const>, NOT_STORED <const> = mcp.MCMC_CODE_OK, mcp.MCMC_CODE_TOUCHED, mcp.MCMC_CODE_NOT_STORED
 local SAYS <const> = { -- answers of classic commands
     HD = "STORED\r\n", NS = "NOT_STORED\r\n", EX = "EXISTS\r\n", NF = "NOT_FOUND\r\n", EN = "END\r\n",
@@ -64,7 +64,7 @@ function mcp_config_pools() -- in the thread that configures
     end })
     mcp.backend_flap_backoff_max(1) -- a peer that is back is to be found at once
     mcp.buffer_memory_limit(BUFFERS_KIB)
-    for index, name in ipairs({ "generation", "filled", "failed", "unasked" }) do mcp.add_stat(index, "handover_" .. name) end
+    for index, name in ipairs({ "generation", "filled", "failed", "unqueried" }) do mcp.add_stat(index, "handover_" .. name) end
     for line in text:gmatch("[^\n]+") do
         local host, port = line:match("^(%S+) (%d+)$")
         if host then
@@ -118,7 +118,7 @@ local function flags(q, dropped) -- all others, each with a space before it
     return table.concat(kept)
 end
 
--- What a meta command is answered: what it asks for, of FOUND, words by their letters. VALUE has its end of line.
+-- What a meta command is answered: what it requests, of FOUND, words by their letters. VALUE has its end of line.
 local function meta(q, head, found, value)
     local answer = { head }
     for index = q.first, #q.words do
@@ -141,7 +141,7 @@ local function reply(q, status, found) -- what has no value to show
     return q.meta and meta(q, status, found or {}) or status == "HD" and DONE[q.words[1]] or SAYS[status]
 end
 
-local function look(q) -- what this server has
+local function lookup(q) -- what this server has
     local res = mcp.internal(prepared(q, "mg u s f c t" .. q.b))
     local s, f, c, t, more = (res:line() or ""):match("^s(%d+) f(%d+) c(%d+) t(%-?%d+)(.*)")
     if more and more:find("W") then internal("md " .. q.key .. q.b .. " I C" .. c .. " E" .. c) end -- a client is to win it
@@ -174,9 +174,9 @@ local function answered(q, handle) -- by a peer, or nil
     return res and res:ok() and res or nil
 end
 
-local function ask(q) -- the newest copy of peers, or nil; it lasts if no other is known that differs
-    local handles, newest, differ = q.handles.ask[q.asked], nil, false
-    q.asked = q.asked + 1
+local function query(q) -- the newest copy of peers, or nil; it lasts if no other is known that differs
+    local handles, newest, differ = q.handles.query[q.round], nil, false
+    q.round = q.round + 1
     send(q, prepared(q, "mg u s f c t v" .. q.b), handles)
     for _, handle in ipairs(handles) do
         local res = answered(q, handle)
@@ -191,7 +191,7 @@ local function ask(q) -- the newest copy of peers, or nil; it lasts if no other 
     if newest then
         local raw = newest.res:raw_string()
         newest.value = raw:sub(raw:find("\n", 1, true) + 1) -- with its end of line
-        newest.lasts = newest.t ~= "0" and (not differ or q.asked > ROUNDS)
+        newest.lasts = newest.t ~= "0" and (not differ or q.round > ROUNDS)
     end
     return newest
 end
@@ -202,7 +202,7 @@ local function fill(q, item, copy) -- store it over a mark; true if it is here n
     local words = " F" .. copy.f .. (t < 0 and "" or " T" .. t)
     if store(q, item, copy.value, copy.s, words, copy.c):code() ~= OK then return false end
     pcall(mcp.stat, FILLED, 1)
-    if copy.won:find("X") then -- stale: who asks first here is to renew it
+    if copy.won:find("X") then -- stale: the first request here is to renew it
         internal("md " .. q.key .. q.b .. " I C" .. copy.c .. " E" .. copy.c .. (t < 0 and "" or " T" .. t))
     elseif copy.won:find("Z") then -- somebody renews it
         internal("mg " .. q.key .. q.b .. " R2147483647")
@@ -211,36 +211,36 @@ local function fill(q, item, copy) -- store it over a mark; true if it is here n
     return true
 end
 
-local questions, counted_at = QUESTIONS, 0
-local function may_ask() -- a read of what is not here, or was written elsewhere
+local queries, counted_at = QUERIES, 0
+local function may_query() -- a read of what is not here, or was written elsewhere
     local now = mcp.time_mono_millis()
-    questions, counted_at = math.min(QUESTIONS, questions + (now - counted_at) * QUESTIONS_A_SECOND / 1000), now
-    if questions < 1 then pcall(mcp.stat, UNASKED, 1) end
-    return questions >= 1
+    queries, counted_at = math.min(QUERIES, queries + (now - counted_at) * QUERIES_A_SECOND / 1000), now
+    if queries < 1 then pcall(mcp.stat, UNQUERIED, 1) end
+    return queries >= 1
 end
 
 local function find(q) -- a value that is here now, or "absent", or a mark that stays, with the .copy of a peer
-    local item = not q.missed and look(q) or nil
+    local item = not q.missed and lookup(q) or nil
     q.missed = false
     if q.alone then return item and item.kind == "value" and item or { kind = "absent", c = item and item.c } end
     if not item then
-        if q.reads and not may_ask() then return { kind = "absent" } end
+        if q.reads and not may_query() then return { kind = "absent" } end
         local cas = version()
         local code = mark(q, {}, "placeholder", cas)
         if code == NOT_STORED then return find(q) end
-        item = { kind = "ours", c = code == OK and cas or nil } -- nil: there is no memory for it
+        item = { kind = "placed", c = code == OK and cas or nil } -- nil: there is no memory for it
     end
-    if item.kind == "value" or item.kind == "absent" or q.asked > ROUNDS then return item end
+    if item.kind == "value" or item.kind == "absent" or q.round > ROUNDS then return item end
     if item.t and math.ult(LIFE_S, math.tointeger(item.t)) then mark(q, item, item.kind, item.c) end -- it was touched
-    if q.reads and item.kind ~= "ours" and not may_ask() then return { kind = "absent" } end
-    local ours = item.kind == "ours" and item.c
-    item.copy = ask(q)
+    if q.reads and item.kind ~= "placed" and not may_query() then return { kind = "absent" } end
+    local placed = item.kind == "placed" and item.c
+    item.copy = query(q)
     if not item.copy then
-        if q.reads then questions = questions - 1 end
-        local cas, now = version(), not ours and look(q)
-        if ours and mark(q, item, "absent", cas) ~= OK or now and now.c ~= item.c then return find(q) end -- a write came
-        item.kind, item.c = "absent", ours and cas or item.c
-    elseif item.copy.lasts and (ours or item.copy.c + OF_TOMB == math.tointeger(item.c)) and fill(q, item, item.copy) then
+        if q.reads then queries = queries - 1 end
+        local cas, now = version(), not placed and lookup(q)
+        if placed and mark(q, item, "absent", cas) ~= OK or now and now.c ~= item.c then return find(q) end -- a write came
+        item.kind, item.c = "absent", placed and cas or item.c
+    elseif item.copy.lasts and (placed or item.copy.c + OF_TOMB == math.tointeger(item.c)) and fill(q, item, item.copy) then
         return item.copy
     end
     return item
@@ -259,7 +259,7 @@ local function finish(q, answer, cas) -- after a write: ANSWER when no older cop
         local now = mcp.time_mono_millis()
         local late = now - q.since > SURE_MS -- marks may have gone meanwhile, and an older copy have come
         if all and not late then return answer end
-        local item = look(q)
+        local item = lookup(q)
         if item and item.kind == "value" and (tonumber(item.c) < tonumber(cas) or not all and item.c == tostring(cas)) then
             mark(q, item, "absent", version())
         end
@@ -284,7 +284,7 @@ local function change(q, write)
         local c, life = item.c, LIFE_S * 100
         repeat -- another was faster, or is writing, and what it wrote may stay here when its tomb is gone
             q.rctx:sleep(0.01)
-            item, life = look(q), life - 1
+            item, life = lookup(q), life - 1
         until not item or item.c ~= c or item.kind == "value" or life == 0
     end
     return fail("busy")

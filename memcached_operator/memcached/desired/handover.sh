@@ -2,7 +2,7 @@
 #
 #   sh -uc SCRIPT memcached LUA PEERS MEMCACHED ARGUMENTS...
 #
-# LUA: the text of handover.lua. PEERS: the file that it looks at. MEMCACHED: the program, then what it is started with.
+# LUA: the text of handover.lua. PEERS: the file that it reads. MEMCACHED: the program, then what it is started with.
 # Clients use port 11211, peers and the operator 11210, also without the proxy: "stats proxy" says there what runs.
 # For any POSIX shell, and no other program. Of two dollar signs Kubernetes takes one away, as of any command.
 lua=$1 peers=$2 program=$3

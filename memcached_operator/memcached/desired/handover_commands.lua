@@ -14,13 +14,13 @@ local function own(q, careful) -- what is here as the answer to a command that r
         end
         return meta(q, "HD", found)
     end
-    local before = careful and look(q)
+    local before = careful and lookup(q)
     if careful and not (before and before.kind == "value") then return end
     local res = q.meta and internal("mg " .. q.key .. flags(q, "q")) or mcp.internal(q.r)
     if not res:hit() then return end
     if res:vlen() ~= #MARK - 2 then return res end
     if not careful then return own(q, true) end -- it has the size of a mark: is one value here before and after?
-    local after = look(q)
+    local after = lookup(q)
     return after and after.c == before.c and res or nil
 end
 
@@ -57,7 +57,7 @@ local function set(q) -- over whatever there is; once more if a tomb came over i
         answer = finish(q, done and reply(q, "HD", q.meta and { c = cas, s = q.size }) or res, cas)
         if not done or q.alone or try == ROUNDS - 1 then return answer end
         if mcp.internal(prepared(q, "mg u c" .. q.b)):line() == "c" .. cas then return answer end -- it is here still
-        local item = look(q)
+        local item = lookup(q)
         if not item or item.kind ~= "tomb" then return answer end
         over = " C" .. item.c
         if math.tointeger(item.c) > cas + OF_TOMB then q.rctx:sleep(0.02) end -- of a set that is done again already
@@ -97,7 +97,7 @@ local function touch(q) -- also what reads and touches, or reads and creates
         elseif internal("touch " .. q.key .. " " .. q.words[3]):code() == TOUCHED then
             answer = reply(q, "HD")
         end
-        local after, t = look(q), flag(q, "T")
+        local after, t = lookup(q), flag(q, "T")
         if not q.meta then t = q.words[q.words[1] == "touch" and 3 or 2] end
         if not answer or after and after.kind ~= "value" then return NOT_STORED end
         if t and not q.alone then -- marks, too: who finds one with another lifetime puts that right
@@ -136,7 +136,7 @@ local function add(q) -- to a number, or take from it
         if q.token and q.token ~= item.c then return nil, reply(q, "EX") end
         local res = internal(q.meta and "ma " .. q.key .. flags(q, "CE") .. " C" .. item.c .. " E" .. cas
             or q.words[1] .. " " .. q.key .. " " .. q.words[3])
-        local function value() local now = look(q) return now and now.kind == "value" and now end
+        local function value() local now = lookup(q) return now and now.kind == "value" and now end
         local here = value()
         if ERRORS[res:code()] then return not here and NOT_STORED or nil, res end -- not a number, or a mark
         local tries = TRIES
@@ -193,7 +193,7 @@ local function answer(context, r, missed)
     local q = {
         rctx = context.rctx, handles = context.handles, prepared = context.prepared, alone = context.alone,
         r = r, key = key, b = "", words = words, first = math.huge, missed = missed,
-        asked = 1, spread = 1, cas = name == "gets" or name == "gats",
+        round = 1, spread = 1, cas = name == "gets" or name == "gats",
     }
     if #name == 2 then
         q.meta, q.words, q.first = true, {}, name == "ms" and 4 or 3
@@ -204,8 +204,8 @@ local function answer(context, r, missed)
     elseif name:sub(1, 1) ~= "g" then -- the last word says it, be it a key
         q.noreply = line:match("([^ ]*) *$") == "noreply"
     end
-    local said = COMMANDS[name](q)
-    return q.noreply and silence() or said -- not even an error
+    local response = COMMANDS[name](q)
+    return q.noreply and silence() or response -- not even an error
 end
 
 local function get(context, r)
@@ -216,14 +216,14 @@ local function get(context, r)
 end
 
 local function attach(pools, f, reads) -- a route for all that read, or for all others
-    local generator, handles = mcp.funcgen_new(), { ask = {}, tomb = {}, again = {} }
-    for round = 1, ROUNDS do handles.ask[round], handles.tomb[round] = {}, {} end
+    local generator, handles = mcp.funcgen_new(), { query = {}, tomb = {}, again = {} }
+    for round = 1, ROUNDS do handles.query[round], handles.tomb[round] = {}, {} end
     for index, pool in ipairs(pools) do
         local again = generator:new_handle(pool)
         for round = 1, ROUNDS do
-            handles.ask[round][index] = generator:new_handle(pool)
+            handles.query[round][index] = generator:new_handle(pool)
             handles.tomb[round][index] = not reads and generator:new_handle(pool) or nil
-            handles.again[handles.ask[round][index]] = again
+            handles.again[handles.query[round][index]] = again
         end
     end
     generator:ready({ n = "handover", f = function(rctx)

@@ -33,7 +33,7 @@ class Awaited(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """Absence of a hand-over: the list is as the plan says."""
+    """Absence of a hand-over: the list follows the plan."""
 
 
 @dataclass(frozen=True, slots=True)

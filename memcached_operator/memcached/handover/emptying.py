@@ -1,4 +1,4 @@
-"""Emptying of servers that were away: it may take longer than a reconcile, so it runs beside it."""
+"""Emptying of servers that were away: it may take longer than a reconcile, so it runs in a task of its own."""
 
 from __future__ import annotations
 

@@ -77,8 +77,9 @@ async def purge(
 ) -> Purged | Failure:
     """Delete the items of a server that were last used before a time, unless they change meanwhile.
 
-    Such an item may be older than the value of the same key at another server: while the key belonged to that one,
-    nobody told this one of writes. What was used since then was used by clients of the present list, so is their value.
+    Such an item may be older than the value of the same key at another server: while the key belonged to that one, no
+    client sent this one its writes. What was used since then was used by clients of the present list, so is their
+    value.
 
     Args:
         address: IP address of its pod.

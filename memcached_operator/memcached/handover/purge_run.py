@@ -1,4 +1,4 @@
-"""The purge of one hand-over: it may take longer than a reconcile, so it runs beside it."""
+"""The purge of one hand-over: it may take longer than a reconcile, so it runs in a task of its own."""
 
 from __future__ import annotations
 

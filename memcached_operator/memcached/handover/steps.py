@@ -3,7 +3,7 @@
 Each step is confirmed by every server before the next:
 
     Preparing      all servers are ready, and what former owners have kept is deleted
-    Hiding         every server hides marks from clients, and asks nobody
+    Hiding         every server hides marks from clients, and queries nobody
     Connecting     every server has all others as peers, old and new; then the list is published
     Published      clients follow the list, for `spec.handover.forSeconds`
     Disconnecting  no server has peers; then servers that left the list are removed

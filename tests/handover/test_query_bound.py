@@ -1,4 +1,4 @@
-"""Reads of what no server has: each asks all others, so that only so many of them do."""
+"""Reads of keys that no server has: each queries all others, so that only so many of them do."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MISSES, BATCH = 1_000, 20
 
 
 async def _queries(cluster: Cluster) -> Sequence[int]:
-    """How often each peer of the first server was."""
+    """How often each peer of the first server was queried."""
     return [await peer.count("cmd_get") for peer in cluster.servers[1:]]
 
 
-async def test_reads_of_what_nobody_has_ask_so_often_and_no_more(folder: Path) -> None:
+async def test_reads_of_what_nobody_has_query_so_often_and_no_more(folder: Path) -> None:
     script = changed("10000, 2000", f"{AT_ONCE}, {A_SECOND}")
     cluster = cluster_of(folder, 1, script=script)
     try:
@@ -69,7 +69,7 @@ async def test_reads_of_what_was_deleted_elsewhere_ask_so_often_and_no_more(fold
         await cluster.stop()
 
 
-async def test_values_that_a_peer_has_are_asked_for_without_end(folder: Path) -> None:
+async def test_values_that_a_peer_has_are_queried_without_end(folder: Path) -> None:
     cluster = cluster_of(folder, 1, script=changed("10000, 2000", "1, 0"))
     try:
         await cluster.start(2)
