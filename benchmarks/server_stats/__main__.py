@@ -15,6 +15,9 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import cast
+
+from aiohttp.test_utils import make_mocked_request
 
 from benchmarks.server_stats.fake_servers import addresses
 from memcached_operator.memcached.observed.caches import Caches
@@ -25,7 +28,6 @@ from memcached_operator.memcached.server_stats.metric_families import PATH, serv
 from memcached_operator.memcached.server_stats.polling import Poller
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache, Verdict
 from operator_runtime import Channel, Metrics, ObjectKey, Store
-from operator_runtime.serving.http_messages import HttpRequest
 from operator_runtime.serving.scrape import Scrapes
 
 _SIZE = 3
@@ -96,10 +98,10 @@ async def _measured(servers: int, interval_s: float, intervals: int) -> Figures:
     silent = sum(each.verdict is not Verdict.ANSWERING for each in stats_cache.read(pods))
     metrics = Metrics()
     metrics.add(lambda: server_families(caches.pods.values(), stats_cache.of))
-    scrapes, get = Scrapes(Metrics(), further={PATH: metrics}), HttpRequest("GET", PATH)
+    scrapes, get = Scrapes(Metrics(), further={PATH: metrics}), make_mocked_request("GET", PATH)
     scraping_s, size = time.process_time(), 0
     for _ in range(_SCRAPES):
-        size = len((await scrapes.answer(get)).body)
+        size = len(cast("bytes", (await scrapes.answer(get)).body))
     scraping_s = time.process_time() - scraping_s
     return Figures(
         share=cpu_s / took_s,

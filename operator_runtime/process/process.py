@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from operator_runtime.client.errors import KubeError
 from operator_runtime.identity import Program
 from operator_runtime.process.logs import escape
-from operator_runtime.serving.http_server import ServingError
+from operator_runtime.serving.listening import ServingError
 from operator_runtime.settings.runtime_settings import S
 
 logger = logging.getLogger(__name__)

@@ -16,10 +16,11 @@ from contextlib import asynccontextmanager
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import Response
 
 from operator_runtime.client.errors import Forbidden, KubeError
 from operator_runtime.client.response_identity import Expected, ExpectedReview
-from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
 from operator_runtime.serving.scrape import PATH
 
 logger = logging.getLogger(__name__)
@@ -139,7 +140,7 @@ class MetricsAuthentication:
         self._unknown: Counter[str] = Counter()
         self._reported = False
 
-    async def refusal(self, request: HttpRequest) -> HttpResponse | None:
+    async def refusal(self, request: BaseRequest) -> Response | None:
         """Return the response that refuses a request; None for those who may see the metrics.
 
         401 to a client that the API server does not know, 403 to one that may not, 429 to unknown clients while too
@@ -149,7 +150,7 @@ class MetricsAuthentication:
         if not token:
             return _UNAUTHORIZED
         try:
-            account = await self._account(token, request.peer)
+            account = await self._account(token, request.remote or "")
             if account is None:
                 return _UNAUTHORIZED
             allowed = await self._may(account, request.path if request.path in self._paths else PATH)
@@ -157,9 +158,9 @@ class MetricsAuthentication:
             return _TRY_LATER
         except (KubeError, msgspec.DecodeError) as error:
             self._complain(error)
-            return text_response(503, "Service Unavailable\n")
+            return Response(status=503, text="Service Unavailable\n")
         self._reported = False
-        return None if allowed else text_response(403, "Forbidden\n")
+        return None if allowed else Response(status=403, text="Forbidden\n")
 
     async def _account(self, token: str, address: str) -> Account | None:
         """Return the account of a token; None for an invalid one."""
@@ -245,10 +246,10 @@ class MetricsAuthentication:
         )
 
 
-_UNAUTHORIZED = HttpResponse(401, b"Unauthorized\n", headers={"WWW-Authenticate": "Bearer"})
-_TRY_LATER = HttpResponse(429, b"Too Many Requests\n", headers={"Retry-After": "1"})
+_UNAUTHORIZED = Response(status=401, text="Unauthorized\n", headers={"WWW-Authenticate": "Bearer"})
+_TRY_LATER = Response(status=429, text="Too Many Requests\n", headers={"Retry-After": "1"})
 
 
 def _token(headers: Mapping[str, str]) -> str:
-    value = headers.get("authorization", "")
+    value = headers.get("Authorization", "")
     return value[len(_BEARER) :].strip() if value.lower().startswith(_BEARER) else ""

@@ -19,7 +19,7 @@ from operator_runtime.client.api_client import ApiClient
 from operator_runtime.controller.manager import Manager
 from operator_runtime.events.recorder import DROP_REASONS, EventRecorder
 from operator_runtime.identity import Program
-from operator_runtime.serving.http_server import HttpServer, parse_address
+from operator_runtime.serving.listening import parse_address
 from operator_runtime.serving.probes import Check, Probe, Probes, ping, watch_check
 from operator_runtime.serving.scrape import PATH, Refusal, Scrapes
 from operator_runtime.telemetry.metrics import Metrics, counter
@@ -102,6 +102,8 @@ async def served(
         ValueError: two checks have one name.
         ServingError: an address is taken, or there is no certificate; the message names the flag.
     """
+    from operator_runtime.serving.http_server import HttpServer  # with aiohttp's server, for whoever serves
+
     async with AsyncExitStack() as stack:
         urls: dict[str, str] = {}
         addresses: list[str] = []

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import accumulate
 
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import Response
 from prometheus_client import Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.openmetrics.exposition import (
@@ -15,7 +17,6 @@ from prometheus_client.openmetrics.exposition import (
 from prometheus_client.registry import Collector
 
 from operator_runtime.diagnostics.callback_errors import CallbackErrors
-from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
 from operator_runtime.telemetry.metrics import Given, Metrics
 
 PATH = "/metrics"
@@ -29,7 +30,7 @@ _openmetrics: Callable[[Collector], bytes] = generate_openmetrics
 _AT_ONCE = 500
 
 
-Refusal = Callable[[HttpRequest], Awaitable[HttpResponse | None]]
+Refusal = Callable[[BaseRequest], Awaitable[Response | None]]
 """What to answer to a client that may not see the metrics; None to one that may."""
 
 
@@ -53,19 +54,19 @@ class Scrapes:
         self._writing = asyncio.Lock()
         self._waiting = 0
         self._begun = 0
-        self._shared: dict[tuple[str, str], tuple[int, HttpResponse]] = {}
+        self._shared: dict[tuple[str, str], tuple[int, Response]] = {}
 
-    async def answer(self, request: HttpRequest) -> HttpResponse:
+    async def answer(self, request: BaseRequest) -> Response:
         """The metrics, or a refusal. A client that may not see them learns nothing else either."""
         if self._refusal is not None and (refusal := await self._refusal(request)) is not None:
             return refusal
         if (metrics := self._metrics.get(request.path)) is None:
-            return text_response(404, f"there is {' and '.join(self._metrics)} here\n")
+            return Response(status=404, text=f"there is {' and '.join(self._metrics)} here\n")
         begun_before = self._begun
         self._waiting += 1
         try:
             async with self._writing:
-                format = content_type(request.headers.get("accept", ""))
+                format = content_type(",".join(request.headers.getall("Accept", ())))
                 number, shared = self._shared.get((request.path, format), (0, None))
                 if shared is None or number <= begun_before:
                     self._begun += 1
@@ -77,7 +78,7 @@ class Scrapes:
             if not self._waiting:
                 self._shared.clear()
 
-    async def _written(self, metrics: Metrics, format: str) -> HttpResponse:
+    async def _written(self, metrics: Metrics, format: str) -> Response:
         families = list(metrics.collect())
         # Counted as far as it matters: samples may be made as they are read.
         if any(number > _AT_ONCE for number in accumulate(len(each.samples) for each in families)):
@@ -85,7 +86,7 @@ class Scrapes:
             body = await asyncio.to_thread(self._text, families, format)
         else:
             body = self._text(families, format)
-        return HttpResponse(200, body, format)
+        return Response(body=body, headers={"Content-Type": format})
 
     def _text(self, families: Sequence[Metric], format: str) -> bytes:
         """The body. It goes without families that cannot be written, such as one with a label that is no text."""

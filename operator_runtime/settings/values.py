@@ -32,7 +32,7 @@ def without_unit(text: str) -> str:
 
 
 def address(text: str) -> str:
-    """Accepts what `serving.http_server.parse_address` does.
+    """Accepts what `serving.listening.parse_address` does.
 
     Raises:
         ValueError: it is none.

@@ -14,10 +14,10 @@ from operator_runtime.controller.predicates import Predicate, always, generation
 from operator_runtime.identity import Program
 from operator_runtime.objects.kinds import Kind, PlainObject, plain
 from operator_runtime.operator import Operator
-from operator_runtime.serving.http_messages import HttpRequest
 from operator_runtime.serving.monitoring import probes_of
 from operator_runtime.workqueue.queue import LOW_PRIORITY
 from tests.unit.operator_runtime.client.client_support import client_of
+from tests.unit.operator_runtime.http import body_of, get
 from tests.unit.operator_runtime.operator_support import settings
 
 SHELLS = plain("example.org/v1", "Shell", "shells")
@@ -273,8 +273,8 @@ async def test_a_kind_may_be_watched_in_several_selections_each_with_a_name_of_i
         "deployments.apps in namespace shop (watch 3)",
     ]
     assert [each.scope for each in reflectors] == ["shop", "shop", "shop.2", "shop.3"]
-    shown = await probes_of(reflectors).answer(HttpRequest("GET", "/readyz"))
-    lines = shown.body.decode().splitlines()
+    shown = await probes_of(reflectors).answer(get("/readyz"))
+    lines = body_of(shown).decode().splitlines()
     assert [line.split()[0] for line in lines if "deployments" in line] == [
         "[-]watch/deployments.apps/shop",
         "[-]watch/deployments.apps/shop.2",

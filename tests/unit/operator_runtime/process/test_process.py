@@ -13,7 +13,7 @@ from operator_runtime.client.errors import AuthenticationUnavailable
 from operator_runtime.identity import Program
 from operator_runtime.process import logs, process
 from operator_runtime.process.command import operate
-from operator_runtime.serving.http_server import ServingError
+from operator_runtime.serving.listening import ServingError
 from operator_runtime.settings.runtime_settings import RuntimeSettings, schema_of
 
 pytestmark = pytest.mark.usefixtures("no_variables", "logging_as_it_was")

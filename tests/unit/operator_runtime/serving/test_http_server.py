@@ -6,18 +6,22 @@ import asyncio
 import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import pytest
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import Response
+from hypothesis import given, strategies as st
 
-from operator_runtime.serving import http_server
-from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
-from operator_runtime.serving.http_server import HttpServer, ListenAddress, ServingError, parse_address
+from operator_runtime.serving import conversation
+from operator_runtime.serving.conversation import PIECE_BYTES
+from operator_runtime.serving.http_server import HttpServer
+from operator_runtime.serving.listening import ListenAddress, ServingError, parse_address
 
 DEADLINE_S = 60.0
 ANY_PORT = ListenAddress("127.0.0.1", 0)
-Handler = Callable[[HttpRequest], Awaitable[HttpResponse]]
+Handler = Callable[[BaseRequest], Awaitable[Response]]
 
 
 @dataclass(slots=True)
@@ -54,8 +58,8 @@ async def connected(server: HttpServer) -> AsyncIterator[Client]:
         writer.transport.abort()
 
 
-async def echo(request: HttpRequest) -> HttpResponse:
-    return text_response(200, request.path)
+async def echo(request: BaseRequest) -> Response:
+    return Response(text=request.path)
 
 
 @asynccontextmanager
@@ -90,18 +94,105 @@ async def test_the_connection_ends_when_the_client_asks_for_it() -> None:
     ("sent", "status"),
     [
         (b"nonsense\r\n\r\n", b"400"),
-        (b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", b"413"),
+        (b"GET http://[::1 HTTP/1.1\r\nHost: a\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nno colon\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\n: no name\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\n folded: line\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length : 3\r\n\r\n", b"400"),
+        (b"POST /metrics HTTP/1.1\r\nHost: a\r\n\r\n", b"405"),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc", b"413"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000000\r\nExpect: 100-continue\r\n\r\n", b"413"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", b"413"),
         (b"GET / HTTP/1.1\r\nX: " + b"x" * 100_000, b"431"),
+        (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 10_000, b"431"),
+        (b"GET / HTTP/2.0\r\n\r\n", b"505"),
+        (b"GET /\r\nHost: a\r\n\r\n", b"505"),
     ],
 )
-async def test_a_bad_request_is_told_so_and_the_connection_ends(sent: bytes, status: bytes) -> None:
+async def test_a_bad_request_is_told_so_and_the_connection_ends(
+    sent: bytes, status: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     async with client_of() as client:
-        assert (await client.exchange(sent)).startswith(b"HTTP/1.1 " + status)
+        answer = await client.exchange(sent)
+        assert answer[:5] + answer[8:12] == b"HTTP/ " + status
         assert await client.closed()
+    assert not caplog.records, "any client may send one"
+
+
+@given(st.binary(max_size=200))
+def test_whatever_bytes_come_nothing_fails_and_the_connection_ends(data: bytes) -> None:
+    async def sent() -> None:
+        failed: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: failed.append(context))
+        async with client_of() as client, asyncio.timeout(DEADLINE_S):
+            client.writer.write(data + b"\r\n\r\n")
+            client.writer.write_eof()
+            with suppress(ConnectionError):
+                await client.reader.read()
+        assert not failed
+
+    asyncio.run(sent())
+
+
+@pytest.mark.parametrize(
+    ("version", "connection", "kept"),
+    [
+        ("HTTP/1.1", "foo", True),
+        ("HTTP/1.1", "Close", False),
+        ("HTTP/1.0", "foo", False),
+        ("HTTP/1.0", "keep-alive", True),
+    ],
+)
+async def test_the_connection_stays_as_the_client_says(version: str, connection: str, kept: bool) -> None:
+    async with client_of() as client:
+        request = f"GET /a HTTP/1.1\r\nHost: a\r\nConnection: {connection}\r\n\r\n".replace(
+            "HTTP/1.1", version
+        ).encode()
+        await client.exchange(request)
+        if kept:
+            assert (await client.exchange(request)).endswith(b"/a")
+        else:
+            assert await client.closed()
+
+
+async def test_an_answer_has_its_length_forbids_guessing_what_it_is_and_names_no_versions() -> None:
+    async def refused(request: BaseRequest) -> Response:
+        return Response(status=401, text="no\n", headers={"WWW-Authenticate": "Bearer"})
+
+    async with client_of(refused) as client:
+        head, _, body = (await client.exchange(get("/"))).partition(b"\r\n\r\n")
+        first, *lines = head.decode().splitlines()
+        assert (first, body) == ("HTTP/1.1 401 Unauthorized", b"no\n")
+        assert sorted(line for line in lines if not line.startswith("Date: ")) == [
+            "Content-Length: 3",
+            "Content-Type: text/plain; charset=utf-8",
+            "Server: test",
+            "WWW-Authenticate: Bearer",
+            "X-Content-Type-Options: nosniff",
+        ]
+
+
+async def test_the_answer_to_a_head_says_how_long_it_would_be_and_ends() -> None:
+    async with client_of() as client:
+        client.writer.write(get("/four").replace(b"GET", b"HEAD"))
+        assert b"Content-Length: 5\r\n" in await client.reader.readuntil(b"\r\n\r\n")
+        assert (await client.exchange(get("/next"))).endswith(b"\r\n\r\n/next")
+
+
+@pytest.mark.parametrize("size", [0, 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES])
+async def test_a_long_answer_arrives_whole(size: int) -> None:
+    body = bytes(number % 251 for number in range(size))
+
+    async def long(request: BaseRequest) -> Response:
+        return Response(body=body)
+
+    async with client_of(long) as client:
+        for _ in range(2):
+            assert (await client.exchange(get("/"))).partition(b"\r\n\r\n")[2] == body
 
 
 async def test_a_handlers_fault_is_answered_and_logged_and_nothing_more(caplog: pytest.LogCaptureFixture) -> None:
-    async def broken(request: HttpRequest) -> HttpResponse:
+    async def broken(request: BaseRequest) -> Response:
         raise RuntimeError("secret")
 
     async with client_of(broken) as client:
@@ -124,7 +215,7 @@ async def test_a_port_that_is_taken_names_the_flag_and_the_way_out() -> None:
 
 
 async def test_a_connection_that_stays_idle_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_server, "IDLE_S", 0.01)
+    monkeypatch.setattr(conversation, "IDLE_S", 0.01)
     async with client_of() as client:
         client.writer.write(b"GET / HT")
         assert await client.closed()

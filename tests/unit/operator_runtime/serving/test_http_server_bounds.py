@@ -17,17 +17,19 @@ from typing import Any
 
 import pytest
 import uvloop
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import Response
 
-from operator_runtime.serving import http_server
-from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
-from operator_runtime.serving.http_server import HttpServer, ListenAddress
+from operator_runtime.serving import conversation, http_server, listening
+from operator_runtime.serving.http_server import HttpServer
+from operator_runtime.serving.listening import ListenAddress
 from operator_runtime.serving.serving_tls import self_signed_context
 from tests.unit.operator_runtime.serving.test_serving_tls import trusting
 
 DEADLINE_S = 60.0
 
 MIB = 2**20
-GET = b"GET / HTTP/1.1\r\n\r\n"
+GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
 class Clients:
@@ -36,11 +38,13 @@ class Clients:
     def __init__(self, ends: ExitStack) -> None:
         self._ends = ends
 
-    def connect(self, server: HttpServer, send: bytes = b"") -> socket.socket:
+    def connect(self, server: HttpServer, send: bytes = b"", *, receive_buffer: int = 0) -> socket.socket:
         """One more connection, made before the event loop turns."""
         client = socket.socket()
         self._ends.callback(client.close)
         client.settimeout(DEADLINE_S)
+        if receive_buffer:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         client.connect(("127.0.0.1", int(server.url.rpartition(":")[2])))
         client.setblocking(False)
         client.send(send)
@@ -107,19 +111,17 @@ async def answered(client: socket.socket, send: bytes = b"") -> bytes:
                 return bytes(received[len(head + end) :])
 
 
-def server(
-    handler: Callable[[HttpRequest], Awaitable[HttpResponse]], context: ssl.SSLContext | None = None
-) -> HttpServer:
+def server(handler: Callable[[BaseRequest], Awaitable[Response]], context: ssl.SSLContext | None = None) -> HttpServer:
     return HttpServer("test", "--flag", ListenAddress("127.0.0.1", 0), handler, context)
 
 
-async def hello(request: HttpRequest) -> HttpResponse:
-    return text_response(200, "hello")
+async def hello(request: BaseRequest) -> Response:
+    return Response(text="hello")
 
 
-def always(body: bytes) -> Callable[[HttpRequest], Awaitable[HttpResponse]]:
-    async def answer(request: HttpRequest) -> HttpResponse:
-        return HttpResponse(200, body)
+def always(body: bytes) -> Callable[[BaseRequest], Awaitable[Response]]:
+    async def answer(request: BaseRequest) -> Response:
+        return Response(body=body)
 
     return answer
 
@@ -147,10 +149,10 @@ async def test_whoever_comes_while_all_are_being_answered_is_not_let_in(
     bounded(monkeypatch, MAX_CONNECTIONS=2)
     busy, go_on = asyncio.Semaphore(0), asyncio.Event()
 
-    async def slow(request: HttpRequest) -> HttpResponse:
+    async def slow(request: BaseRequest) -> Response:
         busy.release()
         await go_on.wait()
-        return text_response(200, "at last")
+        return Response(text="at last")
 
     async with server(slow) as serving, asyncio.timeout(DEADLINE_S):
         two = [clients.connect(serving, GET) for _ in range(2)]
@@ -217,13 +219,13 @@ async def test_of_different_answers_that_nobody_takes_the_newest_are_kept(
 ) -> None:
     bounded(monkeypatch, MAX_UNTAKEN_BYTES=5 * MIB)
 
-    async def fresh(request: HttpRequest) -> HttpResponse:
-        return HttpResponse(200, request.path[1:].encode() * (2 * MIB))
+    async def fresh(request: BaseRequest) -> Response:
+        return Response(body=request.path[1:].encode() * (2 * MIB))
 
     async with server(fresh) as serving:
         stuck = []
         for number in range(4):
-            stuck.append(clients.connect(serving, f"GET /{number} HTTP/1.1\r\n\r\n".encode()))
+            stuck.append(clients.connect(serving, f"GET /{number} HTTP/1.1\r\nHost: a\r\n\r\n".encode()))
             await begun(stuck[-1])
         for each in stuck[:2]:
             assert len(await rest(each)) < 2 * MIB
@@ -250,6 +252,92 @@ async def test_whoever_does_not_shake_hands_in_time_is_let_go(
     async with server(hello, await self_signed_context("--cert-dir")) as serving:
         assert await rest(clients.connect(serving)) == b""
     assert not caplog.records
+
+
+@pytest.mark.parametrize("size", [8 * MIB, 60_000], ids=["in the middle", "with the rest in the transport"])
+@pytest.mark.parametrize("head", [GET, GET[:-2] + b"Connection: close\r\n\r\n"], ids=["kept", "closed"])
+@on_both_loops
+async def test_whoever_does_not_take_an_answer_in_time_is_let_go(
+    clients: Clients, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, head: bytes, size: int
+) -> None:
+    monkeypatch.setattr(listening, "SEND_BUFFER_BYTES", 1)
+    monkeypatch.setattr(conversation, "WRITE_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(conversation, "IDLE_S", 0.1)
+    async with server(always(bytes(size))) as serving, asyncio.timeout(DEADLINE_S):
+        client = clients.connect(serving, head, receive_buffer=1)
+        await begun(client)
+        await asyncio.gather(*serving._connections._open)
+        assert len(await rest(client)) < size
+    assert not caplog.records
+
+
+@on_both_loops
+async def test_of_what_is_sent_while_a_request_is_answered_little_is_held(clients: Clients) -> None:
+    answering, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(request: BaseRequest) -> Response:
+        answering.set()
+        await go_on.wait()
+        return Response(text="at last")
+
+    async with server(slow) as serving, asyncio.timeout(DEADLINE_S):
+        client = clients.connect(serving, GET)
+        await answering.wait()
+        flood = memoryview(GET * (16 * MIB // len(GET)))
+        tracemalloc.start()
+        try:
+            before, _ = tracemalloc.get_traced_memory()
+            refused = 0
+            while refused < 100:
+                assert flood, "all of it was taken"
+                try:
+                    flood, refused = flood[client.send(flood) :], 0
+                except BlockingIOError:
+                    refused += 1
+                await asyncio.sleep(0)
+            after, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert after - before < MIB
+        go_on.set()
+        loop, received = asyncio.get_running_loop(), b""
+        while received.count(b"at last") < 3:
+            received += await loop.sock_recv(client, MIB)
+
+
+@on_both_loops
+async def test_whoever_goes_before_the_answer_makes_no_room_for_another_question(
+    clients: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bounded(monkeypatch, MAX_CONNECTIONS=2)
+    busy, go_on, given_up = asyncio.Semaphore(0), asyncio.Event(), asyncio.Semaphore(0)
+
+    async def slow(request: BaseRequest) -> Response:
+        busy.release()
+        try:
+            await go_on.wait()
+        except asyncio.CancelledError:
+            given_up.release()
+            raise
+        return Response(text="at last")
+
+    async with asyncio.timeout(DEADLINE_S):
+        async with server(slow) as serving:
+            for _ in range(2):
+                gone = clients.connect(serving, GET)
+                await busy.acquire()
+                gone.close()
+            for _ in range(3):
+                assert await rest(clients.connect(serving, GET)) == b""
+            go_on.set()
+            while (connections := serving._connections._open) and given_up.locked():
+                await asyncio.wait(connections)
+            assert await answered(clients.connect(serving, GET)) == b"at last"
+            go_on.clear()
+            await busy.acquire()
+            clients.connect(serving, GET)
+            await busy.acquire()
+        await given_up.acquire()
 
 
 class Short(socket.socket):

@@ -14,8 +14,8 @@ import pytest
 
 from operator_runtime.client.errors import Forbidden, Unreachable
 from operator_runtime.client.response_identity import Expected
-from operator_runtime.serving.http_messages import HttpRequest
-from operator_runtime.serving.http_server import MAX_CONNECTIONS, HttpServer, ListenAddress
+from operator_runtime.serving.http_server import MAX_CONNECTIONS, HttpServer
+from operator_runtime.serving.listening import ListenAddress
 from operator_runtime.serving.metrics_authentication import (
     ACCOUNT_S,
     ALLOWED_S,
@@ -29,6 +29,7 @@ from operator_runtime.serving.metrics_authentication import (
 from operator_runtime.serving.scrape import Scrapes
 from operator_runtime.telemetry.metrics import Metrics
 from operator_runtime.testing.clock import FakeClock
+from tests.unit.operator_runtime.http import get
 
 DEADLINE_S = 60.0
 SHOPS = "/metrics/shops"
@@ -89,7 +90,7 @@ async def status_of(
 ) -> int:
     """What is answered in place of what is there, 200 for that itself."""
     headers = {} if authorization is None else {"authorization": authorization}
-    refusal = await authentication.refusal(HttpRequest("GET", path, headers=headers, peer=peer))
+    refusal = await authentication.refusal(get(path, peer=peer, **headers))
     return 200 if refusal is None else refusal.status
 
 
@@ -264,7 +265,7 @@ async def test_64_bogus_tokens_do_not_keep_a_scraper_from_the_server(
 
     async def send_scrape(token: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
-        writer.write(f"GET /metrics HTTP/1.1\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+        writer.write(f"GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
         return reader, writer
 
     async def scraped() -> bytes:

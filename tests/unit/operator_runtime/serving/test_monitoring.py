@@ -19,12 +19,12 @@ from memcached_operator.settings_schema import SCHEMA
 from operator_runtime.controller.manager import Manager
 from operator_runtime.identity import Program
 from operator_runtime.operator import Operator
-from operator_runtime.serving.http_messages import HttpRequest
-from operator_runtime.serving.http_server import ServingError
+from operator_runtime.serving.listening import ServingError
 from operator_runtime.serving.monitoring import MonitoringConfig, add_sources, probes_of, served
 from operator_runtime.serving.probes import Check, Checks
 from operator_runtime.telemetry.metrics import Metrics
 from tests.unit.operator_runtime.client.client_support import client_of
+from tests.unit.operator_runtime.http import body_of, get
 from tests.unit.operator_runtime.series import series
 
 FREE = "127.0.0.1:0"
@@ -107,17 +107,17 @@ async def test_secure_metrics_without_their_certificate_name_the_flag(tmp_path: 
 
 async def test_there_is_a_check_for_each_watch_and_none_is_passed_before_its_first_list() -> None:
     manager, _ = await built("shop", "bank")
-    response = await probes_of(manager.awaited).answer(HttpRequest("GET", "/readyz", {"verbose": ("",)}))
+    response = await probes_of(manager.awaited).answer(get("/readyz?verbose"))
     assert response.status == 500
     kinds = ("memcacheds.cache.example.com", "deployments.apps", "pods")
-    assert response.body.decode().splitlines() == [
+    assert body_of(response).decode().splitlines() == [
         "[+]ping ok",
         *(f"[-]watch/{kind}/{where} failed: reason withheld" for kind in kinds for where in ("shop", "bank")),
         "readyz check failed",
     ]
     for reflector in manager.awaited:
         reflector.synced.set()
-    assert (await probes_of(manager.awaited).answer(HttpRequest("GET", "/readyz"))).status == 200
+    assert (await probes_of(manager.awaited).answer(get("/readyz"))).status == 200
 
 
 def documented() -> set[str]:

@@ -7,13 +7,14 @@ import logging
 from typing import Any, cast
 
 import pytest
+from aiohttp.web_response import Response
 
 from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import Store
 from operator_runtime.client.resources import PODS
-from operator_runtime.serving.http_messages import HttpRequest, HttpResponse
 from operator_runtime.serving.probes import RECONNECT_GRACE_S, Check, Checks, Probe, Probes, ping, watch_check
 from operator_runtime.testing.clock import START_S, FakeClock
+from tests.unit.operator_runtime.http import body_of, get
 from tests.unit.things import Thing, decode
 
 
@@ -25,18 +26,18 @@ class Switchable:
         self.check = Check(name, lambda: self.reason)
 
 
-def respond(probe: Probe, path: str, **query: tuple[str, ...]) -> HttpResponse:
-    return asyncio.run(Probes(probe).answer(HttpRequest("GET", path, query)))
+def respond(probe: Probe, path: str) -> Response:
+    return asyncio.run(Probes(probe).answer(get(path)))
 
 
-def text(response: HttpResponse) -> tuple[int, str]:
-    return response.status, response.body.decode()
+def text(response: Response) -> tuple[int, str]:
+    return response.status, body_of(response).decode()
 
 
 def test_all_is_well_in_one_word_and_verbose_lists_the_checks() -> None:
     probe = Probe("readyz", [ping(), Switchable("watch/pods").check])
     assert text(respond(probe, "/readyz")) == text(respond(probe, "/readyz/")) == (200, "ok")
-    assert text(respond(probe, "/readyz", verbose=("",))) == (
+    assert text(respond(probe, "/readyz?verbose")) == (
         200,
         "[+]ping ok\n[+]watch/pods ok\nreadyz check passed\n",
     )
@@ -48,7 +49,7 @@ def test_one_that_fails_fails_all_and_keeps_its_reason_unless_it_is_asked_alone(
     probe = Probe("readyz", [ping(), Switchable("watch/pods", "silent").check])
     listed = "[+]ping ok\n[-]watch/pods failed: reason withheld\nreadyz check failed\n"
     assert text(respond(probe, "/readyz")) == (500, listed)
-    assert text(respond(probe, "/readyz", verbose=("",))) == (500, listed)
+    assert text(respond(probe, "/readyz?verbose")) == (500, listed)
     assert text(respond(probe, "/readyz/watch/pods")) == (500, "internal server error: silent\n")
     assert text(respond(probe, "/readyz/ping")) == (200, "ok")
     assert respond(probe, "/readyz/nothing").status == 404
@@ -91,10 +92,10 @@ def test_an_excluded_check_is_not_asked_and_one_that_is_not_there_is_warned_of()
         raise AssertionError("asked")
 
     probe = Probe("readyz", [ping(), Check("a/b", never)])
-    assert text(respond(probe, "/readyz", exclude=("a/b",))) == (200, "ok")
+    assert text(respond(probe, "/readyz?exclude=a/b")) == (200, "ok")
     shown = "[+]ping ok\n[+]a/b excluded: ok\nreadyz check passed\n"
-    assert text(respond(probe, "/readyz", exclude=("a/b",), verbose=("",))) == (200, shown)
-    status, shown = text(respond(probe, "/readyz", exclude=("a/b", "d", "c", ""), verbose=("",)))
+    assert text(respond(probe, "/readyz?exclude=a/b&verbose")) == (200, shown)
+    status, shown = text(respond(probe, "/readyz?exclude=a/b&exclude=d&exclude=c&exclude=&verbose"))
     assert status == 200
     assert 'warn: some health checks cannot be excluded: no matches for "c","d"\n' in shown
 
@@ -111,7 +112,7 @@ def test_the_log_says_once_what_begins_to_fail_and_once_that_it_is_over(caplog: 
     for _ in range(3):
         respond(probe, "/readyz")
     nodes.reason = "silent too"
-    respond(probe, "/readyz", exclude=("pods",))  # somebody who looks at a part
+    respond(probe, "/readyz?exclude=pods")  # somebody who looks at a part
     respond(probe, "/readyz")
     pods.reason = nodes.reason = None
     for _ in range(2):

@@ -12,10 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import Response
 from cryptography import x509
 
-from operator_runtime.serving.http_messages import HttpRequest, HttpResponse, text_response
-from operator_runtime.serving.http_server import HttpServer, ListenAddress, ServingError
+from operator_runtime.serving.http_server import HttpServer
+from operator_runtime.serving.listening import ListenAddress, ServingError
 from operator_runtime.serving.self_signed import self_signed
 from operator_runtime.serving.serving_tls import CERTIFICATE_FILE, KEY_FILE, CertificateFiles, self_signed_context
 from tests.unit.operator_runtime.series import series
@@ -31,8 +33,8 @@ def write(directory: Path, *names: str) -> None:
     (directory / CERTIFICATE_FILE).write_bytes(begin + certificate)
 
 
-async def hello(request: HttpRequest) -> HttpResponse:
-    return text_response(200, "hello")
+async def hello(request: BaseRequest) -> Response:
+    return Response(text="hello")
 
 
 def trusting() -> ssl.SSLContext:
@@ -51,7 +53,7 @@ async def shown_names(context: ssl.SSLContext) -> list[str]:
 async def _names(url: str) -> list[str]:
     reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]), ssl=trusting())
     try:
-        writer.write(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+        writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         assert (await reader.read()).endswith(b"hello")
         der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
     finally:

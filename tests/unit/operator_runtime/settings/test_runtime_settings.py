@@ -8,7 +8,7 @@ import pytest
 from msgspec import Meta
 
 from operator_runtime.identity import Program
-from operator_runtime.serving.http_server import parse_address
+from operator_runtime.serving.listening import parse_address
 from operator_runtime.settings.runtime_settings import RuntimeSettings, schema_of
 from operator_runtime.settings.schema import SettingsError
 from operator_runtime.settings.setting import Setting

@@ -16,10 +16,10 @@ from memcached_operator.memcached.server_stats.metric_families import PATH, serv
 from memcached_operator.memcached.server_stats.server_connection import SATURATED, ErrorKind, Failure
 from memcached_operator.memcached.server_stats.stats_answer import EXTSTORE, Answer
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
-from operator_runtime.serving.http_messages import HttpRequest
 from operator_runtime.serving.scrape import Scrapes
 from operator_runtime.telemetry.metrics import Metrics
 from tests.unit.memcached_operator.memcached.server_stats.support import TIMEOUT_S, answer, queried, running, server_pod
+from tests.unit.operator_runtime.http import body_of, get
 
 # Name and type of what prometheus/memcached_exporter 0.16.0 makes of `stats` (pkg/exporter/exporter.go), of the limit
 # of connections, which it takes from `stats settings`, and of what its alerts look at of `stats items`.
@@ -74,13 +74,11 @@ async def scraped(pods: list[PodRecord], stats_cache: StatsCache, accept: str = 
     """Type and series of each metric that has some, by its name; the labels in the order of their names."""
     metrics = Metrics()
     metrics.add(lambda: server_families(pods, stats_cache.of))
-    response = await Scrapes(Metrics(), further={PATH: metrics}).answer(
-        HttpRequest("GET", PATH, headers={"accept": accept})
-    )
+    response = await Scrapes(Metrics(), further={PATH: metrics}).answer(get(PATH, accept=accept))
     assert response.status == 200
     parse = parse_openmetrics if accept else parse_text
     found: dict[str, tuple[str, Series]] = {}
-    families: list[Metric] = list(parse(response.body.decode()))
+    families: list[Metric] = list(parse(body_of(response).decode()))
     for family in families:
         for sample in family.samples:
             _, series = found.setdefault(sample.name, (family.type, {}))

@@ -1,0 +1,177 @@
+"""One connection of a client: aiohttp's server reads its requests, in the bounds that are set here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+from aiohttp import HttpVersion10, HttpVersion11
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import Response, StreamResponse
+from aiohttp.web_server import Server
+
+from operator_runtime.serving.connections import Connections, ConnectionTask
+
+logger = logging.getLogger(__name__)
+
+Handler = Callable[[BaseRequest], Awaitable[Response]]
+
+# Room for a scraper's Accept header and a long bearer token; servers commonly take 8 to 64 KiB.
+MAX_HEAD_BYTES = 16_384
+# Prometheus comes back each 15 to 60 s and would rather find its connection open. A head must be there by then.
+IDLE_S = 120.0
+# For an answer to be taken: a slow peer does not hold a connection for ever.
+WRITE_TIMEOUT_S = 30.0
+# asyncio begins to hold a writer back when its peer has left so much untaken (the high-water mark of a transport).
+PIECE_BYTES = 65_536
+
+_END_OF_HEAD = b"\r\n\r\n"
+_TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+# aiohttp would log a traceback of each request that it cannot read, and any client may send those.
+_unheard = logging.Logger("aiohttp", logging.CRITICAL + 1)
+
+
+class Conversation(asyncio.Protocol):
+    """Hands aiohttp one head at a time, and the next one when that is answered.
+
+    So that heads are bounded as a whole and in time, bodies are not read, and of requests that are sent without
+    waiting for answers no more is held than one read brought.
+    """
+
+    def __init__(self, name: str, handler: Handler, connections: Connections, task: ConnectionTask) -> None:
+        """
+        Args:
+            name: what is served.
+            handler: answers requests without a body.
+            connections: told whose turn it is.
+            task: of the connection. Cancelled when the peer is too slow.
+        """
+        self._lost = asyncio.Event()
+        self._name = name
+        self._handler = handler
+        self._connections = connections
+        self._task = task
+        self._http = Server(
+            self._answer,
+            access_log=None,
+            logger=_unheard,
+            max_line_size=MAX_HEAD_BYTES,
+            max_field_size=MAX_HEAD_BYTES,
+            auto_decompress=False,
+            lingering_time=0,
+        )()
+        self._unread = bytearray()
+        self._answering = False
+        self._work: asyncio.Task[object] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def ended(self) -> None:
+        """Wait for the end of the connection, and of the answer to a peer that has gone meanwhile.
+
+        Work that has begun cannot all be stopped. So it counts among the connections until it is done.
+        """
+        await self._lost.wait()
+        if self._work is not None:
+            await asyncio.wait([self._work])
+
+    def give_up(self) -> None:
+        """Stop work on an answer."""
+        if self._work is not None:
+            self._work.cancel()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin to wait for a request."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is not registered as one
+        self._http.connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End; see `ended`."""
+        self._within(None)
+        self._http.connection_lost(exc)
+        self._lost.set()
+
+    def pause_writing(self) -> None:
+        """Have the answer wait for its peer."""
+        self._http.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Go on with the answer."""
+        self._http.resume_writing()
+
+    def data_received(self, data: bytes) -> None:
+        """Read, and answer if it was the end of a head."""
+        self._unread += data
+        self._hand_on()
+
+    def _hand_on(self) -> None:
+        if self._answering:
+            if self._transport.is_reading():
+                self._transport.pause_reading()
+            return
+        end = self._unread.find(_END_OF_HEAD, 0, MAX_HEAD_BYTES)
+        if end >= 0:
+            end += len(_END_OF_HEAD)
+            head = bytes(self._unread[:end])
+            del self._unread[:end]
+            self._answering = True
+            self._http.data_received(head)
+        elif len(self._unread) >= MAX_HEAD_BYTES:
+            self._transport.write(_TOO_LONG)
+            self._transport.close()
+
+    def _within(self, seconds: float | None) -> None:
+        """Give the peer so long for what it is to do next, and end the connection otherwise."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if seconds is None else asyncio.get_running_loop().call_later(seconds, self._task.cancel)
+
+    def _wait(self) -> None:
+        self._within(IDLE_S)
+        self._connections.sends(self._task, b"")
+
+    async def _answer(self, request: BaseRequest) -> StreamResponse:
+        self._within(None)
+        self._connections.answers(self._task)
+        self._work = asyncio.current_task()
+        response = await self._response(request)
+        body = response.body if isinstance(response.body, bytes) else b""
+        sent = StreamResponse(status=response.status, headers=response.headers)
+        sent.content_length = len(body)
+        sent.headers.update({"Server": self._name, "X-Content-Type-Options": "nosniff"})
+        if response.keep_alive is False:
+            sent.force_close()
+        self._within(WRITE_TIMEOUT_S)
+        self._connections.sends(self._task, body)
+        await sent.prepare(request)
+        if request.method != "HEAD":
+            # Views of the body, which many share.
+            for begin in range(0, len(body), PIECE_BYTES):
+                await sent.write(memoryview(body)[begin : begin + PIECE_BYTES])
+        await sent.write_eof()
+        # Otherwise the time is also for what the transport still has, and for the peer to take it.
+        if sent.keep_alive:
+            self._wait()
+            self._answering = False
+            self._transport.resume_reading()
+            self._hand_on()
+        return sent
+
+    async def _response(self, request: BaseRequest) -> Response:
+        refusal: Response | None = None
+        if request.body_exists:
+            refusal = Response(status=413, text="no body is taken here\n")
+        elif request.method not in ("GET", "HEAD"):
+            refusal = Response(status=405, text="only GET and HEAD are answered here\n")
+        elif request.version not in (HttpVersion10, HttpVersion11):
+            refusal = Response(status=505, text="only HTTP/1.0 and HTTP/1.1 are spoken here\n")
+        if refusal is not None:
+            refusal.force_close()
+            return refusal
+        try:
+            return await self._handler(request)
+        except Exception:
+            logger.exception("%s: cannot answer %s", self._name, request.path)
+            return Response(status=500, text="internal server error; see the operator's log\n")

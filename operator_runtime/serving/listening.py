@@ -1,0 +1,75 @@
+"""Addresses to listen on, and the sockets that do."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from typing import NamedTuple
+
+# What the kernel keeps of an answer for a peer that does not take it (Linux doubles it); by itself it goes up to 4 MiB.
+SEND_BUFFER_BYTES = 131_072
+
+
+class ServingError(Exception):
+    """Failure to serve by the settings; the message names the flag and the remedy."""
+
+
+class ListenAddress(NamedTuple):
+    """Address to listen on; `host` None means all addresses of the machine, port 0 one that is free."""
+
+    host: str | None
+    port: int
+
+
+def parse_address(text: str) -> ListenAddress | None:
+    """`HOST:PORT`, `:PORT` or `[IPv6]:PORT`; None for "0", which turns a server off.
+
+    Raises:
+        ValueError: it is none of these; the message has what is allowed.
+    """
+    if text == "0":
+        return None
+    host, colon, port = text.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65_535 or (":" in host and not bracketed):
+        raise ValueError("it must be HOST:PORT or :PORT with a port of at most 65535, or 0 for off")
+    return ListenAddress((host[1:-1] if bracketed else host) or None, int(port))
+
+
+def url_of(address: ListenAddress, listening: Sequence[socket.socket], *, secure: bool) -> str:
+    """Return the URL at which these sockets are reached."""
+    host = address.host
+    shown = f"[{host}]" if host and ":" in host else host or "localhost"
+    return f"{'https' if secure else 'http'}://{shown}:{listening[0].getsockname()[1]}"
+
+
+async def sockets(address: ListenAddress) -> list[socket.socket]:
+    """Sockets that listen there: one for all addresses of the machine, else one for each that the host's name has.
+
+    Raises:
+        OSError: it is no address, taken, not this machine's, or not this process's to bind.
+    """
+    host, port = address
+    both = host is None and socket.has_dualstack_ipv6()
+    places: list[tuple[int, tuple[object, ...]]]
+    if host is None:
+        places = [(socket.AF_INET6 if both else socket.AF_INET, ("", port))]
+    else:
+        found = await asyncio.get_running_loop().getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        places = list(dict.fromkeys((family, where) for family, _, _, _, where in found))
+    listening: list[socket.socket] = []
+    try:
+        for family, where in places:
+            each = socket.create_server(where, family=family, dualstack_ipv6=both)
+            listening.append(each)
+            each.setblocking(False)
+            # Connections inherit it.
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+    except OSError:
+        for each in listening:
+            each.close()
+        raise
+    return listening
