@@ -36,9 +36,6 @@ MAX_REMEMBERED = 256
 # at once, of all half of the server's connections, so that the others are there for tokens that are known.
 MAX_UNKNOWN_OF_ADDRESS = 8
 MAX_UNKNOWN = 32
-_TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
-_ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-_BEARER = "bearer "
 
 
 class ReviewClient(Protocol):
@@ -56,21 +53,16 @@ class Account(msgspec.Struct, frozen=True, omit_defaults=True):
     extra: dict[str, tuple[str, ...]] = {}
 
 
-class _TokenStatus(msgspec.Struct, frozen=True):
+class _Status(msgspec.Struct, frozen=True):
+    """Result of either review."""
+
     authenticated: bool = False
     user: Account = Account()
-
-
-class _TokenReview(msgspec.Struct, frozen=True):
-    status: _TokenStatus = _TokenStatus()
-
-
-class _AccessStatus(msgspec.Struct, frozen=True):
     allowed: bool = False
 
 
-class _AccessReview(msgspec.Struct, frozen=True):
-    status: _AccessStatus = _AccessStatus()
+class _Review(msgspec.Struct, frozen=True):
+    status: _Status = _Status()
 
 
 class Remembered(Generic[V]):
@@ -165,7 +157,7 @@ class MetricsAuthentication:
     async def _account(self, token: str, address: str) -> Account | None:
         """Return the account of a token; None for an invalid one."""
         # Tokens are secrets: they are not kept.
-        key = hashlib.sha256(token.encode("latin-1")).digest()
+        key = hashlib.sha256(token.encode()).digest()
         if (known := self._accounts.get(key)) is not None:
             return known
         if self._nobodys.get(key):
@@ -175,14 +167,8 @@ class MetricsAuthentication:
                 return known
             if self._nobodys.get(key):
                 return None
-            expected = ExpectedReview("TokenReview", {"token": token})
-            body = {"apiVersion": "authentication.k8s.io/v1", "kind": expected.kind, "spec": expected.spec}
-            answer = await self._client.request(
-                "POST", _TOKEN_REVIEWS, body=msgspec.json.encode(body), expected=expected
-            )
-            status = msgspec.json.decode(answer, type=_TokenReview).status
+            status = await self._review("authentication.k8s.io/v1", "TokenReview", {"token": token})
             if status.authenticated:
-                self._nobodys.forget(key)
                 return self._accounts.put(key, status.user, ACCOUNT_S)
             self._accounts.forget(key)
             self._nobodys.put(key, True, ACCOUNT_S)
@@ -213,20 +199,18 @@ class MetricsAuthentication:
         async with self._reviews:
             if (known := self._permissions.get(key)) is not None:
                 return known
-            spec = {
-                "user": account.username,
-                "uid": account.uid,
-                "groups": account.groups,
-                "extra": account.extra,
-                "nonResourceAttributes": {"path": url, "verb": "get"},
-            }
-            expected = ExpectedReview("SubjectAccessReview", spec)
-            body = {"apiVersion": "authorization.k8s.io/v1", "kind": expected.kind, "spec": expected.spec}
-            answer = await self._client.request(
-                "POST", _ACCESS_REVIEWS, body=msgspec.json.encode(body), expected=expected
-            )
-            allowed = msgspec.json.decode(answer, type=_AccessReview).status.allowed
+            # The names of a TokenReview's user, but for one.
+            user = msgspec.structs.asdict(account)
+            spec = {"user": user.pop("username"), **user, "nonResourceAttributes": {"path": url, "verb": "get"}}
+            allowed = (await self._review("authorization.k8s.io/v1", "SubjectAccessReview", spec)).allowed
             return self._permissions.put(key, allowed, ALLOWED_S if allowed else DENIED_S)
+
+    async def _review(self, api_version: str, kind: str, spec: dict[str, object]) -> _Status:
+        expected = ExpectedReview(kind, spec)
+        path = f"/apis/{api_version}/{kind.lower()}s"
+        body = msgspec.json.encode({"apiVersion": api_version, "kind": kind, "spec": spec})
+        answer = await self._client.request("POST", path, body=body, expected=expected)
+        return msgspec.json.decode(answer, type=_Review).status
 
     def _complain(self, error: Exception) -> None:
         """Log the failure once, until reviews work again."""
@@ -251,5 +235,6 @@ _TRY_LATER = Response(status=429, text="Too Many Requests\n", headers={"Retry-Af
 
 
 def _token(headers: Mapping[str, str]) -> str:
-    value = headers.get("Authorization", "")
-    return value[len(_BEARER) :].strip() if value.lower().startswith(_BEARER) else ""
+    scheme, _, token = headers.get("Authorization", "").partition(" ")
+    # What a token is not made of may have no place in a review's JSON.
+    return token.strip() if scheme.lower() == "bearer" and token.isascii() else ""

@@ -94,7 +94,7 @@ async def status_of(
     return 200 if refusal is None else refusal.status
 
 
-@pytest.mark.parametrize("authorization", [None, "", "Basic Zm9v", "Bearer", "Bearer "])
+@pytest.mark.parametrize("authorization", [None, "", "Basic Zm9v", "Bearer", "Bearer ", "Bearer \u0142"])
 async def test_without_a_token_nobody_is_asked(
     authentication: MetricsAuthentication, reviews: Reviews, authorization: str | None
 ) -> None:

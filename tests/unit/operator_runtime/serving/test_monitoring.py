@@ -85,6 +85,20 @@ async def test_probes_and_metrics_are_served_where_the_log_says(caplog: pytest.L
         await fetch(found["metrics"])
 
 
+@pytest.mark.parametrize("target", [b"/readyz?exclude=\xff", b"/readyz/\xff", b"/\xff", b"/readyz?exclude=%ff&verbose"])
+async def test_no_bytes_of_a_request_are_a_fault_of_the_operators(
+    target: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    manager, metrics = await built()
+    async with served(monitoring(probes=FREE), manager, metrics, client_of("https://api.invalid").access) as urls:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(urls["probes"].rpartition(":")[2]))
+        writer.write(b"GET " + target + b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        answer = await reader.read()
+        writer.close()
+    assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.0 400 ")) or b"\n[+]ping ok\n" in answer
+    assert not [each for each in caplog.records if each.exc_info]
+
+
 async def test_checks_of_an_authors_own_run_beside_the_built_in_ones_and_what_is_turned_off_is_not_served() -> None:
     manager, metrics = await built()
     checks = Checks()
