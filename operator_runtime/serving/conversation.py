@@ -7,16 +7,14 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import cast
 
-from aiohttp import HttpVersion10, HttpVersion11
-from aiohttp.web_request import BaseRequest
-from aiohttp.web_response import Response, StreamResponse
-from aiohttp.web_server import Server
+from aiohttp import HttpVersion10, HttpVersion11, web
 
 from operator_runtime.serving.connections import Connections, ConnectionTask
+from operator_runtime.serving.responses import HttpResponse, text_response
 
 logger = logging.getLogger(__name__)
 
-Handler = Callable[[BaseRequest], Awaitable[Response]]
+Handler = Callable[[web.BaseRequest], Awaitable[HttpResponse]]
 
 # Room for a scraper's Accept header and a long bearer token; servers commonly take 8 to 64 KiB.
 MAX_HEAD_BYTES = 16_384
@@ -27,6 +25,8 @@ WRITE_TIMEOUT_S = 30.0
 # asyncio begins to hold a writer back when its peer has left so much untaken (the high-water mark of a transport).
 PIECE_BYTES = 65_536
 
+# After these nothing else is read.
+_CLOSING = (405, 413, 505)
 _END_OF_HEAD = b"\r\n\r\n"
 _TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 # aiohttp would log a traceback of each request that it cannot read, and any client may send those.
@@ -53,7 +53,7 @@ class Conversation(asyncio.Protocol):
         self._handler = handler
         self._connections = connections
         self._task = task
-        self._http = Server(
+        self._http = web.Server(
             self._answer,
             access_log=None,
             logger=_unheard,
@@ -132,16 +132,17 @@ class Conversation(asyncio.Protocol):
         self._within(IDLE_S)
         self._connections.sends(self._task, b"")
 
-    async def _answer(self, request: BaseRequest) -> StreamResponse:
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         self._within(None)
         self._connections.answers(self._task)
         self._work = asyncio.current_task()
         response = await self._response(request)
-        body = response.body if isinstance(response.body, bytes) else b""
-        sent = StreamResponse(status=response.status, headers=response.headers)
+        body = response.body
+        sent = web.StreamResponse(status=response.status, headers=response.headers)
         sent.content_length = len(body)
-        sent.headers.update({"Server": self._name, "X-Content-Type-Options": "nosniff"})
-        if response.keep_alive is False:
+        own = {"Content-Type": response.content_type, "Server": self._name, "X-Content-Type-Options": "nosniff"}
+        sent.headers.update(own)
+        if response.status in _CLOSING:
             sent.force_close()
         self._within(WRITE_TIMEOUT_S)
         self._connections.sends(self._task, body)
@@ -159,19 +160,15 @@ class Conversation(asyncio.Protocol):
             self._hand_on()
         return sent
 
-    async def _response(self, request: BaseRequest) -> Response:
-        refusal: Response | None = None
+    async def _response(self, request: web.BaseRequest) -> HttpResponse:
         if request.body_exists:
-            refusal = Response(status=413, text="no body is taken here\n")
-        elif request.method not in ("GET", "HEAD"):
-            refusal = Response(status=405, text="only GET and HEAD are answered here\n")
-        elif request.version not in (HttpVersion10, HttpVersion11):
-            refusal = Response(status=505, text="only HTTP/1.0 and HTTP/1.1 are spoken here\n")
-        if refusal is not None:
-            refusal.force_close()
-            return refusal
+            return text_response(413, "no body is taken here\n")
+        if request.method not in ("GET", "HEAD"):
+            return text_response(405, "only GET and HEAD are answered here\n")
+        if request.version not in (HttpVersion10, HttpVersion11):
+            return text_response(505, "only HTTP/1.0 and HTTP/1.1 are spoken here\n")
         try:
             return await self._handler(request)
         except Exception:
             logger.exception("%s: cannot answer %s", self._name, request.path)
-            return Response(status=500, text="internal server error; see the operator's log\n")
+            return text_response(500, "internal server error; see the operator's log\n")

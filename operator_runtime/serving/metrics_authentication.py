@@ -13,15 +13,17 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import msgspec
-from aiohttp.web_request import BaseRequest
-from aiohttp.web_response import Response
 
 from operator_runtime.client.errors import Forbidden, KubeError
 from operator_runtime.client.response_identity import Expected, ExpectedReview
+from operator_runtime.serving.responses import HttpResponse, text_response
 from operator_runtime.serving.scrape import PATH
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 logger = logging.getLogger(__name__)
 
@@ -132,7 +134,7 @@ class MetricsAuthentication:
         self._unknown: Counter[str] = Counter()
         self._reported = False
 
-    async def refusal(self, request: BaseRequest) -> Response | None:
+    async def refusal(self, request: web.BaseRequest) -> HttpResponse | None:
         """Return the response that refuses a request; None for those who may see the metrics.
 
         401 to a client that the API server does not know, 403 to one that may not, 429 to unknown clients while too
@@ -150,9 +152,9 @@ class MetricsAuthentication:
             return _TRY_LATER
         except (KubeError, msgspec.DecodeError) as error:
             self._complain(error)
-            return Response(status=503, text="Service Unavailable\n")
+            return text_response(503, "Service Unavailable\n")
         self._reported = False
-        return None if allowed else Response(status=403, text="Forbidden\n")
+        return None if allowed else text_response(403, "Forbidden\n")
 
     async def _account(self, token: str, address: str) -> Account | None:
         """Return the account of a token; None for an invalid one."""
@@ -230,8 +232,8 @@ class MetricsAuthentication:
         )
 
 
-_UNAUTHORIZED = Response(status=401, text="Unauthorized\n", headers={"WWW-Authenticate": "Bearer"})
-_TRY_LATER = Response(status=429, text="Too Many Requests\n", headers={"Retry-After": "1"})
+_UNAUTHORIZED = HttpResponse(401, b"Unauthorized\n", headers={"WWW-Authenticate": "Bearer"})
+_TRY_LATER = HttpResponse(429, b"Too Many Requests\n", headers={"Retry-After": "1"})
 
 
 def _token(headers: Mapping[str, str]) -> str:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
-
-from aiohttp.web_request import BaseRequest
-from aiohttp.web_response import Response
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from operator_runtime.cache.reflector import Reflector
 from operator_runtime.diagnostics.callback_errors import check_plain
+from operator_runtime.serving.responses import HttpResponse, text_response
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 logger = logging.getLogger(__name__)
 
@@ -113,7 +114,7 @@ class Probe:
         self._broken: set[str] = set()
         self._passed = False
 
-    def answer_all(self, *, verbose: bool, exclude: Iterable[str] = ()) -> Response:
+    def answer_all(self, *, verbose: bool, exclude: Iterable[str] = ()) -> HttpResponse:
         """200 if all checks are well that are not excluded, else 500 and which are not."""
         excluded = {each for each in exclude if each}
         unknown = excluded - {each.name for each in self._checks}
@@ -134,20 +135,18 @@ class Probe:
         if not excluded:
             self._report(failures)
         if failures:
-            return Response(status=500, text="\n".join([*lines, f"{self.name} check failed", ""]))
+            return text_response(500, "\n".join([*lines, f"{self.name} check failed", ""]))
         if verbose:
-            return Response(text="\n".join([*lines, f"{self.name} check passed", ""]))
-        return Response(text="ok")
+            return text_response(200, "\n".join([*lines, f"{self.name} check passed", ""]))
+        return text_response(200, "ok")
 
-    def answer_one(self, name: str) -> Response:
+    def answer_one(self, name: str) -> HttpResponse:
         """200 if the check of that name is well, 500 with the reason if not, 404 if there is none."""
         check = next((each for each in self._checks if each.name == name), None)
         if check is None:
-            return Response(status=404, text=f"no check is named {name!r}: see /{self.name}?verbose\n")
+            return text_response(404, f"no check is named {name!r}: see /{self.name}?verbose\n")
         reason = self._reason_of(check)
-        return (
-            Response(text="ok") if reason is None else Response(status=500, text=f"internal server error: {reason}\n")
-        )
+        return text_response(200, "ok") if reason is None else text_response(500, f"internal server error: {reason}\n")
 
     def _reason_of(self, check: Check) -> str | None:
         """Run a check and return its complaint, None for none; a check that raises has found something wrong, too."""
@@ -180,12 +179,12 @@ class Probes:
     def __init__(self, *probes: Probe) -> None:
         self._probes = {each.name: each for each in probes}
 
-    async def answer(self, request: BaseRequest) -> Response:
+    async def answer(self, request: web.BaseRequest) -> HttpResponse:
         """The answer to `/PROBE`, with `?verbose` and `?exclude=`, and to `/PROBE/CHECK`."""
         name, slash, check = request.path.removeprefix("/").partition("/")
         probe = self._probes.get(name)
         if probe is None:
-            return Response(status=404, text=f"there are {' and '.join(f'/{each}' for each in self._probes)} here\n")
+            return text_response(404, f"there are {' and '.join(f'/{each}' for each in self._probes)} here\n")
         if slash and check:
             return probe.answer_one(check)
         return probe.answer_all(verbose="verbose" in request.query, exclude=request.query.getall("exclude", ()))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
-from aiohttp.web_request import BaseRequest
-from aiohttp.web_response import Response
 from prometheus_client import Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.openmetrics.exposition import (
@@ -17,7 +16,11 @@ from prometheus_client.openmetrics.exposition import (
 from prometheus_client.registry import Collector
 
 from operator_runtime.diagnostics.callback_errors import CallbackErrors
+from operator_runtime.serving.responses import HttpResponse, text_response
 from operator_runtime.telemetry.metrics import Given, Metrics
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 PATH = "/metrics"
 
@@ -30,7 +33,7 @@ _openmetrics: Callable[[Collector], bytes] = generate_openmetrics
 _AT_ONCE = 500
 
 
-Refusal = Callable[[BaseRequest], Awaitable[Response | None]]
+Refusal = Callable[["web.BaseRequest"], Awaitable[HttpResponse | None]]
 """What to answer to a client that may not see the metrics; None to one that may."""
 
 
@@ -54,14 +57,14 @@ class Scrapes:
         self._writing = asyncio.Lock()
         self._waiting = 0
         self._begun = 0
-        self._shared: dict[tuple[str, str], tuple[int, Response]] = {}
+        self._shared: dict[tuple[str, str], tuple[int, HttpResponse]] = {}
 
-    async def answer(self, request: BaseRequest) -> Response:
+    async def answer(self, request: web.BaseRequest) -> HttpResponse:
         """The metrics, or a refusal. A client that may not see them learns nothing else either."""
         if self._refusal is not None and (refusal := await self._refusal(request)) is not None:
             return refusal
         if (metrics := self._metrics.get(request.path)) is None:
-            return Response(status=404, text=f"there is {' and '.join(self._metrics)} here\n")
+            return text_response(404, f"there is {' and '.join(self._metrics)} here\n")
         begun_before = self._begun
         self._waiting += 1
         try:
@@ -78,7 +81,7 @@ class Scrapes:
             if not self._waiting:
                 self._shared.clear()
 
-    async def _written(self, metrics: Metrics, format: str) -> Response:
+    async def _written(self, metrics: Metrics, format: str) -> HttpResponse:
         families = list(metrics.collect())
         # Counted as far as it matters: samples may be made as they are read.
         if any(number > _AT_ONCE for number in accumulate(len(each.samples) for each in families)):
@@ -86,7 +89,7 @@ class Scrapes:
             body = await asyncio.to_thread(self._text, families, format)
         else:
             body = self._text(families, format)
-        return Response(body=body, headers={"Content-Type": format})
+        return HttpResponse(200, body, format)
 
     def _text(self, families: Sequence[Metric], format: str) -> bytes:
         """The body. It goes without families that cannot be written, such as one with a label that is no text."""

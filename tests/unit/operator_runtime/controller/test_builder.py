@@ -17,7 +17,7 @@ from operator_runtime.operator import Operator
 from operator_runtime.serving.monitoring import probes_of
 from operator_runtime.workqueue.queue import LOW_PRIORITY
 from tests.unit.operator_runtime.client.client_support import client_of
-from tests.unit.operator_runtime.http import body_of, get
+from tests.unit.operator_runtime.http import get
 from tests.unit.operator_runtime.operator_support import settings
 
 SHELLS = plain("example.org/v1", "Shell", "shells")
@@ -274,7 +274,7 @@ async def test_a_kind_may_be_watched_in_several_selections_each_with_a_name_of_i
     ]
     assert [each.scope for each in reflectors] == ["shop", "shop", "shop.2", "shop.3"]
     shown = await probes_of(reflectors).answer(get("/readyz"))
-    lines = body_of(shown).decode().splitlines()
+    lines = shown.body.decode().splitlines()
     assert [line.split()[0] for line in lines if "deployments" in line] == [
         "[-]watch/deployments.apps/shop",
         "[-]watch/deployments.apps/shop.2",

@@ -10,18 +10,18 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import pytest
-from aiohttp.web_request import BaseRequest
-from aiohttp.web_response import Response
+from aiohttp.web import BaseRequest
 from hypothesis import given, strategies as st
 
 from operator_runtime.serving import conversation
 from operator_runtime.serving.conversation import PIECE_BYTES
 from operator_runtime.serving.http_server import HttpServer
 from operator_runtime.serving.listening import ListenAddress, ServingError, parse_address
+from operator_runtime.serving.responses import HttpResponse, text_response
 
 DEADLINE_S = 60.0
 ANY_PORT = ListenAddress("127.0.0.1", 0)
-Handler = Callable[[BaseRequest], Awaitable[Response]]
+Handler = Callable[[BaseRequest], Awaitable[HttpResponse]]
 
 
 @dataclass(slots=True)
@@ -58,8 +58,8 @@ async def connected(server: HttpServer) -> AsyncIterator[Client]:
         writer.transport.abort()
 
 
-async def echo(request: BaseRequest) -> Response:
-    return Response(text=request.path)
+async def echo(request: BaseRequest) -> HttpResponse:
+    return text_response(200, request.path)
 
 
 @asynccontextmanager
@@ -156,8 +156,8 @@ async def test_the_connection_stays_as_the_client_says(version: str, connection:
 
 
 async def test_an_answer_has_its_length_forbids_guessing_what_it_is_and_names_no_versions() -> None:
-    async def refused(request: BaseRequest) -> Response:
-        return Response(status=401, text="no\n", headers={"WWW-Authenticate": "Bearer"})
+    async def refused(request: BaseRequest) -> HttpResponse:
+        return HttpResponse(401, b"no\n", headers={"WWW-Authenticate": "Bearer"})
 
     async with client_of(refused) as client:
         head, _, body = (await client.exchange(get("/"))).partition(b"\r\n\r\n")
@@ -183,8 +183,8 @@ async def test_the_answer_to_a_head_says_how_long_it_would_be_and_ends() -> None
 async def test_a_long_answer_arrives_whole(size: int) -> None:
     body = bytes(number % 251 for number in range(size))
 
-    async def long(request: BaseRequest) -> Response:
-        return Response(body=body)
+    async def long(request: BaseRequest) -> HttpResponse:
+        return HttpResponse(200, body)
 
     async with client_of(long) as client:
         for _ in range(2):
@@ -192,7 +192,7 @@ async def test_a_long_answer_arrives_whole(size: int) -> None:
 
 
 async def test_a_handlers_fault_is_answered_and_logged_and_nothing_more(caplog: pytest.LogCaptureFixture) -> None:
-    async def broken(request: BaseRequest) -> Response:
+    async def broken(request: BaseRequest) -> HttpResponse:
         raise RuntimeError("secret")
 
     async with client_of(broken) as client:

@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 import uvloop
-from aiohttp.web_request import BaseRequest
-from aiohttp.web_response import Response
+from aiohttp.web import BaseRequest
 
 from operator_runtime.serving import conversation, http_server, listening
 from operator_runtime.serving.http_server import HttpServer
 from operator_runtime.serving.listening import ListenAddress
+from operator_runtime.serving.responses import HttpResponse, text_response
 from operator_runtime.serving.serving_tls import self_signed_context
 from tests.unit.operator_runtime.serving.test_serving_tls import trusting
 
@@ -111,17 +111,19 @@ async def answered(client: socket.socket, send: bytes = b"") -> bytes:
                 return bytes(received[len(head + end) :])
 
 
-def server(handler: Callable[[BaseRequest], Awaitable[Response]], context: ssl.SSLContext | None = None) -> HttpServer:
+def server(
+    handler: Callable[[BaseRequest], Awaitable[HttpResponse]], context: ssl.SSLContext | None = None
+) -> HttpServer:
     return HttpServer("test", "--flag", ListenAddress("127.0.0.1", 0), handler, context)
 
 
-async def hello(request: BaseRequest) -> Response:
-    return Response(text="hello")
+async def hello(request: BaseRequest) -> HttpResponse:
+    return text_response(200, "hello")
 
 
-def always(body: bytes) -> Callable[[BaseRequest], Awaitable[Response]]:
-    async def answer(request: BaseRequest) -> Response:
-        return Response(body=body)
+def always(body: bytes) -> Callable[[BaseRequest], Awaitable[HttpResponse]]:
+    async def answer(request: BaseRequest) -> HttpResponse:
+        return HttpResponse(200, body)
 
     return answer
 
@@ -149,10 +151,10 @@ async def test_whoever_comes_while_all_are_being_answered_is_not_let_in(
     bounded(monkeypatch, MAX_CONNECTIONS=2)
     busy, go_on = asyncio.Semaphore(0), asyncio.Event()
 
-    async def slow(request: BaseRequest) -> Response:
+    async def slow(request: BaseRequest) -> HttpResponse:
         busy.release()
         await go_on.wait()
-        return Response(text="at last")
+        return text_response(200, "at last")
 
     async with server(slow) as serving, asyncio.timeout(DEADLINE_S):
         two = [clients.connect(serving, GET) for _ in range(2)]
@@ -219,8 +221,8 @@ async def test_of_different_answers_that_nobody_takes_the_newest_are_kept(
 ) -> None:
     bounded(monkeypatch, MAX_UNTAKEN_BYTES=5 * MIB)
 
-    async def fresh(request: BaseRequest) -> Response:
-        return Response(body=request.path[1:].encode() * (2 * MIB))
+    async def fresh(request: BaseRequest) -> HttpResponse:
+        return HttpResponse(200, request.path[1:].encode() * (2 * MIB))
 
     async with server(fresh) as serving:
         stuck = []
@@ -275,10 +277,10 @@ async def test_whoever_does_not_take_an_answer_in_time_is_let_go(
 async def test_of_what_is_sent_while_a_request_is_answered_little_is_held(clients: Clients) -> None:
     answering, go_on = asyncio.Event(), asyncio.Event()
 
-    async def slow(request: BaseRequest) -> Response:
+    async def slow(request: BaseRequest) -> HttpResponse:
         answering.set()
         await go_on.wait()
-        return Response(text="at last")
+        return text_response(200, "at last")
 
     async with server(slow) as serving, asyncio.timeout(DEADLINE_S):
         client = clients.connect(serving, GET)
@@ -312,14 +314,14 @@ async def test_whoever_goes_before_the_answer_makes_no_room_for_another_question
     bounded(monkeypatch, MAX_CONNECTIONS=2)
     busy, go_on, given_up = asyncio.Semaphore(0), asyncio.Event(), asyncio.Semaphore(0)
 
-    async def slow(request: BaseRequest) -> Response:
+    async def slow(request: BaseRequest) -> HttpResponse:
         busy.release()
         try:
             await go_on.wait()
         except asyncio.CancelledError:
             given_up.release()
             raise
-        return Response(text="at last")
+        return text_response(200, "at last")
 
     async with asyncio.timeout(DEADLINE_S):
         async with server(slow) as serving:

@@ -24,7 +24,7 @@ from operator_runtime.serving.monitoring import MonitoringConfig, add_sources, p
 from operator_runtime.serving.probes import Check, Checks
 from operator_runtime.telemetry.metrics import Metrics
 from tests.unit.operator_runtime.client.client_support import client_of
-from tests.unit.operator_runtime.http import body_of, get
+from tests.unit.operator_runtime.http import get
 from tests.unit.operator_runtime.series import series
 
 FREE = "127.0.0.1:0"
@@ -124,7 +124,7 @@ async def test_there_is_a_check_for_each_watch_and_none_is_passed_before_its_fir
     response = await probes_of(manager.awaited).answer(get("/readyz?verbose"))
     assert response.status == 500
     kinds = ("memcacheds.cache.example.com", "deployments.apps", "pods")
-    assert body_of(response).decode().splitlines() == [
+    assert response.body.decode().splitlines() == [
         "[+]ping ok",
         *(f"[-]watch/{kind}/{where} failed: reason withheld" for kind in kinds for where in ("shop", "bank")),
         "readyz check failed",

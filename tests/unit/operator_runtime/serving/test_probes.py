@@ -7,14 +7,14 @@ import logging
 from typing import Any, cast
 
 import pytest
-from aiohttp.web_response import Response
 
 from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import Store
 from operator_runtime.client.resources import PODS
 from operator_runtime.serving.probes import RECONNECT_GRACE_S, Check, Checks, Probe, Probes, ping, watch_check
+from operator_runtime.serving.responses import HttpResponse
 from operator_runtime.testing.clock import START_S, FakeClock
-from tests.unit.operator_runtime.http import body_of, get
+from tests.unit.operator_runtime.http import get
 from tests.unit.things import Thing, decode
 
 
@@ -26,12 +26,12 @@ class Switchable:
         self.check = Check(name, lambda: self.reason)
 
 
-def respond(probe: Probe, path: str) -> Response:
+def respond(probe: Probe, path: str) -> HttpResponse:
     return asyncio.run(Probes(probe).answer(get(path)))
 
 
-def text(response: Response) -> tuple[int, str]:
-    return response.status, body_of(response).decode()
+def text(response: HttpResponse) -> tuple[int, str]:
+    return response.status, response.body.decode()
 
 
 def test_all_is_well_in_one_word_and_verbose_lists_the_checks() -> None:

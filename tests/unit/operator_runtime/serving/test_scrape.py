@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 import pytest
-from aiohttp.web_request import BaseRequest
-from aiohttp.web_response import Response
+from aiohttp.web import BaseRequest
 from prometheus_client import Counter, Gauge, Histogram, Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
@@ -17,9 +16,10 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from prometheus_client.samples import Sample
 
 from operator_runtime.serving import scrape
+from operator_runtime.serving.responses import HttpResponse, text_response
 from operator_runtime.serving.scrape import Scrapes
 from operator_runtime.telemetry.metrics import Metrics, gauge
-from tests.unit.operator_runtime.http import body_of, get
+from tests.unit.operator_runtime.http import get
 
 DEADLINE_S = 60.0
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -35,8 +35,8 @@ def metrics(series: int = 1) -> Metrics:
 async def test_a_scrape_shows_what_there_is_now(series: int) -> None:
     response = await Scrapes(metrics(series)).answer(get("/metrics"))
     assert response.status == 200
-    assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")
-    assert body_of(response).count(b"\ndepth{") == series
+    assert response.content_type.startswith("text/plain; version=0.0.4")
+    assert response.body.count(b"\ndepth{") == series
 
 
 PROMETHEUS = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,text/plain;version=0.0.4;q=0.5"
@@ -48,11 +48,11 @@ PROMETHEUS = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=
 )
 async def test_both_formats_say_the_same(accept: str, openmetrics: bool) -> None:
     response = await Scrapes(some()).answer(request_of(accept))
-    assert response.headers["Content-Type"].startswith("application/openmetrics-text" if openmetrics else "text/plain")
+    assert response.content_type.startswith("application/openmetrics-text" if openmetrics else "text/plain")
     parse = parse_openmetrics if openmetrics else parse_text
     found: dict[object, float] = {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-        for family in parse(body_of(response).decode())
+        for family in parse(response.body.decode())
         for sample in family.samples
     }
     assert found == {
@@ -88,7 +88,7 @@ def request_of(accept: str) -> BaseRequest:
 @pytest.mark.parametrize("accept", ["application/openmetrics-text; version=nonsense", "\x00"])
 async def test_whatever_is_asked_for_there_is_an_answer(accept: str) -> None:
     response = await Scrapes(some()).answer(request_of(accept))
-    assert b"ends_total" in body_of(response)
+    assert b"ends_total" in response.body
     assert "nonsense" not in response.content_type
 
 
@@ -123,9 +123,9 @@ async def test_a_family_that_cannot_be_written_goes_alone_and_is_told_once(
     for _ in range(2):
         answer = await scrapes.answer(request_of(accept))
         assert answer.status == 200
-        assert b"\nclerks 2.0\n" in body_of(answer)
-        assert b"\ndepth{" in body_of(answer)
-        assert b"shells" not in body_of(answer)
+        assert b"\nclerks 2.0\n" in answer.body
+        assert b"\ndepth{" in answer.body
+        assert b"shells" not in answer.body
     (line,) = caplog.messages
     assert " failed for the metric shells: " in line
     assert line.endswith(" It is missing.")
@@ -140,11 +140,11 @@ async def test_each_path_has_metrics_of_its_own_also_for_whoever_waits_for_one(
     scrapes = Scrapes(metrics(1), further={"/metrics/shops": metrics(2)})
     paths = ["/metrics", "/metrics/shops"] * 5
     answers = await asyncio.gather(*(scrapes.answer(get(path)) for path in paths))
-    assert [body_of(answer).count(b"\ndepth{") for answer in answers] == [1, 2] * 5
+    assert [answer.body.count(b"\ndepth{") for answer in answers] == [1, 2] * 5
     answer = await scrapes.answer(get("/metrics/shop"))
-    assert (answer.status, body_of(answer)) == (404, b"there is /metrics and /metrics/shops here\n")
+    assert (answer.status, answer.body) == (404, b"there is /metrics and /metrics/shops here\n")
     answer = await Scrapes(metrics()).answer(get("/"))
-    assert (answer.status, body_of(answer)) == (404, b"there is /metrics here\n")
+    assert (answer.status, answer.body) == (404, b"there is /metrics here\n")
 
 
 class Held(list[Sample]):
@@ -185,19 +185,19 @@ async def test_whoever_asks_while_a_scrape_is_written_shares_the_next_one(monkey
         await asyncio.sleep(0)
         assert len(begun) == 1, "one at a time"
         held.go_on.set()
-    assert b"\nscrapes 1.0\n" in body_of(first.result())
-    assert b"\nscrapes 2.0\n" in body_of(others[0].result()), "what they asked for was read after they asked"
-    assert all(body_of(each.result()) is body_of(others[0].result()) for each in others)
-    assert b"\nscrapes 3.0\n" in body_of(other_format.result())
+    assert b"\nscrapes 1.0\n" in first.result().body
+    assert b"\nscrapes 2.0\n" in others[0].result().body, "what they asked for was read after they asked"
+    assert all(each.result().body is others[0].result().body for each in others)
+    assert b"\nscrapes 3.0\n" in other_format.result().body
     again = await scrapes.answer(get("/metrics"))
-    assert b"\nscrapes 4.0\n" in body_of(again), "nothing is kept"
+    assert b"\nscrapes 4.0\n" in again.body, "nothing is kept"
 
 
-async def closed(request: BaseRequest) -> Response | None:
-    return Response(status=403, text="Forbidden\n")
+async def closed(request: BaseRequest) -> HttpResponse | None:
+    return text_response(403, "Forbidden\n")
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/metrics/shops", "/elsewhere"])
 async def test_who_may_not_see_them_learns_nothing_else_either(path: str) -> None:
     response = await Scrapes(metrics(), closed, further={"/metrics/shops": metrics()}).answer(get(path))
-    assert (response.status, body_of(response)) == (403, b"Forbidden\n")
+    assert (response.status, response.body) == (403, b"Forbidden\n")

@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from aiohttp.web_request import BaseRequest
-from aiohttp.web_response import Response
+from aiohttp.web import BaseRequest
 from cryptography import x509
 
 from operator_runtime.serving.http_server import HttpServer
 from operator_runtime.serving.listening import ListenAddress, ServingError
+from operator_runtime.serving.responses import HttpResponse, text_response
 from operator_runtime.serving.self_signed import self_signed
 from operator_runtime.serving.serving_tls import CERTIFICATE_FILE, KEY_FILE, CertificateFiles, self_signed_context
 from tests.unit.operator_runtime.series import series
@@ -33,8 +33,8 @@ def write(directory: Path, *names: str) -> None:
     (directory / CERTIFICATE_FILE).write_bytes(begin + certificate)
 
 
-async def hello(request: BaseRequest) -> Response:
-    return Response(text="hello")
+async def hello(request: BaseRequest) -> HttpResponse:
+    return text_response(200, "hello")
 
 
 def trusting() -> ssl.SSLContext:

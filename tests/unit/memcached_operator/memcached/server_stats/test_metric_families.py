@@ -19,7 +19,7 @@ from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from operator_runtime.serving.scrape import Scrapes
 from operator_runtime.telemetry.metrics import Metrics
 from tests.unit.memcached_operator.memcached.server_stats.support import TIMEOUT_S, answer, queried, running, server_pod
-from tests.unit.operator_runtime.http import body_of, get
+from tests.unit.operator_runtime.http import get
 
 # Name and type of what prometheus/memcached_exporter 0.16.0 makes of `stats` (pkg/exporter/exporter.go), of the limit
 # of connections, which it takes from `stats settings`, and of what its alerts look at of `stats items`.
@@ -78,7 +78,7 @@ async def scraped(pods: list[PodRecord], stats_cache: StatsCache, accept: str = 
     assert response.status == 200
     parse = parse_openmetrics if accept else parse_text
     found: dict[str, tuple[str, Series]] = {}
-    families: list[Metric] = list(parse(body_of(response).decode()))
+    families: list[Metric] = list(parse(response.body.decode()))
     for family in families:
         for sample in family.samples:
             _, series = found.setdefault(sample.name, (family.type, {}))
