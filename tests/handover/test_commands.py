@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.handover.changes import Cluster
@@ -19,6 +20,21 @@ TOMB = "F4076008193"
 COUNTS = ("incr {} 1", "decr {} 1", "ma {} D1 c", "ma {} MD c v", "ma {} N0 J1 c")
 OF_MEMCACHED = 1 << 60
 """Less than the CAS of a write, and more than what memcached counts itself."""
+# Those of no 32 bits memcached takes as another, or refuses.
+LIFETIMES = (4102444800, 2147483647, 2147483648, 4294967295, 4294967296, 99999999999, 1 << 63, -1, -(1 << 31) - 1, "+9")
+
+
+def of_lifetime(lifetime: object) -> Sequence[str]:
+    """Commands that give a key a lifetime, where it has a value before and where it has none."""
+    return (
+        *(f"set life 0 0 1\r\na\r\nset life 0 {lifetime} 1\r\nb", f"add life 0 {lifetime} 1\r\nc"),
+        *(f"set life 0 0 1\r\na\r\nreplace life 0 {lifetime} 1\r\nd", "set life 0 0 1\r\na"),
+        *(f"touch life {lifetime}", f"gat {lifetime} life", f"mg life T{lifetime} v", f"md life I T{lifetime}"),
+        *(f"delete life\r\nms life 1 T{lifetime}\r\ne", f"ms life 1 ME T{lifetime}\r\nf", f"mg life N{lifetime} v"),
+        *(f"delete life\r\nma life N{lifetime} J5 v", f"ma life T{lifetime} v", f"ms life 1 MA N{lifetime}\r\n6"),
+    )
+
+
 COMMANDS = (
     *("set a 1 0 1 noreply\r\nz", "gets a", "get a", "mg a f v", "mg a k f O1", "mg a v f c q", "get none a none"),
     *(
@@ -64,38 +80,43 @@ COMMANDS = (
         "ms n 2 q\n11",
         "ma n D12\nget n",
         "append n 0 0 2 noreply\n12",
-        "gat 100 n\n",
+        "gat 100 n\nget n",
     ),
     *("get n\ngets none\nmd n\nget n", "cas n 0 0 2 7\nab", "ms bm9i 1 b\nx", "mg bm9i v b\nmd bm9i b\nmg bm9i v b"),
     *("ms high 1 E9000000000000000000\r\n1", "mg high v", "ms high 1 E18446744073709551615\r\n2", "mg high v"),
     *("set stale 0 0 1\r\n1", "md stale I", "mg stale N30 v", "mg stale N30 v", "md stale I", "mg stale T40 v"),
     *("mg stale v", "md stale I", "touch stale 40", "mg stale k", "mg stale v"),
+    *(f"{command}\r\nmg life t" for lifetime in LIFETIMES for command in of_lifetime(lifetime)),
+    *("set number 4294967295 0 1\r\n1", "set number 4294967296 0 1\r\n2", "get number", "set number -1 0 1\r\n3"),
+    *("get number", "set number 0 x 1\r\n4", "get number", "append number 0 4102444800 1\r\n5", "get number"),
     *(f"set {LONGEST} 0 0 {size}\r\n{'x' * size}\r\nmg {LONGEST} k v\r\nget {LONGEST}" for size in SIZES),
 )
 """Keys are used again and again; some are as long as they may be, or what a pattern or a command has a use for."""
 
 
-async def _answers(cluster: Cluster) -> list[str]:
-    async with connected(cluster.servers[0].port) as client:
+async def _answers(port: int) -> list[str]:
+    async with connected(port) as client:
         answers = [await client.answer(command) for command in COMMANDS]
     # The CAS of a write is the server's to choose, and a second may pass.
     answers = [re.sub(r"(?m)( c|^VALUE \S+ \d+ \d+ )\d+", r"\1N", answer) for answer in answers]
     return [re.sub(r" t(\d+)", lambda found: f" t{round(int(found[1]), -1)}", answer) for answer in answers]
 
 
-async def test_servers_that_have_peers_and_that_had_some_answer_as_others_do(folder: Path) -> None:
+async def test_servers_that_have_peers_had_some_or_never_had_any_answer_as_memcached_does(folder: Path) -> None:
     cluster = cluster_of(folder, 1)
     try:
         await cluster.start(3)
-        at_rest = await _answers(cluster)
-        for step in (cluster.fill, cluster.hide):
-            await step()
-            async with connected(cluster.servers[0].peer_port) as inner:
+        first = cluster.servers[0]
+        plain = await _answers(first.peer_port)
+        for step in (None, cluster.fill, cluster.hide):
+            if step is not None:
+                await step()
+            async with connected(first.peer_port) as inner:
                 assert await inner.answer("flush_all") == "OK\r\n"
 
-            assert list(zip(COMMANDS, await _answers(cluster), strict=True)) == list(
-                zip(COMMANDS, at_rest, strict=True)
-            )
+            answers = await _answers(first.port)
+
+            assert list(zip(COMMANDS, answers, strict=True)) == list(zip(COMMANDS, plain, strict=True))
     finally:
         await cluster.stop()
 
