@@ -84,7 +84,6 @@ class HandoverStep(StrEnum):
     """Step of the last change of the list with a hand-over."""
 
     PREPARING = "Preparing"
-    HIDING = "Hiding"
     CONNECTING = "Connecting"
     PUBLISHED = "Published"
     DISCONNECTING = "Disconnecting"

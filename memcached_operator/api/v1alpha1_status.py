@@ -64,9 +64,9 @@ class MemcachedDrain(Model):
 class MemcachedHandoverStatus(Model):
     """Progress of the last change of the list with a hand-over."""
 
-    step: Literal["Preparing", "Hiding", "Connecting", "Published", "Disconnecting", "Complete"] = Field(
-        description="Preparing: all servers get ready, and items of former owners are deleted. Hiding and Connecting: "
-        "all servers get all others as peers. Published: clients follow the list. Disconnecting: servers have no peers "
+    step: Literal["Preparing", "Connecting", "Published", "Disconnecting", "Complete"] = Field(
+        description="Preparing: all servers get ready, and items of former owners are deleted. Connecting: all "
+        "servers get all others as peers. Published: clients follow the list. Disconnecting: servers have no peers "
         "any more. Complete: nothing is under way."
     )
     start_time: datetime = Field(description="Since when it is at this step.")

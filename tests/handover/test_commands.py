@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.handover.changes import Cluster
 from tests.handover.scripts import cluster_of, needs_memcached
 from tests.handover.servers import connected
 
@@ -167,5 +166,29 @@ async def test_a_number_has_a_cas_that_no_server_gives_again(folder: Path) -> No
                 assert len(set(tokens)) == len(tokens), tokens
                 assert await client.answer(f"cas {number} 0 0 2 {tokens[1]}\r\n50") == "EXISTS\r\n"
                 assert await other.answer(f"cas {number} 0 0 2 {tokens[-1]}\r\n50") == "STORED\r\n"
+    finally:
+        await cluster.stop()
+
+
+async def test_a_server_that_never_had_peers_hides_the_marks_of_others(folder: Path) -> None:
+    """As in a pod that keeps its address, while others have it as a peer and nobody writes its file."""
+    cluster = cluster_of(folder, 1)
+    try:
+        await cluster.start(1)
+        (server,) = cluster.servers
+        async with connected(server.port) as client, connected(server.peer_port) as peer:
+            for index, (command, answer) in enumerate(
+                {
+                    "get {}": "END\r\n",
+                    "gets {} none": "END\r\n",
+                    "mg {} v": "EN\r\n",
+                    "gat 10 {}": "END\r\n",
+                    "incr {} 1": "NOT_FOUND\r\n",
+                    "append {} 0 0 1\r\nx": "NOT_STORED\r\n",
+                    "add {} 0 0 1\r\nx": "STORED\r\n",
+                }.items()
+            ):
+                await peer.answer(f"ms {index} 13 {TOMB} T3\r\nhandover mark")
+                assert await client.answer(command.format(index)) == answer
     finally:
         await cluster.stop()

@@ -14,15 +14,19 @@ from operator_runtime import rfc3339
 
 EVENTS: Final[Mapping[HandoverStep, str]] = {
     HandoverStep.PREPARING: "Preparing a hand-over: the list changes once every server has all others as peers",
-    HandoverStep.CONNECTING: "Every server hides marks, and gets all others as peers",
+    HandoverStep.CONNECTING: "Every server gets all others as peers",
     HandoverStep.PUBLISHED: "The list of servers has changed; servers fill themselves from each other",
     HandoverStep.DISCONNECTING: "Servers stop filling themselves from each other",
     HandoverStep.COMPLETE: "The hand-over has ended",
 }
-"""The note of the event of each step; Hiding has none, as it follows Preparing at once."""
+"""The note of the event of each step."""
+RESUMED: Final = (
+    "Servers fill themselves from each other although status.handover does not say so, as after a change by another "
+    "client: clients get the time of spec.handover.forSeconds anew to follow the list"
+)
+"""The note of the event where a hand-over goes on that the status does not have."""
 _STEPS: Final = {
     HandoverStep.PREPARING: "Servers are prepared for a change of the list.",
-    HandoverStep.HIDING: "Servers are prepared for a change of the list.",
     HandoverStep.CONNECTING: "The list of servers changes once every server has all others as peers.",
     HandoverStep.DISCONNECTING: "Servers stop filling themselves from each other.",
 }

@@ -33,6 +33,7 @@ class Server:
         confirms: each of its threads has read that.
         unsupported: it answers, and cannot hand over.
         outdated: others may have changed what it has while it was away.
+        emptied: this leader has emptied it since it is ready.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Server:
     confirms: bool = False
     unsupported: bool = False
     outdated: bool = False
+    emptied: bool = False
 
     @property
     def is_connected(self) -> bool:
@@ -62,6 +64,7 @@ class Situation:
         unpurged: names of servers that are ready, and were not purged.
         waits_since: the time since which this leader sees that size, with its zone: before that, nobody may have led.
         is_refused: the API server refuses to change pods.
+        is_own: this leader wrote the status as it is.
     """
 
     last: Handover | None
@@ -74,6 +77,7 @@ class Situation:
     unpurged: frozenset[str] = frozenset()
     waits_since: datetime = EPOCH
     is_refused: bool = False
+    is_own: bool = False
 
     @property
     def is_changing(self) -> bool:
