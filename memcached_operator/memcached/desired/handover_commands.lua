@@ -254,7 +254,8 @@ local function attach(config, f, reads) -- a route for all that read, or for all
         return function(r) return f(context, r) end
     end })
     for name, command in pairs(COMMANDS) do
-        if (command == read) == reads then mcp.attach(mcp["CMD_" .. name:upper()], generator) end
+        local needless = name == "set" and config.generation == 0 -- it shows nothing, and most writes are that
+        if (command == read) == reads and not needless then mcp.attach(mcp["CMD_" .. name:upper()], generator) end
     end
 end
 
