@@ -231,25 +231,25 @@ demo-picture:
 [group('test')]
 [no-exit-message]
 bench *args:
-    @python -m benchmarks "$@"
+    @"$(python -m lab.pythons)" -m benchmarks "$@"
 
 # Measure all tables of docs/performance.md that have peers, three rounds each: 75 minutes (--only NAME, --help)
 [group('test')]
 [no-exit-message]
 bench-table *args:
-    @python -m benchmarks.whole "$@"
+    @"$(python -m lab.pythons)" -m benchmarks.whole "$@"
 
 # Measure what it costs the operator to hold and follow 100,000 pods, which a server only plays (--pods N, --help)
 [group('test')]
 [no-exit-message]
 bench-watch *args:
-    @python -m benchmarks.watching "$@"
+    @"$(python -m lab.pythons)" -m benchmarks.watching "$@"
 
 # Measure what it costs the operator to query its servers (--servers N, --help)
 [group('test')]
 [no-exit-message]
 bench-stats *args:
-    @python -m benchmarks.server_stats "$@"
+    @"$(python -m lab.pythons)" -m benchmarks.server_stats "$@"
 
 # Measure what servers take for a request while they fill themselves from each other (--requests N, --help)
 [group('test')]

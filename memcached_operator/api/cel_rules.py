@@ -39,6 +39,11 @@ def _mebibytes(memory: str) -> str:
     return f"({memory}.endsWith('Gi') ? 1024 : 1) * int({memory}.substring(0, {memory}.size() - 2))"
 
 
+def _malformed(memory: str) -> str:
+    """Report whether the schema refuses a memory, of which a rule could make no number: one error is enough."""
+    return f"!{memory}.matches('^[0-9]{{1,7}}[MG]i$')"
+
+
 _MEMORY: Final = f"(has(self.memory) ? {_mebibytes('self.memory')} : {mebibytes(MEMORY)})"
 
 
@@ -103,6 +108,8 @@ RULES: Final[list[Any]] = [
         "memoryScaling.max",
         "must be at least spec.memory, which is the least",
         _NO_SCALING,
+        _malformed("self.memoryScaling.max"),
+        f"(has(self.memory) && {_malformed('self.memory')})",
         f"{_mebibytes('self.memoryScaling.max')} >= {_MEMORY}",
     ),
     _rule(

@@ -190,6 +190,16 @@ def test_a_wrong_value_or_a_contradiction_is_refused_with_the_fields_name(
     assert message in answer.stderr
 
 
+@pytest.mark.parametrize("memory", [{"memory": "xGi"}, {"memory": f"{10**20}Gi"}, {"memoryScaling": {"max": "xMi"}}])
+def test_a_malformed_memory_is_reported_once_and_no_rule_fails_over_it(
+    kubectl: Kubectl, memory: dict[str, Any]
+) -> None:
+    answer = kubectl("create", "-f", "-", body=memcached(spec=STATEFUL | {"memoryScaling": {"max": "1Gi"}} | memory))
+    assert answer.returncode == 1
+    assert answer.stderr.count("Invalid value") == 1
+    assert "in body should match" in answer.stderr
+
+
 # What was applied, what is applied then, and what is stored.
 EMPTIED: list[Any] = [
     ({"disruptionBudget": {"maxUnavailable": 1}}, {"disruptionBudget": {}}, {"disruptionBudget": None}),

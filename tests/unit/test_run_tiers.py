@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from lab.programs.kubernetes_releases import VARIABLE
+from lab.pythons import RELEASES, Python, image_release
 from tests import run_tiers
 from tests.run_tiers import Outcome, Plan, Result, command_of, exit_code, run, split_arguments, summary
 from tests.tiers import TIERS, Run, Tier
@@ -109,6 +110,15 @@ def test_another_release_of_kubernetes_has_the_core_alone_in_a_run_of_its_own(mo
     [(command, release)] = ran.values()
     assert release == "1.30"
     assert command[-5:] == ["-m", "not slow and core", "tests/integration", "-k", "scale"]
+
+
+def test_the_longest_run_has_the_unit_tests_on_each_python_and_with_the_newest_dependencies() -> None:
+    pythons = {tier.name: tier.python for tier in TIERS if tier.folders == ("tests/unit",) and tier.python}
+    others = {f"unit on Python {release}": Python(release) for release in RELEASES}
+    assert pythons == others | {"unit with the newest dependencies": Python(image_release(), newest=True)}
+    tier = Tier("unit elsewhere", folders=("tests/unit",), python=Python("3.12"))
+    assert command(tier, EVERYTHING)[:3] == [str(Python("3.12").program), "-m", "pytest"]
+    assert command(tier, EVERYTHING)[-3:] == ["-m", "not slow", "tests/unit"]
 
 
 @pytest.mark.parametrize("arguments", [["--kubernetes"], ["--kubernetes", "1.12"]])

@@ -11,7 +11,7 @@ import msgspec
 from memcached_operator.api.names import Workload
 from memcached_operator.api.quantities import canonical
 from memcached_operator.api.status import Handover, Problem, Reason, Status, first_of, joined
-from memcached_operator.memcached.desired.owned_record import named_finalizers
+from memcached_operator.memcached.desired.owned_record import named_finalizers, who_must_remove
 from memcached_operator.memcached.desired.service import is_load_balanced
 from memcached_operator.memcached.handover.handovers import Progress
 from memcached_operator.memcached.memory_scaling.retaining_condition import Scaling
@@ -140,8 +140,8 @@ def observed(
     pods = [pod for pod in snapshot.pods if pod.workload not in outcome.foreign]
     if other is not None and other.finalizers:
         waiting.append(
-            f"The {other.kind} {other.name} has {named_finalizers(other.finalizers)}: the client that added it must "
-            "remove it."
+            f"The {other.kind} {other.name} has {named_finalizers(other.finalizers)}: the "
+            f"{who_must_remove(other.finalizers)}."
         )
     return Observation(
         memcached.name,

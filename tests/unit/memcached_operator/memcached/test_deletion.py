@@ -85,7 +85,13 @@ MANY = [pod_of(str(number)) for number in range(7)]
             KEPT,
             [],
             f"Waiting for the Deployment {NAME}, which has the finalizer example.com/hold, to",
-            "The client that",
+            "The client that added it must remove it.",
+        ),
+        (
+            msgspec.structs.replace(KEPT, finalizers=("a/b", "c/d")),
+            [],
+            f"Waiting for the Deployment {NAME}, which has the finalizers a/b, c/d, to be deleted.",
+            "The clients that added them must remove them.",
         ),
     ],
 )

@@ -251,7 +251,7 @@ def test_of_many_pods_that_do_not_end_the_first_few_are_named() -> None:
         return pod_record(json.dumps({"metadata": metadata, "spec": {"nodeName": "a"}}).encode())
 
     held = why_not_ended([ending("x", finalizers=["a/b", "c/d"])])
-    assert "because of the finalizers a/b, c/d: the client that added it must remove" in held
+    assert "because of the finalizers a/b, c/d: the clients that added them must remove them" in held
     pods = [ending(f"{NAME}-{ordinal}") for ordinal in range(5)]
     message = why_not_ended(pods)
     assert f"{NAME}-0 has been terminating since 2026-11-21T12:00:00Z, and its node a " in message
