@@ -119,6 +119,11 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         return "Deployment" if self.ordinal == NO_ORDINAL else "StatefulSet"
 
     @property
+    def starts(self) -> bool:
+        """Report whether it is starting, as far as is known."""
+        return self.active and not self.ready and not self.problem
+
+    @property
     def memcached_key(self) -> ObjectKey | None:
         """The key of the Memcached that it belongs to."""
         return ObjectKey(self.namespace, self.memcached) if self.memcached else None
