@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from memcached_operator.memcached.observed.pod_status import NO_PROBLEM, PodProblem
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.rollout.bounded_reads import READ_AFTER_S
 from memcached_operator.memcached.rollout.in_place import requested
@@ -38,12 +39,14 @@ class ObservedPods(NamedTuple):
         ahead: names of those with times that are, of which the clock that wrote them is ahead.
         seen: to be remembered.
         next_s: seconds until more is to be reported of one, None for never.
+        failure: why pods have failed, as far as nothing has made that good.
     """
 
     pods: Sequence[PodRecord]
     ahead: tuple[str, ...]
     seen: Seen
     next_s: float | None
+    failure: PodProblem = NO_PROBLEM
 
     @property
     def active(self) -> Sequence[PodRecord]:

@@ -53,6 +53,31 @@ async def test_an_init_container_that_fails_is_named_and_the_corrected_specifica
     assert named.condition("Degraded") == ("False", "AsExpected")
 
 
+REJECTED = "Pod was rejected: Node didn't have enough resource: memory, requested: 134217728, used: 0, capacity: 9"
+
+
+async def test_why_a_node_rejects_pods_is_told_in_the_words_of_a_pods_status_also_once_it_is_gone(world: World) -> None:
+    world.memcached(size=2)
+    await world.reconcile()
+    world.deployment["status"] = {"observedGeneration": 1}
+    world.pods(0, 2)
+    found = [each for key, each in world.api.objects.items() if key[0] == "Pod"]
+    for each in found:
+        each["status"] = {"phase": "Failed", "reason": "OutOfmemory", "message": REJECTED}
+        world.api.put(each)
+    await world.writes()
+    told = f"0 of 2 servers are ready: OutOfmemory: {REJECTED}"
+    assert world.message("Available") == told
+    world.pods(0, 2)
+    await world.writes()
+    assert world.message("Available") == told
+    world.pods(2)
+    await world.writes()
+    world.pods(0, 2)
+    await world.writes()
+    assert world.message("Available") == "0 of 2 servers are ready."
+
+
 async def unmounted(world: World) -> None:
     """A new server is made whose volumes are not mounted."""
     world.memcached(size=3, workload="StatefulSet", podTemplate={"spec": {"dnsPolicy": "Default"}})

@@ -49,7 +49,7 @@ def since(found: ObservedPods) -> float:
 
 def test_a_time_that_has_passed_is_believed_and_nothing_is_remembered() -> None:
     pods = [server(0, for_s=3600), server(1, for_s=0), server(2, for_s=-AHEAD_S)]
-    assert observe(*pods) == (tuple(pods), (), {}, None)
+    assert observe(*pods) == ObservedPods(tuple(pods), (), {}, None)
 
 
 @pytest.mark.parametrize("ready", [True, False])
