@@ -90,7 +90,7 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     Reason.DENIED_BY_POLICY: ReasonDoc(
         _FAILS,
         "A policy refuses an object or the pods: an admission webhook, an admission policy, Pod Security, a "
-        "LimitRange. The message quotes it.",
+        "LimitRange, or another rule of the namespace or the cluster. The message quotes it.",
     ),
     Reason.REVERTED: ReasonDoc(
         _FAILS,

@@ -133,7 +133,7 @@ class Objects:
             config.workload,
             memory,
             Announcements(memory, states, record_event),
-            ServerRollout(operator.client, states, record_event, stats_cache),
+            ServerRollout(operator.client, states, record_event, stats_cache, clock),
             RolloutLock(lambda: rollouts_left(caches), enqueue),
         )
         self._auxiliary: dict[str, Keeper[MemcachedRecord, Any, OwnedRecord]] = {

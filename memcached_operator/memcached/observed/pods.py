@@ -27,6 +27,7 @@ from memcached_operator.memcached.observed.pod_status import (
     NO_PROBLEM,
     PodProblem,
     PodStatus,
+    failure_of,
     is_down,
     outdated_of,
     problem_of,
@@ -64,8 +65,9 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         active: neither terminating nor finished.
         ready: its Ready condition is True.
         problem: why it is not ready, as far as is known.
-        waits: what its memcached waits for in the ordinary course of starting, as far as is known; a problem once it
-            takes long, see `rollout.observed_times`.
+        waits: what it waits for in the ordinary course of starting, as far as is known; a problem once it takes long,
+            see `rollout.observed_times`.
+        failure: why it has failed for good, in its node's words.
         down: its memcached does not run and has no keys to lose: it has no node, never ran, cannot start, or has ended.
         outdated: what its memcached has of its Secrets' former content although they changed, in its sidecar's words.
         ordinal: its place in a StatefulSet, NO_ORDINAL of a Deployment's.
@@ -109,6 +111,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     peers: str = ""
     outdated_items: bool = False
     waits: PodProblem = NO_PROBLEM
+    failure: PodProblem = NO_PROBLEM
     down: bool = False
     outdated: PodProblem = NO_PROBLEM
     termination: Termination | None = None
@@ -117,6 +120,11 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     def workload(self) -> Workload:
         """Kind of workload that it belongs to."""
         return "Deployment" if self.ordinal == NO_ORDINAL else "StatefulSet"
+
+    @property
+    def starts(self) -> bool:
+        """Report whether it is starting, as far as is known."""
+        return self.active and not self.ready and not self.problem
 
     @property
     def memcached_key(self) -> ObjectKey | None:
@@ -238,6 +246,7 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         outdated_items=bool(meta.annotations.outdated_items),
         down=is_down(status),
         waits=NO_PROBLEM if readiness.status == "True" else wait_of(status),
+        failure=failure_of(status),
         outdated=outdated_of(status),
         termination=_termination(pod),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from memcached_operator.api.status import Problem, Reason, Status
@@ -55,7 +55,12 @@ class ServerRollout:
     """Brings the servers of one Memcached at a time to its workload's template; see `observe` and `act`."""
 
     def __init__(
-        self, client: Client, states: KeyedStates, record_event: RecordEvent, stats_cache: StatsCache | None
+        self,
+        client: Client,
+        states: KeyedStates,
+        record_event: RecordEvent,
+        stats_cache: StatsCache | None,
+        clock: Callable[[], float],
     ) -> None:
         """
         Args:
@@ -63,11 +68,12 @@ class ServerRollout:
             states: what is known of each Memcached; a successor gives missing servers their time anew.
             record_event: records an event.
             stats_cache: the servers' statistics and certificates; None where servers are not queried.
+            clock: monotonic seconds.
         """
         self._client = client
         self._record_event = record_event
         self._stats_cache = stats_cache
-        self._missing = MissingPods(client, states)
+        self._missing = MissingPods(client, states, clock)
         self._restarts = ContainerRestarts(client, states, record_event, stats_cache)
 
     async def observe(self, snapshot: Snapshot, workload: WorkloadRecord | None, resizing: Resizing) -> ServerProgress:

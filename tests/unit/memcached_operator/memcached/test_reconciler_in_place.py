@@ -21,12 +21,11 @@ from tests.unit.memcached_operator.memcached.running_servers import (
     sent,
     stateful_set,
 )
-from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE
+from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE, NO_RIGHT
 from tests.unit.memcached_operator.memcached.world import DELAY_S, World
 
 WRITE, CHANGE, SETTLE = "strategic_merge_patch StatefulSet", "strategic_merge_patch Pod", "merge_patch Pod"
 AWAY = "etcd is away"
-NO_RIGHT = 'pods "cache-2" is forbidden: User "operator" cannot patch resource "pods" in API group ""'
 
 
 async def warm(*, queried: bool = False, size: int = 3) -> World:

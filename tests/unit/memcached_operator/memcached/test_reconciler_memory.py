@@ -25,7 +25,7 @@ from tests.unit.memcached_operator.memcached.running_servers import (
     stateful_set,
     template_of,
 )
-from tests.unit.memcached_operator.memcached.support import NAME
+from tests.unit.memcached_operator.memcached.support import NAME, NO_RIGHT
 from tests.unit.memcached_operator.memcached.world import DELAY_S, KEY, World
 
 WRITE, RESIZES = "strategic_merge_patch StatefulSet", [RESIZE] * 3
@@ -77,7 +77,7 @@ CAPACITY = StatusCause("NodeCapacity", "too much", "spec")
 @pytest.mark.parametrize(
     ("refusal", "why"),
     [
-        (Forbidden(403, "Forbidden", 'cannot patch resource "pods/resize"'), "pods/resize"),
+        (Forbidden(403, "Forbidden", NO_RIGHT), NO_RIGHT),
         (Invalid(422, "Invalid", "Pod QOS Class may not change as a result of resizing"), "QOS"),
         (Forbidden(403, "Forbidden", "node has 64Mi", causes=(CAPACITY,)), "node has 64Mi"),
         (NotFound(404, "NotFound", "the server could not find the requested resource"), "1.33"),

@@ -20,12 +20,11 @@ from memcached_operator.memcached.server_stats.server_connection import ErrorKin
 from operator_runtime.client.errors import Conflict, Forbidden, KubeError, ServerError
 from tests.unit.fake_server import Json, Sent
 from tests.unit.memcached_operator.memcached.running_servers import control, get_ready, pod, stateful_set
-from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
+from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, NO_RIGHT
 from tests.unit.memcached_operator.memcached.world import World
 
 FOR_S, THREADS = 60, 4
 SILENT = Failure(ErrorKind.SILENT, "no answer within 1 s")
-NO_RIGHT = 'pods "cache-2" is forbidden: User "operator" cannot patch resource "pods" in API group ""'
 HANDING_OVER = ["Preparing", "Connecting", "Published", "Disconnecting", "Complete"]
 
 

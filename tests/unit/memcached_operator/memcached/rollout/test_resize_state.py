@@ -24,9 +24,10 @@ from memcached_operator.memcached.rollout.resize_state import (
 )
 from operator_runtime import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError
 from operator_runtime.client.errors import StatusCause, TooManyRequests, Unreachable
+from tests.unit.memcached_operator.memcached.support import NO_RIGHT
 
 QUOTA = Forbidden(403, "Forbidden", "exceeded quota: small")
-NO_RIGHT = Forbidden(403, "Forbidden", 'cannot patch resource "pods/resize"')
+MISSING = Forbidden(403, "Forbidden", NO_RIGHT)
 SMALL = Forbidden(403, "Forbidden", "node has 64Mi", causes=(StatusCause("NodeCapacity", "too much", "spec"),))
 UNREADABLE = Forbidden(403, "Forbidden", 'cannot get resource "pods"')
 GONE = NotFound(404, "NotFound", 'pods "a" not found', name="a")
@@ -47,10 +48,10 @@ FAILED, AWAY, BUSY = ServerError(500, "", "etcd is away"), Unreachable("it is aw
         (UNREADABLE, False, True, Impossible(UNREADABLE.message)),
         # What a former leader has seen to costs no server.
         (UNREADABLE, False, False, Pending(UNREADABLE.message)),
-        (NO_RIGHT, True, True, Impossible(NO_RIGHT.message)),
+        (MISSING, True, True, Impossible(NO_RIGHT)),
         (SMALL, True, True, Impossible(SMALL.message)),
         (QUOTA, True, True, Refused(QUOTA.message, Reason.QUOTA_EXCEEDED)),
-        (Forbidden(403, "Forbidden", ""), True, True, Refused("403 Forbidden: no message", Reason.FORBIDDEN)),
+        (Forbidden(403, "Forbidden", ""), True, True, Refused("403 Forbidden: no message", Reason.DENIED_BY_POLICY)),
         (Invalid(422, "Invalid", "QOS"), True, True, Impossible("QOS")),
         (FAILED, True, True, Pending(failure=FAILED)),
         (AWAY, False, True, Pending(failure=AWAY)),
