@@ -20,6 +20,8 @@ CATEGORIES: Final = ("all",)
 CONTAINER: Final = "memcached"
 RELOADER: Final = "reloader"
 """Names of the containers that the operator makes."""
+RESTART_CONTAINER: Final = "RestartContainer"
+"""`restartPolicy` in a container's `resizePolicy`: the node starts it again when that resource changes."""
 MOUNTED: Final = "/etc/memcached"
 """The folder in which they have what Secrets hold."""
 PORT: Final = 11211

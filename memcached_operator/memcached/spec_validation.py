@@ -19,6 +19,7 @@ from memcached_operator.api.arguments import judge_remembered
 from memcached_operator.api.disk_layout import least_volume_mib
 from memcached_operator.api.memcached_flags import CHUNK_KIB
 from memcached_operator.api.names import (
+    CONTAINER,
     EXTSTORE_VOLUME,
     EXTSTORE_WARM,
     HANDOVER_AUTH,
@@ -29,6 +30,7 @@ from memcached_operator.api.names import (
     OWN_CONNECTIONS,
     OWN_CONNECTIONS_OF_A_THREAD,
     QUANTITY_MAX,
+    RESTART_CONTAINER,
     SCALING_WARM,
     SCALING_WORKLOAD,
     WARM_WORKLOAD,
@@ -38,7 +40,7 @@ from memcached_operator.api.names import (
 )
 from memcached_operator.api.quantities import canonical, kibibytes, mebibytes, value
 from memcached_operator.api.reserved_pod_fields import of_pod_template
-from memcached_operator.memcached.spec import Spec, memory_of_server_mib
+from memcached_operator.memcached.spec import Spec, memory_of_server_mib, restarts_for_memory
 from operator_runtime import UNDECODABLE, shallow
 
 # More levels than so many have no place in a pod, and at some hundreds what writes them into one has no stack left.
@@ -150,6 +152,12 @@ def _of_scaling(spec: Spec) -> Iterator[str]:
         yield (
             "spec.extraArgs: must not contain -M with spec.memoryScaling, which follows what is evicted; omit one of "
             f"them, got {shown(list(spec.extraArgs))}"
+        )
+    if restarts_for_memory(spec):
+        yield (
+            f"spec.podTemplate.spec.containers[{CONTAINER}].resizePolicy: must not be {RESTART_CONTAINER} for memory "
+            "with spec.memoryScaling, whose steps would empty the servers; omit one of them, got "
+            f"{shown(RESTART_CONTAINER)}"
         )
     if mebibytes(scaling.max) < mebibytes(spec.memory):
         yield (

@@ -28,11 +28,13 @@ class Pending:
     Attributes:
         why: what keeps it from being done now, "" for nothing that is known.
         busy: the server has connections and does not answer in time. A replacement would lose its keys for that.
+        held: another server is resized first.
         failure: what kept the API server from it, to be tried again.
     """
 
     why: str = ""
     busy: bool = False
+    held: bool = False
     failure: KubeError | None = None
 
 
@@ -100,12 +102,14 @@ class ServerResize:
         desired: what was desired then.
         restarts: how often its memcached had started again by then. After each start it has the limit of its command
             line.
-        since_s: since when it is waited for, by the clock; None while the server is busy, or its resize is refused or
-            cannot be observed: that time does not count, and the server is not replaced for it.
+        since_s: since when it is waited for, by the clock; None while the server is busy, or its resize is held or
+            refused, or cannot be observed: that time does not count, and the server is not replaced for it.
         is_change: False for what a former leader has done already, by all that can be seen: it is tried once more, and
             no server is replaced for it.
         limit_set: memcached uses it.
         keeps_room: its pod may stay as large as it was, once memcached uses less.
+        asked: how often its memcached had started again when its node was asked to resize it; None where its node is
+            not about to.
     """
 
     desired: str
@@ -114,6 +118,7 @@ class ServerResize:
     is_change: bool
     limit_set: bool = False
     keeps_room: bool = False
+    asked: int | None = None
     state: ResizeState = Pending()
 
     @property
@@ -125,13 +130,19 @@ class ServerResize:
         """Take how a try ended; what takes too long is given up."""
         self.state = state
         match state:
-            case Refused() | Pending(failure=KubeError()) | Pending(busy=True):
+            case Refused() | Pending(failure=KubeError()) | Pending(busy=True) | Pending(held=True):
                 self.since_s = None
             case Pending() if self.is_change and self.since_s is not None:
                 if now_s - self.since_s >= PATIENCE_S:
                     self.state = Impossible(state.why or "the resize did not finish in time")
         if isinstance(self.state, Impossible) and self.is_enough:
             self.state = Done()
+        if self.is_over:
+            self.asked = None
+
+    def has_started_again(self, restarts: int) -> bool:
+        """Report whether its memcached, which has started again so often, did so since its node was asked."""
+        return self.asked is not None and restarts > self.asked
 
     @property
     def is_enough(self) -> bool:
@@ -144,6 +155,30 @@ class ServerResize:
         if not self.is_change:
             return PATIENCE_S
         return BUSY_RETRY_S if isinstance(self.state, Pending) and self.state.busy else REQUEUE_S
+
+
+@dataclass(slots=True)
+class Trial:
+    """Trial of a change on one server before the others: only its resize shows that containers run on.
+
+    Attributes:
+        uid: the pod that is being resized, "" for none.
+        passed: one was resized, and its container ran on.
+        emptied: name of the server whose container started again for it, "" for none.
+    """
+
+    uid: str = ""
+    passed: bool = False
+    emptied: str = ""
+
+    def may_begin(self, uid: str) -> bool:
+        """Report whether a pod may be resized now."""
+        return not self.emptied and (self.passed or self.uid in ("", uid))
+
+    def stop(self) -> Refused:
+        """Return why no other server is resized."""
+        why = f"the container of {self.emptied} started again when it was resized, and its keys are lost"
+        return Refused(why, Reason.ROLLOUT_STUCK)
 
 
 class Resizing(NamedTuple):

@@ -15,13 +15,16 @@ from tests.unit.memcached_operator.memcached.running_servers import (
     EVICT,
     PAUSE_S,
     RESIZE,
+    RESTARTS,
     UNREACHABLE,
     control,
     costs,
+    get_ready,
     pod,
     reasons,
     resize,
     sent,
+    start_again,
     stateful_set,
     template_of,
 )
@@ -44,7 +47,7 @@ async def test_more_memory_reaches_servers_that_run_and_the_template_last(named:
     assert [pod(named, each)["metadata"]["uid"] for each in range(3)] == uids
     assert "128" in template_of(stateful_set(named))["spec"]["containers"][0]["command"]
     assert named.condition("Ready") == ("True", "AllServersReady")
-    assert reasons(named).count("Resized") == 1
+    assert reasons(named).count("Resized") == 2, "of the first, and of the others"
     assert await sent(named) == []
 
 
@@ -178,7 +181,7 @@ async def test_an_api_server_that_is_away_while_a_node_resizes_costs_no_server(n
     for each in range(3):
         resize(named, pod(named, each), type="PodResizeInProgress")
     more(named)
-    assert await sent(named, reconciles=1) == RESIZES
+    assert await sent(named, reconciles=1) == [RESIZE]
     named.api.refuse("get", "Pod", *[Unreachable("it is away")] * 3)
     named.show()
     with suppress(Unreachable):
@@ -212,8 +215,7 @@ async def test_a_memcached_that_was_started_again_is_told_again(named: World) ->
     more(named)
     await sent(named)
     named.limits_set.clear()
-    pod(named, 1)["status"]["containerStatuses"][0]["restartCount"] += 1
-    named.api.put(pod(named, 1))
+    start_again(named, 1)
     assert await sent(named) == []
     assert named.limits_set == [("10.0.0.1", 128)]
 
@@ -311,6 +313,100 @@ async def test_what_is_known_to_be_missing_is_announced_and_waited_for_by_nobody
     notes = [each.note for each in world.recorder.events if each.reason == "NotResized"]
     assert [why in each for each in notes] == [True] * 3
     assert world.limits_set == []
+
+
+@pytest.mark.parametrize("by_webhook", [False, True])
+async def test_a_resize_that_would_have_containers_start_again_is_a_rollout_and_announced_as_one(
+    by_webhook: bool,
+) -> None:
+    policy = {"podTemplate": {"spec": {"containers": [{"name": "memcached", "resizePolicy": RESTARTS}]}}}
+    fields: dict[str, Any] = {} if by_webhook else policy
+    world = await running(fields)
+    for ordinal in range(3):
+        pod(world, ordinal)["spec"]["containers"][0]["resizePolicy"] = RESTARTS
+        world.api.put(pod(world, ordinal))
+    get_ready(world, 1, ready=False)
+    get_ready(world, 2, ready=False)
+    world.memcached(size=3, workload="StatefulSet", memory="128Mi", **fields)
+    await sent(world)
+    get_ready(world, 1)
+    get_ready(world, 2)
+    assert [each for each in await sent(world) if each != EVICT] == [], "none is resized"
+    ((reason, note),) = costs(world)
+    assert reason == "RollingChange"
+    assert "no key is lost" not in note
+    assert (
+        "; their memory cannot be changed while they run, as the resizePolicy of the container memcached is "
+        "RestartContainer for memory"
+    ) in note
+    assert world.limits_set == []
+
+
+async def test_a_policy_of_another_resource_or_container_restarts_nothing() -> None:
+    world = await running({})
+    for ordinal in range(3):
+        (container,) = pod(world, ordinal)["spec"]["containers"]
+        container["resizePolicy"] = [
+            {"resourceName": "cpu", "restartPolicy": "RestartContainer"},
+            {"resourceName": "memory", "restartPolicy": "NotRequired"},
+        ]
+        pod(world, ordinal)["spec"]["containers"].append({"name": "exporter", "resizePolicy": RESTARTS})
+        world.api.put(pod(world, ordinal))
+    world.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    assert await sent(world) == [*RESIZES, WRITE]
+    assert [reason for reason, _ in costs(world)] == ["LiveChange"]
+
+
+@pytest.mark.parametrize("is_ready", [True, False])
+async def test_a_change_that_turns_out_to_empty_a_server_stops_there_and_says_so(named: World, is_ready: bool) -> None:
+    more(named)
+    assert await sent(named, reconciles=1) == [RESIZE]
+    start_again(named, 0)
+    get_ready(named, 0, ready=is_ready)
+    await sent(named)
+    get_ready(named, 0)
+    for _ in range(3):
+        named.clock.advance(PATIENCE_S)
+        assert await sent(named) == []
+    assert named.limits_set == [("10.0.0.0", 128)]
+    assert named.condition("Degraded") == ("True", "RolloutStuck")
+    assert named.message("Degraded").startswith(
+        "sessions-1 keeps its memory, as it cannot get 128 MiB: the container of sessions-0 started again when it was "
+        "resized, and its keys are lost. Restore the previous memory, or change the annotation"
+    )
+    (event,) = (each for each in named.recorder.events if each.reason == "Resized")
+    assert event.type == "Warning"
+    assert event.note == "The container of sessions-0 started again when it was given 128 MiB, so its keys are lost"
+
+
+async def test_a_change_that_stopped_can_be_taken_back(named: World) -> None:
+    more(named)
+    await sent(named, reconciles=1)
+    start_again(named, 0)
+    await sent(named)
+    named.memcached(size=3, workload="StatefulSet")
+    assert await sent(named) == []
+    assert dict(named.limits_set)["10.0.0.0"] == 64
+    assert named.condition("Ready") == ("True", "AllServersReady")
+    assert named.condition("Degraded") == ("False", "AsExpected")
+    assert not {"NotResized", "Replacing"} & set(reasons(named))
+    named.memcached(size=3, workload="StatefulSet", memory="256Mi")
+    assert await sent(named) == [WRITE, EVICT]
+    reason, note = costs(named)[-1]
+    assert reason == "RollingChange"
+    assert "as the container of sessions-0 started again when it was resized" in note
+
+
+async def test_a_change_that_stopped_goes_on_as_a_rollout_once_a_restart_is_requested(named: World) -> None:
+    more(named)
+    await sent(named, reconciles=1)
+    start_again(named, 0)
+    await sent(named)
+    memcached = named.api.objects["Memcached", *KEY]
+    memcached["metadata"]["annotations"] = {"cache.example.com/restart": "now"}
+    named.api.put(memcached)
+    assert await sent(named) == [WRITE, EVICT]
+    assert costs(named)[-1][0] == "RollingChange"
 
 
 async def test_a_cluster_that_does_not_say_what_it_serves_is_tried(named: World) -> None:

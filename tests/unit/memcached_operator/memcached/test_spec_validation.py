@@ -17,6 +17,8 @@ from memcached_operator.memcached.spec_validation import read_spec
 NEEDED = memory_mib("64Mi", 1024, 4)
 NEEDED_BY_TLS = memory_mib("64Mi", 1024, 4, tls=True)
 
+RESTARTS = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
+RESTARTING = {"spec": {"containers": [{"name": "memcached", "resizePolicy": RESTARTS}]}}
 DISK = {"size": "1Gi", "volume": {"emptyDir": {}}}
 NEEDED_WITH_DISK = memory_of_server_mib(read_spec(json.dumps({"extstore": DISK}).encode()))
 
@@ -58,6 +60,13 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
         [
             "spec.extraArgs: must not contain -M with spec.memoryScaling, which follows what is evicted; omit",
             'got ["--disable-evictions"]',
+        ],
+    ),
+    (
+        {"memoryScaling": {"max": "1Gi"}, "workload": "StatefulSet", "podTemplate": RESTARTING},
+        [
+            "spec.podTemplate.spec.containers[memcached].resizePolicy: must not be RestartContainer for memory with "
+            "spec.memoryScaling, whose steps would empty the servers; omit one of them",
         ],
     ),
     (
