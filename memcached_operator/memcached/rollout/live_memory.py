@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeAlias
 
 from memcached_operator.memcached.desired.memory_annotation import Memory, memory_of
@@ -25,8 +25,10 @@ from memcached_operator.memcached.observed.pod_resize import (
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.rollout.live_requirements import RESTARTS, Means, why_not_live
+from memcached_operator.memcached.rollout.resize_candidates import has_limit, is_known, is_limited, may_differ
 from memcached_operator.memcached.rollout.resize_state import (
     NOTHING,
+    PATIENCE_S,
     Done,
     Impossible,
     Pending,
@@ -35,6 +37,7 @@ from memcached_operator.memcached.rollout.resize_state import (
     ServerResize,
     Trial,
     classify,
+    limited as limited_problem,
     resizing_of,
 )
 from memcached_operator.memcached.server_stats.endpoints import EndpointResolver
@@ -172,7 +175,8 @@ class LiveMemory:
             del servers[uid]
             servers.emptied.pop(uid, None)
         memory = memory_of(desired)
-        others = [each for each in pods if _may_differ(each, workload, desired, servers)]
+        limited = [each for each in pods if is_limited(each, workload, desired, servers.get(each.uid))]
+        others = [each for each in pods if each in limited or may_differ(each, workload, desired, servers)]
         if not others or memory is None:
             if not servers:
                 self._servers.drop(memcached.key)
@@ -182,8 +186,11 @@ class LiveMemory:
             servers.desired, servers.trial = desired, Trial()
         for each in pods:
             self._observe(memcached, memory, each, each.restarts, servers)
-        to_begin = [each for each in others if not _is_known(servers.get(each.uid), desired, each)]
+        due = [each for each in limited if each.uid in servers and self._is_due(servers[each.uid])]
+        to_begin = [each for each in others if each in due or not is_known(servers.get(each.uid), desired, each)]
         await self._begin(to_begin, workload, desired, servers, scales=scales)
+        for each in limited:
+            servers[each.uid].limited = True
         undone = sorted((each for each in others if not servers[each.uid].is_over), key=lambda each: each.ordinal)
         await self._go_on_all(memcached, memory, undone, servers, scales=scales)
         news = [each for each in others if each in undone or each in to_begin]
@@ -194,7 +201,17 @@ class LiveMemory:
             match servers[each.uid].state:
                 case Pending(failure=KubeError() as failure) if not isinstance(failure, ServerError):
                     raise failure
-        return resizing_of({(each.name, each.uid): servers[each.uid] for each in others}, memory.mib)
+        found = resizing_of({(each.name, each.uid): servers[each.uid] for each in others}, memory.mib)
+        problem = limited_problem(
+            {each.name: (each.memory_limit, servers.get(each.uid)) for each in limited}, memory.limit
+        )
+        if problem is not None and found.requeue_s is None:
+            found = found._replace(requeue_s=PATIENCE_S)
+        return found._replace(limited=problem)
+
+    def _is_due(self, server: ServerResize) -> bool:
+        """Report whether a server is resized anew that has too little again, or still: not at another client's pace."""
+        return server.is_over and self._clock() - server.begun_s >= PATIENCE_S
 
     def _observe(
         self, memcached: MemcachedRecord, memory: Memory, pod: PodRecord, restarts: int, servers: _Servers
@@ -219,8 +236,11 @@ class LiveMemory:
             is_change = each.uid in servers or workload.memory != desired
             # Where the pod may keep its room, memcached is to use less first.
             restarts = RESTARTS if each.restarts_for_memory and not scales else ""
-            why = self._why_not(each, means, restarts) if is_change else ""
-            server = servers[each.uid] = ServerResize(desired, each.restarts, self._clock(), is_change)
+            before, now_s = servers.get(each.uid), self._clock()
+            server = servers[each.uid] = ServerResize(desired, each.restarts, now_s, is_change, begun_s=now_s)
+            # Its command line has the limit, or it was sent: only its pod's may be another.
+            server.limit_set = each.memory == desired == workload.memory and has_limit(before, desired, each)
+            why = self._why_not(each, means, restarts) if is_change and not server.limit_set else ""
             server.state = Impossible(why) if why else Pending()
 
     async def _go_on_all(
@@ -308,6 +328,11 @@ class LiveMemory:
         """Report which of these servers have their memory since now, and which of them are replaced for it."""
         ran_on = [each for each in pods if each.uid not in servers.emptied and servers[each.uid].is_change]
         done = [each for each in ran_on if isinstance(servers[each.uid].state, Done)]
+        if restored := ", ".join(each.name for each in done if servers[each.uid].limited):
+            note = f"Set the memory limit of {restored} back to {memory.limit}, as another client had lowered it"
+            logger.warning("%s", note)
+            self._record_event(memcached, "Warning", "Resized", "Resize", note)
+        done = [each for each in done if not servers[each.uid].limited]
         if done:
             names = ", ".join(each.name for each in done)
             fields = {"action": "resize", "memory_mib": memory.mib}
@@ -322,18 +347,3 @@ class LiveMemory:
                     note = f"{each.name} is replaced to get its memory of {memory.mib} MiB: {why}"
                     logger.warning("%s", note)
                     self._record_event(memcached, "Warning", "NotResized", "Resize", note)
-
-
-def _may_differ(pod: PodRecord, workload: WorkloadRecord, desired: str, servers: Mapping[str, ServerResize]) -> bool:
-    """Report whether a ready server may have other memory, or another limit.
-
-    While the template has other memory, any server may have been given another limit, even by a former leader.
-    """
-    if not pod.ready or pod.template_hash != workload.template_hash:
-        return False
-    return pod.memory != desired or workload.memory != desired or pod.uid in servers
-
-
-def _is_known(server: ServerResize | None, desired: str, pod: PodRecord) -> bool:
-    """Report whether the resize was begun with a server, as it is now."""
-    return server is not None and (server.desired, server.restarts) == (desired, pod.restarts)

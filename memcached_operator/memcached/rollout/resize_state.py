@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-from memcached_operator.api.status import Problem, Reason
+from memcached_operator.api.status import Problem, Reason, first_of
 from memcached_operator.memcached.refusal_reasons import is_permission_missing, refusal_reason
 from memcached_operator.memcached.rollout.live_requirements import NO_RESIZE
 from operator_runtime import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError
@@ -108,6 +108,8 @@ class ServerResize:
             no server is replaced for it.
         limit_set: memcached uses it.
         keeps_room: its pod may stay as large as it was, once memcached uses less.
+        begun_s: when it was begun, by the clock.
+        limited: its pod's limit alone is set back, which was too low.
         asked: how often its memcached had started again when its node was asked to resize it; None where its node is
             not about to.
     """
@@ -118,6 +120,8 @@ class ServerResize:
     is_change: bool
     limit_set: bool = False
     keeps_room: bool = False
+    begun_s: float = 0.0
+    limited: bool = False
     asked: int | None = None
     state: ResizeState = Pending()
 
@@ -188,6 +192,7 @@ class Resizing(NamedTuple):
         pending: names of servers that do not have it yet, and what each waits for, "" where that is not known.
         impossible: uids of the pods that cannot get it while they run, and why.
         refused: what keeps a server from its memory that would keep a new one from it, too; None for nothing.
+        limited: servers whose memory limit is too low for their memory; None for none.
         requeue_s: seconds until more is to be done, None for never.
         failure: what the API server failed in, to be tried again once all else is done; None for nothing.
     """
@@ -197,9 +202,30 @@ class Resizing(NamedTuple):
     refused: Problem | None = None
     requeue_s: float | None = None
     failure: ServerError | None = None
+    limited: Problem | None = None
 
 
 NOTHING: Final = Resizing()
+
+
+def limited(servers: Mapping[str, tuple[str, ServerResize | None]], limit: str) -> Problem | None:
+    """Report servers whose memory limit is lower than what was calculated for their memory; None where none is.
+
+    Args:
+        servers: their limits, and how far they are with their resize, by the names of their pods.
+        limit: what was calculated.
+    """
+    if not servers:
+        return None
+    names = first_of([f"{name} ({found})" for name, (found, _) in sorted(servers.items())])
+    message = (
+        f"The memory limit of {names} is lower than the {limit} that a server needs, as after another client's change "
+        "of its pod: the kernel may end it, and its keys are lost. Have that client leave out these pods"
+    )
+    states = ((name, each.state) for name, (_, each) in sorted(servers.items()) if each is not None)
+    whys = (f"{name}: {state.why}" for name, state in states if isinstance(state, Impossible | Pending) and state.why)
+    why = next(whys, "")
+    return Problem(Reason.MEMORY_LIMITED, f"{message}; it is not set back, {why}" if why else message, blocking=False)
 
 
 def resizing_of(servers: Mapping[tuple[str, str], ServerResize], mib: int) -> Resizing:

@@ -163,9 +163,10 @@ def _is_updating(status: Status) -> bool:
 
 
 def _resizing(resizing: Resizing) -> Outcome:
-    problems = (resizing.refused,) if resizing.refused is not None else ()
-    if resizing.refused is not None and resizing.refused.reason is Reason.ROLLOUT_STUCK:
-        problems = (resizing.refused._replace(message=f"{resizing.refused.message}. {_INSTEAD}"),)
+    refused = resizing.refused
+    if refused is not None and refused.reason is Reason.ROLLOUT_STUCK:
+        refused = refused._replace(message=f"{refused.message}. {_INSTEAD}")
+    problems = tuple(each for each in (refused, resizing.limited) if each is not None)
     if not resizing.pending:
         return Outcome(problems) if problems else EMPTY
     why = str(resizing.failure.message or resizing.failure) if resizing.failure else ""

@@ -11,6 +11,7 @@ import pytest
 from memcached_operator.memcached.rollout.resize_state import PATIENCE_S, REFUSED_RETRY_S
 from memcached_operator.memcached.server_stats.server_connection import ErrorKind, Failure
 from operator_runtime.client.errors import Forbidden, Invalid, NotFound, ServerError, StatusCause, Unreachable
+from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.running_servers import (
     EVICT,
     PAUSE_S,
@@ -407,6 +408,118 @@ async def test_a_change_that_stopped_goes_on_as_a_rollout_once_a_restart_is_requ
     named.api.put(memcached)
     assert await sent(named) == [WRITE, EVICT]
     assert costs(named)[-1][0] == "RollingChange"
+
+
+def limit(world: World, found: Json, memory: str, *, specified: bool = True) -> None:
+    """Let a pod have another memory limit, by another client or by its node alone."""
+    for each in [found["status"]["containerStatuses"][0], *found["spec"]["containers"][: int(specified)]]:
+        each["resources"] = {**each.get("resources", {}), "limits": {"memory": memory}}
+    world.api.put(found)
+
+
+async def sent_and_told(world: World) -> list[str]:
+    """What is written until the status is, while no node does anything."""
+    found = []
+    for _ in range(2):
+        world.show()
+        await world.reconcile(after_s=DELAY_S)
+        found += [each for each in world.api.verbs() if not each.startswith("get ") and "Memcached" not in each]
+    return found
+
+
+def limit_of(world: World, ordinal: int) -> str:
+    return str(pod(world, ordinal)["spec"]["containers"][0]["resources"]["limits"]["memory"])
+
+
+LIMITED = ("True", "MemoryLimited")
+
+
+@pytest.mark.parametrize("is_ready", [True, False])
+@pytest.mark.parametrize("grown", [True, False])
+async def test_a_limit_that_another_client_lowers_is_told_and_set_back(
+    named: World, is_ready: bool, grown: bool
+) -> None:
+    if grown:
+        more(named)
+        await sent(named)
+        named.clock.advance(PATIENCE_S)
+    before, calculated = len(named.limits_set), limit_of(named, 1)
+    limit(named, pod(named, 1), "10Mi")
+    get_ready(named, 1, ready=is_ready)
+    assert await sent_and_told(named) == ([RESIZE] if is_ready or not grown else [])
+    if grown and not is_ready:
+        return  # it is to answer first
+    assert named.condition("Degraded") == LIMITED
+    assert named.message("Degraded") == (
+        f"The memory limit of sessions-1 (10Mi) is lower than the {calculated} that a server needs, as after another "
+        "client's change of its pod: the kernel may end it, and its keys are lost. Have that client leave out these "
+        "pods"
+    )
+    get_ready(named, 1)
+    control(named)
+    assert await sent(named) == []
+    assert limit_of(named, 1) == calculated
+    assert named.condition("Degraded") == ("False", "AsExpected")
+    note = f"Set the memory limit of sessions-1 back to {calculated}, as another client had lowered it"
+    assert note in [each.note for each in named.recorder.events]
+    assert (len(named.limits_set) > before) == grown, "only where its command line has another"
+    assert not {"NotResized", "Replacing"} & set(reasons(named))
+
+
+async def test_a_limit_that_cannot_be_set_back_costs_no_server_and_is_tried_again(named: World) -> None:
+    calculated = limit_of(named, 1)
+    limit(named, pod(named, 1), "10Mi")
+    refusal = Invalid(422, "Invalid", "no in-place resize of these")
+    named.api.refuse("strategic_merge_patch/resize", "Pod", refusal)
+    assert await sent(named) == [RESIZE]
+    assert named.condition("Degraded") == LIMITED
+    assert named.message("Degraded").endswith("; it is not set back, sessions-1: no in-place resize of these")
+    assert named.condition("Available") == ("True", "MinimumReplicasAvailable")
+    named.clock.advance(PATIENCE_S)
+    assert await sent(named) == [RESIZE]
+    assert limit_of(named, 1) == calculated
+    assert named.condition("Degraded") == ("False", "AsExpected")
+    limit(named, pod(named, 1), "10Mi")
+    assert await sent(named) == [], "not at that client's pace"
+    assert named.condition("Degraded") == LIMITED
+    named.clock.advance(PATIENCE_S)
+    assert await sent(named) == [RESIZE]
+    assert not {"NotResized", "Replacing"} & set(reasons(named))
+
+
+async def test_a_limit_is_not_set_back_where_that_empties_the_server(named: World) -> None:
+    pod(named, 1)["spec"]["containers"][0]["resizePolicy"] = RESTARTS
+    limit(named, pod(named, 1), "10Mi")
+    assert await sent(named) == []
+    assert named.condition("Degraded") == LIMITED
+    assert "it is not set back, sessions-1: the resizePolicy of the container memcached" in named.message("Degraded")
+    assert "Replacing" not in reasons(named)
+
+
+async def test_a_limit_that_its_node_has_not_raised_is_told_in_its_words(named: World) -> None:
+    limit(named, pod(named, 1), "10Mi", specified=False)
+    resize(named, pod(named, 1), type="PodResizePending", reason="Deferred", message="Node has no room")
+    assert await sent(named) == []
+    assert named.condition("Degraded") == LIMITED
+    assert named.message("Degraded").endswith("it is not set back, sessions-1: Deferred: Node has no room")
+
+
+async def test_more_room_than_calculated_or_what_a_node_rounds_is_no_problem(named: World) -> None:
+    calculated = limit_of(named, 1)
+    limit(named, pod(named, 0), "1Gi")
+    limit(named, pod(named, 1), str(int(calculated.removesuffix("Mi")) * 1024 * 1024 - 4096), specified=False)
+    assert await sent(named) == []
+    assert named.condition("Degraded") == ("False", "AsExpected")
+
+
+async def test_a_limit_of_a_deployments_server_is_set_back_too(running: World) -> None:
+    (key, *_) = [key for key in running.api.objects if key[0] == "Pod"]
+    found = running.api.objects[key]
+    template = running.api.objects["Deployment", *KEY]["spec"]["template"]
+    found["metadata"]["annotations"] = dict(template["metadata"]["annotations"])
+    limit(running, found, "10Mi")
+    assert await sent_and_told(running) == [RESIZE]
+    assert running.condition("Degraded") == LIMITED
 
 
 async def test_a_cluster_that_does_not_say_what_it_serves_is_tried(named: World) -> None:
