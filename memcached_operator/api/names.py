@@ -105,10 +105,17 @@ class InvalidSpec(ValueError):
 # which the API server takes 32768 characters.
 _SHOWN_LENGTH: Final = 60
 _SHOWN_AT_ONCE: Final = 10
-# Of the connections that -c allows, memcached 1.6.45 keeps so many for itself (measured with 1, 4 and 8 threads; 1.6.18
-# keeps 4 for each thread). With fewer it accepts no connection, or ends at once.
-OWN_CONNECTIONS: Final = 8
+# -c is how many files memcached may have open. Measured of 1.6.45 with 1, 2, 4, 8 and 64 threads: with so many it turns
+# the first client away, with two less it ends at once. 1.6.18 keeps 4 for each thread.
+OWN_CONNECTIONS: Final = 9
 OWN_CONNECTIONS_OF_A_THREAD: Final = 5
+PROXY_CONNECTIONS: Final = 16
+PROXY_CONNECTIONS_OF_A_THREAD: Final = 7
+"""The same with its proxy, which hands over."""
+PEER_CONNECTIONS_OF_A_THREAD: Final = 2
+"""Connections to and from another server while they fill themselves from each other; measured with one to three."""
+FILE_CONNECTIONS: Final = 1
+"""The file of a disk, and of a memory that outlives a restart."""
 # Message of the API server, and of the operator for objects that came in without its rule.
 WARM_WORKLOAD: Final = (
     "must be false or omitted unless spec.workload is StatefulSet, as a Deployment replaces pods to change them"

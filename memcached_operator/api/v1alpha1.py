@@ -324,6 +324,7 @@ class MemcachedSpec(Model):
     max_connections: _Connections | None = Field(
         default=None,
         description="Maximum number of concurrent connections of each server (memcached -c). "
+        "Must be more than memcached takes itself, with handover for each other server, too. "
         f"Defaults to {MAX_CONNECTIONS}.",
     )
     threads: _Threads | None = Field(

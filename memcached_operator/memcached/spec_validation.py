@@ -22,6 +22,7 @@ from memcached_operator.api.names import (
     CONTAINER,
     EXTSTORE_VOLUME,
     EXTSTORE_WARM,
+    FILE_CONNECTIONS,
     HANDOVER_AUTH,
     HANDOVER_EXTSTORE,
     HANDOVER_TLS,
@@ -29,6 +30,9 @@ from memcached_operator.api.names import (
     HANDOVER_WORKLOAD,
     OWN_CONNECTIONS,
     OWN_CONNECTIONS_OF_A_THREAD,
+    PEER_CONNECTIONS_OF_A_THREAD,
+    PROXY_CONNECTIONS,
+    PROXY_CONNECTIONS_OF_A_THREAD,
     QUANTITY_MAX,
     RESTART_CONTAINER,
     SCALING_WARM,
@@ -81,7 +85,6 @@ def refuse_contradictions(spec: Spec) -> None:
         InvalidSpec: names each field that breaks one, what it must be, and what it is.
     """
     settings = _of_settings(spec.memory, spec.threads, spec.maxItemSize, spec.extraArgs)
-    connections = _of_connections(spec.maxConnections, spec.threads)
     pods = of_pod_template(spec.podTemplate.given())
     if complaints := [
         *_of_workload(spec),
@@ -90,7 +93,7 @@ def refuse_contradictions(spec: Spec) -> None:
         *_of_extstore(spec),
         *_of_handover(spec),
         *_of_auth(spec),
-        *connections,
+        *_of_connections(spec),
         *_of_resources(spec),
         *pods,
     ]:
@@ -221,11 +224,19 @@ def _of_auth(spec: Spec) -> Iterator[str]:
         )
 
 
-def _of_connections(connections: int, threads: int) -> Iterator[str]:
-    if connections <= (own := OWN_CONNECTIONS + OWN_CONNECTIONS_OF_A_THREAD * threads):
+def _of_connections(spec: Spec) -> Iterator[str]:
+    threads, why = spec.threads, ""
+    if spec.handover is not None:
+        peers = max(spec.size - 1, 0)
+        of_a_thread = PROXY_CONNECTIONS_OF_A_THREAD + PEER_CONNECTIONS_OF_A_THREAD * peers
+        own, why = PROXY_CONNECTIONS + of_a_thread * threads, f" and to hand over between spec.size {spec.size} servers"
+    else:
+        files = FILE_CONNECTIONS * ((spec.extstore is not None) + spec.warmRestart)
+        own = OWN_CONNECTIONS + OWN_CONNECTIONS_OF_A_THREAD * threads + files
+    if spec.maxConnections <= own:
         yield (
             f"spec.maxConnections: must be more than {own}, which memcached keeps for itself with spec.threads "
-            f"{threads}, got {connections}"
+            f"{threads}{why}, got {spec.maxConnections}"
         )
 
 
