@@ -128,6 +128,39 @@ async def test_an_own_annotation_may_say_anything(where: str, annotation: str, t
     await comes_to_rest(world)
 
 
+RECORDS = [
+    *ANNOTATIONS["what was passed through"][1],
+    *(f"{root}=12345678" for root in ("metadata", "metadata.annotations", "metadata.labels", "apiVersion", "kind")),
+    *(f"{root}=12345678" for root in ("spec", "spec.template", "spec.template.metadata", "data", "passed", "servers")),
+]
+
+
+@pytest.mark.parametrize("workload", ["StatefulSet", "Deployment"])
+@pytest.mark.parametrize("spec", [{}, SPEC], ids=["nothing passed through", "something passed through"])
+@pytest.mark.parametrize("text", RECORDS)
+async def test_a_record_of_another_client_is_put_right_and_nobody_is_blamed(
+    spec: Json, workload: str, text: str
+) -> None:
+    world = World()
+    world.memcached(**{"size": 2, "publish": "ConfigMap", "service": {}, **spec, "workload": workload, "warmRestart": False})
+    places = (workload, "Service", "ConfigMap")
+    for _ in range(4):
+        world.show()
+        await world.reconcile(after_s=DELAY_S)
+        if workload == "StatefulSet":
+            control(world)
+    before = {where: dict(object_of(world, where)["metadata"]["annotations"]) for where in places}
+    for where in places:
+        annotate(world, where, APPLIED_OPTIONS_ANNOTATION, text)
+    for _ in range(6):
+        world.show()
+        await world.reconcile(after_s=90.0)
+    found = {where: dict(object_of(world, where)["metadata"]["annotations"]) for where in places}
+    if text:
+        assert found == before
+    assert world.condition("Degraded") == ("False", "AsExpected")
+
+
 TIMES = (
     "0001-01-01T00:00:00+14:00",
     "9999-12-31T23:59:59-14:00",
