@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from memcached_operator.api.names import (
+    EXTSTORE_MODES,
     EXTSTORE_VOLUME,
     EXTSTORE_WARM,
     FILE_CONNECTIONS,
@@ -19,6 +20,7 @@ from memcached_operator.api.names import (
     HANDOVER_WORKLOAD,
     MAX_CONNECTIONS,
     MEMORY,
+    ONE_POD_MODE,
     OWN_CONNECTIONS,
     OWN_CONNECTIONS_OF_A_THREAD,
     PEER_CONNECTIONS_OF_A_THREAD,
@@ -125,6 +127,15 @@ RULES: Final[list[Any]] = [
         EXTSTORE_VOLUME,
         _NO_EXTSTORE,
         f"{_given('ephemeral')} != {_given('emptyDir')}",
+    ),
+    _rule(
+        "extstore.volume.ephemeral.accessModes",
+        EXTSTORE_MODES,
+        _NO_EXTSTORE,
+        f"!{_given('ephemeral')}",
+        "!has(self.extstore.volume.ephemeral.accessModes)",
+        f"!('{ONE_POD_MODE}' in self.extstore.volume.ephemeral.accessModes)",
+        f"self.extstore.volume.ephemeral.accessModes.all(each, each == '{ONE_POD_MODE}')",
     ),
     _rule(
         "extstore",

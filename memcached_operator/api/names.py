@@ -125,6 +125,8 @@ SCALING_WORKLOAD: Final = (
 )
 SCALING_WARM: Final = "must be omitted when spec.warmRestart is true, as a memory file keeps its size"
 EXTSTORE_VOLUME: Final = "must contain either ephemeral or emptyDir"
+ONE_POD_MODE: Final = "ReadWriteOncePod"
+EXTSTORE_MODES: Final = f"must be {ONE_POD_MODE} alone, which excludes other modes, or not contain it"
 EXTSTORE_WARM: Final = "must be omitted when spec.warmRestart is true, as a memcached with a disk restores no items"
 HANDOVER_WORKLOAD: Final = (
     "must be omitted unless spec.workload is StatefulSet, as the list of a Deployment changes with each of its pods"

@@ -223,7 +223,7 @@ class MemcachedEphemeralVolume(Model):
     )
     access_modes: Annotated[list[AccessMode], Field(min_length=1, max_length=ACCESS_MODES_MAX)] | None = Field(
         default=None,
-        description="Access modes of the claims. Defaults to ReadWriteOnce.",
+        description="Access modes of the claims. ReadWriteOncePod excludes others. Defaults to ReadWriteOnce.",
         json_schema_extra=ATOMIC,
     )
 

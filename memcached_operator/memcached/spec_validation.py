@@ -20,6 +20,7 @@ from memcached_operator.api.disk_layout import least_volume_mib
 from memcached_operator.api.memcached_flags import CHUNK_KIB
 from memcached_operator.api.names import (
     CONTAINER,
+    EXTSTORE_MODES,
     EXTSTORE_VOLUME,
     EXTSTORE_WARM,
     FILE_CONNECTIONS,
@@ -28,6 +29,7 @@ from memcached_operator.api.names import (
     HANDOVER_TLS,
     HANDOVER_WARM,
     HANDOVER_WORKLOAD,
+    ONE_POD_MODE,
     OWN_CONNECTIONS,
     OWN_CONNECTIONS_OF_A_THREAD,
     PEER_CONNECTIONS_OF_A_THREAD,
@@ -176,6 +178,9 @@ def _of_extstore(spec: Spec) -> Iterator[str]:
     if (extstore.volume.ephemeral is None) == (extstore.volume.emptyDir is None):
         got = shown(msgspec.to_builtins(extstore.volume))
         yield f"spec.extstore.volume: {EXTSTORE_VOLUME}, got {got}"
+    modes = extstore.volume.ephemeral.accessModes if extstore.volume.ephemeral is not None else ()
+    if ONE_POD_MODE in modes and len(set(modes)) > 1:
+        yield f"spec.extstore.volume.ephemeral.accessModes: {EXTSTORE_MODES}, got {shown(list(modes))}"
     if spec.warmRestart:
         yield f"spec.extstore: {EXTSTORE_WARM}, got {shown(msgspec.to_builtins(extstore))}"
     if mebibytes(extstore.size) < (least := least_volume_mib(item_kib)):

@@ -16,7 +16,19 @@ from memcached_operator.memcached.spec_validation import read_spec
 [RESOURCE] = custom.resources_of(custom.defaulted(memcached_crd()))
 COUNTS = st.sampled_from([0, 1, "0%", "1%", "100%"])
 VOLUMES: st.SearchStrategy[dict[str, object]] = st.fixed_dictionaries(
-    {}, optional=dict.fromkeys(("ephemeral", "emptyDir"), st.sampled_from([None, {}]))
+    {},
+    optional={
+        "emptyDir": st.sampled_from([None, {}]),
+        "ephemeral": st.sampled_from(
+            [
+                None,
+                {},
+                *({"accessModes": ["ReadWriteOncePod", *modes]} for modes in ([], ["ReadWriteMany"])),
+                {"accessModes": ["ReadWriteOnce", "ReadWriteMany"]},
+                {"accessModes": ["ReadWriteOncePod", "ReadWriteOncePod"]},
+            ]
+        ),
+    },
 )
 # Fields whose contradictions CEL can say.
 SPECS = st.fixed_dictionaries(

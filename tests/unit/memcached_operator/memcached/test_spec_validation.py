@@ -157,6 +157,18 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
         ['spec.maxItemSize: must be a multiple of 64Ki, by spec.extraArgs, got "96Ki"'],
     ),
     ({"maxConnections": 29}, ["spec.maxConnections: must be more than 29, which memcached keeps", "threads 4, got 29"]),
+    (
+        {
+            "extstore": {
+                "size": "1Gi",
+                "volume": {"ephemeral": {"accessModes": ["ReadWriteMany", "ReadWriteOncePod"]}},
+            }
+        },
+        [
+            "spec.extstore.volume.ephemeral.accessModes: must be ReadWriteOncePod alone, which excludes other modes, or "
+            'not contain it, got ["ReadWriteMany", "ReadWriteOncePod"]'
+        ],
+    ),
     ({"maxConnections": 30, "extstore": DISK}, ["spec.maxConnections: must be more than 30", "threads 4, got 30"]),
     ({"maxConnections": 30, **NAMED, "warmRestart": True}, ["spec.maxConnections: must be more than 30", "got 30"]),
     (

@@ -142,7 +142,8 @@ async def test_a_record_of_another_client_is_put_right_and_nobody_is_blamed(
     spec: Json, workload: str, text: str
 ) -> None:
     world = World()
-    world.memcached(**{"size": 2, "publish": "ConfigMap", "service": {}, **spec, "workload": workload, "warmRestart": False})
+    fields = {"size": 2, "publish": "ConfigMap", "service": {}, **spec, "workload": workload, "warmRestart": False}
+    world.memcached(**fields)
     places = (workload, "Service", "ConfigMap")
     for _ in range(4):
         world.show()
