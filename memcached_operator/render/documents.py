@@ -91,7 +91,7 @@ class _Loader(yaml.SafeLoader):
 
     def construct_scalar(self, node: Any) -> Any:
         """The text of a scalar. JSON writes a character beyond U+FFFF as two escapes, which YAML reads as two."""
-        text = super().construct_scalar(node)  # type: ignore[no-untyped-call]
+        text = super().construct_scalar(node)
         try:
             return text.encode("utf-16", "surrogatepass").decode("utf-16") if _SURROGATE.search(text) else text
         except UnicodeDecodeError:

@@ -165,8 +165,8 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
             }
         },
         [
-            "spec.extstore.volume.ephemeral.accessModes: must be ReadWriteOncePod alone, which excludes other modes, or "
-            'not contain it, got ["ReadWriteMany", "ReadWriteOncePod"]'
+            "spec.extstore.volume.ephemeral.accessModes: must be ReadWriteOncePod alone, which excludes other modes, "
+            'or not contain it, got ["ReadWriteMany", "ReadWriteOncePod"]'
         ],
     ),
     ({"maxConnections": 30, "extstore": DISK}, ["spec.maxConnections: must be more than 30", "threads 4, got 30"]),
