@@ -12,7 +12,9 @@ from memcached_operator.memcached.labels import (
     APPLIED_OPTIONS_ANNOTATION,
     IN_PLACE_ANNOTATION,
     MEMORY_ANNOTATION,
+    OUTDATED_ITEMS_ANNOTATION,
     OWNER_UID_ANNOTATION,
+    PEERS_ANNOTATION,
     RESTART_ANNOTATION,
     RESTORED_ANNOTATION,
     TEMPLATE_ANNOTATION,
@@ -126,6 +128,20 @@ async def test_an_own_annotation_may_say_anything(where: str, annotation: str, t
     world = await servers()
     annotate(world, where, annotation, text)
     await comes_to_rest(world)
+
+
+@pytest.mark.parametrize("annotation", [IN_PLACE_ANNOTATION, PEERS_ANNOTATION, OUTDATED_ITEMS_ANNOTATION])
+async def test_what_a_pod_alone_has_is_taken_out_of_the_template(annotation: str) -> None:
+    """Else each new pod would have it, and be replaced for it."""
+    world = await servers(warmRestart=False)
+    annotate(world, "template", annotation, "x 1 1")
+    for _ in range(12):
+        world.show()
+        await world.reconcile(after_s=90.0)
+        control(world)
+    assert annotation not in object_of(world, "template")["metadata"]["annotations"]
+    assert annotation not in object_of(world, "Pod")["metadata"]["annotations"]
+    assert world.condition("Ready") == ("True", "AllServersReady")
 
 
 RECORDS = [
