@@ -9,16 +9,23 @@ from __future__ import annotations
 from typing import Any, Final
 
 from memcached_operator.api.names import (
+    EXTSTORE_MODES,
     EXTSTORE_VOLUME,
     EXTSTORE_WARM,
+    FILE_CONNECTIONS,
     HANDOVER_AUTH,
     HANDOVER_EXTSTORE,
     HANDOVER_TLS,
     HANDOVER_WARM,
     HANDOVER_WORKLOAD,
+    MAX_CONNECTIONS,
     MEMORY,
+    ONE_POD_MODE,
     OWN_CONNECTIONS,
     OWN_CONNECTIONS_OF_A_THREAD,
+    PEER_CONNECTIONS_OF_A_THREAD,
+    PROXY_CONNECTIONS,
+    PROXY_CONNECTIONS_OF_A_THREAD,
     SCALING_WARM,
     SCALING_WORKLOAD,
     THREADS,
@@ -32,6 +39,16 @@ _NO_SCALING: Final = "!has(self.memoryScaling) || self.memoryScaling == null"
 _NO_EXTSTORE: Final = "!has(self.extstore) || self.extstore == null"
 _NO_HANDOVER: Final = "!has(self.handover) || self.handover == null"
 _THREADS: Final = f"(has(self.threads) ? self.threads : {THREADS})"
+
+_CONNECTIONS: Final = f"(has(self.maxConnections) ? self.maxConnections : {MAX_CONNECTIONS})"
+_FILES: Final = (
+    f"({_NO_EXTSTORE} ? 0 : {FILE_CONNECTIONS}) + (has(self.warmRestart) && self.warmRestart ? {FILE_CONNECTIONS} : 0)"
+)
+_OWN: Final = f"{OWN_CONNECTIONS} + {OWN_CONNECTIONS_OF_A_THREAD} * {_THREADS} + {_FILES}"
+_PEERS: Final = "(has(self.size) && self.size > 1 ? self.size - 1 : 0)"
+_OF_PROXY: Final = (
+    f"{PROXY_CONNECTIONS} + {_THREADS} * ({PROXY_CONNECTIONS_OF_A_THREAD} + {PEER_CONNECTIONS_OF_A_THREAD} * {_PEERS})"
+)
 
 
 def _mebibytes(memory: str) -> str:
@@ -119,6 +136,15 @@ RULES: Final[list[Any]] = [
         f"{_given('ephemeral')} != {_given('emptyDir')}",
     ),
     _rule(
+        "extstore.volume.ephemeral.accessModes",
+        EXTSTORE_MODES,
+        _NO_EXTSTORE,
+        f"!{_given('ephemeral')}",
+        "!has(self.extstore.volume.ephemeral.accessModes)",
+        f"!('{ONE_POD_MODE}' in self.extstore.volume.ephemeral.accessModes)",
+        f"self.extstore.volume.ephemeral.accessModes.all(each, each == '{ONE_POD_MODE}')",
+    ),
+    _rule(
         "extstore",
         EXTSTORE_WARM,
         _NO_EXTSTORE,
@@ -139,8 +165,9 @@ RULES: Final[list[Any]] = [
     _rule(
         "maxConnections",
         f"must be more than {OWN_CONNECTIONS} and {OWN_CONNECTIONS_OF_A_THREAD} for each of spec.threads, which "
-        "memcached keeps for itself",
-        "!has(self.maxConnections)",
-        f"self.maxConnections > {OWN_CONNECTIONS} + {OWN_CONNECTIONS_OF_A_THREAD} * {_THREADS}",
+        f"memcached keeps for itself, and {FILE_CONNECTIONS} with spec.extstore or spec.warmRestart; with "
+        f"spec.handover more than {PROXY_CONNECTIONS} and {PROXY_CONNECTIONS_OF_A_THREAD} for each of them, and "
+        f"{PEER_CONNECTIONS_OF_A_THREAD} for each thread and other server",
+        f"{_CONNECTIONS} > ({_NO_HANDOVER} ? {_OWN} : {_OF_PROXY})",
     ),
 ]

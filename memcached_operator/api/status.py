@@ -42,6 +42,7 @@ class Reason(StrEnum):
     WAITING = "Waiting"
     ROLLOUT_STUCK = "RolloutStuck"
     ROLLOUT_PAUSED = "RolloutPaused"
+    MEMORY_LIMITED = "MemoryLimited"
     SECRET_NOT_FOUND = "SecretNotFound"
     CERTIFICATE_INVALID = "CertificateInvalid"
     PASSWORDS_INVALID = "PasswordsInvalid"

@@ -177,7 +177,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         STATEFUL | {"handover": {}, "auth": {"secretName": "a"}},
         "spec.handover: Forbidden: must be omitted when spec.auth",
     ),
-    ({"maxConnections": 48, "threads": 8}, "must be more than 8 and 5 for each of spec.threads, which memcached"),
+    ({"maxConnections": 49, "threads": 8}, "must be more than 9 and 5 for each of spec.threads, which memcached"),
 ]
 
 

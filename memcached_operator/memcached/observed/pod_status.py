@@ -79,8 +79,24 @@ class _ContainerState(msgspec.Struct):
     terminated: _Waiting | None = None
 
 
+class _Limits(msgspec.Struct):
+    memory: str = ""
+
+
+class WithLimits(msgspec.Struct):
+    """`resources` of a container, as far as it is read."""
+
+    limits: _Limits | None = None
+
+    @property
+    def memory(self) -> str:
+        """Limit of its memory, "" for none."""
+        return self.limits.memory if self.limits is not None else ""
+
+
 class _ContainerStatus(msgspec.Struct):
     name: str = ""
+    resources: WithLimits = msgspec.field(default_factory=WithLimits)
     restartCount: int = 0
     started: bool | None = None
     state: _ContainerState = msgspec.field(default_factory=_ContainerState)

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.events import RecordEvent
+from memcached_operator.memcached.labels import RESTART_ANNOTATION
 from memcached_operator.memcached.observed.caches import PODS
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pod_status import AUTHORITY_REMOVED
@@ -34,6 +35,12 @@ BUDGET_RETRY_S: Final = 10.0
 _CURRENT: Final = "with the current template"
 _RENEWED: Final = "with the renewed certificate"
 _DISTRUSTING: Final = "that trusts no CA but those in ca.crt"
+
+# What the user can do where a resize turned out to have containers start again.
+_INSTEAD: Final = (
+    f"Restore the previous memory, or change the annotation {RESTART_ANNOTATION} of the Memcached to have its servers "
+    "replaced one at a time."
+)
 
 
 class ServerProgress(NamedTuple):
@@ -162,7 +169,10 @@ def _is_updating(status: Status) -> bool:
 
 
 def _resizing(resizing: Resizing) -> Outcome:
-    problems = (resizing.refused,) if resizing.refused is not None else ()
+    refused = resizing.refused
+    if refused is not None and refused.reason is Reason.ROLLOUT_STUCK:
+        refused = refused._replace(message=f"{refused.message}. {_INSTEAD}")
+    problems = tuple(each for each in (refused, resizing.limited) if each is not None)
     if not resizing.pending:
         return Outcome(problems) if problems else EMPTY
     why = str(resizing.failure.message or resizing.failure) if resizing.failure else ""

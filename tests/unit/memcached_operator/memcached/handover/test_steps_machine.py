@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -10,7 +11,17 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from memcached_operator.api.status import Handover as HandoverStatus, HandoverStep, Status
-from memcached_operator.memcached.handover.actions import Advance, Empty, GiveUp, Nothing, Purge, Resume, SetPeers, Wait
+from memcached_operator.memcached.handover.actions import (
+    Advance,
+    Empty,
+    GiveUp,
+    Nothing,
+    PeersChange,
+    Purge,
+    Resume,
+    SetPeers,
+    Wait,
+)
 from memcached_operator.memcached.handover.desired_list import desired_list, unchanged_list
 from memcached_operator.memcached.handover.peers import Peers
 from memcached_operator.memcached.handover.situation import PurgeState, Server, Situation
@@ -144,31 +155,7 @@ class Cluster:
         state, next_s = last, None if isinstance(action, Nothing) else 0.0
         match action:
             case SetPeers(changes):
-                stale = {each.address for each in self.pods.values() if each.is_stale}
-                full = {each.address for each in self.pods.values() if each.outdated and not each.emptied}
-                waits = (
-                    any(map(_addresses, self.pods.values()))
-                    and self.is_awaited
-                    and (last is None or last.step is not HandoverStep.DISCONNECTING)
-                )
-                for each in changes[: 1 if dies else None]:
-                    pod = self.pods[each.server.ordinal]
-                    assert not set(each.peers.addresses).difference(_addresses(pod)) & full, "it is not emptied"
-                    assert not (_queried(each.peers) - _queried(pod.annotation)) & stale, "others get older values"
-                    pod.annotation = each.peers
-                    pod.outdated |= each.outdated
-                known = [each for each in self.pods.values() if each.ready_since and not (each.hangs or each.outdated)]
-                assert not waits or len(known) < 2 or any(map(_addresses, self.pods.values())), "clients have two lists"
-                # From now on others change what these may have, and do not tell them.
-                connected = [each for each in self.pods.values() if _addresses(each)]
-                named = {address for each in connected for address in _addresses(each)}
-                for pod in self.pods.values():
-                    pod.emptied &= pod.address in named
-                for pod in self.pods.values():
-                    unknown = any(each is not pod and pod.address not in _addresses(each) for each in connected)
-                    if self.is_published and unknown:
-                        pod.is_stale = True
-                        assert pod.outdated or pod.annotation is None or self.is_tampered
+                self.set_peers(changes[: 1 if dies else None], last)
             case Empty(emptied, is_last):
                 for server in emptied:
                     pod = self.pods[server.ordinal]
@@ -213,6 +200,34 @@ class Cluster:
             draining = planned.servers.draining or None
             self.status = Status(workload="StatefulSet", serverList=listed, draining=draining, handover=state)
         return soonest(next_s, planned.next_s)
+
+    def set_peers(self, changes: Sequence[PeersChange], last: HandoverStatus | None) -> None:
+        """Change annotations of pods, which no server has read yet."""
+        stale = {each.address for each in self.pods.values() if each.is_stale}
+        full = {each.address for each in self.pods.values() if each.outdated and not each.emptied}
+        waits = (
+            any(map(_addresses, self.pods.values()))
+            and self.is_awaited
+            and (last is None or last.step is not HandoverStep.DISCONNECTING)
+        )
+        for each in changes:
+            pod = self.pods[each.server.ordinal]
+            assert not set(each.peers.addresses).difference(_addresses(pod)) & full, "it is not emptied"
+            assert not (_queried(each.peers) - _queried(pod.annotation)) & stale, "others get older values"
+            pod.annotation = each.peers
+            pod.outdated |= each.outdated
+        known = [each for each in self.pods.values() if each.ready_since and not (each.hangs or each.outdated)]
+        assert not waits or len(known) < 2 or any(map(_addresses, self.pods.values())), "clients have two lists"
+        # From now on others change what these may have, and do not tell them.
+        connected = [each for each in self.pods.values() if _addresses(each)]
+        named = {address for each in connected for address in _addresses(each)}
+        for pod in self.pods.values():
+            pod.emptied &= pod.address in named
+        for pod in self.pods.values():
+            unknown = any(each is not pod and pod.address not in _addresses(each) for each in connected)
+            if self.is_published and unknown:
+                pod.is_stale = True
+                assert pod.outdated or pod.annotation is None or self.is_tampered
 
     @property
     def is_awaited(self) -> bool:
@@ -413,7 +428,8 @@ class Handovers(RuleBasedStateMachine):
     @precondition(lambda self: self.cluster.status.handover is not None)
     @rule(step=st.sampled_from([HandoverStep.PREPARING, HandoverStep.COMPLETE]), end=st.sampled_from([None, "x"]))
     def another_client_restores_an_earlier_step(self, step: HandoverStep, end: str | None) -> None:
-        former = msgspec.structs.replace(self.cluster.status.handover, step=step, formerListEndTime=end)
+        last = self.cluster.status.handover
+        former = HandoverStatus(step, last.startTime if last is not None else "", end)
         self.cluster.status = msgspec.structs.replace(self.cluster.status, handover=former)
         self.cluster.is_tampered = True
 

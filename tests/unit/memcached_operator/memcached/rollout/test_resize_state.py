@@ -19,6 +19,7 @@ from memcached_operator.memcached.rollout.resize_state import (
     ResizeState,
     Resizing,
     ServerResize,
+    Trial,
     classify,
     resizing_of,
 )
@@ -94,6 +95,23 @@ def test_the_time_counts_anew_after_what_cannot_be_seen(state: ResizeState) -> N
     assert found.since_s is None
     found.take(Pending("no room"), 3600.0)
     assert found.state == Pending("no room")
+
+
+def test_the_second_server_is_resized_once_the_first_ran_on_and_never_after_one_that_did_not() -> None:
+    trial = Trial()
+    assert trial.may_begin("a")
+    trial.uid = "a"
+    assert (trial.may_begin("a"), trial.may_begin("b")) == (True, False)
+    trial.passed = True
+    assert trial.may_begin("b")
+    trial.emptied = "cache-1"
+    assert not trial.may_begin("a")
+    found = server()
+    assert not found.has_started_again(1)
+    found.asked = 1
+    assert (found.has_started_again(1), found.has_started_again(2)) == (False, True)
+    found.take(Impossible("no room"), 1.0)
+    assert not found.has_started_again(2)
 
 
 def of(**states: ResizeState) -> Resizing:
