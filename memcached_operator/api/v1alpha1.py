@@ -1,4 +1,4 @@
-"""`cache.example.com/v1alpha1`: the specification of a Memcached, as a user writes it; `v1alpha1_status` has the rest.
+"""`cache.example.com/v1alpha1`: the specification of a Memcached, as a user writes it.
 
 The models are the source of the CustomResourceDefinition's schema, and of what the operator accepts: a specification
 that the API server let through, say under an older schema, is checked here again before anything is done with it.
