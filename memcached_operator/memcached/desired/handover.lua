@@ -65,7 +65,6 @@ function mcp_config_pools() -- in the thread that configures
         mcp.schedule_config_reload()
     end })
     mcp.backend_flap_backoff_max(1) -- a peer that is back is to be found at once
-    mcp.buffer_memory_limit(BUFFERS_KIB)
     for index, name in ipairs({ "generation", "filled", "failed", "unqueried" }) do mcp.add_stat(index, "handover_" .. name) end
     for line in text:gmatch("[^\n]+") do
         local host, port, state = line:match("^(%S+) (%d+) ?(%l*)$")
@@ -78,6 +77,7 @@ function mcp_config_pools() -- in the thread that configures
             config.generation = math.tointeger(line) or config.generation
         end
     end
+    mcp.buffer_memory_limit(config.generation > 0 and BUFFERS_KIB or 0) -- without peers' file there is no limit
     return config
 end
 

@@ -254,7 +254,8 @@ local function attach(config, f, reads) -- a route for all that read, or for all
         return function(r) return f(context, r) end
     end })
     for name, command in pairs(COMMANDS) do
-        local needless = name == "set" and config.generation == 0 -- it shows nothing, and most writes are that
+        -- Before there was a peers' file: it shows nothing, and most writes are that.
+        local needless = name == "set" and config.generation == 0 and not attached
         if (command == read) == reads and not needless then mcp.attach(mcp["CMD_" .. name:upper()], generator) end
     end
 end
@@ -262,6 +263,6 @@ end
 function mcp_config_routes(config)
     attach(config, get, true)
     attach(config, answer, false)
-    counted = counted or 0
+    attached, counted = attached or config.generation > 0, counted or 0
     if pcall(mcp.stat, 1, config.generation - counted) then counted = config.generation end -- not at the start
 end

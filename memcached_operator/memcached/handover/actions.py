@@ -104,7 +104,7 @@ class Advance:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Return to a step that the status does not have, although servers have peers: another client changed it."""
+    """Return to the step that servers are at, as another client changed the status."""
 
     to: Handover
 

@@ -31,7 +31,7 @@ from memcached_operator.memcached.handover.progress_messages import EVENTS, RESU
 from memcached_operator.memcached.handover.purge import Purged, empty, purge
 from memcached_operator.memcached.handover.purge_run import PurgeRun
 from memcached_operator.memcached.handover.server_state import HandoverState, Unsupported, state_of
-from memcached_operator.memcached.handover.situation import PurgeState, Server, Situation
+from memcached_operator.memcached.handover.situation import Origin, PurgeState, Server, Situation
 from memcached_operator.memcached.handover.step_times import former_clients_s
 from memcached_operator.memcached.handover.steps import (
     are_servers_kept,
@@ -118,7 +118,7 @@ class _Known:
         unsupported: by pod and number of its restarts, whether its server cannot hand over.
         emptying: of servers that were away.
         reported: the step that the last event was of.
-        written: the status that this leader wrote last.
+        believed: the status that this leader wrote last, and the one before it, which stands where that failed.
         given_up: of the last change, which had no hand-over.
         refusal: of the API server's, to change a pod; until `refused_until_s` (by the clock) none is changed.
     """
@@ -129,10 +129,16 @@ class _Known:
     unsupported: dict[tuple[str, int], bool] = field(default_factory=dict)
     emptying: Emptying = field(default_factory=Emptying)
     reported: HandoverStep | None = None
-    written: Handover | None = None
+    believed: tuple[Handover | None, ...] = ()
     given_up: GiveUp | None = None
     refusal: Problem | None = None
     refused_until_s: float = float("-inf")
+
+    def end(self) -> None:
+        """Leave off what is under way."""
+        self.emptying.keep(())
+        if self.purge is not None:
+            self.purge.end()
 
 
 class Handovers:
@@ -176,7 +182,7 @@ class Handovers:
         """
         if desired.for_s is None and last.handover is None:
             if (former := self._known.find(memcached.key)) is not None:
-                former.emptying.keep(())
+                former.end()
                 self._known.drop(memcached.key)
             return Progress()
         known = self._known.of(memcached.key)
@@ -186,6 +192,8 @@ class Handovers:
         known.waits_since = min(known.waits_since, now)
         servers = await self._servers(known, named, is_queried=_is_changing(desired, last.handover))
         purge_state, unpurged = _purge_state(known, last.handover, servers)
+        origin = Origin.OWN if last.handover in known.believed else Origin.FOREIGN
+        origin = origin if known.believed else Origin.FORMER
         situation = Situation(
             last.handover,
             desired.size,
@@ -197,14 +205,14 @@ class Handovers:
             unpurged,
             known.waits_since,
             is_refused=self._clock() < known.refused_until_s,
-            is_own=last.handover == known.written,
+            origin=origin,
         )
         action = decide(situation)
         self._report_step(memcached, known, last.handover)
         outcome = await self._act(memcached, known, last.handover, action, {each.name: each for each in named})
         policy = ListPolicy(is_list_frozen(situation, action), are_servers_kept(situation, action))
         state = action.to if isinstance(action, Advance | Resume | GiveUp) else last.handover
-        known.written = state
+        known.believed = (state,) if origin is Origin.FOREIGN else (last.handover, state)
         if known.refusal is not None and (left_s := known.refused_until_s - self._clock()) > 0.0:
             outcome += Outcome((known.refusal,), requeue_s=left_s)
         advised = advice(situation, state, known.given_up)
@@ -274,9 +282,10 @@ class Handovers:
                 if publishes or to is None:
                     known.given_up = None
                 return AT_ONCE
-            case Resume():
-                logger.warning("%s", RESUMED, extra={"fields": {"action": "handover"}})
-                self._record_event(memcached, "Warning", "HandoverResumed", "HandOver", RESUMED)
+            case Resume(to):
+                note = RESUMED[to.step]
+                logger.warning("%s", note, extra={"fields": {"action": "handover"}})
+                self._record_event(memcached, "Warning", "HandoverResumed", "HandOver", note)
                 return AT_ONCE
             case GiveUp():
                 known.given_up = action

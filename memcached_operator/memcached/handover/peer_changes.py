@@ -36,7 +36,8 @@ def connected(situation: Situation, *, is_published: bool = False) -> Iterator[P
     for each in situation.servers:
         others = [other for other in members if other is not each]
         if each.peers is None:
-            yield _with_peers(each, others if each.ready_since_s is None else (), outdated=is_published)
+            is_late = is_published and each.ready_since_s is not None  # it is emptied before others know it
+            yield _with_peers(each, () if is_late else others, outdated=is_published)
         elif members and (each.is_connected or each in members):
             change = _with_peers(each, others)
             if change.peers[1:] != each.peers[1:]:
@@ -76,13 +77,14 @@ def outdated_members(situation: Situation) -> tuple[Server, ...]:
         each
         for each in members
         if each.outdated
+        and each.confirms
         and all(other.confirms and _names(other, each.address) for other in members if other is not each)
     )
 
 
 def outdated_without_peers(situation: Situation) -> tuple[Server, ...]:
     """Servers that came back while clients have one list, and query no others. Nothing waits for that for ever."""
-    is_complete = situation.last is not None and situation.last.step is HandoverStep.COMPLETE
+    is_complete = _is_at(situation, HandoverStep.COMPLETE)
     late_s = situation.now.timestamp() - CONFIRMED_WITHIN_S if is_complete else 0.0
     return tuple(
         each for each in situation.ready if each.outdated and (each.confirms or (each.ready_since_s or 0) < late_s)
@@ -96,10 +98,16 @@ def dropped_addresses(changes: Sequence[PeersChange]) -> frozenset[str]:
 
 
 def _members(situation: Situation) -> Sequence[Server]:
-    """Servers that others have as peers, or may: each is ready, and has no items that others have changed since."""
-    back = returned(situation)
-    known = (each for each in situation.ready if each.peers is not None and each not in back)
-    return [each for each in known if each.confirms or _is_named(situation, each)]
+    """Servers that others have as peers, or may: each is ready, and has no items that others have changed since.
+
+    While clients may have two lists, one without a peers' file has yet to be emptied.
+    """
+    back, is_published = returned(situation), _is_at(situation, HandoverStep.PUBLISHED)
+    return [each for each in situation.ready if each not in back and not (is_published and each.peers is None)]
+
+
+def _is_at(situation: Situation, step: HandoverStep) -> bool:
+    return situation.last is not None and situation.last.step is step
 
 
 def _is_named(situation: Situation, server: Server) -> bool:

@@ -20,11 +20,13 @@ EVENTS: Final[Mapping[HandoverStep, str]] = {
     HandoverStep.COMPLETE: "The hand-over has ended",
 }
 """The note of the event of each step."""
-RESUMED: Final = (
-    "Servers fill themselves from each other although status.handover does not say so, as after a change by another "
-    "client: clients get the time of spec.handover.forSeconds anew to follow the list"
-)
-"""The note of the event where a hand-over goes on that the status does not have."""
+_ANEW: Final = "clients get the time of spec.handover.forSeconds anew to follow the list"
+RESUMED: Final[Mapping[HandoverStep, str]] = {
+    HandoverStep.PUBLISHED: "Another client changed status.handover while servers fill themselves from each other: "
+    f"{_ANEW}",
+    HandoverStep.COMPLETE: f"Another client changed status.handover: {_ANEW}",
+}
+"""The note of the event where the status is not what the operator wrote, by the step that follows."""
 _STEPS: Final = {
     HandoverStep.PREPARING: "Servers are prepared for a change of the list.",
     HandoverStep.CONNECTING: "The list of servers changes once every server has all others as peers.",

@@ -21,6 +21,14 @@ class PurgeState(Enum):
     FAILED = "over, and not done at some server"
 
 
+class Origin(Enum):
+    """Client that wrote a status."""
+
+    OWN = "this leader"
+    FORMER = "a former leader, as far as is known"
+    FOREIGN = "another client: this leader wrote another one"
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     """A server of the StatefulSet that is not being deleted.
@@ -64,7 +72,7 @@ class Situation:
         unpurged: names of servers that are ready, and were not purged.
         waits_since: the time since which this leader sees that size, with its zone: before that, nobody may have led.
         is_refused: the API server refuses to change pods.
-        is_own: this leader wrote the status as it is.
+        origin: who wrote the status as it is.
     """
 
     last: Handover | None
@@ -77,7 +85,7 @@ class Situation:
     unpurged: frozenset[str] = frozenset()
     waits_since: datetime = EPOCH
     is_refused: bool = False
-    is_own: bool = False
+    origin: Origin = Origin.FORMER
 
     @property
     def is_changing(self) -> bool:

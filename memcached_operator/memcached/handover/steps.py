@@ -41,7 +41,7 @@ from memcached_operator.memcached.handover.peer_changes import (
     outdated_without_peers,
     returned,
 )
-from memcached_operator.memcached.handover.situation import PurgeState, Server, Situation
+from memcached_operator.memcached.handover.situation import Origin, PurgeState, Server, Situation
 from memcached_operator.memcached.handover.step_times import (
     MARKER_TTL_S,
     bounded,
@@ -67,10 +67,10 @@ def decide(situation: Situation) -> Action:
     last, for_s = situation.last, situation.for_s
     if for_s is not None and situation.size > 0 and not situation.listed:
         return Advance(None) if last is not None else Nothing()  # the list grows as servers get ready
-    is_known = is_underway(last) or (last is not None and situation.is_own)
-    if for_s is not None and situation.size > 0 and _is_connected(situation) and not is_known:
+    if for_s is not None and situation.size > 0 and _is_lost(situation):
         # Nothing says since when clients have that list.
-        return Resume(status_at(HandoverStep.PUBLISHED, situation.now, situation.now + timedelta(seconds=for_s)))
+        step = HandoverStep.PUBLISHED if _is_connected(situation) else HandoverStep.COMPLETE
+        return Resume(status_at(step, situation.now, situation.now + timedelta(seconds=for_s)))
     if for_s is None or last is None:
         return _without(situation)
     if (readable := bounded(last, for_s, situation.now)) != last:
@@ -119,6 +119,17 @@ def is_underway(status: Handover | None) -> bool:
     return status is not None and status.step in _UNDERWAY
 
 
+def _is_lost(situation: Situation) -> bool:
+    """Report whether the status is not what the operator wrote last, as far as that shows."""
+    match situation.origin:
+        case Origin.FOREIGN:
+            return True
+        case Origin.OWN:
+            return situation.last is None and _is_connected(situation)  # the list was lost, and grew again
+        case Origin.FORMER:
+            return not is_underway(situation.last) and _is_connected(situation)
+
+
 def _is_connected(situation: Situation) -> bool:
     """Report whether servers have peers that the operator may take away."""
     return not situation.is_refused and any(each.is_connected for each in situation.servers)
@@ -130,9 +141,7 @@ def _without(situation: Situation) -> Action:
     if last is not None and last.step is HandoverStep.DISCONNECTING:
         return _disconnecting(situation, last)
     if last is not None and is_underway(last):
-        # Clients had no time to follow a list that was published.
-        is_published, late = last.step is HandoverStep.PUBLISHED, situation.now + timedelta(seconds=HANDOVER_SECONDS)
-        return _advance(HandoverStep.DISCONNECTING, situation, late if is_published else former_list_end_of(last))
+        return _advance(HandoverStep.DISCONNECTING, situation, _former_end(situation, last))
     if not situation.is_refused and (leftover := disconnected(situation)):
         return SetPeers(leftover)
     if situation.for_s is None:
@@ -223,7 +232,7 @@ def _disconnecting(situation: Situation, last: Handover) -> Action:
     unconfirmed = tuple(each.name for each in situation.ready if each.peers is not None and not each.confirms)
     if left_s > 0.0 and unconfirmed:
         return Wait(Awaited.CONFIRMATIONS, min(QUERY_AGAIN_S, left_s), unconfirmed)
-    return _advance(HandoverStep.COMPLETE, situation, former_list_end_of(last))
+    return _advance(HandoverStep.COMPLETE, situation, _former_end(situation, last))
 
 
 def _first_of_all(situation: Situation) -> Action | None:
@@ -242,9 +251,14 @@ def _emptying(situation: Situation, settled: tuple[Server, ...]) -> Empty | None
 
 
 def _former_end(situation: Situation, last: Handover) -> datetime:
-    """End of the list before the present one; where no server is desired, the present one ends now."""
+    """End of the list before the present one; where no server is desired, the present one ends now.
+
+    Without `spec.handover` clients have no time to follow a list that was published.
+    """
+    if situation.for_s is None:
+        return situation.now + timedelta(seconds=HANDOVER_SECONDS)
     if situation.size == 0 and situation.listed:
-        return situation.now + timedelta(seconds=situation.for_s or 0)
+        return situation.now + timedelta(seconds=situation.for_s)
     return former_list_end_of(last)
 
 

@@ -59,7 +59,7 @@ def stateful_set_servers(
         is_listed: clients are given the servers of this StatefulSet.
     """
     live = _live_replicas(owned, pods)
-    unknown = _unknown(size, live, last, pods)
+    unknown = _unknown(size, live, last, pods) if is_listed else ()
     replicas = _replicas(size, live, last, drained, unknown)
     if policy.keeps_all:
         replicas = max(replicas, live)
@@ -111,8 +111,9 @@ def _leaving(size: int, last: Status, now: datetime, unknown: Collection[int]) -
     for each in drains_of_stateful_set(last):
         first = max(each.firstOrdinal, size)  # what is below has been taken back
         since[first] = min(since.get(first, each.startTime), each.startTime)
-    if unknown or any(ordinal >= size for ordinal in listed_ordinals(last)):
-        since.setdefault(size, status_time(now))
+    left = [size] if any(ordinal >= size for ordinal in listed_ordinals(last)) else unknown
+    if left:
+        since.setdefault(min(left), status_time(now))
     return [Drain("StatefulSet", first, since[first]) for first in sorted(since)]
 
 

@@ -27,7 +27,7 @@ from memcached_operator.memcached.handover.actions import (
     Wait,
 )
 from memcached_operator.memcached.handover.peers import Peers
-from memcached_operator.memcached.handover.situation import PurgeState, Server, Situation
+from memcached_operator.memcached.handover.situation import Origin, PurgeState, Server, Situation
 from memcached_operator.memcached.handover.step_times import MARKER_TTL_S
 from memcached_operator.memcached.handover.steps import are_servers_kept, decide, is_list_frozen, is_rollout_held
 from memcached_operator.memcached.handover.time_limits import CONFIRMED_WITHIN_S, READY_WITHIN_S
@@ -263,6 +263,24 @@ def test_where_servers_have_peers_and_the_status_does_not_say_so_clients_get_the
     assert is_rollout_held(found, decide(found))
 
 
+@pytest.mark.parametrize("last", [None, *(step(name, -5000) for name in HandoverStep)])
+@pytest.mark.parametrize("servers", [connected(0, 1, 2), hidden(3)])
+def test_of_a_status_that_another_client_wrote_only_the_servers_tell_the_step(
+    last: Handover | None, servers: Sequence[Server]
+) -> None:
+    found = situation(last, 3, 3, servers, origin=Origin.FOREIGN)
+    name = HandoverStep.PUBLISHED if servers[0].is_connected else HandoverStep.COMPLETE
+    assert decide(found) == Resume(step(name, 0, FOR_S))
+
+
+def test_a_pod_in_the_place_of_another_has_peers_that_have_yet_to_confirm() -> None:
+    found = situation(published(-40), 2, 2, (server(0, (), confirms=False), server(1, ready=None)))
+    action = decide(found)
+    assert peers_set(action) == {1: (0,)}
+    assert isinstance(action, SetPeers)
+    assert action.changes[0].outdated
+
+
 @pytest.mark.parametrize("last", [None, COMPLETE, published(-40), DISCONNECTING])
 def test_a_list_that_the_status_lost_grows_before_anything_else_and_takes_no_peers_away(last: Handover | None) -> None:
     found = situation(last, 3, 0, connected(0, 1, 2))
@@ -282,9 +300,9 @@ def test_a_change_that_is_taken_back_before_the_list_has_it_is_none(last: Handov
     assert advanced(decide(situation(last, 3, 3, hidden(4)))) is then
 
 
-def test_one_has_peers_once_it_reads_what_its_pod_says() -> None:
-    partly = (server(0, ()), server(1), server(2, ()), server(3, (), confirms=False))
-    assert peers_set(decide(situation(CONNECTING, 4, 3, partly))) == {0: (2,), 1: (), 2: (0,)}
+def test_all_have_peers_at_once_whether_or_not_they_read_a_file_before() -> None:
+    partly = (server(0, ()), server(1), server(2, (), confirms=False))
+    assert peers_set(decide(situation(CONNECTING, 3, 2, partly))) == {0: (1, 2), 1: (0, 2), 2: (0, 1)}
 
 
 def test_all_have_all_others_as_peers_old_and_new_before_the_list_is_published() -> None:
@@ -338,7 +356,6 @@ def test_one_that_comes_meanwhile_has_peers_from_its_start_and_is_emptied_before
     assert with_new(*others, new) == Empty((new,), is_last=False)
     assert with_new(*others, replace(new, confirms=False)) == Empty((replace(new, confirms=False),), is_last=False)
     new = replace(new, emptied=True)
-    assert isinstance(with_new(*others, replace(new, confirms=False)), Wait)
     action = with_new(*others, new)
     assert peers_set(action) == {0: (1, 2), 1: (0, 2)}
     assert isinstance(action, SetPeers)
@@ -348,6 +365,7 @@ def test_one_that_comes_meanwhile_has_peers_from_its_start_and_is_emptied_before
         for each, change in zip(others, action.changes, strict=True)
     )
     assert isinstance(with_new(known[0], replace(known[1], confirms=False), new), Wait)
+    assert isinstance(with_new(*known, replace(new, confirms=False)), Wait), "what it gets is told to nobody yet"
     assert with_new(*known, new) == Empty((new,))
     action = with_new(*known, replace(new, outdated=False))
     assert peers_set(action) == {0: (1, 2), 1: (0, 2)}
@@ -512,7 +530,7 @@ def test_what_no_leader_did_has_its_time_from_the_next_one_on(last: Handover) ->
 
 
 def test_peers_that_cannot_be_taken_away_do_not_keep_the_list_from_its_next_change() -> None:
-    found = situation(COMPLETE, 4, 3, connected(0, 1, 2), is_own=True)
+    found = situation(COMPLETE, 4, 3, connected(0, 1, 2), origin=Origin.OWN)
     assert advanced(decide(found)) is HandoverStep.PREPARING
     assert isinstance(decide(replace(found, size=3)), SetPeers)
 

@@ -24,7 +24,7 @@ from memcached_operator.memcached.handover.actions import (
 )
 from memcached_operator.memcached.handover.desired_list import desired_list, unchanged_list
 from memcached_operator.memcached.handover.peers import Peers
-from memcached_operator.memcached.handover.situation import PurgeState, Server, Situation
+from memcached_operator.memcached.handover.situation import Origin, PurgeState, Server, Situation
 from memcached_operator.memcached.handover.steps import are_servers_kept, decide, is_list_frozen
 from memcached_operator.memcached.rollout.reconcile_results import soonest
 from memcached_operator.memcached.server_list.plan import plan
@@ -79,7 +79,7 @@ class Cluster:
     Attributes:
         clients_have: the list that clients were given last.
         former_until: until then some have the one before it.
-        written: what the operator that leads wrote last.
+        believed: what the operator that leads wrote last, and what was there before.
         led_since: since when it leads, or sees that size.
         is_tampered: another client changed the status since the list was published last.
         left: when servers left the list.
@@ -100,7 +100,7 @@ class Cluster:
     clients_have: tuple[str, ...] = ()
     former_until: datetime = START
     left: dict[int, datetime] = field(default_factory=dict)
-    written: HandoverStatus | None = None
+    believed: tuple[HandoverStatus | None, ...] = ()
     led_since: datetime = START
     is_tampered: bool = False
 
@@ -139,6 +139,8 @@ class Cluster:
             )
         else:
             return None
+        origin = Origin.OWN if last in self.believed else Origin.FOREIGN
+        origin = origin if self.believed else Origin.FORMER
         found = Situation(
             last,
             desired.size,
@@ -149,7 +151,7 @@ class Cluster:
             purge,
             unpurged,
             self.led_since,
-            is_own=last == self.written,
+            origin=origin,
         )
         action = decide(found)
         state, next_s = last, None if isinstance(action, Nothing) else 0.0
@@ -181,7 +183,7 @@ class Cluster:
                     pod.is_stale |= to is not None and to.step is HandoverStep.PREPARING
             case Wait(requeue_s=requeue_s):
                 next_s = requeue_s
-        self.written = state
+        self.believed = (state,) if origin is Origin.FOREIGN else (last, state)
         if not self.readable:
             self.status = msgspec.structs.replace(self.status, handover=state)
             return next_s
@@ -367,7 +369,7 @@ class Handovers(RuleBasedStateMachine):
     def another_leads_who_must_purge_anew(self) -> None:
         self.cluster.purge = PurgeState.DUE
         self.cluster.purged = set()
-        self.cluster.written, self.cluster.led_since = None, self.cluster.now
+        self.cluster.believed, self.cluster.led_since = (), self.cluster.now
 
     @rule(fails=st.booleans())
     def purge_ends(self, fails: bool) -> None:
@@ -425,13 +427,14 @@ class Handovers(RuleBasedStateMachine):
         self.cluster.status = msgspec.structs.replace(self.cluster.status, **dict.fromkeys(fields))
         self.cluster.is_tampered = True
 
-    @precondition(lambda self: self.cluster.status.handover is not None)
-    @rule(step=st.sampled_from([HandoverStep.PREPARING, HandoverStep.COMPLETE]), end=st.sampled_from([None, "x"]))
+    @precondition(lambda self: self.cluster.status.handover is not None and self.cluster.believed)
+    @rule(step=st.sampled_from(HandoverStep), end=st.sampled_from([None, "x"]))
     def another_client_restores_an_earlier_step(self, step: HandoverStep, end: str | None) -> None:
         last = self.cluster.status.handover
         former = HandoverStatus(step, last.startTime if last is not None else "", end)
         self.cluster.status = msgspec.structs.replace(self.cluster.status, handover=former)
         self.cluster.is_tampered = True
+        self.operator_reconciles(dies=False)  # another leader would believe it
 
     @rule(readable=st.booleans())
     def specification_is_broken_or_mended(self, readable: bool) -> None:

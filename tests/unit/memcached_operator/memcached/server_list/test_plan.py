@@ -121,6 +121,7 @@ NAMED = {
     "also where the status knows of others above it": Case(
         1, of_names(0, draining=[since(2, 10)]), 4, ALL, (), (0,), 4, ((1, 0), (2, 10))
     ),
+    "of those alone that are not desired": Case(2, of_names(0, 1), 4, (0, 1, 3), (2,), (0, 1), 4, ((3, 0),)),
     "also where another client took the whole status away": Case(2, Status(), 4, ALL, (), (0, 1), 4, ((2, 0),)),
     "what is to leave and was scaled away by hand stays so": Case(2, of_names(*ALL), 2, (0, 1), (), (0, 1), 2),
     "replicas that somebody took are put back": Case(3, of_names(0, 1, 2), 1, (0,), (), (0, 1, 2), 3),
