@@ -3,7 +3,7 @@
 import pytest
 
 from operator_runtime.testing.waiting import eventually
-from tests.conformance.api import TABLE, Api, Json, causes
+from tests.conformance.api import Api, Json, causes
 from tests.conformance.sample_objects import owner_reference, path, stateful_set
 from tests.conformance.workload_pods import (
     REVISION,
@@ -116,11 +116,6 @@ def test_the_status_counts_its_pods(api: Api, namespace: str) -> None:
     await_status(api, namespace, readyReplicas=1, availableReplicas=1)
     mark(api, namespace, "web-0").expect(200)
     await_status(api, namespace, **{**counts, "readyReplicas": 2, "availableReplicas": 2})
-    collection = path("statefulsets", namespace)
-    table = api.request("GET", collection, headers={"Accept": TABLE}).expect(200)
-    assert [each["name"] for each in table["columnDefinitions"]] == ["Name", "Ready", "Age", "Containers", "Images"]
-    [row] = table["rows"]
-    assert [*row["cells"][:2], *row["cells"][3:]] == ["web", "2/2", "web", "registry.example.com/web:1"]
 
 
 def test_pods_come_one_after_another_where_that_is_wanted(api: Api, namespace: str) -> None:
