@@ -14,7 +14,6 @@ from kube_simulator.access.policy_rules import RBAC_GROUP, Attributes, Rule, par
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import User
 from kube_simulator.resources import full_resource
-from kube_simulator.store.go_text import quoted
 from kube_simulator.store.store import Change, Store
 from kube_simulator.values import Json
 
@@ -130,14 +129,14 @@ def refusal(user: User, attributes: Attributes, reason: str = "") -> ApiError:
     """
     because = f": {reason}" if reason else ""
     if attributes.path is not None:
-        message = f'forbidden: User {quoted(user.name)} cannot {attributes.verb} path "{attributes.path}"{because}'
+        message = f'forbidden: User "{user.name}" cannot {attributes.verb} path "{attributes.path}"{because}'
         return ApiError(403, "Forbidden", message, bare=True)
     full_name = f"{attributes.resource}.{attributes.group}" if attributes.group else attributes.resource
     named = f'{full_name} "{attributes.name}"' if attributes.name else full_name
     where = f'in the namespace "{attributes.namespace}"' if attributes.namespace else "at the cluster scope"
     resource = full_resource(attributes.resource, attributes.subresource)
     message = (
-        f"{named} is forbidden: User {quoted(user.name)} cannot {attributes.verb} resource "
+        f'{named} is forbidden: User "{user.name}" cannot {attributes.verb} resource '
         f'"{resource}" in API group "{attributes.group}" {where}{because}'
     )
     details = {"name": attributes.name, "group": attributes.group, "kind": attributes.resource}

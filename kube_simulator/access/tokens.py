@@ -24,7 +24,6 @@ from kube_simulator.access.identities import (
 from kube_simulator.access.jwt import BadSignature, Malformed, Signer
 from kube_simulator.errors import ApiError, Cause, not_implemented
 from kube_simulator.requests.types import User
-from kube_simulator.store.go_text import quoted
 from kube_simulator.store.store import Store
 from kube_simulator.values import Json
 
@@ -219,7 +218,7 @@ def _bad(why: str) -> InvalidToken:
 
 
 def _go_list(values: Sequence[str]) -> str:
-    return f"[{' '.join(quoted(value) for value in values)}]"
+    return f"[{' '.join(values)}]"
 
 
 def _time(moment: datetime) -> str:

@@ -11,12 +11,12 @@ from decimal import Decimal
 
 from kube_simulator.errors import Cause
 from kube_simulator.kinds.compaction import CORE_V1, compact
-from kube_simulator.kinds.field_causes import forbidden
 from kube_simulator.kinds.kind_strategy import Strategy, with_subresource
 from kube_simulator.kinds.pod_defaults import defaulted_spec
 from kube_simulator.kinds.pod_specs import spec_problems
 from kube_simulator.kinds.quantities import amount
 from kube_simulator.kinds.sharing import completed, mapped, shared
+from kube_simulator.schema.causes import forbidden
 from kube_simulator.values import Json
 
 # Where clients in pods look for their credential.

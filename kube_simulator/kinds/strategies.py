@@ -52,8 +52,8 @@ _BUILT_IN: dict[str, Strategy] = {
     "customresourcedefinitions.apiextensions.k8s.io": custom_resource_definitions.STRATEGY,
     f"roles.{rbac.GROUP}": rbac.ROLE,
     f"clusterroles.{rbac.GROUP}": rbac.ROLE,
-    f"rolebindings.{rbac.GROUP}": rbac.binding(namespaced=True),
-    f"clusterrolebindings.{rbac.GROUP}": rbac.binding(namespaced=False),
+    f"rolebindings.{rbac.GROUP}": rbac.BINDING,
+    f"clusterrolebindings.{rbac.GROUP}": rbac.BINDING,
 }
 
 

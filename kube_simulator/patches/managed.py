@@ -21,10 +21,9 @@ from kube_simulator.patches.fieldsets import (
     interned,
     union,
 )
-from kube_simulator.patches.json_values import same
 from kube_simulator.patches.shapes import Shape, shape_of
 from kube_simulator.schema.node import Node
-from kube_simulator.values import Json
+from kube_simulator.values import Json, same
 
 # Of Kubernetes: so many entries of the operation Update there may be before the oldest are thrown together.
 UPDATE_ENTRIES_LIMIT: Final = 10

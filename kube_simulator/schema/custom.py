@@ -70,7 +70,6 @@ def _resource(spec: Json, version: Json) -> Resource:
         subresources=frozenset(name for name in ("status", "scale") if subresources.get(name) is not None),
         scale=_scale(subresources.get("scale")),
         custom=True,
-        selectable_fields=tuple(each["jsonPath"].lstrip(".") for each in version.get("selectableFields") or ()),
         list_kind=names["listKind"],
     )
 

@@ -70,23 +70,19 @@ def mark_ready(api: Api, namespace: str, found: Iterable[Json], *, since: timede
 
 
 @pytest.mark.parametrize(
-    ("spec", "field", "why"),
+    ("spec", "field"),
     [
-        ({"strategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 0}}}, "strategy.rollingUpdate.maxUnavailable",
-         "Invalid value: 0: may not be 0 when `maxSurge` is 0"),
-        ({"strategy": {"rollingUpdate": {"maxUnavailable": "101%"}}}, "strategy.rollingUpdate.maxUnavailable",
-         'Invalid value: "101%": must not be greater than 100%'),
-        ({"strategy": {"rollingUpdate": {"maxSurge": -1}}}, "strategy.rollingUpdate.maxSurge",
-         "must be greater than or equal to 0"),
-        ({"minReadySeconds": -1}, "minReadySeconds", "must be greater than or equal to 0"),
-        ({"minReadySeconds": 600}, "progressDeadlineSeconds",
-         "Invalid value: 600: must be greater than minReadySeconds"),
+        (
+            {"strategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 0}}},
+            "strategy.rollingUpdate.maxUnavailable",
+        ),
+        ({"strategy": {"rollingUpdate": {"maxSurge": -1}}}, "strategy.rollingUpdate.maxSurge"),
+        ({"minReadySeconds": -1}, "minReadySeconds"),
     ],
-)  # fmt: skip
-def test_a_rollout_that_could_not_go_on_is_422(api: Api, namespace: str, spec: Json, field: str, why: str) -> None:
+)
+def test_a_rollout_that_could_not_go_on_is_422(api: Api, namespace: str, spec: Json, field: str) -> None:
     refused = api.post(path("deployments", namespace), body(**spec)).expect(422, "Invalid")
     assert causes(refused) == {("FieldValueInvalid", f"spec.{field}")}
-    assert why in refused["message"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from kube_simulator.schema import kubernetes
 from lab.simulator_data import schemas
 from tests.cluster import Cluster
 from tests.conformance.api import Api, Json
-from tests.unit.kube_simulator.schema import questions
 
 pytestmark = pytest.mark.cluster("kubernetes")
 
@@ -75,23 +74,3 @@ def test_the_fields_that_can_be_selected_are_the_server_s(cluster: Cluster) -> N
             assert {field for field in every if selectable(path, field)} == set(resource.selectable_fields), path
     finally:
         client.close()
-
-
-def test_the_answers_that_unit_tests_go_by_are_the_server_s(cluster: Cluster) -> None:
-    """Go's maps have no order, and nor have causes."""
-    client = Api(cluster, cluster.kubeconfig_path)
-    try:
-        answers = questions.record_answers(questions.sender(client))
-    finally:
-        client.close()
-    written = json.loads(questions.ANSWERS.read_text())
-    assert answers.keys() == written.keys()
-    for name, listed in answers.items():
-        different = [
-            (one, other) for one, other in zip(listed, written[name], strict=True) if _ordered(one) != _ordered(other)
-        ]
-        assert different == [], name
-
-
-def _ordered(answer: Json) -> Json:
-    return {**answer, "causes": sorted(answer.get("causes", ()))}
