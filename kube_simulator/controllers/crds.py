@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 COLLECTION = "customresourcedefinitions.apiextensions.k8s.io"
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _CALLER = Caller(User("system:apiserver", frozenset({MASTERS})), "kube-apiserver")
-_ORDER = ("NamesAccepted", "Established", "Terminating")
 
 
 class CustomResources:
@@ -176,13 +175,5 @@ def _with_conditions(crd: Json, changed: list[Json], now: str) -> Json:
     for new in changed:
         before = found.get(new["type"])
         same = before is not None and before["status"] == new["status"]
-        since = before["lastTransitionTime"] if before is not None and same else now
-        found[new["type"]] = {
-            "type": new["type"],
-            "status": new["status"],
-            "lastTransitionTime": since,
-            "reason": new["reason"],
-            "message": new["message"],
-        }
-    ordered = sorted(found.values(), key=lambda each: _ORDER.index(each["type"]) if each["type"] in _ORDER else 9)
-    return {**(crd.get("status") or {}), "conditions": ordered}
+        found[new["type"]] = {**new, "lastTransitionTime": before["lastTransitionTime"] if before and same else now}
+    return {**(crd.get("status") or {}), "conditions": list(found.values())}

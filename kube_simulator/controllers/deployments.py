@@ -1,4 +1,4 @@
-"""Deployments: a ReplicaSet for each template they had, rolling updates, scaling, pauses, history and status.
+"""Deployments: a ReplicaSet for each template they had, rolling updates, pauses, history and status.
 
 Differs from Kubernetes: what one reconcile of a Deployment changes in its status is written at once, where Kubernetes
 may write twice; the hash in a ReplicaSet's name is another one.
@@ -19,7 +19,6 @@ from kube_simulator.controllers.object_fields import (
     by_age,
     condition_of,
     controller_of,
-    controller_uid,
     counted,
     is_deleting,
     is_finished,
@@ -104,13 +103,12 @@ class Deployments:
             rollout.count(self._context)
             return
         self._record_pause(rollout)
-        paused = bool(deployment["spec"].get("paused"))
-        if paused or rollouts.is_scaled(deployment, rollout.replica_sets):
+        if deployment["spec"].get("paused"):
             await self._find_new(rollout, create=False)
-            for name, size in rollouts.scaled_sizes(deployment, rollout.new, rollout.old).items():
-                await self._resize(rollout, name, size, annotate=True)
-            if paused:
-                await self._clean_up(rollout)
+            for latest in rollout.replica_sets[-1:]:
+                others = sum(map(replicas_of, rollout.replica_sets[:-1]))
+                size = max(0, replicas_of(deployment) - others)
+                await self._resize(rollout, latest["metadata"]["name"], size)
             rollout.count(self._context)
         elif rollouts.is_rolling(deployment):
             await self._roll(rollout)
@@ -187,11 +185,9 @@ class Deployments:
             target = self._context.target(_REPLICA_SETS, namespace)
             new = (await self._context.api.create(target, body, self._caller)).object
         except ApiError as error:
-            if error.reason == "AlreadyExists":
-                rollout.record_collision(self._context.store.get(_REPLICA_SETS, namespace, name))
-            elif namespace_is_leaving(error):
+            if namespace_is_leaving(error):
                 return None
-            else:
+            if error.reason != "AlreadyExists":  # one that is about to go
                 self._report_failure(rollout, f'Failed to create new replica set "{name}": {error.message}')
             raise
         rollout.put(new)
@@ -209,18 +205,13 @@ class Deployments:
             rollout.set_progressing("False", rollout_status.CREATE_FAILED, message, self._context)
         self._recorder.record(rollout.deployment, "Warning", rollout_status.CREATE_FAILED, message, _COMPONENT)
 
-    async def _resize(self, rollout: _Rollout, name: str, size: int, *, annotate: bool = False) -> bool:
-        """Give a ReplicaSet another size; whether it had another. `annotate` where only the Deployment's changed."""
+    async def _resize(self, rollout: _Rollout, name: str, size: int) -> bool:
+        """Give a ReplicaSet another size; whether it had another."""
         found = next(each for each in rollout.replica_sets if each["metadata"]["name"] == name)
         before = replicas_of(found)
-        if size == before and not annotate:
-            return False
-        annotations = {**annotations_of(found), **rollouts.size_annotations(rollout.deployment)}
-        if size == before and annotations == annotations_of(found):
-            return False
-        rollout.put(await self._update(with_spec(with_metadata(found, annotations=annotations), replicas=size)))
         if size == before:
             return False
+        rollout.put(await self._update(with_spec(found, replicas=size)))
         direction = "up" if size > before else "down"
         self._record(rollout.deployment, f"Scaled {direction} replica set {name} from {before} to {size}")
         return True
@@ -296,16 +287,6 @@ class _Rollout:
         status = self.deployment.get("status") or {}
         changed = rollout_status.with_condition(status, "Progressing", state, reason, message, context.now())  # type: ignore[arg-type]
         self.deployment = {**self.deployment, "status": changed}
-
-    def record_collision(self, taken: Json | None) -> None:
-        """A ReplicaSet of this name belongs to somebody else or has another template: take another hash."""
-        if taken is not None and controller_uid(taken) == self.deployment["metadata"]["uid"]:
-            found = templates.find_new(self.deployment, [taken])
-            if found is not None:
-                return
-        status = self.deployment.get("status") or {}
-        collisions = int(status.get("collisionCount") or 0) + 1
-        self.deployment = {**self.deployment, "status": {**status, "collisionCount": collisions}}
 
     def count(self, context: Context) -> None:
         """Set the status without a word on progress."""

@@ -78,7 +78,6 @@ def counts(deployment: Json, replica_sets: Sequence[Json], new: Json | None, now
 
     available = total("availableReplicas")
     unavailable = max(0, sum(map(replicas_of, replica_sets)) - available)
-    present = deployment.get("status") or {}
     terminating = [each["status"]["terminatingReplicas"] for each in replica_sets if _reports_terminating(each)]
     found = {
         "observedGeneration": deployment["metadata"].get("generation", 0),
@@ -87,7 +86,6 @@ def counts(deployment: Json, replica_sets: Sequence[Json], new: Json | None, now
         "readyReplicas": total("readyReplicas"),
         "availableReplicas": available,
         "unavailableReplicas": unavailable,
-        "collisionCount": present.get("collisionCount"),
     }
     status: Json = {key: value for key, value in found.items() if value}
     if terminating:

