@@ -134,22 +134,6 @@ def test_a_new_pod_counts_once_it_has_been_ready_for_long_enough(api: Api, names
     await_status(api, namespace, availableReplicas=2, updatedReplicas=2)
 
 
-def test_a_paused_deployment_is_scaled_and_rolls_when_it_is_resumed(api: Api, namespace: str) -> None:
-    create(api, namespace)
-    mark_ready(api, namespace, await_pods(api, namespace, v1=2)["v1"])
-    await_status(api, namespace, availableReplicas=2)
-    change(api, namespace, paused=True)
-    change_image(api, namespace, "2")
-    change(api, namespace, replicas=3)
-    await_pods(api, namespace, v1=3, v2=0)
-    status = await_status(api, namespace, observedGeneration=4, replicas=3, updatedReplicas=0)
-    assert condition(status, "Progressing") == ("Unknown", "DeploymentPaused")
-    change(api, namespace, paused=False)
-    await_pods(api, namespace, v1=2, v2=1)
-    status = await_status(api, namespace, observedGeneration=5, updatedReplicas=1)
-    assert "paused" not in api.get(path("deployments", namespace, "web")).expect(200)["spec"]
-
-
 def test_a_rollout_that_gets_no_further_says_so(api: Api, cluster: Cluster, namespace: str) -> None:
     create(api, namespace, progressDeadlineSeconds=1)
     found = eventually(
