@@ -1,8 +1,8 @@
 """Discovery before a client's first request: groups, versions, resources, the server's version and health.
 
-Differs from Kubernetes: discovery does not come in one answer; OpenAPI has no schemas, but only what kubectl looks for
-before it writes: which kinds are served, and that unknown fields are found by the server; metrics and the OpenID
-documents are 501; the checks behind /readyz are one.
+Differs from Kubernetes: discovery does not come in one answer; OpenAPI has the schemas of custom resources as their
+CRDs have them, and else only what kubectl looks for before it writes, that unknown fields are found by the server;
+metrics and the OpenID documents are 501; the checks behind /readyz are one.
 """
 
 from __future__ import annotations
@@ -99,13 +99,16 @@ class Discovery:
         return f"/openapi/v3/{version}?hash={hashlib.sha256(encoded(self._schema(version))).hexdigest()}"
 
     def _schema(self, version: str) -> Json:
-        paths = {}
+        paths, schemas = {}, {}
         for resource in self._versions()[version]:
             kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+            if resource.custom:
+                schemas[resource.kind] = {**resource.schema.raw, "x-kubernetes-group-version-kind": [kind]}
             parameters = [{"name": name, "in": "query"} for name in ("dryRun", "fieldManager", "fieldValidation")]
             patch = {"parameters": parameters, "responses": {}, "x-kubernetes-group-version-kind": kind}
             paths[f"{resource.base_path}/{resource.plural}/{{name}}"] = {"patch": patch}
-        return {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "v1"}, "paths": paths}
+        found = {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "v1"}, "paths": paths}
+        return {**found, "components": {"schemas": schemas}}
 
     def _groups(self) -> dict[str, Json]:
         """List each group but the core with its versions, the preferred one first; built-in groups stand first."""

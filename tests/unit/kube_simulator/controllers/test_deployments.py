@@ -1,6 +1,5 @@
 """Deployments: their ReplicaSets, rollouts, pauses, history and status."""
 
-
 from kube_simulator.errors import ApiError
 from tests.unit.kube_simulator.controllers.world import World, condition, deployment, image
 
