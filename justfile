@@ -219,8 +219,7 @@ docs-serve *args:
 [group('write')]
 simulator-schemas:
     python -m lab.simulator_data.schemas kube_simulator/schema/kubernetes.json.gz
-    python -m lab.simulator_data.protobuf kube_simulator/schema/kubernetes.json.gz \
-        kube_simulator/schema/protobuf.json.gz
+    python -m lab.simulator_data.go_types kube_simulator/schema/kubernetes.json.gz kube_simulator/kinds/go_types.json.gz
 
 # Draw the demo's live view for the README
 [group('write')]

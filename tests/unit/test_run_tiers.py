@@ -61,19 +61,19 @@ def test_a_tier_left_out_fails_a_run_that_must_be_complete(outcomes: list[Outcom
 @pytest.mark.parametrize(
     ("arguments", "selected"),
     [
-        ([], ["tests/unit", "tests/kubectl"]),
-        (["-k", "queue"], ["tests/unit", "tests/kubectl", "-k", "queue"]),
+        ([], ["tests/unit", "tests/helm"]),
+        (["-k", "queue"], ["tests/unit", "tests/helm", "-k", "queue"]),
         (["tests/unit/test_a.py::test_x", "-x"], ["tests/unit/test_a.py::test_x", "-x"]),
         (["tests/e2e"], None),
         (["tests/unit-of-another-kind"], None),
         (["tests/e2e", "tests/unit"], ["tests/unit"]),
-        (["tests/kubectl/test_a.py"], ["tests/kubectl/test_a.py"]),
+        (["tests/helm/test_a.py"], ["tests/helm/test_a.py"]),
     ],
 )
 def test_paths_among_the_arguments_select_within_their_own_tier(
     arguments: list[str], selected: list[str] | None
 ) -> None:
-    assert split_arguments(arguments, ("tests/unit", "tests/kubectl")) == selected
+    assert split_arguments(arguments, ("tests/unit", "tests/helm")) == selected
 
 
 ON_SIMULATOR = {f"{tiers} on the simulator" for tiers in ("conformance and examples", "integration")}
