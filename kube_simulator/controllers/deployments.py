@@ -1,7 +1,7 @@
 """Deployments: a ReplicaSet for each template they had, rolling updates, history and status.
 
 Differs from Kubernetes: what one reconcile of a Deployment changes in its status is written at once, where Kubernetes
-may write twice; the hash in a ReplicaSet's name is another one.
+may write twice; the hash in a ReplicaSet's name is another one; nothing is done for a Deployment that is paused.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Deployments:
         owned = await claim(self._context, self._caller, found, _REPLICA_SETS, self._replica_sets)
         refused: ApiError | None = None
         try:
-            if not is_deleting(found):
+            if not is_deleting(found) and not found["spec"].get("paused"):
                 await self._advance(found, by_age(owned))
         except ApiError as error:
             refused = error

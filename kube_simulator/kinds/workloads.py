@@ -1,6 +1,6 @@
 """Deployments and ReplicaSets: defaults and rules.
 
-Differs from Kubernetes: any counts may be written into a status, and a Deployment cannot be paused (501).
+Differs from Kubernetes: any counts may be written into a status.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kube_simulator.errors import Cause, not_implemented
+from kube_simulator.errors import Cause
 from kube_simulator.kinds.compaction import APPS_V1, compact
 from kube_simulator.kinds.kind_strategy import Strategy, with_subresource
 from kube_simulator.kinds.pod_defaults import defaulted_template
@@ -45,8 +45,6 @@ def _workload_problems(new: Json, old: Json | None) -> list[Cause]:
     spec = new["spec"]
     if old is not None and spec == old["spec"]:
         return []
-    if spec.get("paused"):
-        raise not_implemented("pauses of a Deployment")
     found: list[Cause] = []
     for key in ("replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
         found += at_least_zero(f"spec.{key}", spec.get(key))
