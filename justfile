@@ -219,8 +219,7 @@ docs-serve *args:
 [group('write')]
 simulator-schemas:
     python -m lab.simulator_data.schemas kube_simulator/schema/kubernetes.json.gz
-    python -m lab.simulator_data.protobuf kube_simulator/schema/kubernetes.json.gz \
-        kube_simulator/schema/protobuf.json.gz
+    python -m lab.simulator_data.go_types kube_simulator/schema/kubernetes.json.gz kube_simulator/kinds/go_types.json.gz
 
 # Draw the demo's live view for the README
 [group('write')]
@@ -231,25 +230,25 @@ demo-picture:
 [group('test')]
 [no-exit-message]
 bench *args:
-    @python -m benchmarks "$@"
+    @"$(python -m lab.pythons)" -m benchmarks "$@"
 
 # Measure all tables of docs/performance.md that have peers, three rounds each: 75 minutes (--only NAME, --help)
 [group('test')]
 [no-exit-message]
 bench-table *args:
-    @python -m benchmarks.whole "$@"
+    @"$(python -m lab.pythons)" -m benchmarks.whole "$@"
 
 # Measure what it costs the operator to hold and follow 100,000 pods, which a server only plays (--pods N, --help)
 [group('test')]
 [no-exit-message]
 bench-watch *args:
-    @python -m benchmarks.watching "$@"
+    @"$(python -m lab.pythons)" -m benchmarks.watching "$@"
 
 # Measure what it costs the operator to query its servers (--servers N, --help)
 [group('test')]
 [no-exit-message]
 bench-stats *args:
-    @python -m benchmarks.server_stats "$@"
+    @"$(python -m lab.pythons)" -m benchmarks.server_stats "$@"
 
 # Measure what servers take for a request while they fill themselves from each other (--requests N, --help)
 [group('test')]

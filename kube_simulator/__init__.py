@@ -13,7 +13,7 @@ It passes the same tests of conformance as a real API server. What it lacks answ
 `docs/simulator.md` gathers these. The differences that reach furthest:
 
 - Everything is in memory and gone at the end. There is one API server, and it is as fast as Python.
-- HTTP/1.1; answers in JSON or YAML, and protobuf in bodies of requests alone.
+- HTTP/1.1, and JSON alone: kubectl sends protobuf for `create configmap` and its like, which is refused.
 - Built-in resources are served in one version, and of most groups none: no Jobs, DaemonSets, HPAs, Ingresses, ...
 - Of pods there are no logs, no exec and no port-forward.
 

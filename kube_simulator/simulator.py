@@ -48,7 +48,6 @@ from kube_simulator.requests.api import Api
 from kube_simulator.requests.types import Caller, Target, User
 from kube_simulator.resources import Registry
 from kube_simulator.schema import kubernetes
-from kube_simulator.schema.openapi import Documents
 from kube_simulator.state import state_directory
 from kube_simulator.store.store import Store
 from kube_simulator.store.watches import Watches
@@ -169,7 +168,7 @@ class Simulator:
             Parts(
                 verbs=Verbs(self._api, specials(built_in, access, self._api), _now),
                 watches=self._watches,
-                discovery=Discovery(self.registry, Documents(self.registry), lambda: f"{options.host}:{self.port}"),
+                discovery=Discovery(self.registry, lambda: f"{options.host}:{self.port}"),
                 authenticate=self._authenticated,
                 authorizer=authorizer,
                 faults=self.faults,

@@ -144,7 +144,7 @@ def command_of(tier: Tier, plan: Plan) -> list[str] | Outcome:
         return Outcome(tier.name, Result.LEFT_OUT, _NONE_SELECTED)
     if tier.lacking is not None and (lacks := tier.lacking()) is not None:
         return Outcome(tier.name, Result.LEFT_OUT, lacks)
-    shorter = plan.run < Run.ALL or tier.release
+    shorter = plan.run < Run.ALL or tier.release or tier.python
     expression = " and ".join(filter(None, ("not slow", tier.shorter))) if shorter else ""
     marked = ["-m", expression] if expression else []
     # Of a few tests, most of the time would be that of starting the workers.
@@ -155,7 +155,8 @@ def command_of(tier: Tier, plan: Plan) -> list[str] | Outcome:
 
 def _pytest(tier: Tier) -> list[str]:
     servers = [f"--cluster={tier.cluster}"] if tier.cluster else []
-    return [sys.executable, "-m", "pytest", f"--junit-xml={_REPORT}", "-o", "junit_family=xunit1", *servers]
+    python = str(tier.python.program) if tier.python else sys.executable
+    return [python, "-m", "pytest", f"--junit-xml={_REPORT}", "-o", "junit_family=xunit1", *servers]
 
 
 def _run(tier: Tier, command: Sequence[str], environment: Mapping[str, str]) -> Outcome:

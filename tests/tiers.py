@@ -6,10 +6,12 @@ from enum import IntEnum
 from functools import partial
 
 from benchmarks import operators
+from lab import pythons
 from lab.image import builders, example, images
 from lab.kubectl import LabError
 from lab.node import config, dns, node
 from lab.programs import helm, kubernetes, kubernetes_releases, memcached, olm, prometheus, prometheus_operator
+from lab.pythons import Python
 from tests.e2e.node_cluster import BUSYBOX, EXAMPLE_BUSYBOX, MEMCACHED, PYMEMCACHE
 from tests.image import container
 
@@ -79,6 +81,7 @@ class Tier:
     ``since`` is the shortest run that has it. ``shorter`` is pytest's expression of marks for those of its tests that
     runs shorter than the longest take; slow tests they leave out everywhere. ``lacking`` says what keeps the tier from
     running on this machine, or None. ``needs`` is what must be built before: inside, deadlines would pass meanwhile.
+    ``python`` is another release of Python that runs it, and, as ``release``, such a tier leaves out slow tests.
     ``cluster`` is which of the servers that its tests know they run on. ``release`` is which release of Kubernetes that
     is, if it is not the lab's own; such a tier always has ``shorter``. ``workers`` is how many processes share its
     tests, each with a cluster of its own; ``distribution`` is how (pytest-xdist's ``--dist``).
@@ -92,6 +95,7 @@ class Tier:
     folders: tuple[str, ...] = ()
     since: Run = Run.ALL
     shorter: str = ""
+    python: Python | None = None
     cluster: str | None = None
     release: str = ""
     needs: Mapping[str, Callable[[], object]] = field(default_factory=dict)
@@ -100,18 +104,27 @@ class Tier:
     distribution: str = "loadfile"
 
 
+def _unit(name: str, since: Run = Run.ALL, python: Python | None = None) -> Tier:
+    prepared = {f"Python for {name}": python.prepare} if python else {}
+    return Tier(
+        name,
+        folders=("tests/unit",),
+        since=since,
+        needs={**_KUBECTL, "opm and operator-verify": olm.validators, **prepared},
+        python=python,
+        lacking=python.lacking if python else None,
+        workers=2,
+        distribution="worksteal",
+    )
+
+
 TIERS = (
     Tier("lint", recipe=("lint",), since=Run.QUICK),
     Tier("docs", recipe=("docs",), since=Run.QUICK),
     Tier("demo", recipe=("demo", "--plain"), since=Run.QUICK),
-    Tier(
-        "unit",
-        folders=("tests/unit",),
-        since=Run.QUICK,
-        needs={**_KUBECTL, "opm and operator-verify": olm.validators},
-        workers=2,
-        distribution="worksteal",
-    ),
+    _unit("unit", Run.QUICK),
+    *(_unit(f"unit on Python {release}", python=Python(release)) for release in pythons.RELEASES),
+    _unit("unit with the newest dependencies", python=Python(pythons.image_release(), newest=True)),
     Tier(
         "hand-over between real memcacheds",
         folders=("tests/handover",),
@@ -165,7 +178,7 @@ TIERS = (
         needs=_KUBERNETES,
         workers=2,
     ),
-    Tier("kubectl and helm on both", folders=("tests/kubectl", "tests/helm"), needs=_HELM, workers=2),
+    Tier("helm on both", folders=("tests/helm",), needs=_HELM, workers=2),
     Tier("image", folders=("tests/image",), needs=_IMAGE, lacking=_no_image),
     Tier(
         "e2e on a real node", folders=("tests/e2e",), needs={**_NODE, **_HELM, **_MONITORING, **_OLM}, lacking=_no_node

@@ -39,8 +39,8 @@ def objects(now: datetime, port: int, new_uid: Callable[[], str] = lambda: str(u
     made = [
         *(("namespaces", _namespace(name)) for name in NAMESPACES),
         ("services", _service(port)),
-        *((CLUSTER_ROLES, role) for role in _roles()),
-        *((CLUSTER_BINDINGS, binding) for binding in _bindings()),
+        *((CLUSTER_ROLES, {**_common("ClusterRole", name), "rules": rules}) for name, (rules, _) in _ROLES.items()),
+        *((CLUSTER_BINDINGS, _binding(name, groups)) for name, (_, groups) in _ROLES.items() if groups),
     ]
     return [
         (kind, {**each, "metadata": {**each["metadata"], "uid": new_uid(), "creationTimestamp": stamp}})
@@ -48,47 +48,32 @@ def objects(now: datetime, port: int, new_uid: Callable[[], str] = lambda: str(u
     ]
 
 
-def _roles() -> list[Json]:
-    everything = [_rule(("*",), ("*",), ("*",)), _paths("*", verbs=("*",))]
-    basic = [
-        _rule(("authorization.k8s.io",), ("selfsubjectaccessreviews",), ("create",)),
-        _rule(("authentication.k8s.io",), ("selfsubjectreviews",), ("create",)),
-    ]
-    delegated = [
-        _rule(("authentication.k8s.io",), ("tokenreviews",), ("create",)),
-        _rule(("authorization.k8s.io",), ("subjectaccessreviews",), ("create",)),
-    ]
-    return [
-        _role("cluster-admin", everything),
-        _role("system:auth-delegator", delegated),
-        _role("system:basic-user", basic),
-        _role("system:discovery", [_paths(*_DISCOVERY, *_VERSION)]),
-        _role("system:public-info-viewer", [_paths(*_HEALTH, *_VERSION)]),
-    ]
+def _rule(group: str, resource: str, verb: str = "create") -> Json:
+    return {"verbs": [verb], "apiGroups": [group], "resources": [resource]}
 
 
-def _bindings() -> list[Json]:
-    return [
-        _binding("cluster-admin", MASTERS),
-        _binding("system:basic-user", AUTHENTICATED),
-        _binding("system:discovery", AUTHENTICATED),
-        _binding("system:public-info-viewer", AUTHENTICATED, UNAUTHENTICATED),
-    ]
+def _paths(*paths: str, verb: str = "get") -> Json:
+    return {"verbs": [verb], "nonResourceURLs": list(paths)}
 
 
-def _rule(groups: Sequence[str], resources: Sequence[str], verbs: Sequence[str]) -> Json:
-    return {"verbs": list(verbs), "apiGroups": list(groups), "resources": list(resources)}
+_AUTHENTICATION, _AUTHORIZATION = "authentication.k8s.io", "authorization.k8s.io"
+# By name: the rules of a ClusterRole, and the groups that have it.
+_ROLES: dict[str, tuple[list[Json], tuple[str, ...]]] = {
+    "cluster-admin": ([_rule("*", "*", "*"), _paths("*", verb="*")], (MASTERS,)),
+    "system:auth-delegator": (
+        [_rule(_AUTHENTICATION, "tokenreviews"), _rule(_AUTHORIZATION, "subjectaccessreviews")],
+        (),
+    ),
+    "system:basic-user": (
+        [_rule(_AUTHORIZATION, "selfsubjectaccessreviews"), _rule(_AUTHENTICATION, "selfsubjectreviews")],
+        (AUTHENTICATED,),
+    ),
+    "system:discovery": ([_paths(*_DISCOVERY, *_VERSION)], (AUTHENTICATED,)),
+    "system:public-info-viewer": ([_paths(*_HEALTH, *_VERSION)], (AUTHENTICATED, UNAUTHENTICATED)),
+}
 
 
-def _paths(*paths: str, verbs: Sequence[str] = ("get",)) -> Json:
-    return {"verbs": list(verbs), "nonResourceURLs": list(paths)}
-
-
-def _role(name: str, rules: list[Json]) -> Json:
-    return {**_common("ClusterRole", name), "rules": rules}
-
-
-def _binding(role: str, *groups: str) -> Json:
+def _binding(role: str, groups: Sequence[str]) -> Json:
     return {
         **_common("ClusterRoleBinding", role),
         "subjects": [{"kind": "Group", "apiGroup": RBAC_GROUP, "name": group} for group in groups],

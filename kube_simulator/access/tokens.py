@@ -22,9 +22,9 @@ from kube_simulator.access.identities import (
     with_authenticated,
 )
 from kube_simulator.access.jwt import BadSignature, Malformed, Signer
-from kube_simulator.errors import ApiError, Cause, not_implemented
+from kube_simulator.errors import ApiError, not_implemented
 from kube_simulator.requests.types import User
-from kube_simulator.store.go_text import quoted
+from kube_simulator.schema.causes import invalid
 from kube_simulator.store.store import Store
 from kube_simulator.values import Json
 
@@ -88,20 +88,13 @@ class Tokens:
             body: a TokenRequest that fits its schema and the path's namespace.
 
         Raises:
-            ApiError: 404, there is no such account; 422, 409, the request is not good.
+            ApiError: 404, there is no such account; 422, the request is not good.
         """
-        metadata, spec = body.get("metadata") or {}, body.get("spec") or {}
-        claimed_name, claimed_uid = metadata.get("name") or name, metadata.get("uid")
-        if claimed_name != name:
-            message = f'Invalid value: "{claimed_name}": must match the service account name if specified'
-            raise _invalid(Cause("FieldValueInvalid", message, "metadata.name"), name)
-        account = self._store.get("serviceaccounts", namespace, name)
+        spec, account = body.get("spec") or {}, self._store.get("serviceaccounts", namespace, name)
         if account is None:
-            raise _not_found("serviceaccounts", name)
+            details = {"name": name, "kind": "serviceaccounts"}
+            raise ApiError(404, "NotFound", f'serviceaccounts "{name}" not found', details)
         uid = account["metadata"]["uid"]
-        if claimed_uid and claimed_uid != uid:
-            why = f"the UID in the token request ({claimed_uid}) does not match the UID of the service account ({uid})"
-            raise _conflict({"group": "authentication.k8s.io", "kind": "TokenRequest", "name": name}, why)
         lifetime_s = _lifetime_s(spec.get("expirationSeconds"))
         if spec.get("boundObjectRef") is not None:
             raise not_implemented("a token that is bound to a Pod, a Secret or a Node")
@@ -205,13 +198,11 @@ class Tokens:
 def _lifetime_s(desired: int | None) -> int:
     if desired is None:
         return _DEFAULT_LIFETIME_S
-    if desired < _SHORTEST_LIFETIME_S:
-        why = "may not specify a duration less than 10 minutes"
-    elif desired > _LONGEST_LIFETIME_S:
-        why = "may not specify a duration larger than 2^32 seconds"
-    else:
+    if _SHORTEST_LIFETIME_S <= desired <= _LONGEST_LIFETIME_S:
         return desired
-    raise _invalid(Cause("FieldValueInvalid", f"Invalid value: {desired}: {why}", "spec.expirationSeconds"))
+    cause = invalid("spec.expirationSeconds", desired, "may be from 10 minutes to 2^32 seconds")
+    details = {"group": "authentication.k8s.io", "kind": "TokenRequest", "causes": [cause.json()]}
+    raise ApiError(422, "Invalid", f"TokenRequest is invalid: {cause.field}: {cause.message}", details)
 
 
 def _bad(why: str) -> InvalidToken:
@@ -219,25 +210,8 @@ def _bad(why: str) -> InvalidToken:
 
 
 def _go_list(values: Sequence[str]) -> str:
-    return f"[{' '.join(quoted(value) for value in values)}]"
+    return f"[{' '.join(values)}]"
 
 
 def _time(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _not_found(plural: str, name: str) -> ApiError:
-    return ApiError(404, "NotFound", f'{plural} "{name}" not found', {"name": name, "kind": plural})
-
-
-def _invalid(cause: Cause, name: str = "") -> ApiError:
-    message = f'TokenRequest.authentication.k8s.io "{name}" is invalid: {cause.field}: {cause.message}'
-    named = {"name": name} if name else {}
-    details = {**named, "group": "authentication.k8s.io", "kind": "TokenRequest", "causes": [cause.json()]}
-    return ApiError(422, "Invalid", message, details)
-
-
-def _conflict(details: Json, why: str) -> ApiError:
-    full_name = ".".join(filter(None, (details["kind"], details.get("group", ""))))
-    message = f'Operation cannot be fulfilled on {full_name} "{details["name"]}": {why}'
-    return ApiError(409, "Conflict", message, details)

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from kube_simulator.admission.request import AdmissionRequest
 from kube_simulator.errors import forbidden
-from kube_simulator.kinds.metadata import generated_from
 from kube_simulator.store.store import Store
-from kube_simulator.values import Json
 
 
 def admit(store: Store, request: AdmissionRequest) -> None:
@@ -20,10 +18,4 @@ def admit(store: Store, request: AdmissionRequest) -> None:
     namespace, account = request.namespace, pod["spec"].get("serviceAccountName", "default")
     if store.get("serviceaccounts", namespace, account) is None:
         why = f'error looking up service account {namespace}/{account}: serviceaccount "{account}" not found'
-        raise forbidden(request.target.resource, _requested_name(pod), why)
-
-
-def _requested_name(pod: Json) -> str:
-    """Kubernetes asks this before it generates a name."""
-    name, prefix = pod["metadata"]["name"], pod["metadata"].get("generateName") or ""
-    return prefix if generated_from(prefix, name) else name
+        raise forbidden(request.target.resource, pod["metadata"]["name"], why)

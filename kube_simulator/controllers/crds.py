@@ -1,9 +1,9 @@
-"""The life of a CustomResourceDefinition: its names are accepted, its resource is served, and in the end all its
-objects are deleted before it goes.
+"""The life of a CustomResourceDefinition: its resource is served, and in the end all its objects are deleted before it
+goes.
 
 It belongs to the API server, and goes on when the controllers are stopped.
 
-Differs from Kubernetes: what is accepted is served at once, and so is a change; a CRD is established in one step;
+Differs from Kubernetes: a CRD is served at once, and so is a change, even under names that another one has;
 `Terminating` is said a moment after the deletion and not with it; watches end when the CRD changes or is gone, and not
 a second later.
 """
@@ -15,10 +15,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kube_simulator.access.identities import MASTERS
-from kube_simulator.controllers.accepted_names import Verdict, judge
 from kube_simulator.controllers.controller import Context, Controller
 from kube_simulator.controllers.object_fields import (
-    condition_of,
     conditions_of,
     is_deleting,
     stamp,
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 COLLECTION = "customresourcedefinitions.apiextensions.k8s.io"
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _CALLER = Caller(User("system:apiserver", frozenset({MASTERS})), "kube-apiserver")
-_ORDER = ("NamesAccepted", "Established", "Terminating")
 
 
 class CustomResources:
@@ -56,9 +53,8 @@ class CustomResources:
         self._served: dict[str, Json] = {}
         self._terminating: set[str] = set()
         self._leave: Callable[[], None] = lambda: None
-        # One worker: the names of one CRD depend on those of the others.
         self._controller: Controller[str] = Controller("customresourcedefinition", self._reconcile, workers=1)
-        self._controller.watch(store, COLLECTION, self._same_group)
+        self._controller.watch(store, COLLECTION, _name)
         self._controller.watch(store, None, self._awaited)
 
     def start(self) -> None:
@@ -78,13 +74,6 @@ class CustomResources:
         if change.type == "DELETED":
             self._forget(change.object["metadata"]["name"])
 
-    def _same_group(self, change: Change) -> Iterable[str]:
-        """The CRD, and those that may have its names if it gives any up."""
-        crds = self._context.store.list(COLLECTION)
-        group = change.object["spec"]["group"]
-        others = [each["metadata"]["name"] for each in crds if each["spec"]["group"] == group]
-        return dict.fromkeys([change.object["metadata"]["name"], *others])
-
     def _awaited(self, change: Change) -> Iterable[str]:
         """The CRD that waits for an object to go. In the path of every write, so be quick."""
         return (change.collection,) if change.type == "DELETED" and change.collection in self._terminating else ()
@@ -99,17 +88,8 @@ class CustomResources:
             await self._establish(name, crd)
 
     async def _establish(self, name: str, crd: Json) -> None:
-        spec = crd["spec"]
-        others = [
-            each
-            for each in self._context.store.list(COLLECTION)
-            if each["spec"]["group"] == spec["group"] and each["metadata"]["name"] != name
-        ]
-        crd = await self._write_status(crd, _status(crd, judge(crd, others), stamp(self._context.now())))
-        established = condition_of(crd, "Established")
-        if established is not None and established["status"] == "True":
-            # What it asks for in vain is not served.
-            self._serve(name, {**spec, "names": crd["status"]["acceptedNames"]})
+        crd = await self._write_status(crd, _status(crd, stamp(self._context.now())))
+        self._serve(name, crd["spec"])
 
     def _serve(self, name: str, spec: Json) -> None:
         """Serve a resource as its CRD now says. Whoever watches it has to begin again: its objects may look new."""
@@ -171,16 +151,16 @@ class CustomResources:
         return (await self._context.api.update(target, {**crd, "status": status}, _CALLER)).object
 
 
-def _status(crd: Json, verdict: Verdict, now: str) -> Json:
-    accepted = _condition("NamesAccepted", verdict.accepted, verdict.reason, verdict.message)
-    before = condition_of(crd, "Established")
-    if before is not None and before["status"] == "True":
-        established = before
-    elif verdict.accepted:
-        established = _condition("Established", True, "InitialNamesAccepted", "the initial names have been accepted")
-    else:
-        established = _condition("Established", False, "NotAccepted", "not all names are accepted")
-    status = {**_with_conditions(crd, [accepted, established], now), "acceptedNames": verdict.names}
+def _name(change: Change) -> Iterable[str]:
+    return (change.object["metadata"]["name"],)
+
+
+def _status(crd: Json, now: str) -> Json:
+    conditions = [
+        _condition("NamesAccepted", True, "NoConflicts", "no conflicts found"),
+        _condition("Established", True, "InitialNamesAccepted", "the initial names have been accepted"),
+    ]
+    status = {**_with_conditions(crd, conditions, now), "acceptedNames": crd["spec"]["names"]}
     stored, current = status.get("storedVersions") or [], storage_version(crd)
     return {**status, "storedVersions": stored if current in stored else [*stored, current]}
 
@@ -195,13 +175,5 @@ def _with_conditions(crd: Json, changed: list[Json], now: str) -> Json:
     for new in changed:
         before = found.get(new["type"])
         same = before is not None and before["status"] == new["status"]
-        since = before["lastTransitionTime"] if before is not None and same else now
-        found[new["type"]] = {
-            "type": new["type"],
-            "status": new["status"],
-            "lastTransitionTime": since,
-            "reason": new["reason"],
-            "message": new["message"],
-        }
-    ordered = sorted(found.values(), key=lambda each: _ORDER.index(each["type"]) if each["type"] in _ORDER else 9)
-    return {**(crd.get("status") or {}), "conditions": ordered}
+        found[new["type"]] = {**new, "lastTransitionTime": before["lastTransitionTime"] if before and same else now}
+    return {**(crd.get("status") or {}), "conditions": list(found.values())}

@@ -1,13 +1,14 @@
-"""Deployments: a ReplicaSet for each template they had, rolling updates, scaling, pauses, history and status.
+"""Deployments: a ReplicaSet for each template they had, rolling updates, history and status.
 
 Differs from Kubernetes: what one reconcile of a Deployment changes in its status is written at once, where Kubernetes
-may write twice; the hash in a ReplicaSet's name is another one.
+may write twice; the hash in a ReplicaSet's name is another one; nothing is done for a Deployment that is paused.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from kube_simulator.controllers import rollout_status, rollouts, templates
 from kube_simulator.controllers.claims import claim, may_be_adopted
@@ -19,7 +20,6 @@ from kube_simulator.controllers.object_fields import (
     by_age,
     condition_of,
     controller_of,
-    controller_uid,
     counted,
     is_deleting,
     is_finished,
@@ -35,9 +35,9 @@ from kube_simulator.store.selection import from_label_selector
 from kube_simulator.store.store import Change
 from kube_simulator.values import Json
 
-_DEPLOYMENTS = "deployments.apps"
-_REPLICA_SETS = "replicasets.apps"
-_COMPONENT = "deployment-controller"
+_DEPLOYMENTS: Final = "deployments.apps"
+_REPLICA_SETS: Final = "replicasets.apps"
+_COMPONENT: Final = "deployment-controller"
 
 
 class Deployments:
@@ -62,13 +62,11 @@ class Deployments:
     def _keys_of_replica_set(self, change: Change) -> Iterable[Key]:
         keys = {_owner_key(each) for each in (change.object, change.before) if each is not None}
         if may_be_adopted(change):
-            keys |= self._keys_that_match(change.object)
+            labels = labels_of(change.object)
+            for found in self._context.store.list(_DEPLOYMENTS, change.object["metadata"]["namespace"]):
+                if from_label_selector(found["spec"]["selector"]).matches(labels):
+                    keys.add(key_of(found))
         return keys - {None}  # type: ignore[return-value]
-
-    def _keys_that_match(self, orphan: Json) -> set[Key | None]:
-        found = self._context.store.list(_DEPLOYMENTS, orphan["metadata"]["namespace"])
-        labels = labels_of(orphan)
-        return {key_of(each) for each in found if from_label_selector(each["spec"]["selector"]).matches(labels)}
 
     def _keys_of_pod(self, change: Change) -> Iterable[Key]:
         """Recreate goes on when the last pod of the older templates is gone."""
@@ -84,238 +82,103 @@ class Deployments:
         if found is None:
             return
         owned = await claim(self._context, self._caller, found, _REPLICA_SETS, self._replica_sets)
-        rollout = _Rollout(found, by_age(owned))
+        refused: ApiError | None = None
         try:
-            await self._advance(rollout)
-        except ApiError:
-            await self._write(found, rollout.deployment)  # why it cannot get on
-            raise
-        await self._write(found, rollout.deployment)
-        left_s = rollout_status.left_s(rollout.deployment, rollout.deployment.get("status") or {}, self._context.now())
-        if math.isfinite(left_s):
-            # A second more, as times have whole seconds.
-            self.controller.add_after(key, max(0.0, left_s) + 1)
+            if not is_deleting(found) and not found["spec"].get("paused"):
+                await self._advance(found, by_age(owned))
+        except ApiError as error:
+            refused = error
+        await self._write(found, refused)
+        if refused is not None and not namespace_is_leaving(refused):
+            raise refused
 
-    async def _advance(self, rollout: _Rollout) -> None:
-        """Do the next step, and report in the status how far it is."""
-        deployment = rollout.deployment
-        if is_deleting(deployment):
-            await self._find_new(rollout, create=False)
-            rollout.count(self._context)
+    async def _advance(self, deployment: Json, owned: Sequence[Json]) -> None:
+        """Do the next step."""
+        new = templates.find_new(deployment, owned)
+        old = [each for each in owned if each is not new]
+        rolling = rollouts.is_rolling(deployment)
+        if not rolling and (any(map(replicas_of, old)) or self._pods_run(old)):
+            for each in old:
+                await self._resize(deployment, each, 0)
             return
-        self._record_pause(rollout)
-        paused = bool(deployment["spec"].get("paused"))
-        if paused or rollouts.is_scaled(deployment, rollout.replica_sets):
-            await self._find_new(rollout, create=False)
-            for name, size in rollouts.scaled_sizes(deployment, rollout.new, rollout.old).items():
-                await self._resize(rollout, name, size, annotate=True)
-            if paused:
-                await self._clean_up(rollout)
-            rollout.count(self._context)
-        elif rollouts.is_rolling(deployment):
-            await self._roll(rollout)
-            rollout.progress(self._context)
+        revision, size = max(map(templates.revision_of, old), default=0) + 1, replicas_of(new) if new else 0
+        desired = rollouts.new_size(deployment, old, size)
+        if new is None:
+            new = await self._create(deployment, revision, desired)
         else:
-            await self._recreate(rollout)
-            rollout.progress(self._context)
-
-    def _record_pause(self, rollout: _Rollout) -> None:
-        """A pause stops the clock of the deadline, and its end starts it anew."""
-        if rollout_status.deadline_s(rollout.deployment) is None:
-            return
-        known = condition_of(rollout.deployment, "Progressing")
-        was_paused = known is not None and known["reason"] == rollout_status.PAUSED
-        paused = bool(rollout.deployment["spec"].get("paused"))
-        if paused and not was_paused:
-            rollout.set_progressing("Unknown", rollout_status.PAUSED, "Deployment is paused", self._context)
-        elif was_paused and not paused:
-            rollout.set_progressing("Unknown", rollout_status.RESUMED, "Deployment is resumed", self._context)
-
-    async def _roll(self, rollout: _Rollout) -> None:
-        new = await self._find_new(rollout, create=True)
-        if new is None:
-            return
-        deployment = rollout.deployment
-        size = rollouts.new_size(deployment, rollout.old, replicas_of(new))
-        if await self._resize(rollout, new["metadata"]["name"], size):
-            return
-        sizes = rollouts.old_sizes(deployment, new, rollout.old)
-        for name, smaller in sizes.items():
-            await self._resize(rollout, name, smaller)
+            changed = templates.refreshed(deployment, new, revision)
+            new = changed if changed is new else await self._update(changed)
+            if await self._resize(deployment, new, desired):
+                return
+        sizes = rollouts.old_sizes(deployment, new, old) if rolling else {}
+        for each in old:
+            await self._resize(deployment, each, sizes.get(each["metadata"]["name"], replicas_of(each)))
         if not sizes and rollout_status.is_complete(deployment, deployment.get("status") or {}):
-            await self._clean_up(rollout)
+            await self._clean_up(deployment, old)
 
-    async def _recreate(self, rollout: _Rollout) -> None:
-        await self._find_new(rollout, create=False)
-        active = [each["metadata"]["name"] for each in rollout.old if replicas_of(each) > 0]
-        for name in active:
-            await self._resize(rollout, name, 0)
-        if active or self._old_pods_run(rollout):
-            return
-        new = await self._find_new(rollout, create=True)
-        if new is None:
-            return
-        await self._resize(rollout, new["metadata"]["name"], replicas_of(rollout.deployment))
-        if rollout_status.is_complete(rollout.deployment, rollout.deployment.get("status") or {}):
-            await self._clean_up(rollout)
-
-    def _old_pods_run(self, rollout: _Rollout) -> bool:
-        pods = (pod for each in rollout.old for pod in self._pods.get(each["metadata"]["uid"]))
+    def _pods_run(self, replica_sets: Iterable[Json]) -> bool:
+        pods = (pod for each in replica_sets for pod in self._pods.get(each["metadata"]["uid"]))
         return any(not is_finished(pod) for pod in pods)
 
-    async def _find_new(self, rollout: _Rollout, *, create: bool) -> Json | None:
-        """The ReplicaSet of the present template, numbered as the latest; made if it is missing and may be."""
-        deployment = rollout.deployment
-        revision = max(map(templates.revision_of, rollout.old), default=0) + 1
-        new = rollout.new
-        if new is None:
-            return await self._create(rollout, revision) if create else None
-        changed = templates.refreshed(deployment, new, revision)
-        if changed is not new:
-            new = rollout.put(await self._update(changed))
-        rollout.number(templates.revision_of(new))
-        if rollout_status.deadline_s(deployment) is not None and condition_of(deployment, "Progressing") is None:
-            message = f'Found new replica set "{new["metadata"]["name"]}"'
-            rollout.set_progressing("True", rollout_status.FOUND_NEW, message, self._context)
-        return new
-
-    async def _create(self, rollout: _Rollout, revision: int) -> Json | None:
-        deployment = rollout.deployment
-        body = templates.made(deployment, revision, rollouts.new_size(deployment, rollout.old, 0))
+    async def _create(self, deployment: Json, revision: int, replicas: int) -> Json:
+        body = templates.made(deployment, revision, replicas)
         name, namespace = body["metadata"]["name"], body["metadata"]["namespace"]
         try:
             target = self._context.target(_REPLICA_SETS, namespace)
             new = (await self._context.api.create(target, body, self._caller)).object
         except ApiError as error:
-            if error.reason == "AlreadyExists":
-                rollout.record_collision(self._context.store.get(_REPLICA_SETS, namespace, name))
-            elif namespace_is_leaving(error):
-                return None
-            else:
-                self._report_failure(rollout, f'Failed to create new replica set "{name}": {error.message}')
+            if not namespace_is_leaving(error):
+                message = f'Failed to create new replica set "{name}": {error.message}'
+                self._recorder.record(deployment, "Warning", rollout_status.CREATE_FAILED, message, _COMPONENT)
             raise
-        rollout.put(new)
-        if replicas_of(new):
-            self._record(deployment, f"Scaled up replica set {name} from 0 to {replicas_of(new)}")
-        rollout.number(revision)
-        if rollout_status.deadline_s(deployment) is not None:
-            rollout.set_progressing(
-                "True", rollout_status.NEW_CREATED, f'Created new replica set "{name}"', self._context
-            )
+        if replicas:
+            self._record(deployment, f"Scaled up replica set {name} from 0 to {replicas}")
         return new
 
-    def _report_failure(self, rollout: _Rollout, message: str) -> None:
-        if rollout_status.deadline_s(rollout.deployment) is not None:
-            rollout.set_progressing("False", rollout_status.CREATE_FAILED, message, self._context)
-        self._recorder.record(rollout.deployment, "Warning", rollout_status.CREATE_FAILED, message, _COMPONENT)
-
-    async def _resize(self, rollout: _Rollout, name: str, size: int, *, annotate: bool = False) -> bool:
-        """Give a ReplicaSet another size; whether it had another. `annotate` where only the Deployment's changed."""
-        found = next(each for each in rollout.replica_sets if each["metadata"]["name"] == name)
-        before = replicas_of(found)
-        if size == before and not annotate:
-            return False
-        annotations = {**annotations_of(found), **rollouts.size_annotations(rollout.deployment)}
-        if size == before and annotations == annotations_of(found):
-            return False
-        rollout.put(await self._update(with_spec(with_metadata(found, annotations=annotations), replicas=size)))
+    async def _resize(self, deployment: Json, found: Json, size: int) -> bool:
+        """Give a ReplicaSet another size; whether it had another."""
+        before, name = replicas_of(found), found["metadata"]["name"]
         if size == before:
             return False
+        await self._update(with_spec(found, replicas=size))
         direction = "up" if size > before else "down"
-        self._record(rollout.deployment, f"Scaled {direction} replica set {name} from {before} to {size}")
+        self._record(deployment, f"Scaled {direction} replica set {name} from {before} to {size}")
         return True
 
-    async def _clean_up(self, rollout: _Rollout) -> None:
+    async def _clean_up(self, deployment: Json, old: Sequence[Json]) -> None:
         """Forget the oldest templates beyond `revisionHistoryLimit`, once nothing of them is left."""
-        limit = rollout.deployment["spec"].get("revisionHistoryLimit")
-        kept = [each for each in rollout.old if not is_deleting(each)]
-        if limit is None or len(kept) <= limit:
-            return
-        for each in sorted(kept, key=templates.revision_of)[: len(kept) - limit]:
-            meta = each["metadata"]
-            unseen = meta.get("generation", 0) > counted(each, "observedGeneration")
-            if counted(each, "replicas") == replicas_of(each) == 0 and not unseen:
-                await self._context.api.delete(
-                    self._context.target(_REPLICA_SETS, *key_of(each)), DeleteOptions(uid=meta["uid"])
-                )
-                rollout.drop(each)
+        limit = deployment["spec"].get("revisionHistoryLimit")
+        kept = sorted((each for each in old if not is_deleting(each)), key=templates.revision_of)
+        for each in kept[: max(0, len(kept) - limit)] if limit is not None else ():
+            if counted(each, "replicas") == replicas_of(each) == 0:
+                options = DeleteOptions(uid=each["metadata"]["uid"])
+                await self._context.api.delete(self._context.target(_REPLICA_SETS, *key_of(each)), options)
 
     async def _update(self, replica_set: Json) -> Json:
         target = self._context.target(_REPLICA_SETS, *key_of(replica_set))
         return (await self._context.api.update(target, replica_set, self._caller)).object
 
-    async def _write(self, found: Json, changed: Json) -> None:
+    async def _write(self, found: Json, refused: ApiError | None) -> None:
         """Write the status and the revision, if they are not so already; the status subresource takes both."""
-        same_status = found.get("status") == changed.get("status")
-        if same_status and found["metadata"].get("annotations") == changed["metadata"].get("annotations"):
+        present = self._context.store.get(_DEPLOYMENTS, *key_of(found))
+        if present is None or present["metadata"]["uid"] != found["metadata"]["uid"]:
             return
-        target = self._context.target(_DEPLOYMENTS, *key_of(found), "status")
-        await self._context.api.update(target, changed, self._caller)
+        owned, now = by_age(self._replica_sets.get(found["metadata"]["uid"])), self._context.now()
+        new = templates.find_new(found, owned)
+        changed = {**present, "status": rollout_status.status_of(found, owned, new, refused, now)}
+        if new is not None:
+            annotations = {**annotations_of(present), templates.REVISION: str(templates.revision_of(new))}
+            changed = with_metadata(changed, annotations=annotations)
+        if changed != present:
+            target = self._context.target(_DEPLOYMENTS, *key_of(found), "status")
+            await self._context.api.update(target, changed, self._caller)
+        left_s = rollout_status.left_s(changed, condition_of(changed, "Progressing"), now)
+        if math.isfinite(left_s):
+            # A second more, as times have whole seconds.
+            self.controller.add_after(key_of(found), max(0.0, left_s) + 1)
 
     def _record(self, deployment: Json, message: str) -> None:
         self._recorder.record(deployment, "Normal", "ScalingReplicaSet", message, _COMPONENT)
-
-
-class _Rollout:
-    """A Deployment as it shall be written, and its ReplicaSets as they are by now."""
-
-    def __init__(self, deployment: Json, replica_sets: list[Json]) -> None:
-        self.deployment = deployment
-        self.replica_sets = replica_sets
-
-    @property
-    def new(self) -> Json | None:
-        """The ReplicaSet of the present template."""
-        return templates.find_new(self.deployment, self.replica_sets)
-
-    @property
-    def old(self) -> Sequence[Json]:
-        """ReplicaSets of other templates, the oldest first."""
-        new = self.new
-        return [each for each in self.replica_sets if each is not new]
-
-    def put(self, replica_set: Json) -> Json:
-        """Take a ReplicaSet as it is now."""
-        uid = replica_set["metadata"]["uid"]
-        others = [each for each in self.replica_sets if each["metadata"]["uid"] != uid]
-        self.replica_sets = by_age([*others, replica_set])
-        return replica_set
-
-    def drop(self, replica_set: Json) -> None:
-        """Know it no more."""
-        self.replica_sets = [each for each in self.replica_sets if each is not replica_set]
-
-    def number(self, revision: int) -> None:
-        """Give the Deployment the number of its present template."""
-        if templates.revision_of(self.deployment) != revision:
-            annotations = {**annotations_of(self.deployment), templates.REVISION: str(revision)}
-            self.deployment = with_metadata(self.deployment, annotations=annotations)
-
-    def set_progressing(self, state: str, reason: str, message: str, context: Context) -> None:
-        """Set the condition Progressing."""
-        status = self.deployment.get("status") or {}
-        changed = rollout_status.with_condition(status, "Progressing", state, reason, message, context.now())  # type: ignore[arg-type]
-        self.deployment = {**self.deployment, "status": changed}
-
-    def record_collision(self, taken: Json | None) -> None:
-        """A ReplicaSet of this name belongs to somebody else or has another template: take another hash."""
-        if taken is not None and controller_uid(taken) == self.deployment["metadata"]["uid"]:
-            found = templates.find_new(self.deployment, [taken])
-            if found is not None:
-                return
-        status = self.deployment.get("status") or {}
-        collisions = int(status.get("collisionCount") or 0) + 1
-        self.deployment = {**self.deployment, "status": {**status, "collisionCount": collisions}}
-
-    def count(self, context: Context) -> None:
-        """Set the status without a word on progress."""
-        status = rollout_status.counts(self.deployment, self.replica_sets, self.new, context.now())
-        self.deployment = {**self.deployment, "status": status}
-
-    def progress(self, context: Context) -> None:
-        """Set the status, and report in it how the rollout gets on."""
-        status = rollout_status.progress(self.deployment, self.replica_sets, self.new, context.now())
-        self.deployment = {**self.deployment, "status": status}
 
 
 def _owner_key(replica_set: Json) -> Key | None:

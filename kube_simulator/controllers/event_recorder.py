@@ -1,41 +1,29 @@
-"""Events by which controllers report to people, written one after another, as by client-go's recorder.
+"""Events by which controllers report to people, written one after another.
 
-The same words about the same object raise a count. An event that cannot be written is dropped.
+An event that cannot be written is dropped.
 
-Differs from Kubernetes: events of one reason are not combined, and no source is held back that says much of one object.
+Differs from Kubernetes: each event is written anew, where there the same words raise a count.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+import contextlib
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from kube_simulator.controllers.controller import Context, controller_caller
 from kube_simulator.controllers.object_fields import stamp
 from kube_simulator.errors import ApiError
-from kube_simulator.requests.types import Patch
 from kube_simulator.values import Json
 
 EventType = Literal["Normal", "Warning"]
 
-_REMEMBERED = 4096
-_WAITING_AT_MOST = 10_000
+_WAITING_AT_MOST: Final = 10_000
 # A note longer than this is refused.
-_MESSAGE_LENGTH = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class _Saying:
-    about: Json
-    type: EventType
-    reason: str
-    message: str
-    component: str
-    at: datetime
+_MESSAGE_LENGTH: Final = 1024
+_REGARDED: Final = ("name", "namespace", "uid", "resourceVersion")
 
 
 class Recorder:
@@ -48,10 +36,7 @@ class Recorder:
         """
         self._context = context
         self._clock_ns = clock_ns
-        self._waiting: OrderedDict[int, _Saying] = OrderedDict()
-        self._recorded = 0
-        self._counts: OrderedDict[tuple[str, ...], tuple[str, int]] = OrderedDict()
-        """By object, component and words: the event's name and count."""
+        self._waiting: deque[Json] = deque()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -59,8 +44,28 @@ class Recorder:
         """Record this about an object; what is beyond the capacity is dropped."""
         if len(self._waiting) >= _WAITING_AT_MOST:
             return
-        self._recorded += 1
-        self._waiting[self._recorded] = _Saying(about, type, reason, message, component, self._context.now())
+        meta, at = about["metadata"], stamp(self._context.now())
+        subject = {key: meta[key] for key in _REGARDED if meta.get(key)}
+        self._waiting.append(
+            {
+                "apiVersion": "v1",
+                "kind": "Event",
+                # Events of what is in no namespace are in `default`.
+                "metadata": {
+                    "name": f"{meta['name']}.{self._clock_ns():x}",
+                    "namespace": meta.get("namespace") or "default",
+                },
+                "involvedObject": {"apiVersion": about["apiVersion"], "kind": about["kind"], **subject},
+                "type": type,
+                "reason": reason,
+                "message": message[:_MESSAGE_LENGTH],
+                "count": 1,
+                "firstTimestamp": at,
+                "lastTimestamp": at,
+                "source": {"component": component},
+                "reportingComponent": component,
+            }
+        )
         self._wake.set()
 
     def start(self) -> None:
@@ -84,69 +89,9 @@ class Recorder:
             while not self._waiting:
                 self._wake.clear()
                 await self._wake.wait()
-            number, saying = next(iter(self._waiting.items()))
-            try:
-                await self._write(saying)
-            except ApiError:
-                pass  # its namespace is on its way out, or a quota is full: nobody is there to be told
-            finally:
-                self._waiting.pop(number, None)
+            body = self._waiting[0]
+            target = self._context.target("events", body["metadata"]["namespace"])
+            with contextlib.suppress(ApiError):  # its namespace is on its way out: nobody is there to be told
+                await self._context.api.create(target, body, controller_caller(body["reportingComponent"]))
+            self._waiting.popleft()
             await asyncio.sleep(0)
-
-    async def _write(self, saying: _Saying) -> None:
-        key = saying.about["metadata"]["uid"], saying.component, saying.type, saying.reason, saying.message
-        name, count = self._counts.pop(key, ("", 0))
-        if not name or not await self._count(saying, name, count + 1):
-            name, count = await self._create(saying), 0
-        self._counts[key] = name, count + 1
-        if len(self._counts) > _REMEMBERED:
-            self._counts.popitem(last=False)
-
-    async def _count(self, saying: _Saying, name: str, count: int) -> bool:
-        """Raise the count of an event; False if it is gone."""
-        body = {"count": count, "lastTimestamp": stamp(saying.at)}
-        target = self._context.target("events", _namespace(saying.about), name)
-        try:
-            await self._context.api.patch(target, Patch("merge", body), controller_caller(saying.component))
-        except ApiError as error:
-            if error.code == 404:
-                return False
-            raise
-        return True
-
-    async def _create(self, saying: _Saying) -> str:
-        namespace, meta = _namespace(saying.about), saying.about["metadata"]
-        name = f"{meta['name']}.{self._clock_ns():x}"
-        at = stamp(saying.at)
-        body: Json = {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"name": name, "namespace": namespace},
-            "involvedObject": {
-                "apiVersion": saying.about["apiVersion"],
-                "kind": saying.about["kind"],
-                "name": meta["name"],
-                "namespace": meta.get("namespace"),
-                "resourceVersion": meta.get("resourceVersion"),
-                "uid": meta["uid"],
-            },
-            "type": saying.type,
-            "reason": saying.reason,
-            "message": saying.message[:_MESSAGE_LENGTH],
-            "count": 1,
-            "eventTime": None,
-            "firstTimestamp": at,
-            "lastTimestamp": at,
-            "source": {"component": saying.component},
-            "reportingComponent": saying.component,
-            "reportingInstance": "",
-        }
-        body["involvedObject"] = {key: value for key, value in body["involvedObject"].items() if value is not None}
-        target = self._context.target("events", namespace)
-        await self._context.api.create(target, body, controller_caller(saying.component))
-        return name
-
-
-def _namespace(about: Json) -> str:
-    """Events of what is in no namespace are in `default`."""
-    return about["metadata"].get("namespace") or "default"

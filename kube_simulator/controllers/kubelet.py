@@ -226,9 +226,6 @@ class Kubelet:
         for each in pod["spec"]["containers"]:
             name, found = each["name"], containers[each["name"]]
             if found.running_since is not None and self._first(known, f"started {name}", found.restarts):
-                image = f'Container image "{each["image"]}" already present on machine and can be accessed by the pod'
-                self._recorder.record(pod, "Normal", "Pulled", image, "kubelet")
-                self._recorder.record(pod, "Normal", "Created", "Container created", "kubelet")
                 self._recorder.record(pod, "Normal", "Started", "Container started", "kubelet")
             elif found.message and self._first(known, f"backing off {name}", found.restarts):
                 message = f"Back-off restarting failed container {name} in pod {named}"

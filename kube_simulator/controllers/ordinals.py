@@ -2,8 +2,8 @@
 
 The rules are those of `k8s.io/kubernetes/pkg/controller/statefulset`.
 
-Differs from Kubernetes: there are no ControllerRevisions, so that a pod is always made from the present template, also
-one that a partition keeps back.
+Differs from Kubernetes: a revision has another hash, and there are no ControllerRevisions, so that a pod is always made
+from the present template, also one that a partition keeps back.
 """
 
 from __future__ import annotations
@@ -13,10 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Final
-
-import orjson
 
 from kube_simulator.controllers.object_fields import (
     is_deleting,
@@ -28,7 +25,7 @@ from kube_simulator.controllers.object_fields import (
     seconds_since,
 )
 from kube_simulator.controllers.replica_sets import pod_of
-from kube_simulator.controllers.templates import safe_digits
+from kube_simulator.controllers.templates import template_hash
 from kube_simulator.values import Json
 
 REVISION_LABEL: Final = "controller-revision-hash"
@@ -37,8 +34,6 @@ INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
 _NAME: Final = re.compile(r"(.*)-([0-9]+)", re.DOTALL)
 _ROLLING: Final = "RollingUpdate"
 _LONGEST_PREFIX: Final = 223
-# FNV-1 with 32 bits.
-_OFFSET, _PRIME, _BITS = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +50,7 @@ class End:
     pod: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
-    """A pod lacks the labels that say which it is."""
-
-    pod: Json
-
-
-Step = Make | End | Label
+Step = Make | End
 
 
 def ordinal_of(stateful_set: Json, pod: Json) -> int | None:
@@ -72,31 +60,16 @@ def ordinal_of(stateful_set: Json, pod: Json) -> int | None:
 
 
 def revision_of(stateful_set: Json) -> str:
-    """The name of the present template's revision; the same for the same template, whichever set of that name has it.
-
-    It is made as Kubernetes makes it, from the patch that would bring the template back.
-    """
-    template = {**stateful_set["spec"]["template"], "$patch": "replace"}
-    data = orjson.dumps({"spec": {"template": template}}, option=orjson.OPT_SORT_KEYS)
-    # Go's encoder keeps JSON safe inside HTML. The digit counts names that were taken.
-    for each, escaped in ((b"<", rb"\u003c"), (b">", rb"\u003e"), (b"&", rb"\u0026")):
-        data = data.replace(each, escaped)
-    return f"{stateful_set['metadata']['name'][:_LONGEST_PREFIX]}-{safe_digits(_fnv(data + b'0'))}"
-
-
-@lru_cache(1024)
-def _fnv(data: bytes) -> int:
-    value = _OFFSET
-    for byte in data:
-        value = value * _PRIME & _BITS ^ byte
-    return value
+    """The name of the present template's revision; the same for the same template."""
+    return f"{stateful_set['metadata']['name'][:_LONGEST_PREFIX]}-{template_hash(stateful_set['spec']['template'])}"
 
 
 def pod_at(stateful_set: Json, ordinal: int, revision: str) -> Json:
     """The body of a new pod."""
     pod = pod_of(stateful_set)
     meta = {**pod["metadata"], "name": f"{stateful_set['metadata']['name']}-{ordinal}"}
-    meta["labels"] = {**(meta.get("labels") or {}), **_identity(meta["name"], ordinal), REVISION_LABEL: revision}
+    identity = {NAME_LABEL: meta["name"], INDEX_LABEL: str(ordinal)}
+    meta["labels"] = {**(meta.get("labels") or {}), **identity, REVISION_LABEL: revision}
     spec = {**pod["spec"], "hostname": meta["name"]}
     subdomain = stateful_set["spec"].get("serviceName")
     spec = {**spec, "subdomain": subdomain} if subdomain else _without(spec, "subdomain")
@@ -105,15 +78,6 @@ def pod_at(stateful_set: Json, ordinal: int, revision: str) -> Json:
 
 def _without(found: Json, key: str) -> Json:
     return {name: value for name, value in found.items() if name != key}
-
-
-def _identity(name: str, ordinal: int) -> dict[str, str]:
-    return {NAME_LABEL: name, INDEX_LABEL: str(ordinal)}
-
-
-def labelled(stateful_set: Json, pod: Json) -> dict[str, str]:
-    """A pod's labels with those that say which it is."""
-    return {**labels_of(pod), **_identity(pod["metadata"]["name"], ordinal_of(stateful_set, pod) or 0)}
 
 
 def steps(stateful_set: Json, pods: Iterable[Json], revision: str, now: datetime) -> list[Step]:
@@ -129,10 +93,8 @@ def steps(stateful_set: Json, pods: Iterable[Json], revision: str, now: datetime
     found: list[Step] = []
     for ordinal in desired:
         step = _kept_step(ordinal, there.get(ordinal))
-        if ordered and not isinstance(step, Make | End) and not available[ordinal]:
-            return found
         found += [step] if step is not None else []
-        if ordered and isinstance(step, Make | End):
+        if ordered and (step is not None or not available[ordinal]):
             return found
     condemned = sorted(there.keys() - set(desired), reverse=True)
     first_bad = min((each for each in condemned if not available[each]), default=None)
@@ -150,9 +112,7 @@ def _kept_step(ordinal: int, pod: Json | None) -> Step | None:
     """Return the step for a pod that is desired."""
     if pod is None:
         return Make(ordinal)
-    if is_finished(pod):
-        return None if is_deleting(pod) else End(pod)
-    return None if labels_of(pod).get(NAME_LABEL) == pod["metadata"]["name"] else Label(pod)
+    return End(pod) if is_finished(pod) and not is_deleting(pod) else None
 
 
 def _update(

@@ -1,143 +1,99 @@
-"""Status of a Deployment during a rollout: counts and conditions, in Kubernetes' reasons and words. Pure."""
+"""Status of a Deployment during a rollout: counts and conditions, in Kubernetes' reasons. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Final
 
-from kube_simulator.controllers.object_fields import (
-    condition_of,
-    conditions_of,
-    counted,
-    replicas_of,
-    seconds_since,
-    stamp,
-)
+from kube_simulator.controllers.object_fields import condition_of, counted, replicas_of, seconds_since, stamp
 from kube_simulator.controllers.rollouts import max_unavailable
+from kube_simulator.errors import ApiError
 from kube_simulator.values import Json
 
-NEW_CREATED = "NewReplicaSetCreated"
-FOUND_NEW = "FoundNewReplicaSet"
-UPDATED = "ReplicaSetUpdated"
-COMPLETE = "NewReplicaSetAvailable"
-TIMED_OUT = "ProgressDeadlineExceeded"
-CREATE_FAILED = "ReplicaSetCreateError"
-PAUSED = "DeploymentPaused"
-RESUMED = "DeploymentResumed"
+UPDATED: Final = "ReplicaSetUpdated"
+COMPLETE: Final = "NewReplicaSetAvailable"
+TIMED_OUT: Final = "ProgressDeadlineExceeded"
+CREATE_FAILED: Final = "ReplicaSetCreateError"
 
 # A Deployment whose deadline is this has none.
-_NO_DEADLINE_S = 2**31 - 1
+_NO_DEADLINE_S: Final = 2**31 - 1
 
 
-def deadline_s(deployment: Json) -> int | None:
-    """Return the seconds within which a rollout must get on; None for no deadline."""
-    found = deployment["spec"].get("progressDeadlineSeconds")
-    return None if found in (None, _NO_DEADLINE_S) else int(found)
-
-
-def with_condition(
-    status: Json, kind: str, state: Literal["True", "False", "Unknown"], reason: str, message: str, now: datetime
+def status_of(
+    deployment: Json, replica_sets: Sequence[Json], new: Json | None, refused: ApiError | None, now: datetime
 ) -> Json:
-    """The status with this condition; unchanged if it says the same, whatever the message."""
-    at = stamp(now)
-    new = {
-        "type": kind,
-        "status": state,
-        "lastUpdateTime": at,
-        "lastTransitionTime": at,
-        "reason": reason,
-        "message": message,
-    }
-    return _with(status, new)
+    """The status; zero counts are left out.
 
-
-def _with(status: Json, new: Json) -> Json:
-    present = condition_of({"status": status}, new["type"])
-    if present is not None and (present["status"], present.get("reason")) == (new["status"], new["reason"]):
-        return status
-    if present is not None and present["status"] == new["status"]:
-        new = {**new, "lastTransitionTime": present["lastTransitionTime"]}
-    return {**status, "conditions": [*_others(status, new["type"]), new]}
-
-
-def without_condition(status: Json, kind: str) -> Json:
-    """The status without the condition of this type."""
-    return {**status, "conditions": _others(status, kind)} if condition_of({"status": status}, kind) else status
-
-
-def _others(status: Json, kind: str) -> list[Json]:
-    return [each for each in status.get("conditions") or () if each["type"] != kind]
-
-
-def counts(deployment: Json, replica_sets: Sequence[Json], new: Json | None, now: datetime) -> Json:
-    """The status with what the ReplicaSets count, and the condition Available; zero counts are left out."""
+    Args:
+        new: the ReplicaSet of the present template.
+        refused: why it could not be made.
+    """
 
     def total(field: str) -> int:
         return sum(counted(each, field) for each in replica_sets)
 
     available = total("availableReplicas")
-    unavailable = max(0, sum(map(replicas_of, replica_sets)) - available)
-    present = deployment.get("status") or {}
-    terminating = [each["status"]["terminatingReplicas"] for each in replica_sets if _reports_terminating(each)]
     found = {
         "observedGeneration": deployment["metadata"].get("generation", 0),
         "replicas": total("replicas"),
         "updatedReplicas": 0 if new is None else counted(new, "replicas"),
         "readyReplicas": total("readyReplicas"),
         "availableReplicas": available,
-        "unavailableReplicas": unavailable,
-        "collisionCount": present.get("collisionCount"),
+        "unavailableReplicas": max(0, sum(map(replicas_of, replica_sets)) - available),
     }
     status: Json = {key: value for key, value in found.items() if value}
-    if terminating:
-        status["terminatingReplicas"] = sum(terminating)
-    status["conditions"] = conditions_of(deployment)
+    if any("terminatingReplicas" in (each.get("status") or {}) for each in replica_sets):
+        status["terminatingReplicas"] = total("terminatingReplicas")
+    conditions = [_available(deployment, available, now)]
+    if _deadline_s(deployment) is not None:
+        conditions += _progressing(deployment, status, refused, now)
+    failures = [condition_of(each, "ReplicaFailure") for each in ([new] if new else []) + [*replica_sets]]
+    conditions += [{**each, "lastUpdateTime": each["lastTransitionTime"]} for each in failures if each][:1]
+    return {**status, "conditions": conditions}
+
+
+def _available(deployment: Json, available: int, now: datetime) -> Json:
     if available >= replicas_of(deployment) - max_unavailable(deployment):
-        words = "True", "MinimumReplicasAvailable", "Deployment has minimum availability."
+        words = "MinimumReplicasAvailable", "Deployment has minimum availability."
+        return _condition(deployment, "Available", "True", *words, now)
+    words = "MinimumReplicasUnavailable", "Deployment does not have minimum availability."
+    return _condition(deployment, "Available", "False", *words, now)
+
+
+def _progressing(deployment: Json, status: Json, refused: ApiError | None, now: datetime) -> Iterator[Json]:
+    known, what = condition_of(deployment, "Progressing"), f'Deployment "{deployment["metadata"]["name"]}"'
+    rolled = status.get("replicas", 0) == status.get("updatedReplicas", 0)
+    if refused is not None:
+        yield _condition(deployment, "Progressing", "False", CREATE_FAILED, refused.message, now)
+    elif is_complete(deployment, status):
+        yield _condition(deployment, "Progressing", "True", COMPLETE, f"{what} has successfully progressed.", now)
+    elif known is not None and known["reason"] == COMPLETE and rolled:
+        yield known  # scaled, and not rolled
+    elif known is None or known["reason"] == COMPLETE or _got_on(deployment, status):
+        yield _condition(deployment, "Progressing", "True", UPDATED, f"{what} is progressing.", now, renew=True)
+    elif left_s(deployment, known, now) < 0:
+        yield _condition(deployment, "Progressing", "False", TIMED_OUT, f"{what} has timed out progressing.", now)
     else:
-        words = "False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."
-    return with_condition(status, "Available", *words, now)  # type: ignore[arg-type]
+        yield known
 
 
-def _reports_terminating(replica_set: Json) -> bool:
-    return "terminatingReplicas" in (replica_set.get("status") or {})
-
-
-def progress(deployment: Json, replica_sets: Sequence[Json], new: Json | None, now: datetime) -> Json:
-    """The status after a step of a rollout: `counts`, and the conditions Progressing and ReplicaFailure."""
-    status = counts(deployment, replica_sets, new, now)
-    if deadline_s(deployment) is None:
-        status = without_condition(status, "Progressing")
-    elif not _was_complete(deployment, status):
-        status = _progressing(deployment, status, new, now)
-    failure = _failure(replica_sets, new)
-    if failure is None:
-        return without_condition(status, "ReplicaFailure")
-    return _with(status, {**failure, "lastUpdateTime": failure["lastTransitionTime"]})
-
-
-def _was_complete(deployment: Json, status: Json) -> bool:
-    known = condition_of(deployment, "Progressing")
-    same = status.get("replicas", 0) == status.get("updatedReplicas", 0)
-    return known is not None and known["reason"] == COMPLETE and same
-
-
-def _progressing(deployment: Json, status: Json, new: Json | None, now: datetime) -> Json:
-    what = f'ReplicaSet "{new["metadata"]["name"]}"' if new else f'Deployment "{deployment["metadata"]["name"]}"'
-    if is_complete(deployment, status):
-        return with_condition(status, "Progressing", "True", COMPLETE, f"{what} has successfully progressed.", now)
-    if _got_on(deployment, status):
-        known = condition_of(deployment, "Progressing")
-        rest = without_condition(status, "Progressing")
-        changed = with_condition(rest, "Progressing", "True", UPDATED, f"{what} is progressing.", now)
-        if known is not None and known["status"] == "True":
-            last = {**changed["conditions"][-1], "lastTransitionTime": known["lastTransitionTime"]}
-            changed = {**changed, "conditions": [*changed["conditions"][:-1], last]}
-        return changed
-    if left_s(deployment, status, now) < 0:
-        return with_condition(status, "Progressing", "False", TIMED_OUT, f"{what} has timed out progressing.", now)
-    return status
+def _condition(
+    deployment: Json, kind: str, state: str, reason: str, message: str, now: datetime, *, renew: bool = False
+) -> Json:
+    """A condition; what it was, if it says the same and need not be renewed."""
+    known, at = condition_of(deployment, kind), stamp(now)
+    if known is not None and (known["status"], known["reason"]) == (state, reason) and not renew:
+        return known
+    since = known["lastTransitionTime"] if known is not None and known["status"] == state else at
+    return {
+        "type": kind,
+        "status": state,
+        "lastUpdateTime": at,
+        "lastTransitionTime": since,
+        "reason": reason,
+        "message": message,
+    }
 
 
 def is_complete(deployment: Json, status: Json) -> bool:
@@ -150,26 +106,21 @@ def is_complete(deployment: Json, status: Json) -> bool:
 def _got_on(deployment: Json, status: Json) -> bool:
     before = deployment.get("status") or {}
 
-    def grew(field: str) -> bool:
-        return int(status.get(field, 0)) > int(before.get(field, 0))
-
     def old(counts: Json) -> int:
         return int(counts.get("replicas", 0)) - int(counts.get("updatedReplicas", 0))
 
-    return grew("updatedReplicas") or grew("readyReplicas") or grew("availableReplicas") or old(status) < old(before)
+    grown = ("updatedReplicas", "readyReplicas", "availableReplicas")
+    return any(status.get(each, 0) > before.get(each, 0) for each in grown) or old(status) < old(before)
 
 
-def left_s(deployment: Json, status: Json, now: datetime) -> float:
+def _deadline_s(deployment: Json) -> int | None:
+    found = deployment["spec"].get("progressDeadlineSeconds")
+    return None if found in (None, _NO_DEADLINE_S) else int(found)
+
+
+def left_s(deployment: Json, progressing: Json | None, now: datetime) -> float:
     """Return how long the rollout may still stand still; infinite if nobody waits, or all is reported already."""
-    known = condition_of({"status": status}, "Progressing")
-    deadline = deadline_s(deployment)
-    if known is None or deadline is None or known["reason"] in (COMPLETE, TIMED_OUT, PAUSED):
+    deadline = _deadline_s(deployment)
+    if progressing is None or deadline is None or progressing["reason"] in (COMPLETE, TIMED_OUT):
         return float("inf")
-    return deadline - seconds_since(known["lastUpdateTime"], now)
-
-
-def _failure(replica_sets: Sequence[Json], new: Json | None) -> Json | None:
-    """The first ReplicaSet's condition ReplicaFailure, that of the present template before all others."""
-    ordered = [*([new] if new is not None else []), *replica_sets]
-    found = [condition for each in ordered if (condition := condition_of(each, "ReplicaFailure"))]
-    return found[0] if found else None
+    return deadline - seconds_since(progressing["lastUpdateTime"], now)

@@ -16,10 +16,10 @@ from kube_simulator.controllers.controller import Context, Controller, Key, cont
 from kube_simulator.controllers.event_recorder import Recorder
 from kube_simulator.controllers.index import Index
 from kube_simulator.controllers.object_fields import controller_of, is_deleting, labels_of
-from kube_simulator.controllers.ordinals import End, Label, Make, Step
+from kube_simulator.controllers.ordinals import End, Make, Step
 from kube_simulator.controllers.refusals import namespace_is_leaving
 from kube_simulator.errors import ApiError
-from kube_simulator.requests.types import DeleteOptions, Patch, Target
+from kube_simulator.requests.types import DeleteOptions, Target
 from kube_simulator.store.selection import from_label_selector
 from kube_simulator.store.store import Change
 from kube_simulator.values import Json
@@ -100,12 +100,7 @@ class StatefulSets:
             body = ordinals.pod_at(stateful_set, step.ordinal, revision)
             await api.create(self._context.target("pods", namespace), body, self._caller)
             return name
-        target, uid = self._context.target("pods", namespace, name), step.pod["metadata"]["uid"]
-        if isinstance(step, End):
-            await self._end(target, uid)
-        else:
-            body = {"metadata": {"uid": uid, "labels": ordinals.labelled(stateful_set, step.pod)}}
-            await api.patch(target, Patch("merge", body), self._caller)
+        await self._end(self._context.target("pods", namespace, name), step.pod["metadata"]["uid"])
         return name
 
     async def _end(self, target: Target, uid: str) -> None:
@@ -116,7 +111,7 @@ class StatefulSets:
                 raise
 
     def _record(self, stateful_set: Json, step: Step, pod: str, error: ApiError | None = None) -> None:
-        verb = {Make: "Create", End: "Delete", Label: "Update"}[type(step)]
+        verb = {Make: "Create", End: "Delete"}[type(step)]
         about = f"{verb} Pod {pod} in StatefulSet {stateful_set['metadata']['name']}"
         if error is None:
             self._recorder.record(stateful_set, "Normal", f"Successful{verb}", f"{about} successful", _COMPONENT)

@@ -14,34 +14,28 @@ from kube_simulator.controllers.object_fields import (
     with_metadata,
     with_spec,
 )
-from kube_simulator.controllers.rollouts import DESIRED, MAXIMUM, size_annotations
 from kube_simulator.values import Json
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
-_HISTORY = "deployment.kubernetes.io/revision-history"
 # What a ReplicaSet does not take over from its Deployment.
 _DEPLOYMENTS_OWN = frozenset(
     {
         "kubectl.kubernetes.io/last-applied-configuration",
         "deprecated.deployment.rollback.to",
         REVISION,
-        _HISTORY,
-        DESIRED,
-        MAXIMUM,
     }
 )
 # Kubernetes' alphabet for generated names: no vowels, so no words, and nothing that looks like something else.
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
-def template_hash(template: Json, collisions: int) -> str:
+def template_hash(template: Json) -> str:
     """Hash that distinguishes the ReplicaSets of different templates.
 
     Differs from Kubernetes: another 32-bit sum, written with the same alphabet.
     """
-    salt = str(collisions).encode() if collisions else b""
-    return safe_digits(zlib.crc32(orjson.dumps(template, option=orjson.OPT_SORT_KEYS) + salt))
+    return safe_digits(zlib.crc32(orjson.dumps(template, option=orjson.OPT_SORT_KEYS)))
 
 
 def safe_digits(number: int) -> str:
@@ -71,7 +65,7 @@ def revision_of(found: Json) -> int:
 def made(deployment: Json, revision: int, replicas: int) -> Json:
     """The body of a new ReplicaSet of the present template."""
     spec, meta = deployment["spec"], deployment["metadata"]
-    hash_ = template_hash(spec["template"], int((deployment.get("status") or {}).get("collisionCount") or 0))
+    hash_ = template_hash(spec["template"])
     template_meta = spec["template"].get("metadata") or {}
     labels = {**(template_meta.get("labels") or {}), HASH_LABEL: hash_}
     selector = spec["selector"]
@@ -83,7 +77,7 @@ def made(deployment: Json, revision: int, replicas: int) -> Json:
             "name": f"{meta['name']}-{hash_}",
             "namespace": meta["namespace"],
             "labels": labels,
-            "annotations": {**_inherited(deployment), REVISION: str(revision), **size_annotations(deployment)},
+            "annotations": {**_inherited(deployment), REVISION: str(revision)},
             "ownerReferences": [controller_reference(deployment)],
         },
         "spec": {
@@ -100,9 +94,6 @@ def refreshed(deployment: Json, replica_set: Json, revision: int) -> Json:
     present = annotations_of(replica_set)
     desired = {**present, **_inherited(deployment)}
     if revision_of(replica_set) < revision:
-        if REVISION in present:
-            before = present.get(_HISTORY)
-            desired[_HISTORY] = f"{before},{present[REVISION]}" if before else present[REVISION]
         desired[REVISION] = str(revision)
     changed = replica_set if desired == present else with_metadata(replica_set, annotations=desired)
     ready_s = deployment["spec"].get("minReadySeconds", 0)

@@ -33,6 +33,5 @@ def _attributes(route: Route) -> Attributes:
 
 
 def _decide(authorizer: Authorizer, user: User, attributes: Attributes) -> None:
-    decision = authorizer.decide(user, attributes)
-    if not decision.allowed:
-        raise refusal(user, attributes, decision.reason)
+    if not authorizer.allows(user, attributes):
+        raise refusal(user, attributes)

@@ -1,23 +1,21 @@
 """Discovery before a client's first request: groups, versions, resources, the server's version and health.
 
-Everything is made once and made anew when the registry changes.
-
-Differs from Kubernetes: discovery does not come in one answer; OpenAPI v2 knows no kinds, in protobuf, and answers 501
-in JSON, as do metrics and the OpenID documents; the checks behind /readyz are one.
+Differs from Kubernetes: discovery does not come in one answer; OpenAPI has the schemas of custom resources as their
+CRDs have them, and else only what kubectl looks for before it writes, that unknown fields are found by the server;
+metrics and the OpenID documents are 501; the checks behind /readyz are one.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
-
-import orjson
 
 from kube_simulator.errors import not_implemented
-from kube_simulator.http.negotiation import JSON_TYPE, discovery_representation, encoded
+from kube_simulator.http.negotiation import encoded
 from kube_simulator.http.routes import SUBRESOURCE_VERBS, Route, TextNotFound, unknown_path, wrong_method
+from kube_simulator.http.verbs import Answer
 from kube_simulator.resources import Registry, Resource, by_group_version
 from kube_simulator.schema import kubernetes
 from kube_simulator.values import Json
@@ -35,28 +33,11 @@ _STABILITY = {"alpha": 1, "beta": 2, None: 3}
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
-class Schemas(Protocol):
-    """The OpenAPI documents; see `schema.openapi`."""
-
-    def index(self) -> Json: ...
-    def document(self, group_version_path: str) -> bytes: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """An answer without an error."""
-
-    body: bytes
-    content_type: str = JSON_TYPE
-    headers: tuple[tuple[str, str], ...] = ()
-
-
 @dataclass(slots=True)
 class Discovery:
-    """Answers the paths that name no resource."""
+    """Answers the paths that name no resource. Everything is made once, and anew when the registry changes."""
 
     registry: Registry
-    schemas: Schemas
     address: Callable[[], str]
     """Host and port under which the server is reached."""
     _made: dict[str, bytes] = field(default_factory=dict)
@@ -64,78 +45,70 @@ class Discovery:
     def __post_init__(self) -> None:
         self.registry.on_change(self._made.clear)
 
-    def answer(self, route: Route, accept: str) -> Found:
+    def answer(self, route: Route, accept: str) -> Answer:
         """Return what is served at the path.
 
         Raises:
-            ApiError, TextNotFound: nothing is, or not by this method, or not in a form that the client accepts.
+            ApiError, TextNotFound: nothing is, or not by this method.
         """
-        path = route.path.rstrip("/") or "/"
-        first, *rest = path.strip("/").split("/")
-        if first in _HEALTH:
-            return _health(first, "/".join(rest), route.query)
+        path = route.path.rstrip("/")
+        first = path.strip("/").partition("/")[0]
+        if first in _HEALTH and path in (f"/{first}", f"/{first}/ping"):
+            return Answer(200, b"ok", TEXT_TYPE)
         if path.startswith(_KNOWN):
             raise not_implemented(f"the path {path}")
-        found = self._document(path, first, rest, accept)
-        if route.method != "GET":
-            raise wrong_method()
-        return found
-
-    def _document(self, path: str, first: str, rest: list[str], accept: str) -> Found:
-        if path in ("/", "/index.html"):
-            return Found(self._kept("paths", lambda: _indented({"paths": self._paths()})))
-        if path == "/version":
-            return Found(self._kept("version", lambda: _indented(kubernetes.version_info())))
         if path == "/openapi/v2":
             if _V2_TYPE not in accept.replace(".v2@", ".v2."):
                 raise not_implemented(f"the path {path}")
-            return Found(_V2_OF_NOTHING, _V2_TYPE)
-        if path == "/openapi/v3":
-            return Found(self._kept("schemas", lambda: _plain(self.schemas.index())))
-        if path.startswith("/openapi/v3/"):
-            return self._schemas(path.removeprefix("/openapi/v3/"))
-        if first in ("api", "apis") and not rest:
-            return self._roots(first, accept)
-        if first == "api" and len(rest) == 1:
-            if rest != ["v1"]:
-                raise unknown_path()
-            return Found(self._kept(path, lambda: _plain(self._resources("", "v1"))))
-        if first == "apis" and rest[0] in self._groups():
-            group, *version = rest
-            if not version:
-                document = {"kind": "APIGroup", "apiVersion": "v1", **self._groups()[group]}
-                return Found(self._kept(path, lambda: _plain(document)))
-            if (group, version[0]) in by_group_version(self.registry):
-                return Found(self._kept(path, lambda: _plain(self._resources(group, version[0]))))
-            if not any(each.custom for each in self.registry if each.group == group):
+            return Answer(200, _V2_OF_NOTHING, _V2_TYPE)
+        if path not in self._made:
+            self._made[path] = encoded(self._document(path))
+        if route.method != "GET":
+            raise wrong_method()
+        return Answer(200, self._made[path])
+
+    def _document(self, path: str) -> Json:
+        match path.strip("/").split("/"):
+            case ["version"]:
+                return kubernetes.version_info()
+            case ["openapi", "v3"]:
+                return {"paths": {each: {"serverRelativeURL": self._schema_url(each)} for each in self._versions()}}
+            case ["openapi", "v3", *version] if "/".join(version) in self._versions():
+                return self._schema("/".join(version))
+            case ["api"]:
+                addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": self.address()}]
+                return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
+            case ["apis"]:
+                return {"kind": "APIGroupList", "apiVersion": "v1", "groups": list(self._groups().values())}
+            case ["api", "v1"]:
+                return self._resources("", "v1")
+            case ["apis", group] if group in self._groups():
+                return {"kind": "APIGroup", "apiVersion": "v1", **self._groups()[group]}
+            case ["apis", group, version] if (group, version) in by_group_version(self.registry):
+                return self._resources(group, version)
+            case ["apis", group, _] if any(each.group == group and not each.custom for each in self.registry):
                 raise unknown_path()
         raise TextNotFound
 
-    def _roots(self, root: str, accept: str) -> Found:
-        shape = discovery_representation(accept)
-        if root == "api":
-            addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": self.address()}]
-            versions = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
-            return Found(encoded(versions, shape, {}), shape.content_type)
-        groups = {"kind": "APIGroupList", "apiVersion": "v1", "groups": list(self._groups().values())}
-        return Found(encoded(groups, shape, {}), shape.content_type)
+    def _versions(self) -> dict[str, list[Resource]]:
+        """The resources of each group and version, by its path without the first slash."""
+        return {found[0].base_path.lstrip("/"): found for found in by_group_version(self.registry).values()}
 
-    def _schemas(self, path: str) -> Found:
-        try:
-            return Found(self._kept(f"schema {path}", lambda: self.schemas.document(path)))
-        except KeyError:
-            raise TextNotFound from None
+    def _schema_url(self, version: str) -> str:
+        """The path of a document, with a hash by which clients cache it."""
+        return f"/openapi/v3/{version}?hash={hashlib.sha256(encoded(self._schema(version))).hexdigest()}"
 
-    def _kept(self, name: str, make: Callable[[], bytes]) -> bytes:
-        if name not in self._made:
-            self._made[name] = make()
-        return self._made[name]
-
-    def _paths(self) -> list[str]:
-        served = by_group_version(self.registry)
-        own = {f"/apis/{group}" if group else "/api" for group, _ in served}
-        versioned = {f"/apis/{group}/{version}" if group else f"/api/{version}" for group, version in served}
-        return sorted(own | versioned | {"/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"})
+    def _schema(self, version: str) -> Json:
+        paths, schemas = {}, {}
+        for resource in self._versions()[version]:
+            kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+            if resource.custom:
+                schemas[resource.kind] = {**resource.schema.raw, "x-kubernetes-group-version-kind": [kind]}
+            parameters = [{"name": name, "in": "query"} for name in ("dryRun", "fieldManager", "fieldValidation")]
+            patch = {"parameters": parameters, "responses": {}, "x-kubernetes-group-version-kind": kind}
+            paths[f"{resource.base_path}/{resource.plural}/{{name}}"] = {"patch": patch}
+        found = {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "v1"}, "paths": paths}
+        return {**found, "components": {"schemas": schemas}}
 
     def _groups(self) -> dict[str, Json]:
         """List each group but the core with its versions, the preferred one first; built-in groups stand first."""
@@ -216,20 +189,3 @@ def _rank(version: str) -> tuple[int, int, int]:
     if found is None:
         return (0, 0, 0)
     return (_STABILITY[found[2]], int(found[1]), int(found[3] or 0))
-
-
-def _health(check: str, part: str, query: Mapping[str, str]) -> Found:
-    headers = (("X-Content-Type-Options", "nosniff"),)
-    if part not in ("", "ping"):
-        raise TextNotFound
-    if part or "verbose" not in query:
-        return Found(b"ok", TEXT_TYPE, headers)
-    return Found(f"[+]ping ok\n{check} check passed\n".encode(), TEXT_TYPE, headers)
-
-
-def _plain(document: object) -> bytes:
-    return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
-
-
-def _indented(document: object) -> bytes:
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2)

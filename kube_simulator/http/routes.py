@@ -13,10 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote
 
-from kube_simulator.errors import ApiError, bad_request, not_found, not_implemented
+from kube_simulator.errors import ApiError, not_implemented
 from kube_simulator.requests.types import Target
 from kube_simulator.resources import Registry, Resource, full_resource
-from kube_simulator.values import Json
 
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _FALSE = ("false", "0")
@@ -124,46 +123,19 @@ def target(route: Route, registry: Registry, is_known: Callable[[str, str, str],
         if not route.group or any(each.group == route.group and not each.custom for each in registry):
             raise unknown_path()
         raise TextNotFound
-    # In the path of a namespace, the namespace is its own.
-    namespace = route.namespace if resource.namespaced else ""
-    if resource.custom:
-        _check_custom(route, resource)
-    else:
-        of_the_resource = full_resource(route.resource, route.subresource)
-        if route.subresource not in ("", *resource.subresources) and is_known(
-            route.group, route.version, of_the_resource
-        ):
-            raise not_implemented(f"{of_the_resource} is not served")
-        _check_built_in(route, resource)
-    return Target(resource, namespace, route.name, route.subresource)
-
-
-def _check_built_in(route: Route, resource: Resource) -> None:
+    missing = TextNotFound() if resource.custom else unknown_path()
+    full = full_resource(route.resource, route.subresource)
+    if route.subresource not in ("", *resource.subresources) and is_known(route.group, route.version, full):
+        raise not_implemented(f"{full} is not served")
     allowed = _verbs(resource, route)
     if allowed is None or route.rest or _misplaced(route, resource):
-        raise unknown_path()
-    if resource.namespaced and not route.namespace:
-        if route.name:
-            raise unknown_path()
-        allowed = tuple(verb for verb in allowed if verb in _WITHOUT_NAMESPACE)
-    if route.verb not in allowed or route.method == "HEAD":
-        raise wrong_method()
-
-
-def _check_custom(route: Route, resource: Resource) -> None:
-    if _misplaced(route, resource):
-        raise TextNotFound
+        raise missing
     if resource.namespaced and not route.namespace and route.verb not in _WITHOUT_NAMESPACE:
-        raise TextNotFound
-    allowed = _verbs(resource, route)
-    if allowed is None or route.rest:
-        raise not_found(resource, route.name)
-    if route.verb in ("update", "patch") and not route.name:
-        raise bad_request("name must be provided")
+        raise missing if route.name or resource.custom else wrong_method()
     if route.verb not in allowed:
-        details: Json = {"group": resource.group, "kind": resource.plural}
-        message = f'{route.verb} is not supported on resources of kind "{resource.full_name}"'
-        raise ApiError(405, "MethodNotAllowed", message, details)
+        raise wrong_method()
+    # In the path of a namespace, the namespace is its own.
+    return Target(resource, route.namespace if resource.namespaced else "", route.name, route.subresource)
 
 
 def _verbs(resource: Resource, route: Route) -> tuple[str, ...] | None:

@@ -15,6 +15,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, NoReturn
 
 from aiohttp import StreamReader, web
@@ -22,20 +23,19 @@ from aiohttp import StreamReader, web
 from kube_simulator.access.authorizer import Authorizer
 from kube_simulator.errors import ApiError, Cause, invalid_parameter, not_implemented
 from kube_simulator.faults import Break, Delay, End, Fault, Faults, Refuse, SendError, Stall, refusal
-from kube_simulator.http import authorization, forms, routes
+from kube_simulator.http import authorization, routes
 from kube_simulator.http.audit import AuditLog, Record
 from kube_simulator.http.discovery import TEXT_TYPE, Discovery
 from kube_simulator.http.negotiation import (
     BODY_LIMIT_BYTES,
-    PLAIN,
-    Representation,
+    JSON_TYPE,
     compressed,
     encoded,
-    representation,
     too_large,
+    wants_table,
 )
-from kube_simulator.http.routes import Route, TextNotFound
-from kube_simulator.http.streams import Encode, Encodings, encoder
+from kube_simulator.http.routes import TextNotFound
+from kube_simulator.http.streams import Encodings
 from kube_simulator.http.verbs import Answer, ResourceRequest, Verbs
 from kube_simulator.requests.types import Caller, Target, User
 from kube_simulator.resources import full_resource
@@ -58,6 +58,8 @@ _NO_STREAMING_LISTS = Cause(
 
 Authenticate = Callable[[bytes | None, str | None], User]
 """From the client's certificate (DER) and the header Authorization to a user; raises 401."""
+Encode = Callable[[str, dict[str, Any]], bytes]
+"""The line of one event of a watch, from its type and object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,20 +161,19 @@ class HttpServer:
             authorization.check(self._parts.authorizer, user, route)
             if route.resource:
                 target = routes.target(route, self._parts.discovery.registry, self._parts.is_known)
-                shape = representation(headers.get("Accept", ""))
+                table = wants_table(headers.get("Accept", ""), tables=route.verb != "watch")
                 if route.verb == "watch":
-                    return await self._watch(request, record, target, shape, fault)
-                answer = await self._answer(request, record, Caller(user, _agent(record)), target, shape)
+                    return await self._watch(request, record, target, fault)
+                answer = await self._answer(request, record, Caller(user, _agent(record)), target, table)
             else:
-                found = self._parts.discovery.answer(route, headers.get("Accept", ""))
-                answer = Answer(200, found.body, found.content_type, found.headers)
+                answer = self._parts.discovery.answer(route, headers.get("Accept", ""))
         except ApiError as error:
-            answer = _refused(error, _shape_of_errors(headers.get("Accept", "")), route)
+            answer = _refused(error)
         except TextNotFound:
             answer = _NOT_FOUND
         except Exception as error:  # the simulator's own fault: said here, and the client sees what it would see
             _log.exception("%s %s failed", route.method, request.raw_path)
-            answer = _refused(_own_fault(error), PLAIN, route)
+            answer = _refused(_own_fault(error))
         self._parts.audit.write(record, "ResponseComplete", answer.status)
         response = _response(answer, record, headers.get("Accept-Encoding", ""))
         if isinstance(fault, Break):
@@ -196,7 +197,7 @@ class HttpServer:
         return rule.fault
 
     async def _answer(
-        self, request: web.BaseRequest, record: Record, caller: Caller, target: Target, shape: Representation
+        self, request: web.BaseRequest, record: Record, caller: Caller, target: Target, table: bool
     ) -> Answer:
         try:
             body = await request.read() if request.body_exists else b""
@@ -207,25 +208,19 @@ class HttpServer:
         def named(name: str) -> None:
             record.name = name
 
-        authorized = ResourceRequest(route.verb, target, route.query, body, content_type, caller, shape)
+        authorized = ResourceRequest(route.verb, target, route.query, body, content_type, caller, table)
         return await self._parts.verbs.answer(authorized, named)
 
     async def _watch(
-        self,
-        request: web.BaseRequest,
-        record: Record,
-        target: Target,
-        shape: Representation,
-        fault: Fault | None,
+        self, request: web.BaseRequest, record: Record, target: Target, fault: Fault | None
     ) -> web.StreamResponse:
         query, resource = record.route.query, target.resource
         if "sendInitialEvents" in query and not self._parts.streaming_lists:
             raise invalid_parameter("ListOptions", [_NO_STREAMING_LISTS])
-        formed = None if shape == PLAIN else forms.events(resource, shape, query, self._parts.now)
-        encode = encoder(self._encodings, resource, shape, formed)
+        encode = partial(self._encodings.line, resource)
         stream = self._parts.watches.open(resource, target.namespace, query)
         self._parts.audit.write(record, "ResponseStarted", 200)
-        response = web.StreamResponse(headers=_headers(record, shape.content_type))
+        response = web.StreamResponse(headers=_headers(record, JSON_TYPE))
         response.enable_chunked_encoding()
         try:
             await response.prepare(request)
@@ -267,18 +262,8 @@ def _own_fault(error: Exception) -> ApiError:
     return ApiError(500, "InternalError", message, {"causes": [{"message": str(error)}]})
 
 
-def _shape_of_errors(accept: str) -> Representation:
-    """YAML where the client wants objects in it; a client that accepts nothing is told so in JSON."""
-    try:
-        shape = representation(accept)
-    except ApiError:
-        return PLAIN
-    return shape if shape.form == "object" else PLAIN
-
-
-def _refused(error: ApiError, shape: Representation, route: Route) -> Answer:
-    body = encoded(error.status(), shape, route.query)
-    return Answer(error.code, body, shape.content_type, tuple(error.headers.items()))
+def _refused(error: ApiError) -> Answer:
+    return Answer(error.code, encoded(error.status()), headers=tuple(error.headers.items()))
 
 
 def _response(answer: Answer, record: Record, accept_encoding: str) -> web.Response:

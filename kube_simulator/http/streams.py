@@ -6,20 +6,14 @@ while it is likely to be asked for again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import orjson
 
-from kube_simulator.http.negotiation import PLAIN, Representation
 from kube_simulator.requests import views
 from kube_simulator.resources import Resource
 from kube_simulator.values import Json
 
 # Some 7 MB, as orjson takes twice what a pod needs; watchers of one resource are hardly ever further apart.
 _KEPT = 1024
-
-Encode = Callable[[str, Json], bytes]
-"""The line of one event of a watch, from its type and object."""
 
 
 class Encodings:
@@ -43,25 +37,6 @@ class Encodings:
                 del self._entries[next(iter(self._entries))]
             entry = self._entries[key] = (found, orjson.dumps(views.shown(resource, found)))
         return _line(kind, entry[1])
-
-
-def encoder(
-    encodings: Encodings, resource: Resource, shape: Representation, formed: Callable[[str, Json], Json] | None
-) -> Encode:
-    """Make the function by which one watch writes its events.
-
-    Args:
-        shape: what was negotiated.
-        formed: makes a Table or metadata of an object; None for whole objects.
-    """
-    if shape == PLAIN or formed is None:
-        return lambda kind, found: encodings.line(resource, kind, found)
-
-    def line(kind: str, found: Json) -> bytes:
-        whole = found if kind in ("BOOKMARK", "ERROR") else views.shown(resource, found)
-        return _line(kind, orjson.dumps(formed(kind, whole)))
-
-    return line
 
 
 def _line(kind: str, encoded: bytes) -> bytes:

@@ -9,15 +9,7 @@ from typing import Any
 
 from kube_simulator.errors import bad_request
 from kube_simulator.http import forms
-from kube_simulator.http.negotiation import (
-    JSON_TYPE,
-    Representation,
-    body_object,
-    encoded,
-    patch_body,
-    patch_kind,
-    warning,
-)
+from kube_simulator.http.negotiation import JSON_TYPE, body_object, encoded, patch_body, patch_kind, warning
 from kube_simulator.http.options import delete_options, write_options
 from kube_simulator.requests import views
 from kube_simulator.requests.api import Api
@@ -26,13 +18,6 @@ from kube_simulator.resources import full_resource
 from kube_simulator.store import lists
 from kube_simulator.store.selection import selection_of
 from kube_simulator.values import Json
-
-# Of subresources that are no parts of the object.
-_OWN_KINDS = {
-    "scale": ("Scale", "autoscaling/v1"),
-    "token": ("TokenRequest", "authentication.k8s.io/v1"),
-    "eviction": ("Eviction", "policy/v1"),
-}
 
 Special = Callable[[Target, Json, Caller, WriteOptions], Awaitable[Written]]
 """Answers a creation that stores nothing: a review, a token, an eviction."""
@@ -58,7 +43,8 @@ class ResourceRequest:
     body: bytes
     content_type: str
     caller: Caller
-    shape: Representation
+    table: bool
+    """Whether a Table is wanted rather than objects."""
 
 
 class Verbs:
@@ -141,7 +127,7 @@ class Verbs:
         if not gone:
             return self._one(request, 200, found)
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": found}
-        return self._encoded(request, 200, status)
+        return Answer(200, encoded(status))
 
     async def _delete_collection(self, request: ResourceRequest) -> Answer:
         options = delete_options(self._options_body(request), request.query)
@@ -150,10 +136,10 @@ class Verbs:
         return self._many(request, items, {"resourceVersion": str(self._api.store.revision)})
 
     def _body(self, request: ResourceRequest) -> Any:
-        return body_object(request.body, request.content_type, *_expected(request.target))
+        return body_object(request.body, request.content_type)
 
     def _options_body(self, request: ResourceRequest) -> Any:
-        return body_object(request.body, request.content_type, "DeleteOptions") if request.body else None
+        return body_object(request.body, request.content_type) if request.body else None
 
     def _written(self, request: ResourceRequest, written: Written) -> Answer:
         status = 201 if written.created else 200
@@ -163,23 +149,11 @@ class Verbs:
     def _one(
         self, request: ResourceRequest, status: int, found: Json, headers: tuple[tuple[str, str], ...] = ()
     ) -> Answer:
-        shaped = forms.one(request.target.resource, found, request.shape, request.query, self._now())
-        return self._encoded(request, status, shaped, headers)
+        shaped = forms.one(request.target.resource, found, self._form(request))
+        return Answer(status, encoded(shaped), headers=headers)
 
     def _many(self, request: ResourceRequest, items: list[Json], metadata: Json) -> Answer:
-        resource = request.target.resource
-        return self._encoded(
-            request, 200, forms.many(resource, items, metadata, request.shape, request.query, self._now())
-        )
+        return Answer(200, encoded(forms.many(request.target.resource, items, metadata, self._form(request))))
 
-    def _encoded(
-        self, request: ResourceRequest, status: int, document: Json, headers: tuple[tuple[str, str], ...] = ()
-    ) -> Answer:
-        return Answer(status, encoded(document, request.shape, request.query), request.shape.content_type, headers)
-
-
-def _expected(target: Target) -> tuple[str, str]:
-    """Kind and apiVersion of what a client sends there."""
-    if target.subresource in _OWN_KINDS:
-        return _OWN_KINDS[target.subresource]
-    return target.resource.kind, target.resource.api_version
+    def _form(self, request: ResourceRequest) -> forms.Form:
+        return forms.Form(request.table, request.query, self._now())

@@ -1,7 +1,7 @@
 """Compaction of an object as Kubernetes writes its own kinds: empty fields are left out, or there, by their Go type.
 
 Whether a field is a pointer, by which an absent value can be told from an empty one, and whether it is left out where
-it is empty, stands in the table of Go types that bodies in protobuf are read by.
+it is empty, stands in the table of Go types (`go_types`).
 
 Differs from Kubernetes: lists, maps and pointers that are null and not to be left out are left out all the same.
 """
@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from functools import cache, lru_cache, partial
 from typing import Any, Final, Literal, NamedTuple
 
+from kube_simulator.kinds import go_types
 from kube_simulator.kinds.quantities import canonical
 from kube_simulator.kinds.sharing import mapped, shared
-from kube_simulator.schema import protobuf
 from kube_simulator.values import Json
 
 APPS_V1: Final = "k8s.io/api/apps/v1."
@@ -108,9 +108,9 @@ def _type(name: str) -> _Type:
     return _Type(fields, always)
 
 
-def _fields(name: str) -> Iterator[protobuf.Field]:
+def _fields(name: str) -> Iterator[go_types.Field]:
     """The fields of a type, with those of the structs that are embedded in it."""
-    for field in protobuf.messages()[name].fields:
+    for field in go_types.fields_of(name):
         if field.name:
             yield field
         else:

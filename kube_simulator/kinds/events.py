@@ -1,27 +1,27 @@
-"""Events, which core/v1 and events.k8s.io/v1 show in two forms of one object.
-
-Stored is the form of events.k8s.io/v1.
+"""Events, which core/v1 and events.k8s.io/v1 show in two forms of one object. Stored is that of events.k8s.io/v1.
 
 Differs from Kubernetes: both are held to the looser rules, those of core/v1, and a change to none.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from kube_simulator.errors import Cause
 from kube_simulator.kinds.compaction import CORE_V1, EVENTS_V1, compact_object
-from kube_simulator.kinds.field_causes import invalid, required, unlike
 from kube_simulator.kinds.kind_strategy import Strategy, tidy
-from kube_simulator.kinds.name_validation import qualified_name
 from kube_simulator.kinds.times import micro_time, whole_seconds
+from kube_simulator.names import qualified_name
+from kube_simulator.schema.causes import invalid, required, unlike
 from kube_simulator.values import Json
 
 # k8s.io/kubernetes/pkg/apis/core/validation/events.go.
-_NOTE_LIMIT = 1024
-_TEXT_LIMIT = 128
-_CLUSTER_NAMESPACES = ("default", "kube-system")
+_LIMITS: Final = {"note": 1024, "reportingInstance": 128, "action": 128, "reason": 128}
+_REQUIRED: Final = ("reportingController", "reportingInstance", "action", "reason")
+_CLUSTER_NAMESPACES: Final = ("default", "kube-system")
 
 # Fields of events.k8s.io/v1, and what core/v1 calls them.
-_CORE_NAMES = {
+_CORE_NAMES: Final = {
     "regarding": "involvedObject",
     "note": "message",
     "deprecatedSource": "source",
@@ -30,7 +30,7 @@ _CORE_NAMES = {
     "deprecatedCount": "count",
     "reportingController": "reportingComponent",
 }
-_NEW_NAMES = {core: new for new, core in _CORE_NAMES.items()}
+_NEW_NAMES: Final = {core: new for new, core in _CORE_NAMES.items()}
 
 
 def to_core(event: Json) -> Json:
@@ -51,14 +51,9 @@ def _default(new: Json) -> Json:
         given[key] = whole_seconds(given[key]) if given[key] else None
     given["eventTime"] = micro_time(given["eventTime"]) if given["eventTime"] else None
     if "series" in given:
-        series = given["series"]
-        observed = series["lastObservedTime"]
-        given["series"] = {**series, "lastObservedTime": micro_time(observed) if observed else None}
+        observed = given["series"]["lastObservedTime"]
+        given["series"] = {**given["series"], "lastObservedTime": micro_time(observed) if observed else None}
     return given
-
-
-def _create(new: Json) -> Json:
-    return tidy(new)
 
 
 def _update(new: Json, _old: Json, _subresource: str) -> Json:
@@ -75,21 +70,13 @@ def _problems(new: Json, old: Json | None) -> list[Cause]:
         agrees = subject == namespace or (not subject and namespace == "default")
         return [] if agrees else [misplaced]
     found = [] if subject or namespace in _CLUSTER_NAMESPACES else [misplaced]
+    found += [required(key) for key in _REQUIRED if not new.get(key)]
     controller = new.get("reportingController") or ""
-    found += [] if controller else [required("reportingController")]
     found += unlike("reportingController", controller, qualified_name(controller))
-    for key in ("reportingInstance", "action", "reason"):
-        text = new.get(key) or ""
-        found += [] if text else [required(key)]
-        found += [_flawed(key, f"can have at most {_TEXT_LIMIT} characters")] if len(text) > _TEXT_LIMIT else []
-    if len(new.get("note") or "") > _NOTE_LIMIT:
-        found.append(_flawed("message", f"can have at most {_NOTE_LIMIT} characters"))
+    for key, limit in _LIMITS.items():
+        if len(new.get(key) or "") > limit:
+            found.append(invalid("message" if key == "note" else key, "", f"can have at most {limit} characters"))
     return found
 
 
-def _flawed(field: str, why: str) -> Cause:
-    """Kubernetes does not repeat the values of events."""
-    return invalid(field, "", why)
-
-
-STRATEGY = Strategy(_create, _update, _default, _problems)
+STRATEGY: Final = Strategy(tidy, _update, _default, _problems)

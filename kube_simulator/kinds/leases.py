@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kube_simulator.errors import Cause
 from kube_simulator.kinds.compaction import COORDINATION_V1, compact
-from kube_simulator.kinds.field_causes import at_least_zero, invalid
 from kube_simulator.kinds.kind_strategy import Strategy, plain
 from kube_simulator.kinds.times import micro_time
+from kube_simulator.schema.causes import at_least_zero, invalid
 from kube_simulator.values import Json
 
 # Of coordinated leader election, which is switched off unless an API server is told otherwise.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from kube_simulator.kinds import container_resources
+from kube_simulator.kinds.quantities import in_thousandths
 from kube_simulator.kinds.sharing import completed, mapped, shared
 from kube_simulator.values import Json
 
@@ -56,7 +56,7 @@ def _container(container: Json, *, host_network: bool) -> Json:
         "imagePullPolicy": _pull_policy(container.get("image") or ""),
         **container,
     }
-    new["resources"] = container_resources.defaulted(new["resources"])
+    new["resources"] = _resources(new["resources"])
     for key in _PROBES:
         if key in new:
             new[key] = _probe(new[key])
@@ -69,6 +69,15 @@ def _container(container: Json, *, host_network: bool) -> Json:
     if "env" in new:
         new["env"] = mapped(_variable, new["env"])
     return shared(new, container)
+
+
+def _resources(resources: Json) -> Json:
+    """Round amounts up to whole thousandths."""
+    new = {
+        key: {name: in_thousandths(each) for name, each in value.items()} if key in ("limits", "requests") else value
+        for key, value in resources.items()
+    }
+    return resources if new == resources else shared(new, resources)
 
 
 def _pull_policy(image: str) -> str:

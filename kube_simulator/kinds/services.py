@@ -1,37 +1,37 @@
 """Services: addresses and ports.
 
 Differs from Kubernetes: cluster addresses and node ports are derived from the Service's namespace and name, so that
-two Services may (rarely) come to have the same; what has had ports on nodes, or is to lead elsewhere, cannot change its
-type (501); one family of addresses, IPv4, is served, and nothing routes to it. Of ports and selectors the shape alone
-is checked, and any cluster address may be asked for.
+two Services may (rarely) come to have the same; one family of addresses, IPv4, is served, and nothing routes to it. Of
+ports and selectors the shape alone is checked, any cluster address may be asked for, and a change of type frees
+nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import ipaddress
+from typing import Final
 
-from kube_simulator.errors import Cause, not_implemented
+from kube_simulator.errors import Cause
 from kube_simulator.kinds.compaction import CORE_V1, compact
-from kube_simulator.kinds.field_causes import invalid, one_of, required
 from kube_simulator.kinds.kind_strategy import Strategy, with_subresource
+from kube_simulator.schema.causes import invalid, one_of, required
 from kube_simulator.values import Json
 
 # The range that kubeadm gives to Services.
-RANGE = ipaddress.ip_network("10.96.0.0/16")
+RANGE: Final = ipaddress.ip_network("10.96.0.0/16")
 # Those at the beginning are handed out by name: the API server's own Service has the first.
-_RESERVED = 256
-_NODE_PORTS = range(30000, 32768)
-_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
-_OPEN_TYPES = ("LoadBalancer", "NodePort")  # to the outside
-_STICKY_S = 10800
-_KEPT = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
+_RESERVED: Final = 256
+_NODE_PORTS: Final = range(30000, 32768)
+_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_OPEN_TYPES: Final = ("LoadBalancer", "NodePort")  # to the outside
+_KEPT: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 
 def _default(new: Json) -> Json:
     spec = _typed(new.get("spec") or {})
     if spec["sessionAffinity"] == "ClientIP":
-        spec.setdefault("sessionAffinityConfig", {"clientIP": {"timeoutSeconds": _STICKY_S}})
+        spec.setdefault("sessionAffinityConfig", {"clientIP": {"timeoutSeconds": 10800}})
     if spec.get("ports"):
         spec["ports"] = [_port(each) for each in spec["ports"]]
     if spec["type"] != "ExternalName":
@@ -48,8 +48,7 @@ def _typed(spec: Json) -> Json:
 
 
 def _port(port: Json) -> Json:
-    target = port.get("targetPort") or port.get("port", 0)
-    return {"protocol": "TCP", **port, "targetPort": target}
+    return {"protocol": "TCP", **port, "targetPort": port.get("targetPort") or port.get("port", 0)}
 
 
 def _complete(new: Json, _old: Json | None) -> Json:
@@ -58,10 +57,14 @@ def _complete(new: Json, _old: Json | None) -> Json:
     if spec["type"] == "ExternalName":
         return new
     address = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or []), "") or _drawn_address(metadata)
-    spec = {**spec, "clusterIP": address, "clusterIPs": spec.get("clusterIPs") or [address]}
     both = address == "None" and not spec.get("selector")
-    spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if both else ["IPv4"])
-    spec.setdefault("ipFamilyPolicy", "RequireDualStack" if both else "SingleStack")
+    spec = {
+        "ipFamilies": ["IPv4", "IPv6"] if both else ["IPv4"],
+        "ipFamilyPolicy": "RequireDualStack" if both else "SingleStack",
+        **spec,
+        "clusterIP": address,
+        "clusterIPs": spec.get("clusterIPs") or [address],
+    }
     if spec["type"] in _OPEN_TYPES:
         spec["ports"] = [
             {**each, "nodePort": each.get("nodePort") or _drawn_port(metadata, index)}
@@ -84,15 +87,13 @@ def _digest(metadata: Json, purpose: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
-_BASE = with_subresource(_default, first_status={"loadBalancer": {}}, generation=False)
+_BASE: Final = with_subresource(_default, first_status={"loadBalancer": {}}, generation=False)
 
 
 def _prepare_update(new: Json, old: Json, subresource: str) -> Json:
     if subresource == "status":
         return _BASE.prepare_update(new, old, subresource)
     spec, before = _typed(new.get("spec") or {}), old["spec"]
-    if spec["type"] != before["type"] and (before["type"] in _OPEN_TYPES or spec["type"] == "ExternalName"):
-        raise not_implemented(f"a Service's change from {before['type']} to {spec['type']}")
     if spec["type"] != "ExternalName" and not spec.get("clusterIP"):
         spec |= {key: before[key] for key in _KEPT if key in before and not spec.get(key)}
     if before.get("clusterIP") not in (None, spec.get("clusterIP")) and spec.get("clusterIPs") == before["clusterIPs"]:
@@ -101,26 +102,16 @@ def _prepare_update(new: Json, old: Json, subresource: str) -> Json:
 
 
 def _validate(new: Json, old: Json | None) -> list[Cause]:
-    spec = new["spec"]
-    kind = spec["type"]
-    found: list[Cause] = []
-    if not spec.get("ports") and kind != "ExternalName" and spec.get("clusterIP") != "None":
+    spec, address = new["spec"], new["spec"].get("clusterIP")
+    found = one_of("spec.type", spec["type"], _TYPES)
+    if not spec.get("ports") and spec["type"] != "ExternalName" and address != "None":
         found.append(required("spec.ports"))
-    found += one_of("spec.type", kind, _TYPES)
-    return found if kind == "ExternalName" else found + _address_problems(spec, old)
-
-
-def _address_problems(spec: Json, old: Json | None) -> list[Cause]:
-    """List what is wrong with addresses, those that the server has filled in among them."""
-    address, field = spec.get("clusterIP"), "spec.clusterIPs[0]"
-    if address is None:
-        return []
     if address == "None" and spec["type"] in _OPEN_TYPES:
-        return [invalid(field, address, f"may not be set to 'None' for {spec['type']} services")]
-    before = (old or {}).get("spec", {}).get("clusterIP")
-    if before and before != address:
-        return [invalid(field, spec.get("clusterIPs"), "may not change once set")]
-    return []
+        found.append(invalid("spec.clusterIPs[0]", address, f"may not be set to 'None' for {spec['type']} services"))
+    before = (old or new)["spec"].get("clusterIP")
+    if before and address and before != address:
+        found.append(invalid("spec.clusterIPs[0]", spec.get("clusterIPs"), "may not change once set"))
+    return found
 
 
-STRATEGY = Strategy(_BASE.prepare_create, _prepare_update, _default, _validate, _complete)
+STRATEGY: Final = Strategy(_BASE.prepare_create, _prepare_update, _default, _validate, _complete)

@@ -10,6 +10,7 @@ from kube_simulator.kinds import (
     configuration,
     custom_resource_definitions,
     events,
+    go_types,
     leases,
     namespaces,
     network_policies,
@@ -30,7 +31,7 @@ from kube_simulator.kinds.kind_strategy import (
     with_subresource,
 )
 from kube_simulator.resources import Resource
-from kube_simulator.schema import protobuf, structural
+from kube_simulator.schema import structural
 from kube_simulator.values import Json
 
 __all__ = ["Strategy", "strategy_of"]
@@ -51,8 +52,8 @@ _BUILT_IN: dict[str, Strategy] = {
     "customresourcedefinitions.apiextensions.k8s.io": custom_resource_definitions.STRATEGY,
     f"roles.{rbac.GROUP}": rbac.ROLE,
     f"clusterroles.{rbac.GROUP}": rbac.ROLE,
-    f"rolebindings.{rbac.GROUP}": rbac.binding(namespaced=True),
-    f"clusterrolebindings.{rbac.GROUP}": rbac.binding(namespaced=False),
+    f"rolebindings.{rbac.GROUP}": rbac.BINDING,
+    f"clusterrolebindings.{rbac.GROUP}": rbac.BINDING,
 }
 
 
@@ -63,7 +64,7 @@ def strategy_of(resource: Resource) -> Strategy:
     known = _BUILT_IN.get(resource.full_name)
     if known is not None:
         return known
-    type = protobuf.kinds()[f"{resource.api_version}/{resource.kind}"]
+    type = go_types.type_of(resource.api_version, resource.kind)
     if "status" in resource.subresources:
         return with_subresource(lambda new: compact_object(new, type), first_status={})
     return plain(lambda new: compact_object(new, type))

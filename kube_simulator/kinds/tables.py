@@ -1,39 +1,50 @@
 """Tables of `kubectl get`: the columns of a resource, and the cells of an object.
 
-Differs from Kubernetes: of what a JSONPath finds, see `jsonpath`.
+Differs from Kubernetes: of built-in kinds, Deployments, StatefulSets, ReplicaSets, pods, Services and Events have
+columns of their own, and all others a name and an age; `-o wide` has no more. Of a printer column's JSONPath, see
+`jsonpath`.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from kube_simulator.errors import not_implemented
-from kube_simulator.kinds.cells import BUILT_IN
-from kube_simulator.kinds.durations import age, parse_time
 from kube_simulator.kinds.jsonpath import find
+from kube_simulator.kinds.times import parse_time
 from kube_simulator.resources import Column, Resource
 from kube_simulator.values import Json
+
+_UNITS: Final = (("d", 86400), ("h", 3600), ("m", 60))
+Cells = Callable[[Json], Sequence[object]]
 
 
 def columns(resource: Resource) -> list[Json]:
     """`metav1.TableColumnDefinition` of each column; one of them, of the format `name`, is the object's name."""
-    return [column.definition for column in resource.columns]
+    if resource.custom:
+        return [column.definition for column in resource.columns]
+    own, _ = _BUILT_IN.get(resource.full_name, _PLAIN)
+    return [_definition(name) for name in ("Name", *own, "Age")]
 
 
 def cells(resource: Resource, found: Json, now: datetime) -> list[Any]:
     """Return the cell of each column of an object; null where a custom resource has nothing.
 
     Raises:
-        ApiError: 501, there is no table of this kind, or a column's JSONPath is not implemented.
+        ApiError: 501, a column's JSONPath is not implemented.
     """
     if resource.custom:
         return [_cell(column, found, now) for column in resource.columns]
-    printed = BUILT_IN.get(resource.full_name)
-    if printed is None:
-        raise not_implemented(f"a table of {resource.full_name}")
-    return printed(found, now)
+    _, own = _BUILT_IN.get(resource.full_name, _PLAIN)
+    metadata = found["metadata"]
+    return [metadata["name"], *own(found), _age(metadata.get("creationTimestamp") or "", now)]
+
+
+def _definition(name: str) -> Json:
+    form = "name" if name == "Name" else ""
+    return {"name": name, "type": "string", "format": form, "description": "", "priority": 0}
 
 
 def _cell(column: Column, found: Json, now: datetime) -> object:
@@ -42,29 +53,74 @@ def _cell(column: Column, found: Json, now: datetime) -> object:
     values = find(column.path, found)
     if not values:
         return None
-    value = values[0]
-    kind = column.definition["type"]
+    value, kind = values[0], column.definition["type"]
     if kind == "string":
-        return _text(value)
+        return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), sort_keys=True)
+    if kind == "date":
+        return _age(value, now) if isinstance(value, str) else None
     if isinstance(value, bool):
         return value if kind == "boolean" else None
-    if isinstance(value, int | float) and kind in ("integer", "number"):
+    if isinstance(value, int | float):
         return int(value) if kind == "integer" else value
-    if isinstance(value, str) and kind == "date":
-        return _age(value, now)
     return None
 
 
-def _text(value: object) -> str:
-    """Format as Go prints it."""
-    if isinstance(value, str):
-        return value
-    return "<no value>" if value is None else json.dumps(value, separators=(",", ":"), sort_keys=True)
-
-
 def _age(time: str, now: datetime) -> str:
+    """Return how long ago a time was, in its greatest unit: `59s`, `3m`, `5d`."""
     try:
-        parse_time(time)
+        seconds = int((now - parse_time(time)).total_seconds())
     except ValueError:
         return "<invalid>"
-    return age(time, now)
+    unit, length = next(((unit, length) for unit, length in _UNITS if seconds >= length), ("s", 1))
+    return f"{max(seconds, 0) // length}{unit}"
+
+
+def _status(found: Json) -> Json:
+    return found.get("status") or {}
+
+
+def _ready(found: Json) -> str:
+    return f"{_status(found).get('readyReplicas', 0)}/{found['spec'].get('replicas', 0)}"
+
+
+def _deployment(found: Json) -> Sequence[object]:
+    return _ready(found), *(_status(found).get(key, 0) for key in ("updatedReplicas", "availableReplicas"))
+
+
+def _replica_set(found: Json) -> Sequence[object]:
+    return found["spec"].get("replicas", 0), *(_status(found).get(key, 0) for key in ("replicas", "readyReplicas"))
+
+
+def _pod(found: Json) -> Sequence[object]:
+    status = _status(found)
+    containers = status.get("containerStatuses") or []
+    states: list[Json] = [next(iter((each.get("state") or {}).values()), {}) for each in containers]
+    reasons = [each["reason"] for each in states if each.get("reason")]
+    shown = "Terminating" if "deletionTimestamp" in found["metadata"] else next(iter(reasons), status.get("phase", ""))
+    ready = f"{sum(bool(each.get('ready')) for each in containers)}/{len(found['spec'].get('containers') or ())}"
+    return ready, shown, str(sum(each.get("restartCount", 0) for each in containers))
+
+
+def _service(found: Json) -> Sequence[object]:
+    spec = found["spec"]
+    ports = ",".join(f"{each['port']}/{each.get('protocol', 'TCP')}" for each in spec.get("ports") or ())
+    return spec.get("type", ""), spec.get("clusterIP") or "<none>", ports or "<none>"
+
+
+def _event(found: Json) -> Sequence[object]:
+    subject = found.get("involvedObject") or found.get("regarding") or {}
+    target = f"{subject.get('kind', '').lower()}/{subject.get('name', '')}"
+    return found.get("type", ""), found.get("reason", ""), target, found.get("message") or found.get("note") or ""
+
+
+_PLAIN: Final[tuple[Sequence[str], Cells]] = ((), lambda _found: ())
+_EVENT: Final[tuple[Sequence[str], Cells]] = (("Type", "Reason", "Object", "Message"), _event)
+_BUILT_IN: Final[dict[str, tuple[Sequence[str], Cells]]] = {
+    "deployments.apps": (("Ready", "Up-to-date", "Available"), _deployment),
+    "events": _EVENT,
+    "events.events.k8s.io": _EVENT,
+    "pods": (("Ready", "Status", "Restarts"), _pod),
+    "replicasets.apps": (("Desired", "Current", "Ready"), _replica_set),
+    "services": (("Type", "Cluster-IP", "Port(s)"), _service),
+    "statefulsets.apps": (("Ready",), lambda found: (_ready(found),)),
+}

@@ -6,29 +6,20 @@ Differs from Kubernetes: any counts may be written into a status.
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from kube_simulator.errors import Cause
 from kube_simulator.kinds.compaction import APPS_V1, compact
-from kube_simulator.kinds.field_causes import (
-    IMMUTABLE,
-    at_least_zero,
-    forbidden,
-    invalid,
-    not_supported,
-)
 from kube_simulator.kinds.kind_strategy import Strategy, with_subresource
 from kube_simulator.kinds.pod_defaults import defaulted_template
 from kube_simulator.kinds.pod_specs import template_problems
 from kube_simulator.kinds.selectors import selection_problems
 from kube_simulator.kinds.sharing import completed, shared
+from kube_simulator.schema.causes import IMMUTABLE, at_least_zero, forbidden, invalid, not_supported
 from kube_simulator.values import Json
 
-_PERCENT = "[0-9]+%"
-_PERCENT_WORDS = (
-    "a valid percent string must be a numeric string followed by an ending '%' "
-    f"(e.g. '1%',  or '93%', regex used for validation is '{_PERCENT}')"
-)
-_QUARTER = "25%"
+_PERCENT: Final = "[0-9]+%"
+_QUARTER: Final = "25%"
 
 
 def _default_deployment(new: Json) -> Json:
@@ -49,31 +40,18 @@ def _default_replica_set(new: Json) -> Json:
     return {**new, "spec": spec, "status": compact(new.get("status") or {}, f"{APPS_V1}ReplicaSetStatus")}
 
 
-def _deployment_problems(new: Json, old: Json | None) -> list[Cause]:
-    spec = new["spec"]
-    found = _workload_problems(new, old)
-    if old is not None and spec == old["spec"]:
-        return found
-    found += _strategy_problems(spec["strategy"])
-    for key in ("revisionHistoryLimit", "progressDeadlineSeconds"):
-        found += at_least_zero(f"spec.{key}", spec.get(key))
-    deadline = spec.get("progressDeadlineSeconds")
-    if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
-        found.append(invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"))
-    return found
-
-
 def _workload_problems(new: Json, old: Json | None) -> list[Cause]:
     """List what is wrong with Deployments and ReplicaSets alike; a spec that has not changed is good."""
     spec = new["spec"]
     if old is not None and spec == old["spec"]:
         return []
-    found = at_least_zero("spec.replicas", spec["replicas"])
-    found += at_least_zero("spec.minReadySeconds", spec.get("minReadySeconds"))
+    found: list[Cause] = []
+    for key in ("replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
+        found += at_least_zero(f"spec.{key}", spec.get(key))
     found += selection_problems(spec, "deployment") + template_problems(spec["template"], "spec.template")
     if old is not None and spec.get("selector") != old["spec"].get("selector"):
         found.append(invalid("spec.selector", spec.get("selector"), IMMUTABLE))
-    return found
+    return found + (_strategy_problems(spec["strategy"]) if "strategy" in spec else [])
 
 
 def _strategy_problems(strategy: Json) -> list[Cause]:
@@ -82,14 +60,11 @@ def _strategy_problems(strategy: Json) -> list[Cause]:
     if strategy["type"] == "Recreate":
         return [] if rolling is None else [forbidden(field, "may not be specified when strategy `type` is 'Recreate'")]
     if strategy["type"] != "RollingUpdate" or rolling is None:
-        shown = {"Type": strategy["type"], "RollingUpdate": rolling}
-        return [not_supported("spec.strategy", shown, ("Recreate", "RollingUpdate"))]
-    unavailable, surge = rolling["maxUnavailable"], rolling["maxSurge"]
-    found = _share_problems(unavailable, f"{field}.maxUnavailable") + _share_problems(surge, f"{field}.maxSurge")
-    if unavailable in (0, "0%") and surge in (0, "0%"):
+        return [not_supported("spec.strategy", strategy["type"], ("Recreate", "RollingUpdate"))]
+    unavailable = rolling["maxUnavailable"]
+    found = [each for key in ("maxUnavailable", "maxSurge") for each in _share_problems(rolling[key], f"{field}.{key}")]
+    if unavailable in (0, "0%") and rolling["maxSurge"] in (0, "0%"):
         found.append(invalid(f"{field}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0"))
-    if isinstance(unavailable, str) and re.fullmatch(_PERCENT, unavailable) and int(unavailable[:-1]) > 100:
-        found.append(invalid(f"{field}.maxUnavailable", unavailable, "must not be greater than 100%"))
     return found
 
 
@@ -97,10 +72,10 @@ def _share_problems(share: int | str, field: str) -> list[Cause]:
     """List what is wrong with a number of pods, or a percentage."""
     if isinstance(share, int):
         return at_least_zero(field, share)
-    return [] if re.fullmatch(_PERCENT, share) else [invalid(field, share, _PERCENT_WORDS)]
+    return [] if re.fullmatch(_PERCENT, share) else [invalid(field, share, f"must match {_PERCENT}")]
 
 
-DEPLOYMENT: Strategy = with_subresource(
-    _default_deployment, _deployment_problems, first_status={}, kept_on_status=("labels",)
+DEPLOYMENT: Final[Strategy] = with_subresource(
+    _default_deployment, _workload_problems, first_status={}, kept_on_status=("labels",)
 )
-REPLICA_SET: Strategy = with_subresource(_default_replica_set, _workload_problems, first_status={"replicas": 0})
+REPLICA_SET: Final[Strategy] = with_subresource(_default_replica_set, _workload_problems, first_status={"replicas": 0})

@@ -2,6 +2,8 @@
 
 A field that another manager owns and that would get another value is a conflict, unless the applier forces it. What
 the applier applied before and leaves out now goes, unless somebody else owns it too.
+
+Differs from Kubernetes: kubectl does not take over what it applied on the client's side before; it must force it.
 """
 
 from __future__ import annotations
@@ -11,11 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kube_simulator.errors import ApiError, Cause, bad_request, internal
-from kube_simulator.patches import last_applied
 from kube_simulator.patches.compare import Changes, compare
 from kube_simulator.patches.fieldsets import (
     ALONE,
-    EMPTY,
     Fields,
     difference,
     intersection,
@@ -24,7 +24,6 @@ from kube_simulator.patches.fieldsets import (
     union,
     without_trees,
 )
-from kube_simulator.patches.json_values import same
 from kube_simulator.patches.managed import (
     changes_between,
     entries_of,
@@ -41,7 +40,7 @@ from kube_simulator.patches.shapes import Shape, shape_of
 from kube_simulator.patches.typed import owned, problem
 from kube_simulator.resources import Resource
 from kube_simulator.schema.builtin_decoding import decode_problems
-from kube_simulator.values import Json
+from kube_simulator.values import Json, same
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 """The manager of what an object had whose fields nobody owned when it was first applied to."""
@@ -112,12 +111,10 @@ def server_side_apply(
             laid = pruned(laid, own["fieldsV1"], everybody, shape)
     changes, unchanged = compare(base, laid, shape), same(laid, base)
     if not force and live is not None:
-        _check_conflicts(others, changes, last_applied.taken_over(live, shape) if _kubectl(manager) else EMPTY)
+        _check_conflicts(others, changes)
     if wrong := decode_problems(resource.schema, laid):
         what = f"convert new object ({_named(applied, resource)}) to proper version"
         raise internal(f"failed to {what}: unable to convert unstructured object to {_kind(resource)}: {wrong}")
-    if _kubectl(manager) and not subresource:
-        laid = last_applied.recorded(laid, applied)
     entries = [left for entry in others if (left := entry_without(entry, changes)) is not None]
     if fields:
         time = (own or {}).get("time") if unchanged else now
@@ -147,27 +144,20 @@ def _entries(
     return [entry for entry in entries if entry is not own], own
 
 
-def _check_conflicts(others: Sequence[Json], changes: Changes, taken_over: Fields) -> None:
+def _check_conflicts(others: Sequence[Json], changes: Changes) -> None:
     """
     Raises:
-        ApiError: 409 if somebody else owns what is changed, but for what is taken over without asking.
+        ApiError: 409 if somebody else owns what is changed.
     """
     found: list[tuple[str, str]] = []
     for entry in sorted(others, key=identity):
-        fields = difference(intersection(entry["fieldsV1"], changes.changed), taken_over)
+        fields = intersection(entry["fieldsV1"], changes.changed)
         found += ((_described(entry), text(path)) for path in paths(fields))
     if not found:
         return
     causes = [Cause("FieldManagerConflict", f"conflict with {who}", path).json() for who, path in found]
-    if len(found) == 1:
-        [(who, path)] = found
-        message = f"Apply failed with 1 conflict: conflict with {who}: {path}"
-    else:
-        by_manager: dict[str, list[str]] = {}
-        for who, path in found:
-            by_manager.setdefault(who, []).append(f"\n- {path}")
-        listed = "\n".join(f"conflicts with {who}:{''.join(lines)}" for who, lines in by_manager.items())
-        message = f"Apply failed with {len(found)} conflicts: {listed}"
+    listed = "; ".join(f"conflict with {who}: {path}" for who, path in found)
+    message = f"Apply failed with {len(found)} conflict{'s' if len(found) > 1 else ''}: {listed}"
     raise ApiError(409, "Conflict", message, {"causes": causes})
 
 
@@ -177,10 +167,6 @@ def _described(entry: Json) -> str:
     if entry.get("subresource"):
         text += f' with subresource "{entry["subresource"]}"'
     return f"{text} using {entry['apiVersion']}" if entry["operation"] == "Update" else text
-
-
-def _kubectl(manager: str) -> bool:
-    return manager == last_applied.MANAGER
 
 
 def _reset(resource: Resource, subresource: str) -> Sequence[str]:

@@ -6,10 +6,9 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from kube_simulator.patches.fieldsets import ALONE, EMPTY, SELF, Fields, field_step
-from kube_simulator.patches.json_values import same
 from kube_simulator.patches.shapes import Shape
 from kube_simulator.schema.node import Node
-from kube_simulator.values import Json
+from kube_simulator.values import Json, same
 
 _NOTHING: Final = (None, None)
 _BUILTIN_SHAPES_KEPT: Final = 256

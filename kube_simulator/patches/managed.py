@@ -3,7 +3,8 @@
 An entry belongs to a manager, an operation (`Apply` or `Update`), a subresource and, for `Update`, an apiVersion.
 Whoever adds a field or changes its value owns it alone; a field that goes has no owner; an entry of no fields vanishes.
 
-Differs from Kubernetes: entries of several versions of one group are taken to speak of the same fields.
+Differs from Kubernetes: entries of several versions of one group are taken to speak of the same fields, and the oldest
+of many are not thrown together.
 """
 
 from __future__ import annotations
@@ -21,15 +22,9 @@ from kube_simulator.patches.fieldsets import (
     interned,
     union,
 )
-from kube_simulator.patches.json_values import same
 from kube_simulator.patches.shapes import Shape, shape_of
 from kube_simulator.schema.node import Node
-from kube_simulator.values import Json
-
-# Of Kubernetes: so many entries of the operation Update there may be before the oldest are thrown together.
-UPDATE_ENTRIES_LIMIT: Final = 10
-ANCIENT: Final = "ancient-changes"
-"""The manager of the entry into which the oldest are thrown."""
+from kube_simulator.values import Json, same
 
 _NOBODYS_METADATA: Final = frozenset(
     {
@@ -71,7 +66,7 @@ def after_update(
     own = new_entry(manager, "Update", api_version, subresource, changes.changed, now)
     kept = [remaining for entry in entries if (remaining := entry_without(entry, changes)) is not None]
     if changes.changed:
-        kept = _capped(_joined(kept, own))
+        kept = _joined(kept, own)
     if before is None:
         return with_entries(after, ordered(kept))
     return _settled(before, with_entries(after, old if _same_entries(kept, old) else ordered(kept)))
@@ -182,27 +177,6 @@ def _joined(entries: list[Json], own: Json) -> list[Json]:
         return [*entries, own]
     own = {**own, "fieldsV1": interned(union(earlier["fieldsV1"], own["fieldsV1"]))}
     return [own if entry is earlier else entry for entry in entries]
-
-
-def _capped(entries: list[Json]) -> list[Json]:
-    """The entries, the oldest updates of each apiVersion in one while there are too many."""
-    updates = sorted((entry for entry in entries if entry["operation"] == "Update"), key=_place)
-    surplus = len(updates) - UPDATE_ENTRIES_LIMIT
-    buckets: dict[str, Json] = {}
-    gone: list[Json] = []
-    for entry in updates:
-        if surplus <= 0:
-            break
-        version = entry["apiVersion"]
-        gone.append(entry)
-        if version in buckets:
-            fields = union(buckets[version]["fieldsV1"], entry["fieldsV1"])
-            buckets[version] = new_entry(ANCIENT, "Update", version, "", fields, entry.get("time"))
-            surplus -= 1
-        else:
-            buckets[version] = entry
-    kept = [entry for entry in entries if not any(entry is each for each in gone)]
-    return [*buckets.values(), *kept]
 
 
 def _settled(before: Json, after: Json) -> Json:

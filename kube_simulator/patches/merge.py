@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kube_simulator.patches.json_values import same
-from kube_simulator.values import Json
+from kube_simulator.values import Json, same
 
 
 def merge_patch(target: Json, patch: Json) -> Json:

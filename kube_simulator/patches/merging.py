@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from kube_simulator.patches.fieldsets import SELF, Fields
-from kube_simulator.patches.json_values import same
 from kube_simulator.patches.shapes import Shape
 from kube_simulator.patches.typed import owned as owned_by_applier
+from kube_simulator.values import same
 
 
 def merged(live: Any, applied: Any, shape: Shape) -> Any:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from kube_simulator.patches.fieldsets import ALONE, SELF, Fields, field_step, text
-from kube_simulator.patches.json_values import printed
 from kube_simulator.patches.shapes import Shape
 
 
@@ -48,7 +47,7 @@ def _problems(value: Any, shape: Shape, path: str) -> Iterator[str]:
         return
     if not _fits(value, shape):
         kind = shape.node.type if shape.kind == "scalar" else shape.kind
-        yield f"{path}: expected {kind or 'any scalar'}, got {printed(value)}"
+        yield f"{path}: expected {kind or 'any scalar'}, got {value!r}"
     elif shape.kind == "map":
         yield from _map_problems(value, shape, path)
     elif shape.kind == "list":

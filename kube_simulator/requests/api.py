@@ -25,9 +25,8 @@ from kube_simulator.errors import (
 from kube_simulator.kinds import metadata, scale
 from kube_simulator.kinds.strategies import strategy_of
 from kube_simulator.patches import apply, json_patch, managed, merge, strategic
-from kube_simulator.patches.json_values import same
 from kube_simulator.requests import deletion, views
-from kube_simulator.requests.body_decoding import fitted, fitted_patch, identified, placed
+from kube_simulator.requests.body_decoding import fitted, identified, placed
 from kube_simulator.requests.preconditions import (
     check_update,
     check_version,
@@ -40,10 +39,9 @@ from kube_simulator.requests.preconditions import (
 from kube_simulator.requests.types import Caller, DeleteOptions, Patch, Target, WriteOptions, Written
 from kube_simulator.resources import Registry
 from kube_simulator.schema import structural, validation_rules
-from kube_simulator.schema.nulls import without_nulls
 from kube_simulator.store.selection import Selection
 from kube_simulator.store.store import Store
-from kube_simulator.values import Json
+from kube_simulator.values import Json, same
 
 # A PUT on a missing object makes it, for kinds where Kubernetes allows that (AllowCreateOnUpdate).
 _CREATED_BY_PUT = frozenset({"leases.coordination.k8s.io", "events", "services"})
@@ -181,7 +179,7 @@ class Api:
         patched = self._patched(target, patch, views.shown(resource, old))
         if not isinstance(patched.get("metadata"), dict):
             patched = {**patched, "metadata": {}}
-        body, warnings = fitted_patch(identified(patched, target), target, options, patch)
+        body, warnings = fitted(identified(patched, target), target, options, patch=True)
         body = views.stored(resource, placed(body, target))
         version, uid = claims(body)
         check_version(target, version, old)
@@ -192,7 +190,7 @@ class Api:
     def _patched(self, target: Target, patch: Patch, found: Json) -> Json:
         resource = target.resource
         if patch.kind == "json":
-            return json_patch.json_patch(found, patch.body, resource, target.name)
+            return json_patch.json_patch(found, patch.body)
         if not isinstance(patch.body, dict):
             raise bad_request("error decoding patch: the patch must be a JSON object")
         if patch.kind == "apply":
@@ -225,7 +223,6 @@ class Api:
             subresource=target.subresource,
             now=self._time(),
         )
-        merged = without_nulls(resource.schema, merged)
         if old is None:
             self._may_create(target, caller)
             return self._create(change, views.stored(resource, without(merged, "resourceVersion", "uid")))
@@ -280,8 +277,7 @@ class Api:
         resource = target.resource
         causes = list(metadata.metadata_problems(resource, new, old))
         if resource.custom:
-            before = structural.MISSING if old is None else old
-            causes += structural.validate(resource.schema, new, old=before)
+            causes += structural.validate(resource.schema, new)
             causes += scale.problems(resource, new, target.subresource)
             causes += validation_rules.rule_problems(resource.schema, new, old, causes)
         causes += strategy_of(resource).validate(new, old)

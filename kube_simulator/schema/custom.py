@@ -17,8 +17,7 @@ from kube_simulator.values import Json
 __all__ = ["defaulted", "node_of", "problems_of", "resources_of", "storage_version"]
 
 _OBJECT_META: Final = kubernetes.META + "ObjectMeta"
-# What the columns of Kubernetes' own say of these fields stands in ObjectMeta.
-_NAME_COLUMN: Final = {"name": "Name", "type": "string", "format": "name", "priority": 0}
+_NAME_COLUMN: Final = {"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}
 _AGE_COLUMN: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
 
@@ -56,9 +55,7 @@ def node_of(schema: Json) -> Node:
 def _resource(spec: Json, version: Json) -> Resource:
     names = spec["names"]
     subresources = version.get("subresources") or {}
-    columns = version.get("additionalPrinterColumns") or [
-        _AGE_COLUMN | {"description": _described("creationTimestamp")}
-    ]
+    columns = version.get("additionalPrinterColumns") or [_AGE_COLUMN]
     return Resource(
         group=spec["group"],
         version=version["name"],
@@ -69,11 +66,10 @@ def _resource(spec: Json, version: Json) -> Resource:
         schema=node_of(version["schema"]["openAPIV3Schema"]),
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
-        columns=(Column({**_NAME_COLUMN, "description": _described("name")}), *map(_column, columns)),
+        columns=(Column(_NAME_COLUMN), *map(_column, columns)),
         subresources=frozenset(name for name in ("status", "scale") if subresources.get(name) is not None),
         scale=_scale(subresources.get("scale")),
         custom=True,
-        selectable_fields=tuple(each["jsonPath"].lstrip(".") for each in version.get("selectableFields") or ()),
         list_kind=names["listKind"],
     )
 
@@ -84,7 +80,7 @@ def _column(column: Json) -> Column:
         "name": column["name"],
         "type": column["type"],
         "format": column.get("format", ""),
-        "description": column.get("description") or f"Custom resource definition column (in JSONPath format): {path}",
+        "description": column.get("description") or "",
         "priority": column.get("priority", 0),
     }
     return Column(definition, path)
@@ -94,11 +90,6 @@ def _scale(scale: Json | None) -> ScalePaths | None:
     if scale is None:
         return None
     return ScalePaths(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath") or "")
-
-
-def _described(field: str) -> str:
-    description: str = kubernetes.schemas()[_OBJECT_META]["properties"][field]["description"]
-    return description
 
 
 def _completed(schema: Json, *, root: bool = False) -> Json:

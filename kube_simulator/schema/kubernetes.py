@@ -1,7 +1,6 @@
-"""Data of a real Kubernetes: version, groups, resources, schemas and table columns of the built-in kinds.
+"""Data of a real Kubernetes: version, groups, resources and schemas of the built-in kinds.
 
-It stands in `kubernetes.json.gz`, made by `./dev simulator-schemas` from an API server; the descriptions in it are
-those of Kubernetes, Copyright The Kubernetes Authors, under the Apache License 2.0 (see NOTICE). What an API server
+It stands in `kubernetes.json.gz`, made by `./dev simulator-schemas` from an API server (see NOTICE). What an API server
 does not tell, the field selectors, is said here; an integration test asks a real one whether all of it is so.
 
 Differs from Kubernetes: of built-in resources that have several versions one is served, and of most resources none;
@@ -16,7 +15,7 @@ from functools import cache
 from importlib import resources as files
 from typing import Final, cast
 
-from kube_simulator.resources import Column, Resource
+from kube_simulator.resources import Resource
 from kube_simulator.schema.node import Definitions, Node
 from kube_simulator.values import Json
 
@@ -131,7 +130,6 @@ def _resource(group: str, version: str, plural: str) -> Resource:
         verbs=frozenset(entry["verbs"]),
         short_names=tuple(entry.get("shortNames", ())),
         categories=tuple(entry.get("categories", ())),
-        columns=tuple(Column(each) for each in found.get("columns", ())),
         subresources=frozenset(beneath),
         selectable_fields=_SELECTABLE.get(full_name, ()),
         list_kind=f"{entry['kind']}List" if stored else "",

@@ -18,9 +18,6 @@ from kube_simulator.values import Json
 class Missing:
     """The type of `MISSING`: no value at all, where null is a value."""
 
-    def __repr__(self) -> str:
-        return "MISSING"
-
     def __bool__(self) -> bool:
         return False
 
@@ -30,23 +27,63 @@ MISSING: Final = Missing()
 
 REFERENCE_PREFIX: Final = "#/components/schemas/"
 
-_OPAQUE: Final = frozenset(
-    {
-        "io.k8s.apimachinery.pkg.runtime.RawExtension",
-        "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
-    }
+# Definitions of `type: object` whose fields are anybody's; the other opaque ones have no type at all.
+_OPAQUE: Final = (
+    "io.k8s.apimachinery.pkg.runtime.RawExtension",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
 )
-"""Definitions of `type: object` whose fields are anybody's; the other opaque ones have no type at all."""
-
 _NO_NODES: Final[Mapping[str, Node]] = MappingProxyType({})
+_Keyword = Literal["allOf", "anyOf", "oneOf", "not"]
 
 
 class Node:
     """One node of a schema; compared by identity, never changed once made."""
 
-    def __init__(self, schema: Json, definitions: Definitions) -> None:
+    def __init__(self, schema: Json, definitions: Definitions, name: str = "") -> None:
+        """
+        Args:
+            name: of the definition, if the schema is one.
+        """
+        target = _reference(schema)
         self._schema = schema
         self._definitions = definitions
+        self._target = definitions.named(target) if target else None
+        self.raw: Json = schema
+        """The schema as JSON, the definition that it refers to and what stands next to the reference in one."""
+        if self._target is not None:
+            others = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
+            self.raw = {**self._target.raw, **others}
+        raw = self.raw
+        self.ref: str = target or name
+        """Name of the definition that says what stands here (`io.k8s.api.core.v1.Container`), or empty."""
+        self.type: str = raw.get("type", "")
+        """`object`, `array`, `string`, `integer`, `number`, `boolean`; empty where several or all are good."""
+        self.format: str = raw.get("format", "")
+        """Such as `int32`, `int64`, `date-time`, `byte`; empty where there is none."""
+        self.default: object = raw.get("default", MISSING)
+        """Default of a field, or `MISSING`. Built-in schemas write Go's zero values here: no news."""
+        self.int_or_string = raw.get("x-kubernetes-int-or-string") is True or self.format == "int-or-string"
+        """Whether both 80 and "http" are good."""
+        self.preserve_unknown = (
+            raw.get("x-kubernetes-preserve-unknown-fields") is True
+            or self.ref in _OPAQUE
+            or (not self.type and not self.int_or_string and not raw.keys() & {"oneOf", "properties"})
+        )
+        """Whether fields stay that the schema does not name, as in an opaque value."""
+        self.nullable = raw.get("nullable") is True
+        """Whether null is a value of its own, rather than an absent field."""
+        self.embedded = raw.get("x-kubernetes-embedded-resource") is True
+        """Whether this is a whole object of Kubernetes, with apiVersion, kind and metadata."""
+        self.list_type: Literal["atomic", "set", "map"] = raw.get("x-kubernetes-list-type", "atomic")
+        """Type of a list's merge by server-side apply."""
+        self.list_keys: tuple[str, ...] = tuple(raw.get("x-kubernetes-list-map-keys", ()))
+        """The fields that tell the elements of a `map` list apart."""
+        self.map_type: Literal["granular", "atomic"] = raw.get("x-kubernetes-map-type", "granular")
+        """Type of an object's ownership: of each field, or as a whole."""
+        self.patch_strategy = frozenset(filter(None, raw.get("x-kubernetes-patch-strategy", "").split(",")))
+        """Strategy of a strategic merge patch: of `merge`, `replace`, `retainKeys`."""
+        self.patch_merge_key: str = raw.get("x-kubernetes-patch-merge-key", "")
+        """The field by which a strategic merge patch knows the elements of a list."""
 
     def __repr__(self) -> str:
         return f"Node({self.ref or self.type or 'anything'})"
@@ -59,22 +96,9 @@ class Node:
         """The node of each element of a list; None where this is no list."""
         return self._items
 
-    def alternatives(self, keyword: Literal["allOf", "anyOf", "oneOf", "not"]) -> tuple[Node, ...]:
+    def alternatives(self, keyword: _Keyword) -> tuple[Node, ...]:
         """The nodes of the schemas that a value must fit besides: all, any, just one, or none of them."""
         return self._alternatives.get(keyword, ())
-
-    @cached_property
-    def raw(self) -> Json:
-        """The schema as JSON, the definition that it refers to and what stands next to the reference in one."""
-        if self._target is None:
-            return self._schema
-        others = {key: value for key, value in self._schema.items() if key not in ("$ref", "allOf")}
-        return {**self._target.raw, **others}
-
-    @cached_property
-    def ref(self) -> str:
-        """Name of the definition that says what stands here (`io.k8s.api.core.v1.Container`), or empty."""
-        return _reference(self._schema) or self._definitions.name_of(self._schema)
 
     @cached_property
     def properties(self) -> Mapping[str, Node]:
@@ -97,69 +121,6 @@ class Node:
         return self._definitions.node({} if additional is True else additional)
 
     @cached_property
-    def type(self) -> str:
-        """`object`, `array`, `string`, `integer`, `number`, `boolean`; empty where several or all are good."""
-        return cast(str, self.raw.get("type", ""))
-
-    @cached_property
-    def format(self) -> str:
-        """Such as `int32`, `int64`, `date-time`, `byte`; empty where there is none."""
-        return cast(str, self.raw.get("format", ""))
-
-    @cached_property
-    def default(self) -> object:
-        """Default of a field, or `MISSING`. Built-in schemas write Go's zero values here: no news."""
-        return self.raw.get("default", MISSING)
-
-    @cached_property
-    def preserve_unknown(self) -> bool:
-        """Report whether fields stay that the schema does not name, as in an opaque value."""
-        if self.raw.get("x-kubernetes-preserve-unknown-fields") is True or self.ref in _OPAQUE:
-            return True
-        return not self.type and not self.int_or_string and not self.raw.keys() & {"oneOf", "properties"}
-
-    @cached_property
-    def int_or_string(self) -> bool:
-        """Report whether both 80 and "http" are good."""
-        return self.raw.get("x-kubernetes-int-or-string") is True or self.format == "int-or-string"
-
-    @cached_property
-    def nullable(self) -> bool:
-        """Report whether null is a value of its own, rather than an absent field."""
-        return self.raw.get("nullable") is True
-
-    @cached_property
-    def embedded(self) -> bool:
-        """Report whether this is a whole object of Kubernetes, with apiVersion, kind and metadata."""
-        return self.raw.get("x-kubernetes-embedded-resource") is True
-
-    @cached_property
-    def list_type(self) -> Literal["atomic", "set", "map"]:
-        """Type of a list's merge by server-side apply."""
-        return cast(Literal["atomic", "set", "map"], self.raw.get("x-kubernetes-list-type", "atomic"))
-
-    @cached_property
-    def list_keys(self) -> tuple[str, ...]:
-        """The fields that tell the elements of a `map` list apart."""
-        return tuple(self.raw.get("x-kubernetes-list-map-keys", ()))
-
-    @cached_property
-    def map_type(self) -> Literal["granular", "atomic"]:
-        """Type of an object's ownership: of each field, or as a whole."""
-        return cast(Literal["granular", "atomic"], self.raw.get("x-kubernetes-map-type", "granular"))
-
-    @cached_property
-    def patch_strategy(self) -> frozenset[str]:
-        """Strategy of a strategic merge patch: of `merge`, `replace`, `retainKeys`."""
-        strategies = cast(str, self.raw.get("x-kubernetes-patch-strategy", ""))
-        return frozenset(filter(None, strategies.split(",")))
-
-    @cached_property
-    def patch_merge_key(self) -> str:
-        """The field by which a strategic merge patch knows the elements of a list."""
-        return cast(str, self.raw.get("x-kubernetes-patch-merge-key", ""))
-
-    @cached_property
     def _items(self) -> Node | None:
         if self._target is not None and "items" not in self._schema:
             return self._target.items()
@@ -176,11 +137,6 @@ class Node:
                 found[keyword] = tuple(self._definitions.node(schema) for schema in listed)
         return found
 
-    @cached_property
-    def _target(self) -> Node | None:
-        name = _reference(self._schema)
-        return self._definitions.named(name) if name else None
-
 
 class Definitions:
     """The schemas that may be referred to by name, and the nodes made of them so far, which all share."""
@@ -188,23 +144,17 @@ class Definitions:
     def __init__(self, schemas: Mapping[str, Json]) -> None:
         self._schemas = schemas
         self._nodes: dict[str, Node] = {}
-        self._names: dict[int, str] = {}  # of a definition's dict, which lives as long as this
 
     def named(self, name: str) -> Node:
         """The node of a definition; KeyError if there is none of that name."""
         node = self._nodes.get(name)
         if node is None:
-            node = self._nodes[name] = Node(self._schemas[name], self)
-            self._names[id(self._schemas[name])] = name
+            node = self._nodes[name] = Node(self._schemas[name], self, name)
         return node
 
     def node(self, schema: Json) -> Node:
         """The node of a schema: for a bare reference the definition's own, so that all who refer to it share one."""
         return self.named(_reference(schema)) if schema.keys() == {"$ref"} else Node(schema, self)
-
-    def name_of(self, schema: Json) -> str:
-        """The name of a definition that has been asked for, given its schema itself; empty for any other."""
-        return self._names.get(id(schema), "")
 
 
 def of_schema(schema: Json) -> Node:

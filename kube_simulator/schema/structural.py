@@ -21,19 +21,9 @@ __all__ = ["MISSING", "decode_problems", "default", "prune", "validate"]
 
 
 def prune(node: Node, value: Any) -> tuple[Any, list[str]]:
-    """The value without the fields that its schema does not know, and where they stood: `spec.ports[0].nmae`.
-
-    In the order in which Kubernetes tells them: for a custom resource the metadata's first and then by name, for a
-    built-in kind as they were met.
-    """
+    """The value without the fields that its schema does not know, and where they stood: `spec.ports[0].nmae`."""
     unknown: list[str] = []
-    kept = _pruned(node, value, "", unknown)
-    if node.embedded:
-        metadata = [path for path in unknown if path.startswith("metadata.")]
-        embedded = [path for path in unknown if path not in metadata and ".metadata." in path]
-        rest = [path for path in unknown if path not in metadata and path not in embedded]
-        unknown = [*metadata, *sorted(rest), *sorted(embedded)]
-    return kept, unknown
+    return _pruned(node, value, "", unknown), unknown
 
 
 def _pruned(node: Node | None, value: Any, path: str, unknown: list[str]) -> Any:

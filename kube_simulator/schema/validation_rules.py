@@ -1,38 +1,31 @@
 """The rules in CEL of a CRD's schema (`x-kubernetes-validations`): which of them an object breaks.
 
 A rule sees its own part of the object as `self`, and on an update, where the same part was there before, `oldSelf`.
-What broke a rule before an update and has not changed is let pass (ratcheting).
 
-Differs from Kubernetes: what is let pass is not warned of; sets and map lists are equal only in the same order; see
-also `expressions`.
+Differs from Kubernetes: what broke a rule before an update breaks it after it too (no ratcheting); see also
+`expressions`.
 """
 
 from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from kube_simulator.errors import Cause
-from kube_simulator.schema import schema_causes
-from kube_simulator.schema.exact_values import identical, join
-from kube_simulator.schema.expressions import (
-    CompileError,
-    EvaluationError,
-    Expression,
-    compiled,
-    optional_value,
-)
+from kube_simulator.schema import causes
+from kube_simulator.schema.causes import join
+from kube_simulator.schema.expressions import EvaluationError, Expression, compiled, optional_value
 from kube_simulator.schema.node import MISSING, Node
-from kube_simulator.schema.uniqueness import correlated
-from kube_simulator.values import Json
+from kube_simulator.values import Json, same
 
 VARIABLES: Final = frozenset({"self", "oldSelf"})
-_BLOCKING: Final = frozenset(f"FieldValue{each}" for each in ("NotSupported", "Required", "TooLong", "TooMany"))
+_GRAVE: Final = frozenset(
+    f"FieldValue{each}" for each in ("NotSupported", "Required", "TooLong", "TooMany", "TypeInvalid")
+)
 _NOT_CHECKED: Final = (
     "some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation"
@@ -45,7 +38,6 @@ _RESERVED: Final = frozenset(
 _ESCAPES: Final = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
 _DURATION: Final = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
 _UNIT_S: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
-_PATH_PART: Final = re.compile(r"\.([A-Za-z_$][\w$-]*)|\['((?:[^'\\]|\\.)*)'\]")
 
 _ruled: WeakKeyDictionary[Node, bool] = WeakKeyDictionary()
 
@@ -62,9 +54,9 @@ def rule_problems(node: Node, new: Json, old: Json | None, found: Sequence[Cause
     """
     if not has_rules(node):
         return []
-    if any(cause.reason in _BLOCKING or cause.reason == "FieldValueTypeInvalid" for cause in found):
-        return [schema_causes.invalid(schema_causes.NO_FIELD, None, _NOT_CHECKED)]
-    return list(_broken(node, new, MISSING if old is None else old, "", _Ancestor(MISSING, MISSING)))
+    if any(cause.reason in _GRAVE for cause in found):
+        return [causes.invalid(causes.NO_FIELD, None, _NOT_CHECKED)]
+    return list(_broken(node, new, MISSING if old is None else old, ""))
 
 
 def has_rules(node: Node) -> bool:
@@ -85,86 +77,56 @@ def expression_of(text: str) -> Expression:
     return compiled(text.strip(), VARIABLES)
 
 
-def field_path(node: Node, text: str) -> str | None:
-    """A rule's `fieldPath` as causes write it (`spec.size`, `labels[app]`); None where the schema has no such field."""
-    at, written, position = node, "", 0
-    while position < len(text):
-        match = _PATH_PART.match(text, position)
-        name = (match[1] or match[2]) if match else None
-        child = at.field(name) if name and at.type == "object" else None
-        if match is None or name is None or child is None or (at is node and node.embedded and name == "metadata"):
-            return None
-        written += f".{name}" if name in at.properties else f"[{name}]"
-        at, position = child, match.end()
-    return written.removeprefix(".") or None
-
-
-@dataclass(frozen=True, slots=True)
-class _Ancestor:
-    """The nearest part around that was there before an update, as it is and as it was."""
-
-    new: object
-    old: object
-
-    @property
-    def unchanged(self) -> bool:
-        return self.old is not MISSING and identical(self.new, self.old)
-
-
-def _broken(node: Node, new: Any, old: object, path: str, around: _Ancestor) -> Iterator[Cause]:
+def _broken(node: Node, new: Any, old: object, path: str) -> Iterator[Cause]:
     if new is None or not has_rules(node):
         return
-    nearest = around if old is MISSING else _Ancestor(new, old)
-    rules = node.raw.get("x-kubernetes-validations") or ()
-    if rules:
-        self_value = _value(node, new)
-        old_value = None if old is MISSING or old is None else _value(node, old)
-        for rule in rules:
-            yield from _judged(node, rule, new, self_value, old_value, path, nearest)
+    for rule in node.raw.get("x-kubernetes-validations") or ():
+        yield from _judged(node, rule, new, old, path)
     for part in node.alternatives("allOf"):
-        yield from _broken(part, new, old, path, around)
+        yield from _broken(part, new, old, path)
     if isinstance(new, dict):
         before = old if isinstance(old, dict) else {}
         for name, each in new.items():
             child = node.field(name)
             if child is not None and not child.ref:
                 at = join(path, name) if name in node.properties else f"{path}[{name}]"
-                yield from _broken(child, each, before.get(name, MISSING), at, nearest)
+                yield from _broken(child, each, before.get(name, MISSING), at)
     elif isinstance(new, list) and (item := node.items()) is not None:
-        before_of = correlated(node, old)
+        before_of = _correlated(node, old)
         for index, each in enumerate(new):
-            yield from _broken(item, each, before_of(each), f"{path}[{index}]", nearest)
+            yield from _broken(item, each, before_of(each), f"{path}[{index}]")
 
 
-def _judged(
-    node: Node, rule: Json, new: object, self_value: object, old_value: object, path: str, nearest: _Ancestor
-) -> Iterator[Cause]:
+def _correlated(node: Node, old: object) -> Callable[[Any], object]:
+    """Make the function that finds the old element of a new one, by its keys; `MISSING` in lists without keys."""
+    if node.list_type != "map" or not isinstance(old, list):
+        return lambda _: MISSING
+
+    def keys(element: Json) -> Json:
+        return {key: element.get(key) for key in node.list_keys}
+
+    return lambda element: next((each for each in old if same(keys(each), keys(element))), MISSING)
+
+
+def _judged(node: Node, rule: Json, new: object, old: object, path: str) -> Iterator[Cause]:
     expression = expression_of(rule["rule"])
-    optional, transition = rule.get("optionalOldSelf") is True, "oldSelf" in expression.variables
-    if transition and old_value is None and not optional:
-        return
-    values = {"self": self_value}
-    if optional:
+    values = {"self": _value(node, new)}
+    old_value = None if old is MISSING or old is None else _value(node, old)
+    if rule.get("optionalOldSelf") is True:
         values["oldSelf"] = optional_value(old_value)
-    elif transition:
-        values["oldSelf"] = old_value
-    text = (rule.get("message") or "").strip() or rule["rule"].strip()
-    try:
-        if expression.evaluate(values) is True:
+    elif "oldSelf" in expression.variables:
+        if old_value is None:
             return
+        values["oldSelf"] = old_value
+    try:
+        if expression.evaluate(values) is not True:
+            yield _cause(node, rule, new, path, _message(rule, values))
     except EvaluationError as error:
-        overload = "no such overload" in str(error)
-        words = "call arguments did not match a supported operator, function or macro signature for rule"
-        why = f"'{error}': {words}: {text}" if overload else f"{error} evaluating rule: {text}"
-        yield schema_causes.invalid(path or schema_causes.NO_FIELD, node.type, why)
-        return
-    if transition or not nearest.unchanged:
-        yield _cause(node, rule, new, path, _message(rule, values))
+        yield causes.invalid(path or causes.NO_FIELD, node.type, f"{error} evaluating rule: {rule['rule'].strip()}")
 
 
 def _message(rule: Json, values: dict[str, object]) -> str:
-    text = rule.get("messageExpression")
-    if text:
+    if text := rule.get("messageExpression"):
         try:
             message = expression_of(text).evaluate(values)
         except EvaluationError:
@@ -175,23 +137,20 @@ def _message(rule: Json, values: dict[str, object]) -> str:
 
 
 def _cause(node: Node, rule: Json, value: object, path: str, message: str) -> Cause:
-    beneath = field_path(node, rule["fieldPath"]) if rule.get("fieldPath") else ""
-    at = (f"{path}{beneath}" if beneath and beneath.startswith("[") else join(path, beneath or "")) if beneath else path
-    at = at or schema_causes.NO_FIELD
-    whole = node.type in ("object", "array")  # too much to show
+    at = join(path, (rule.get("fieldPath") or "").removeprefix(".")).removesuffix(".") or causes.NO_FIELD
     match rule.get("reason"):
         case "FieldValueRequired":
-            return schema_causes.required(at, message)
+            return causes.required(at, message)
         case "FieldValueForbidden":
-            return schema_causes.forbidden(at, message)
+            return causes.forbidden(at, message)
         case "FieldValueDuplicate":
-            return Cause("FieldValueDuplicate", "Duplicate value", at) if whole else schema_causes.duplicate(at, value)
-    if whole:
+            return causes.duplicate(at, value)
+    if node.type in ("object", "array"):  # too much to show
         return Cause("FieldValueInvalid", f"Invalid value: {message}", at)
-    return schema_causes.invalid(at, value, message)
+    return causes.invalid(at, value, message)
 
 
-def escaped(name: str) -> str:
+def _escaped(name: str) -> str:
     """A field's name as a rule must write it: `a-b` is `a__dash__b`, `in` is `__in__`."""
     if name in _RESERVED:
         return f"__{name}__"
@@ -207,7 +166,7 @@ def _value(node: Node, value: Any, *, metadata: bool = False) -> Any:
             return {name: _value(node.additional, each) for name, each in value.items()}
         shown = ("name", "generateName") if metadata else value
         return {
-            escaped(name): _value(child, value[name], metadata=node.embedded and name == "metadata")
+            _escaped(name): _value(child, value[name], metadata=node.embedded and name == "metadata")
             for name in shown
             if name in value and (child := node.properties.get(name)) is not None
         }
@@ -225,25 +184,8 @@ def _text_value(format: str, value: str) -> object:
     match format:
         case "date-time" | "datetime" | "date":
             return datetime.fromisoformat(f"{value}T00:00:00+00:00" if format == "date" else value.upper())
-        case "duration":
-            return _duration(value)
+        case "duration" if re.fullmatch(f"({_DURATION.pattern})+", value):
+            return timedelta(seconds=sum(float(number) * _UNIT_S[unit] for number, unit in _DURATION.findall(value)))
         case "byte":
             return base64.b64decode(value)
     return value
-
-
-def _duration(text: str) -> object:
-    """Read a duration as Go's `time.ParseDuration` does; what only the format reads (`3 days`) stays a text."""
-    if text.lstrip("+-") != "0" and not re.fullmatch(f"[-+]?({_DURATION.pattern})+", text):
-        return text
-    seconds = sum(float(number) * _UNIT_S[unit] for number, unit in _DURATION.findall(text))
-    return timedelta(seconds=-seconds if text.startswith("-") else seconds)
-
-
-__all__ = [
-    "CompileError",
-    "expression_of",
-    "field_path",
-    "has_rules",
-    "rule_problems",
-]

@@ -1,33 +1,24 @@
-"""Field selectors: `metadata.name=a,status.phase!=Running`, and what is said of one that cannot be read or had.
+"""Field selectors: `metadata.name=a,status.phase!=Running`.
 
-Differs from Kubernetes: nothing known of the kinds that are served; Jobs, which are not, have words of their own.
+Differs from Kubernetes: values have no commas and no backslashes, and custom resources no fields of their own
+(`selectableFields`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from kube_simulator.errors import bad_request
 from kube_simulator.resources import Resource
-from kube_simulator.store.go_text import quoted
 from kube_simulator.values import Json
 
-# A comma that no backslash makes part of a value.
-_TERM = re.compile(r"((?:\\.|[^,\\]|\\$)*)(?:,|$)", re.DOTALL)
-_COMPARISON = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
-_METADATA = ("metadata.name", "metadata.namespace")
-# Fields of built-in kinds that always have a value, which JSON leaves out where it is Go's zero.
-_ZERO: Mapping[str, str] = {
-    "spec.hostNetwork": "false",
-    "spec.unschedulable": "false",
-    "status.replicas": "0",
-    "status.successful": "0",
-}
+_COMPARISON: Final = re.compile(r"([^=!]+)(!=|==|=)([^=!\\]*)")
+_METADATA: Final = ("metadata.name", "metadata.namespace")
 # Labels that are no paths, or that name a field of an Event in the words of its other API group.
-_PATHS: Mapping[str, tuple[str, ...]] = {
+_PATHS: Final[Mapping[str, tuple[str, ...]]] = {
     "source": ("source.component", "reportingComponent", "reportingController"),
     "reportingComponent": ("reportingComponent", "reportingController"),
     "reportingController": ("reportingController", "reportingComponent"),
@@ -43,8 +34,6 @@ class Comparison:
     equal: bool
     paths: tuple[tuple[str, ...], ...]
     """Where to look; the first that leads to something counts."""
-    absent: str
-    """What an absent field is compared as."""
 
     def matches(self, object: Json) -> bool:
         """Report whether an object fulfils it."""
@@ -56,8 +45,8 @@ class Comparison:
             for step in path:
                 found = found.get(step) if isinstance(found, dict) else None
             if found is not None and found != "":
-                return _text(found)
-        return self.absent
+                return str(found).lower() if isinstance(found, bool) else str(found)
+        return "false" if self.field == "spec.hostNetwork" else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,44 +68,17 @@ class Fields:
 
 def parse_fields(text: str, resource: Resource) -> Fields:
     """Read a field selector for objects of this resource. Raises ApiError 400."""
-    return Fields(tuple([_comparison(*term, resource) for term in list(_terms(text))]))
+    return Fields(tuple(_comparison(term, resource) for term in text.split(",") if term))
 
 
-def _terms(text: str) -> Iterator[tuple[str, str, str]]:
-    for match in _TERM.finditer(text):
-        if not match[1]:
-            continue
-        compared = _COMPARISON.fullmatch(match[1])
-        if compared is None:
-            raise bad_request(f"invalid selector: '{text}'; can't understand '{match[1]}'")
-        yield compared[1], compared[2], _unescaped(compared[3])
-
-
-def _unescaped(value: str) -> str:
-    def plain(match: re.Match[str]) -> str:
-        part = match[0]
-        if part in (",", "="):
-            raise bad_request(f"invalid field selector: unescaped character in value: {ord(part)}")
-        if part[1:] not in ("\\", ",", "="):
-            raise bad_request(f"invalid field selector: invalid escape sequence: {part}")
-        return part[1:]
-
-    return re.sub(r"\\.?|[,=]", plain, value, flags=re.DOTALL)
-
-
-def _comparison(field: str, sign: str, value: str, resource: Resource) -> Comparison:
-    # Kinds with fields of their own are picky about metadata.namespace too, and have other words.
-    special = resource.custom or bool(resource.selectable_fields)
-    selectable = field in _METADATA or field in resource.selectable_fields
-    if special and field == "metadata.namespace" and not resource.namespaced:
-        selectable = False
-    if not selectable:
-        if special:
-            raise bad_request(f"field label not supported: {field}")
-        known = ", ".join(map(quoted, _METADATA))
-        raise bad_request(f"{quoted(field)} is not a known field selector: only {known}")
-    paths = tuple(tuple(path.split(".")) for path in _paths(field))
-    return Comparison(field, value, sign != "!=", paths, "" if resource.custom else _ZERO.get(field, ""))
+def _comparison(term: str, resource: Resource) -> Comparison:
+    match = _COMPARISON.fullmatch(term)
+    if match is None:
+        raise bad_request(f"invalid selector: can't understand '{term}'")
+    field, sign, value = match.groups()
+    if field not in (*_METADATA, *resource.selectable_fields):
+        raise bad_request(f"field label not supported: {field}")
+    return Comparison(field, value, sign != "!=", tuple(tuple(path.split(".")) for path in _paths(field)))
 
 
 def _paths(field: str) -> tuple[str, ...]:
@@ -124,9 +86,3 @@ def _paths(field: str) -> tuple[str, ...]:
     if rest and first in ("regarding", "involvedObject"):
         return f"regarding.{rest}", f"involvedObject.{rest}"
     return _PATHS.get(field, (field,))
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, (str, int)) else ""

@@ -1,22 +1,26 @@
-"""Options that the query of a list and that of a watch share: how values are read, and some refusals."""
+"""Options that the query of a list and that of a watch share: how values are read, and some refusals.
+
+Differs from Kubernetes: a version that is yet to come is refused at once, and not after three seconds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
-from kube_simulator.errors import ApiError, Cause, bad_request
-from kube_simulator.store.go_text import int64, quoted
+from kube_simulator.errors import ApiError, bad_request, invalid_parameter
+from kube_simulator.schema.causes import forbidden
 
 # Of Kubernetes; a client that comes back then will find a watch cache that has caught up.
-_RETRY_AFTER_S = 1
+_RETRY_AFTER_S: Final = 1
 
 
 def integer(query: Mapping[str, str], name: str) -> int:
     """A parameter that is a number; 0 where it is missing. Raises ApiError 400."""
     try:
-        return int64(query[name]) if name in query else 0
-    except ValueError as error:
-        raise bad_request(str(error)) from None
+        return int(query.get(name) or 0)
+    except ValueError:
+        raise bad_request(f'{name}: parsing "{query[name]}": invalid syntax') from None
 
 
 def flag(query: Mapping[str, str], name: str) -> bool | None:
@@ -24,31 +28,31 @@ def flag(query: Mapping[str, str], name: str) -> bool | None:
     return query[name].lower() not in ("false", "0") if name in query else None
 
 
-def bad_version(text: str, problem: ValueError) -> str:
-    """The words for a resourceVersion that is no number."""
-    return f"resourceVersion: Invalid value: {quoted(text)}: {problem}"
+def version_of(query: Mapping[str, str]) -> int:
+    """The resourceVersion; 0 where there is none.
+
+    Raises:
+        ValueError: it is no number.
+    """
+    text = query.get("resourceVersion") or "0"
+    if not text.isdecimal():
+        raise ValueError(f'resourceVersion: Invalid value: "{text}": it is no number')
+    return int(text)
 
 
-def forbidden_match(message: str) -> Cause:
-    """Make the cause of a wrong resourceVersionMatch."""
-    return Cause("FieldValueForbidden", f"Forbidden: {message}", "resourceVersionMatch")
+def check(wrong: Mapping[str, bool]) -> None:
+    """Raises ApiError 422 for parameters that do not go together.
 
-
-def unsupported_match(match: str, *supported: str) -> Cause:
-    """A resourceVersionMatch that does not exist."""
-    values = ", ".join(map(quoted, supported))
-    message = f"Unsupported value: {quoted(match)}: supported values: {values}"
-    return Cause("FieldValueNotSupported", message, "resourceVersionMatch")
-
-
-FORBIDDEN_WITH_CONTINUE = forbidden_match("resourceVersionMatch is forbidden when continue is provided")
+    Args:
+        wrong: by `FIELD: REASON`, whether that is wrong.
+    """
+    found = [forbidden(*each.split(": ", 1)) for each, is_so in wrong.items() if is_so]
+    if found:
+        raise invalid_parameter("ListOptions", found)
 
 
 def too_large_version(version: int, current: int) -> ApiError:
-    """504: a version that is yet to come.
-
-    Differs from Kubernetes: that waits for three seconds whether the version comes.
-    """
+    """504: a version that is yet to come."""
     details = {
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": _RETRY_AFTER_S,

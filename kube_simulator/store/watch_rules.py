@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kube_simulator.errors import Cause, internal, invalid_parameter
+from kube_simulator.errors import internal
 from kube_simulator.resources import Resource
-from kube_simulator.store.go_text import uint64
-from kube_simulator.store.list_options import (
-    FORBIDDEN_WITH_CONTINUE,
-    bad_version,
-    flag,
-    forbidden_match,
-    integer,
-    unsupported_match,
-)
+from kube_simulator.store.list_options import check, flag, integer, version_of
 from kube_simulator.store.selection import Selection
 from kube_simulator.store.store import Change
 from kube_simulator.values import Json
@@ -46,15 +38,18 @@ class Start:
 def start_of(query: Mapping[str, str]) -> Start:
     """Read the start from the query of a watch. Raises ApiError 400, 422, and 500 for a version that is no number."""
     timeout_s = integer(query, "timeoutSeconds")
-    # Watches do not come in pages: a limit is read and ignored.
-    integer(query, "limit")
-    if problems := problems_of(query):
-        raise invalid_parameter("ListOptions", problems)
-    text = query.get("resourceVersion", "")
+    match, requested = query.get("resourceVersionMatch", ""), "sendInitialEvents" in query
+    check(
+        {
+            "resourceVersionMatch: sendInitialEvents requires NotOlderThan": requested and match != "NotOlderThan",
+            "resourceVersionMatch: it is forbidden for watch without sendInitialEvents": bool(match) and not requested,
+            "resourceVersionMatch: it is forbidden when continue is provided": bool(match and query.get("continue")),
+        }
+    )
     try:
-        revision = uint64(text) if text else 0
+        revision = version_of(query)
     except ValueError as error:
-        raise internal(bad_version(text, error)) from None
+        raise internal(str(error)) from None
     initial = flag(query, "sendInitialEvents")
     return Start(
         initial=revision == 0 if initial is None else initial,
@@ -62,26 +57,6 @@ def start_of(query: Mapping[str, str]) -> Start:
         bookmarks=flag(query, "allowWatchBookmarks") or False,
         timeout_s=timeout_s,
     )
-
-
-def problems_of(query: Mapping[str, str]) -> list[Cause]:
-    """List what does not go together in the query of a watch."""
-    match, requested = query.get("resourceVersionMatch", ""), "sendInitialEvents" in query
-    if not match and not requested and query.get("resourceVersion", "") in ("", "0"):
-        # An old form of asking for the present objects first: it is taken for the new one.
-        match, requested = "NotOlderThan", True
-    found = []
-    if requested and match != "NotOlderThan":
-        found.append(forbidden_match("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
-    if match and not requested:
-        found.append(
-            forbidden_match("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
-        )
-    if match not in ("", "NotOlderThan"):
-        found.append(unsupported_match(match, "NotOlderThan"))
-    if match and query.get("continue"):
-        found.append(FORBIDDEN_WITH_CONTINUE)
-    return found
 
 
 def event_of(change: Change, selection: Selection) -> Event | None:

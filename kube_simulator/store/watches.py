@@ -1,8 +1,7 @@
 """Watches: streams of what happens to the objects of a resource, each with its place in history and its selection.
 
 Differs from Kubernetes: Events are watched like all other kinds, where the real server reads them from etcd without a
-cache; a streaming list of a future version is refused at once and not after three seconds; how far a reader may fall
-behind is counted in events and not in time.
+cache; how far a reader may fall behind is counted in events and not in time.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Data of Kubernetes for the simulator, from a real control plane: `python -m lab.simulator_data.schemas FILE`.
 
-Schemas, discovery and table columns of the resources that the simulator serves, and the names of all the others, go
+Schemas and discovery of the resources that the simulator serves, and the names of all the others, go
 into one JSON file. The same server gives the same bytes: keys are sorted, and the archive has no date.
 """
 
@@ -21,7 +21,6 @@ Get = Callable[[str, str], Json]
 """Reads a path of the API; the second argument is the Accept header."""
 
 JSON = "application/json"
-TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 SERVED: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "v1"): (
@@ -69,9 +68,8 @@ def collect(get: Get) -> Json:
     for version, served in entries.items():
         for entry in served:
             kind = (*_group_version(entry, version), entry["kind"])
-            table = {"columns": _columns(get, version, entry)} if "list" in entry["verbs"] else {}
             at = {"group": version[0], "version": version[1]}
-            resources.append({**at, "entry": entry, "definition": of_kind[kind], **table})
+            resources.append({**at, "entry": entry, "definition": of_kind[kind]})
     return {
         "version": get("/version", JSON),
         "groups": [group for group in groups if any(group["name"] == served for served, _ in SERVED)],
@@ -108,12 +106,6 @@ def _group_version(entry: Json, version: tuple[str, str]) -> tuple[str, str]:
     return (entry.get("group", ""), entry["version"]) if "version" in entry else version
 
 
-def _columns(get: Get, version: tuple[str, str], entry: Json) -> list[Json]:
-    found = get(f"{_path(*version)}/{entry['name']}?limit=1", TABLE)["columnDefinitions"]
-    assert isinstance(found, list), found
-    return found
-
-
 def _pruned(
     documents: Iterable[Mapping[str, Json]], kinds: Iterable[tuple[str, str, str]]
 ) -> tuple[dict[str, Json], dict[tuple[str, str, str], str]]:
@@ -134,9 +126,18 @@ def _pruned(
     while ahead:
         name = ahead.pop()
         if name not in reached:
-            reached[name] = every[name]
+            reached[name] = _bare(every[name])
             ahead.extend(_references(every[name]))
     return reached, of_kind
+
+
+def _bare(schema: Any) -> Any:
+    """The schema without what it says to people."""
+    if isinstance(schema, dict):
+        return {
+            key: _bare(value) for key, value in schema.items() if key != "description" or not isinstance(value, str)
+        }
+    return [_bare(each) for each in schema] if isinstance(schema, list) else schema
 
 
 def _references(schema: object) -> Iterator[str]:

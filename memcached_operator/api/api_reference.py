@@ -90,7 +90,7 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     Reason.DENIED_BY_POLICY: ReasonDoc(
         _FAILS,
         "A policy refuses an object or the pods: an admission webhook, an admission policy, Pod Security, a "
-        "LimitRange. The message quotes it.",
+        "LimitRange, or another rule of the namespace or the cluster. The message quotes it.",
     ),
     Reason.REVERTED: ReasonDoc(
         _FAILS,
@@ -119,8 +119,13 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     Reason.SERVERS_NOT_READY: ReasonDoc((_NOT_READY,), "A server is not ready, although nothing is being changed."),
     Reason.ROLLOUT_STUCK: ReasonDoc(
         _DEGRADES,
-        "A server of the new template does not become ready or cannot be created, so no other is replaced; the "
-        "message names it.",
+        "A server of the new template does not become ready or cannot be created, so no other is replaced, or a "
+        "change that should keep its keys emptied it, so no other is changed; the message names it.",
+    ),
+    Reason.MEMORY_LIMITED: ReasonDoc(
+        _DEGRADES,
+        "The memory limit of a running server is lower than what its memory needs, as after another client's change "
+        "of its pod; the message names the server, and why the limit is not set back.",
     ),
     Reason.SECRET_NOT_FOUND: ReasonDoc(
         _DEGRADES, "New servers wait for the Secret of `spec.tls` or `spec.auth`, which the message names."

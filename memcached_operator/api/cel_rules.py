@@ -9,16 +9,23 @@ from __future__ import annotations
 from typing import Any, Final
 
 from memcached_operator.api.names import (
+    EXTSTORE_MODES,
     EXTSTORE_VOLUME,
     EXTSTORE_WARM,
+    FILE_CONNECTIONS,
     HANDOVER_AUTH,
     HANDOVER_EXTSTORE,
     HANDOVER_TLS,
     HANDOVER_WARM,
     HANDOVER_WORKLOAD,
+    MAX_CONNECTIONS,
     MEMORY,
+    ONE_POD_MODE,
     OWN_CONNECTIONS,
     OWN_CONNECTIONS_OF_A_THREAD,
+    PEER_CONNECTIONS_OF_A_THREAD,
+    PROXY_CONNECTIONS,
+    PROXY_CONNECTIONS_OF_A_THREAD,
     SCALING_WARM,
     SCALING_WORKLOAD,
     THREADS,
@@ -33,10 +40,25 @@ _NO_EXTSTORE: Final = "!has(self.extstore) || self.extstore == null"
 _NO_HANDOVER: Final = "!has(self.handover) || self.handover == null"
 _THREADS: Final = f"(has(self.threads) ? self.threads : {THREADS})"
 
+_CONNECTIONS: Final = f"(has(self.maxConnections) ? self.maxConnections : {MAX_CONNECTIONS})"
+_FILES: Final = (
+    f"({_NO_EXTSTORE} ? 0 : {FILE_CONNECTIONS}) + (has(self.warmRestart) && self.warmRestart ? {FILE_CONNECTIONS} : 0)"
+)
+_OWN: Final = f"{OWN_CONNECTIONS} + {OWN_CONNECTIONS_OF_A_THREAD} * {_THREADS} + {_FILES}"
+_PEERS: Final = "(has(self.size) && self.size > 1 ? self.size - 1 : 0)"
+_OF_PROXY: Final = (
+    f"{PROXY_CONNECTIONS} + {_THREADS} * ({PROXY_CONNECTIONS_OF_A_THREAD} + {PEER_CONNECTIONS_OF_A_THREAD} * {_PEERS})"
+)
+
 
 def _mebibytes(memory: str) -> str:
     """The number of a memory in whole Mi or Gi."""
     return f"({memory}.endsWith('Gi') ? 1024 : 1) * int({memory}.substring(0, {memory}.size() - 2))"
+
+
+def _malformed(memory: str) -> str:
+    """Report whether the schema refuses a memory, of which a rule could make no number: one error is enough."""
+    return f"!{memory}.matches('^[0-9]{{1,7}}[MG]i$')"
 
 
 _MEMORY: Final = f"(has(self.memory) ? {_mebibytes('self.memory')} : {mebibytes(MEMORY)})"
@@ -103,6 +125,8 @@ RULES: Final[list[Any]] = [
         "memoryScaling.max",
         "must be at least spec.memory, which is the least",
         _NO_SCALING,
+        _malformed("self.memoryScaling.max"),
+        f"(has(self.memory) && {_malformed('self.memory')})",
         f"{_mebibytes('self.memoryScaling.max')} >= {_MEMORY}",
     ),
     _rule(
@@ -110,6 +134,15 @@ RULES: Final[list[Any]] = [
         EXTSTORE_VOLUME,
         _NO_EXTSTORE,
         f"{_given('ephemeral')} != {_given('emptyDir')}",
+    ),
+    _rule(
+        "extstore.volume.ephemeral.accessModes",
+        EXTSTORE_MODES,
+        _NO_EXTSTORE,
+        f"!{_given('ephemeral')}",
+        "!has(self.extstore.volume.ephemeral.accessModes)",
+        f"!('{ONE_POD_MODE}' in self.extstore.volume.ephemeral.accessModes)",
+        f"self.extstore.volume.ephemeral.accessModes.all(each, each == '{ONE_POD_MODE}')",
     ),
     _rule(
         "extstore",
@@ -132,8 +165,9 @@ RULES: Final[list[Any]] = [
     _rule(
         "maxConnections",
         f"must be more than {OWN_CONNECTIONS} and {OWN_CONNECTIONS_OF_A_THREAD} for each of spec.threads, which "
-        "memcached keeps for itself",
-        "!has(self.maxConnections)",
-        f"self.maxConnections > {OWN_CONNECTIONS} + {OWN_CONNECTIONS_OF_A_THREAD} * {_THREADS}",
+        f"memcached keeps for itself, and {FILE_CONNECTIONS} with spec.extstore or spec.warmRestart; with "
+        f"spec.handover more than {PROXY_CONNECTIONS} and {PROXY_CONNECTIONS_OF_A_THREAD} for each of them, and "
+        f"{PEER_CONNECTIONS_OF_A_THREAD} for each thread and other server",
+        f"{_CONNECTIONS} > ({_NO_HANDOVER} ? {_OWN} : {_OF_PROXY})",
     ),
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memcached_operator.api import names, v1alpha1
-from memcached_operator.api.v1alpha1_status import MemcachedStatus
+from memcached_operator.api.status import UNWRITTEN, Status
 from operator_runtime import CustomResource, PrinterColumn, Scale, custom_resource_definition, to_yaml
 
 _RESOURCE = CustomResource(
@@ -17,7 +17,8 @@ _RESOURCE = CustomResource(
     description="Memcached is a set of memcached servers, which the memcached-operator runs as a Deployment or a "
     "StatefulSet with the same name.",
     spec=v1alpha1.MemcachedSpec,
-    status=MemcachedStatus,
+    status=Status,
+    unwritten_status=UNWRITTEN,
     name_pattern=names.NAME_PATTERN,
     name_max_length=names.NAME_MAX_LENGTH,
     scale=Scale(

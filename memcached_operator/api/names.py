@@ -20,6 +20,8 @@ CATEGORIES: Final = ("all",)
 CONTAINER: Final = "memcached"
 RELOADER: Final = "reloader"
 """Names of the containers that the operator makes."""
+RESTART_CONTAINER: Final = "RestartContainer"
+"""`restartPolicy` in a container's `resizePolicy`: the node starts it again when that resource changes."""
 MOUNTED: Final = "/etc/memcached"
 """The folder in which they have what Secrets hold."""
 PORT: Final = 11211
@@ -103,10 +105,17 @@ class InvalidSpec(ValueError):
 # which the API server takes 32768 characters.
 _SHOWN_LENGTH: Final = 60
 _SHOWN_AT_ONCE: Final = 10
-# Of the connections that -c allows, memcached 1.6.45 keeps so many for itself (measured with 1, 4 and 8 threads; 1.6.18
-# keeps 4 for each thread). With fewer it accepts no connection, or ends at once.
-OWN_CONNECTIONS: Final = 8
+# -c is how many files memcached may have open. Measured of 1.6.45 with 1, 2, 4, 8 and 64 threads: with so many it turns
+# the first client away, with two less it ends at once. 1.6.18 keeps 4 for each thread.
+OWN_CONNECTIONS: Final = 9
 OWN_CONNECTIONS_OF_A_THREAD: Final = 5
+PROXY_CONNECTIONS: Final = 16
+PROXY_CONNECTIONS_OF_A_THREAD: Final = 7
+"""The same with its proxy, which hands over."""
+PEER_CONNECTIONS_OF_A_THREAD: Final = 2
+"""Connections to and from another server while they fill themselves from each other; measured with one to three."""
+FILE_CONNECTIONS: Final = 1
+"""The file of a disk, and of a memory that outlives a restart."""
 # Message of the API server, and of the operator for objects that came in without its rule.
 WARM_WORKLOAD: Final = (
     "must be false or omitted unless spec.workload is StatefulSet, as a Deployment replaces pods to change them"
@@ -116,6 +125,8 @@ SCALING_WORKLOAD: Final = (
 )
 SCALING_WARM: Final = "must be omitted when spec.warmRestart is true, as a memory file keeps its size"
 EXTSTORE_VOLUME: Final = "must contain either ephemeral or emptyDir"
+ONE_POD_MODE: Final = "ReadWriteOncePod"
+EXTSTORE_MODES: Final = f"must be {ONE_POD_MODE} alone, which excludes other modes, or not contain it"
 EXTSTORE_WARM: Final = "must be omitted when spec.warmRestart is true, as a memcached with a disk restores no items"
 HANDOVER_WORKLOAD: Final = (
     "must be omitted unless spec.workload is StatefulSet, as the list of a Deployment changes with each of its pods"

@@ -54,6 +54,11 @@ def mebibytes(quantity: str | int) -> int:
     return int(value(quantity)) // 2**20
 
 
+def of_mebibytes(mib: int) -> str:
+    """A number of MiB as a quantity, as the API server writes it back."""
+    return canonical(f"{mib}Mi")
+
+
 def kibibytes(quantity: str | int) -> int:
     """Whole KiB of a quantity of bytes, rounded down."""
     return int(value(quantity)) // 2**10

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from memcached_operator.api import names
-from operator_runtime import UNDECODABLE, Condition, condition_of, decode_nested
+from operator_runtime import UNDECODABLE, Condition, Conditions, condition_of, decode_nested
 
 _NAMED: Final = 3
 
@@ -42,6 +43,7 @@ class Reason(StrEnum):
     WAITING = "Waiting"
     ROLLOUT_STUCK = "RolloutStuck"
     ROLLOUT_PAUSED = "RolloutPaused"
+    MEMORY_LIMITED = "MemoryLimited"
     SECRET_NOT_FOUND = "SecretNotFound"
     CERTIFICATE_INVALID = "CertificateInvalid"
     PASSWORDS_INVALID = "PasswordsInvalid"
@@ -67,24 +69,37 @@ class Reason(StrEnum):
     HANDOVER_UNAVAILABLE = "HandoverUnavailable"
 
 
+_ATOMIC: Final = {"x-kubernetes-list-type": "atomic"}
+_TIME: Final = {"format": "date-time"}  # RFC 3339
+_COUNT: Final = {"format": "int32", "minimum": 0, "maximum": names.SIZE_MAX}
+_GENERATION: Final = {"format": "int64", "minimum": 0}
+_WORKLOAD: Final = {"enum": ["Deployment", "StatefulSet"]}
+_MEMORY: Final = {"pattern": f"^({names.MEMORY_PATTERN})$"}
+
+
 class Drain(msgspec.Struct, frozen=True):
-    """Servers that left the list and run on for a while.
+    """Servers that left the list and still run."""
 
-    Attributes:
-        firstOrdinal: the lowest ordinal of those servers; all from it on are meant.
-        startTime: RFC 3339 time at which they left the list.
-    """
-
-    workload: str
-    firstOrdinal: int
-    startTime: str
+    workload: Annotated[
+        str,
+        Meta(
+            description="Kind of the workload that runs these servers: Deployment or StatefulSet.",
+            extra_json_schema=_WORKLOAD,
+        ),
+    ]
+    firstOrdinal: Annotated[
+        int,
+        Meta(
+            description="Lowest ordinal of these servers. All higher ordinals drain as well.", extra_json_schema=_COUNT
+        ),
+    ]
+    startTime: Annotated[str, Meta(description="When these servers left the list.", extra_json_schema=_TIME)]
 
 
 class HandoverStep(StrEnum):
     """Step of the last change of the list with a hand-over."""
 
     PREPARING = "Preparing"
-    HIDING = "Hiding"
     CONNECTING = "Connecting"
     PUBLISHED = "Published"
     DISCONNECTING = "Disconnecting"
@@ -92,17 +107,22 @@ class HandoverStep(StrEnum):
 
 
 class Handover(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The hand-over of a Memcached, for a new leader to go on with.
+    """Progress of the last change of the list with a hand-over."""
 
-    Attributes:
-        startTime: RFC 3339 time since which it is at this step.
-        formerListEndTime: RFC 3339 time from which on no client has the list before the present one; None where there
-            was none.
-    """
-
-    step: HandoverStep
-    startTime: str
-    formerListEndTime: str | None = None
+    step: Annotated[
+        HandoverStep,
+        Meta(
+            description="Preparing: all servers get ready, and items of former owners are deleted. Connecting: all "
+            "servers get all others as peers. Published: clients follow the list. Disconnecting: servers have no peers "
+            "any more. Complete: nothing is under way.",
+            extra_json_schema={"type": "string", "enum": [*HandoverStep]},
+        ),
+    ]
+    startTime: Annotated[str, Meta(description="Since when it is at this step.", extra_json_schema=_TIME)]
+    formerListEndTime: Annotated[
+        str | None,
+        Meta(description="From when on no client has the list before the present one.", extra_json_schema=_TIME),
+    ] = None
 
 
 class Problem(NamedTuple):
@@ -139,35 +159,121 @@ def first_of(names: Sequence[str]) -> str:
 
 
 class Status(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`status` of a Memcached.
+    """Most recently observed state of the Memcached. Written by the operator."""
 
-    Attributes:
-        memory: in force, as a quantity; see `memcached.memory_scaling`.
-        recommendedMemory: with which the retention would be kept, None where that is no less.
-    """
-
-    workload: str | None = None
-    service: str | None = None
-    serverList: tuple[str, ...] | None = None
-    draining: tuple[Drain, ...] | None = None
-    handover: Handover | None = None
-    nodes: tuple[str, ...] | None = None
-    replicas: int | None = None
-    readyReplicas: int | None = None
-    selector: str | None = None
-    image: str | None = None
-    version: str | None = None
-    pendingWrites: tuple[str, ...] | None = None
-    memory: str | None = None
-    recommendedMemory: str | None = None
-    observedGeneration: int | None = None
-    conditions: tuple[Condition, ...] | None = None
+    nodes: Annotated[
+        tuple[str, ...] | None,
+        Meta(
+            description="Names of the memcached pods that are neither terminating nor finished, sorted.",
+            extra_json_schema=_ATOMIC,
+        ),
+    ] = None
+    replicas: Annotated[int | None, Meta(description="Number of memcached pods.", extra_json_schema=_COUNT)] = None
+    readyReplicas: Annotated[
+        int | None, Meta(description="Number of memcached pods that are ready.", extra_json_schema=_COUNT)
+    ] = None
+    selector: Annotated[
+        str | None,
+        Meta(
+            description="Label selector of the memcached pods, in the format of kubectl get pods --selector. Used by "
+            "the scale subresource."
+        ),
+    ] = None
+    image: Annotated[
+        str | None,
+        Meta(description="Container image that the servers run. During a rollout of another image, the previous one."),
+    ] = None
+    version: Annotated[
+        str | None,
+        Meta(description="Version of memcached that the servers report. Absent if no server was queried."),
+    ] = None
+    workload: Annotated[
+        str | None,
+        Meta(
+            description="Kind of the workload that runs the servers of the list: Deployment or StatefulSet. During a "
+            "move from one to the other, the previous one.",
+            extra_json_schema=_WORKLOAD,
+        ),
+    ] = None
+    service: Annotated[
+        str | None, Meta(description="Name of the Service that the operator created. Absent if there is none.")
+    ] = None
+    serverList: Annotated[
+        tuple[str, ...] | None,
+        Meta(
+            description="Servers for clients to use, each as host:port. For a StatefulSet, the stable DNS names of the "
+            "servers, ordered by ordinal. For a Deployment, the addresses of its ready pods, sorted.",
+            extra_json_schema=_ATOMIC,
+        ),
+    ] = None
+    memory: Annotated[
+        str | None,
+        Meta(
+            description="Memory of each server for items that is in force: spec.memory, or what it has grown to by "
+            "spec.memoryScaling.",
+            extra_json_schema=_MEMORY,
+        ),
+    ] = None
+    recommendedMemory: Annotated[
+        str | None,
+        Meta(
+            description="Smallest memory of each server, by an estimate, with which spec.memoryScaling.retention would "
+            "be kept. Absent while it is not known, or not less than the memory in force.",
+            extra_json_schema=_MEMORY,
+        ),
+    ] = None
+    draining: Annotated[
+        tuple[Drain, ...] | None,
+        Meta(
+            description="Servers that left the list and still run, until spec.drainSeconds have passed.",
+            extra_json_schema=_ATOMIC,
+        ),
+    ] = None
+    handover: Annotated[
+        Handover | None,
+        Meta(description="The hand-over between servers, if spec.handover is set and the list is complete."),
+    ] = None
+    pendingWrites: Annotated[
+        tuple[str, ...] | None,
+        Meta(
+            description="Kinds of objects that the operator has yet to write for this generation, because the API "
+            "server failed or refused. Absent if there are none.",
+            extra_json_schema=_ATOMIC,
+        ),
+    ] = None
+    observedGeneration: Annotated[
+        int | None,
+        Meta(description="The metadata.generation that the operator observed last.", extra_json_schema=_GENERATION),
+    ] = None
+    conditions: Annotated[
+        Conditions | None,
+        Meta(
+            description="Latest observations of the state. Ready: everything specified exists and is ready. Available: "
+            "enough servers are ready. Progressing: a change is being rolled out. Degraded: something requires manual "
+            "intervention. Serving: the servers answer requests. Retaining: items stay for "
+            "spec.memoryScaling.retention; present only with that field. Discouraged: something is specified that is "
+            "not recommended; present only while it is True.",
+        ),
+    ] = None
 
     def condition(self, type_: str) -> Condition | None:
         """The condition of that type, if there is one."""
         return condition_of(self.conditions, type_)
 
 
+# Without a condition, tools that judge an object by its status would take a new one for ready.
+UNWRITTEN: Final = {
+    "conditions": [
+        {
+            "type": "Ready",
+            "status": "Unknown",
+            "reason": names.PENDING,
+            "message": "Waiting for the operator.",
+            "lastTransitionTime": "1970-01-01T00:00:00Z",
+        }
+    ]
+}
+"""The status that the API server gives a Memcached until the operator has written one."""
 SERVING = "Serving"
 DISCOURAGED = "Discouraged"
 """A condition of the operator's that is there only while it is True."""

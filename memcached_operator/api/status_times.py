@@ -27,7 +27,6 @@ def parsed_time(text: str | None) -> datetime | None:
 
 
 def bounded_time(text: str, latest: datetime) -> str:
-    """A time of the status, `latest` where it is later, as written by a leader whose clock was ahead. What is no time
-    stays as it is."""
+    """A time of the status; `latest` where it is later, as written by a leader whose clock was ahead, or no time."""
     time = parsed_time(text)
-    return status_time(latest) if time is not None and time > latest else text
+    return text if time is not None and time <= latest else status_time(latest)

@@ -1,4 +1,4 @@
-"""`cache.example.com/v1alpha1`: the specification of a Memcached, as a user writes it; `v1alpha1_status` has the rest.
+"""`cache.example.com/v1alpha1`: the specification of a Memcached, as a user writes it.
 
 The models are the source of the CustomResourceDefinition's schema, and of what the operator accepts: a specification
 that the API server let through, say under an older schema, is checked here again before anything is done with it.
@@ -223,7 +223,7 @@ class MemcachedEphemeralVolume(Model):
     )
     access_modes: Annotated[list[AccessMode], Field(min_length=1, max_length=ACCESS_MODES_MAX)] | None = Field(
         default=None,
-        description="Access modes of the claims. Defaults to ReadWriteOnce.",
+        description="Access modes of the claims. ReadWriteOncePod excludes others. Defaults to ReadWriteOnce.",
         json_schema_extra=ATOMIC,
     )
 
@@ -324,6 +324,7 @@ class MemcachedSpec(Model):
     max_connections: _Connections | None = Field(
         default=None,
         description="Maximum number of concurrent connections of each server (memcached -c). "
+        "Must be more than memcached takes itself, with handover for each other server, too. "
         f"Defaults to {MAX_CONNECTIONS}.",
     )
     threads: _Threads | None = Field(

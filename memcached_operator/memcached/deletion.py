@@ -17,7 +17,12 @@ import msgspec
 
 from memcached_operator.api.names import FINALIZER, InvalidSpec
 from memcached_operator.api.status import Problem, Reason, Status, decode_status
-from memcached_operator.memcached.desired.owned_record import ORPHAN_FINALIZER, foreign_finalizers, named_finalizers
+from memcached_operator.memcached.desired.owned_record import (
+    ORPHAN_FINALIZER,
+    foreign_finalizers,
+    named_finalizers,
+    who_must_remove,
+)
 from memcached_operator.memcached.desired.server_list_configmap import PUBLICATION, publication, publication_name
 from memcached_operator.memcached.events import RecordEvent
 from memcached_operator.memcached.observed.caches import CONFIG_MAPS, MEMCACHEDS, WORKLOADS, Caches
@@ -110,10 +115,9 @@ def next_step(memcached: MemcachedRecord, workloads: Sequence[WorkloadRecord], p
         return Release("its pods are gone")
     kept = next((each for each in owned if each.finalizers), None)
     if kept is not None:
-        finalizers = named_finalizers(kept.finalizers)
         return Wait(
-            f"Waiting for the {kept.kind} {kept.name}, which has {finalizers}, to be deleted.",
-            f"The client that added {finalizers} to the {kept.kind} must remove it.",
+            f"Waiting for the {kept.kind} {kept.name}, which has {named_finalizers(kept.finalizers)}, to be deleted.",
+            f"The {who_must_remove(kept.finalizers)}.",
         )
     return Wait(
         f"Waiting for the {owned[0].kind} {owned[0].name} to be deleted.",

@@ -41,6 +41,8 @@ PEERS_ANNOTATION: Final = "cache.example.com/peers"
 """Of a pod whose server hands over: from which others it fills itself, as `handover.peers` writes it."""
 OUTDATED_ITEMS_ANNOTATION: Final = "cache.example.com/outdated-items"
 """Likewise: others may have changed what it has, without its knowledge, so that it is to lose its items."""
+POD_ANNOTATIONS: Final = (IN_PLACE_ANNOTATION, PEERS_ANNOTATION, OUTDATED_ITEMS_ANNOTATION)
+"""Of pods alone. Of a template that another client wrote one into, each new pod would have it."""
 REVISION_LABEL: Final = "controller-revision-hash"
 """Of a pod of a StatefulSet: of which of its templates it is."""
 RESTARTED_ANNOTATION: Final = "kubectl.kubernetes.io/restartedAt"

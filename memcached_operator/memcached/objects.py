@@ -46,7 +46,7 @@ from memcached_operator.memcached.rollout.announcements import Announcements
 from memcached_operator.memcached.rollout.live_memory import LiveMemory, SetLimit
 from memcached_operator.memcached.rollout.reconcile_results import EMPTY, Attempt, ObjectsResult, Outcome, attempt
 from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
-from memcached_operator.memcached.rollout.rollout_lock import RolloutLock, rollout_underway
+from memcached_operator.memcached.rollout.rollout_lock import RolloutLock, rollouts_left
 from memcached_operator.memcached.rollout.server_rollout import ServerRollout
 from memcached_operator.memcached.rollout.workload_rollout import Keepers, WorkloadRollout
 from memcached_operator.memcached.rollout.write_messages import in_words
@@ -133,8 +133,8 @@ class Objects:
             config.workload,
             memory,
             Announcements(memory, states, record_event),
-            ServerRollout(operator.client, states, record_event, stats_cache),
-            RolloutLock(lambda: rollout_underway(caches.memcacheds.values()), enqueue),
+            ServerRollout(operator.client, states, record_event, stats_cache, clock),
+            RolloutLock(lambda: rollouts_left(caches), enqueue),
         )
         self._auxiliary: dict[str, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
             "Service": owned(SERVICES, SERVICE, optional=True),

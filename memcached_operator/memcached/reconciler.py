@@ -28,6 +28,7 @@ from memcached_operator.memcached.observed.caches import MEMCACHEDS, Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
+from memcached_operator.memcached.rollout.failed_pods import NO_FAILURE, last_failure
 from memcached_operator.memcached.rollout.live_memory import SetLimit
 from memcached_operator.memcached.rollout.mount_failures import MountFailures
 from memcached_operator.memcached.rollout.observed_times import UNSEEN, ObservedPods, observed_pods
@@ -73,6 +74,7 @@ class MemcachedReconciler:
         self._clock = clock
         self._owners = operator.owners(MEMCACHEDS)
         self._seen = self._owners.states.keyed(lambda: UNSEEN)
+        self._failures = self._owners.states.keyed(lambda: NO_FAILURE)
         self._unmounted = MountFailures(operator.client, self._owners.states, clock=clock)
         record_event = recorded_by(operator.events)
         self._restart_events = RestartEvents(self._owners.states, record_event)
@@ -127,7 +129,7 @@ class MemcachedReconciler:
             return Result()
         refused, is_rolling = done.workloads.refused, done.workloads.is_rolling
         scaling = self.scaler.decide(key, spec, snapshot.pods, refused, is_rolling=is_rolling)
-        found = observed(snapshot, replace(done, outcome=outcome), owned, handover, seen.ahead, scaling)  # report
+        found = observed(snapshot, replace(done, outcome=outcome), owned, handover, seen, scaling)  # report
         requeue_s = soonest(outcome.requeue_s, plan.next_s, seen.next_s)
         status, result = await self._status.report(memcached, last, found, next_s=requeue_s)
         follows = status.serverList not in (last.serverList, done.published)
@@ -184,8 +186,13 @@ class MemcachedReconciler:
             self._seen.set(key, found.seen)
         else:
             self._seen.drop(key)
+        failure = last_failure(found.pods, self._failures.find(key) or NO_FAILURE)
+        if failure.problem:
+            self._failures.set(key, failure)
+        else:
+            self._failures.drop(key)
         self._restart_events.report(memcached, found.active)
-        return await self._unmounted.explained(key, found, now.timestamp())
+        return await self._unmounted.explained(key, found._replace(failure=failure.problem), now.timestamp())
 
     def families(self) -> Iterator[Metric]:
         yield from self._objects.families()

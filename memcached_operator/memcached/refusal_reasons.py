@@ -2,7 +2,7 @@
 
 A code shows little of that. A policy answers with the code that its author chose, and every admission plugin with 403,
 as missing permissions are. So the reason follows from the API server's words, which a workload's controller repeats of
-the pods that it cannot create.
+the pods that it cannot create. Admission has as many words as it has plugins and policies, authorization has one form.
 """
 
 from __future__ import annotations
@@ -15,8 +15,17 @@ from memcached_operator.api.names import CONTAINER, RELOADER
 from memcached_operator.api.status import Problem, Reason, sentence
 from operator_runtime import Forbidden, Invalid, Refused, Reverted, Unwatched
 
-# The first that is found decides; anything else is a permission. Each names its source, of k8s.io/kubernetes 1.36.
+# The first that is found decides; anything else is a refusal by admission. Each names its source, of k8s.io/kubernetes
+# 1.36.
 _WORDS: Final = (
+    # Authorization (`forbiddenMessage` of responsewriters/errors.go), also of the controller that creates the pods, and
+    # the plugin that enforces the permission to set finalizers. Not as a webhook may quote it.
+    (
+        Reason.FORBIDDEN,
+        r"^((Failed to create new replica set \S+|[Cc]reate Pod \S+ in StatefulSet \S+ failed error): )?"
+        r"\S+( \"[^\"]*\")? is forbidden: "
+        r"(User \".*?\" cannot \S+ (resource|path) \"|cannot set blockOwnerDeletion )",
+    ),
     # The admission plugin of ResourceQuotas: of too much, of a container that does not specify how much it takes, of a
     # quota that is not counted yet, and of what may be had under a quota alone.
     (
@@ -25,12 +34,6 @@ _WORDS: Final = (
     ),
     # Webhooks, also those that are to answer and do not; admission policies.
     (Reason.DENIED_BY_POLICY, r"\bdenied (the )?request\b|\bfailed calling webhook "),
-    # Pod Security, LimitRanges, OpenShift's SecurityContextConstraints.
-    (
-        Reason.DENIED_BY_POLICY,
-        r"\bviolates PodSecurity |\b(minimum|maximum) \S+ usage per |\bmax limit to request ratio per |"
-        r"\bsecurity context constraint\b",
-    ),
     # The API server's own judgement, and plugins that miss what a pod names.
     (
         Reason.INVALID_SPEC,
@@ -46,20 +49,18 @@ _OUT_OF_RANGE: Final = re.compile(
     r"\b(?:minimum|maximum) (\S+) usage per Container is [^,]*?(?:, but |No )(limit|request) is "
 )
 _OUT_OF_RATIO: Final = re.compile(r"\b(\S+) max limit to request ratio per Container is ")
-# Of RBAC's refusal to patch pods, or to resize them.
-_NO_PERMISSION: Final = "cannot patch resource"
 _RESOURCES: Final = "spec.resources"
 _OF_SIDECAR: Final = f"spec.podTemplate.spec.initContainers[{RELOADER}].resources"
 
 
 def is_permission_missing(error: Forbidden) -> bool:
-    """Report whether RBAC refused to patch a resource, and no policy or quota did, which others may satisfy."""
-    return _NO_PERMISSION in (error.message or str(error))
+    """Report whether a permission is missing, and no policy or quota refused, which others may satisfy."""
+    return refusal_reason(error.message) is Reason.FORBIDDEN
 
 
 def refusal_reason(message: str) -> Reason:
     """Classify a refusal by the API server's words."""
-    return next((reason for reason, words in _REASONS if words.search(message)), Reason.FORBIDDEN)
+    return next((reason for reason, words in _REASONS if words.search(message)), Reason.DENIED_BY_POLICY)
 
 
 def refused(kind: str, error: Forbidden | Invalid | Refused) -> tuple[Reason, str]:

@@ -9,6 +9,7 @@ import msgspec
 from memcached_operator.api.disk_layout import DiskLayout, disk_layout
 from memcached_operator.api.names import (
     ACCESS_MODES_MAX,
+    CONTAINER,
     DISK_ITEM_SIZE,
     DISK_ITEM_SIZE_MAX,
     DISK_SIZE_PATTERN,
@@ -33,6 +34,7 @@ from memcached_operator.api.names import (
     PERCENTAGE,
     QUANTITY,
     QUANTITY_MAX,
+    RESTART_CONTAINER,
     RETENTION,
     RETENTION_PATTERN,
     SECRET_NAME,
@@ -48,6 +50,7 @@ from memcached_operator.api.names import (
     Workload,
 )
 from memcached_operator.api.quantities import kibibytes, mebibytes
+from memcached_operator.api.reserved_pod_fields import find, keyed
 from memcached_operator.api.server_memory import memory_mib
 from memcached_operator.api.sizing import disk_memory_kib
 
@@ -233,6 +236,12 @@ def memory_of_server_mib(spec: Spec) -> int:
         disk_kib=disk_kib,
         hands_over=spec.handover is not None,
     )
+
+
+def restarts_for_memory(spec: Spec) -> bool:
+    """Report whether a node starts memcached's container again when its pod's memory changes, by `spec.podTemplate`."""
+    policies = find(keyed(spec.podTemplate.given()), f"spec.containers[{CONTAINER}].resizePolicy")
+    return isinstance(policies, list) and {"resourceName": "memory", "restartPolicy": RESTART_CONTAINER} in policies
 
 
 def layout_of(extstore: Extstore, item_size: str) -> DiskLayout:

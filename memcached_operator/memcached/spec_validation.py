@@ -19,16 +19,24 @@ from memcached_operator.api.arguments import judge_remembered
 from memcached_operator.api.disk_layout import least_volume_mib
 from memcached_operator.api.memcached_flags import CHUNK_KIB
 from memcached_operator.api.names import (
+    CONTAINER,
+    EXTSTORE_MODES,
     EXTSTORE_VOLUME,
     EXTSTORE_WARM,
+    FILE_CONNECTIONS,
     HANDOVER_AUTH,
     HANDOVER_EXTSTORE,
     HANDOVER_TLS,
     HANDOVER_WARM,
     HANDOVER_WORKLOAD,
+    ONE_POD_MODE,
     OWN_CONNECTIONS,
     OWN_CONNECTIONS_OF_A_THREAD,
+    PEER_CONNECTIONS_OF_A_THREAD,
+    PROXY_CONNECTIONS,
+    PROXY_CONNECTIONS_OF_A_THREAD,
     QUANTITY_MAX,
+    RESTART_CONTAINER,
     SCALING_WARM,
     SCALING_WORKLOAD,
     WARM_WORKLOAD,
@@ -38,7 +46,7 @@ from memcached_operator.api.names import (
 )
 from memcached_operator.api.quantities import canonical, kibibytes, mebibytes, value
 from memcached_operator.api.reserved_pod_fields import of_pod_template
-from memcached_operator.memcached.spec import Spec, memory_of_server_mib
+from memcached_operator.memcached.spec import Spec, memory_of_server_mib, restarts_for_memory
 from operator_runtime import UNDECODABLE, shallow
 
 # More levels than so many have no place in a pod, and at some hundreds what writes them into one has no stack left.
@@ -79,7 +87,6 @@ def refuse_contradictions(spec: Spec) -> None:
         InvalidSpec: names each field that breaks one, what it must be, and what it is.
     """
     settings = _of_settings(spec.memory, spec.threads, spec.maxItemSize, spec.extraArgs)
-    connections = _of_connections(spec.maxConnections, spec.threads)
     pods = of_pod_template(spec.podTemplate.given())
     if complaints := [
         *_of_workload(spec),
@@ -88,7 +95,7 @@ def refuse_contradictions(spec: Spec) -> None:
         *_of_extstore(spec),
         *_of_handover(spec),
         *_of_auth(spec),
-        *connections,
+        *_of_connections(spec),
         *_of_resources(spec),
         *pods,
     ]:
@@ -151,6 +158,12 @@ def _of_scaling(spec: Spec) -> Iterator[str]:
             "spec.extraArgs: must not contain -M with spec.memoryScaling, which follows what is evicted; omit one of "
             f"them, got {shown(list(spec.extraArgs))}"
         )
+    if restarts_for_memory(spec):
+        yield (
+            f"spec.podTemplate.spec.containers[{CONTAINER}].resizePolicy: must not be {RESTART_CONTAINER} for memory "
+            "with spec.memoryScaling, whose steps would empty the servers; omit one of them, got "
+            f"{shown(RESTART_CONTAINER)}"
+        )
     if mebibytes(scaling.max) < mebibytes(spec.memory):
         yield (
             f"spec.memoryScaling.max: must be at least spec.memory, {spec.memory}, which is the least, got "
@@ -165,6 +178,9 @@ def _of_extstore(spec: Spec) -> Iterator[str]:
     if (extstore.volume.ephemeral is None) == (extstore.volume.emptyDir is None):
         got = shown(msgspec.to_builtins(extstore.volume))
         yield f"spec.extstore.volume: {EXTSTORE_VOLUME}, got {got}"
+    modes = extstore.volume.ephemeral.accessModes if extstore.volume.ephemeral is not None else ()
+    if ONE_POD_MODE in modes and len(set(modes)) > 1:
+        yield f"spec.extstore.volume.ephemeral.accessModes: {EXTSTORE_MODES}, got {shown(list(modes))}"
     if spec.warmRestart:
         yield f"spec.extstore: {EXTSTORE_WARM}, got {shown(msgspec.to_builtins(extstore))}"
     if mebibytes(extstore.size) < (least := least_volume_mib(item_kib)):
@@ -213,11 +229,19 @@ def _of_auth(spec: Spec) -> Iterator[str]:
         )
 
 
-def _of_connections(connections: int, threads: int) -> Iterator[str]:
-    if connections <= (own := OWN_CONNECTIONS + OWN_CONNECTIONS_OF_A_THREAD * threads):
+def _of_connections(spec: Spec) -> Iterator[str]:
+    threads, why = spec.threads, ""
+    if spec.handover is not None:
+        peers = max(spec.size - 1, 0)
+        of_a_thread = PROXY_CONNECTIONS_OF_A_THREAD + PEER_CONNECTIONS_OF_A_THREAD * peers
+        own, why = PROXY_CONNECTIONS + of_a_thread * threads, f" and to hand over between spec.size {spec.size} servers"
+    else:
+        files = FILE_CONNECTIONS * ((spec.extstore is not None) + spec.warmRestart)
+        own = OWN_CONNECTIONS + OWN_CONNECTIONS_OF_A_THREAD * threads + files
+    if spec.maxConnections <= own:
         yield (
             f"spec.maxConnections: must be more than {own}, which memcached keeps for itself with spec.threads "
-            f"{threads}, got {connections}"
+            f"{threads}{why}, got {spec.maxConnections}"
         )
 
 

@@ -89,6 +89,15 @@ class _Loader(yaml.SafeLoader):
         # JSON does not distinguish them, and kubectl writes 3.0 as 3.
         return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
 
+    def construct_scalar(self, node: Any) -> Any:
+        """The text of a scalar. JSON writes a character beyond U+FFFF as two escapes, which YAML reads as two."""
+        text = super().construct_scalar(node)
+        try:
+            return text.encode("utf-16", "surrogatepass").decode("utf-16") if _SURROGATE.search(text) else text
+        except UnicodeDecodeError:
+            problem = "half of a surrogate pair, which is no character"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from None
+
     def construct_text(self, node: yaml.ScalarNode) -> str:
         return str(self.construct_scalar(node))
 
@@ -122,6 +131,7 @@ def _key(key: object, node: yaml.Node) -> str:
     return key
 
 
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _TAG = "tag:yaml.org,2002:"
 _INT, _FLOAT = f"{_TAG}int", f"{_TAG}float"
 # Numbers are recognized by `number_of`, and to kubectl a date and "=" are texts.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from operator_runtime.crd.structural_schema import structural_schema
@@ -50,6 +50,7 @@ class CustomResource:
         description: what `kubectl explain` shows of the kind.
         spec: model of `spec`; where none of its fields is required, `spec` itself may be left out.
         status: model of `status`; with one, the kind has the status subresource.
+        unwritten_status: fields that the API server gives a status until the operator has written it.
         name_pattern, name_max_length: rules for `metadata.name` on top of the API server's. They stand in the schema
             because a rule there binds new objects only; a CEL rule on the root would also block every later write,
             removal of finalizers included, to objects that are older than the rule.
@@ -63,6 +64,7 @@ class CustomResource:
     description: str
     spec: Model
     status: Model | None = None
+    unwritten_status: Mapping[str, object] = field(default_factory=dict)
     namespaced: bool = True
     short_names: Sequence[str] = ()
     categories: Sequence[str] = ()
@@ -142,7 +144,13 @@ def _object_schema(resource: CustomResource) -> _Schema:
     if rules := {keyword: value for keyword, value in name.items() if value is not None}:
         properties["metadata"]["properties"] = {"name": {"type": "string", **rules}}
     if resource.status is not None:
-        properties["status"] = structural_schema(resource.status, "status")
+        status: _Schema = structural_schema(resource.status, "status")
+        properties["status"] = status
+        if resource.unwritten_status:
+            # The default of a field does not apply where there is no status to hold it.
+            status["default"] = dict(resource.unwritten_status)
+        for field_name, value in resource.unwritten_status.items():
+            status["properties"][field_name]["default"] = value
     schema: _Schema = {"type": "object", "description": resource.description, "properties": properties}
     if "required" in spec:
         schema["required"] = ["spec"]

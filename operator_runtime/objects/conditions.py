@@ -13,21 +13,63 @@ from msgspec import Meta
 class Condition(msgspec.Struct, frozen=True):
     """One aspect of an object's state: whether it holds, since when, and why."""
 
-    type: Annotated[str, Meta(description="Which aspect of the state.")]
-    status: Annotated[str, Meta(description="Whether it holds: True, False or Unknown.")] = ""
-    reason: Annotated[str, Meta(description="Why, in one word for programs.")] = ""
-    message: Annotated[str, Meta(description="Why, in words for people.")] = ""
-    lastTransitionTime: Annotated[str | msgspec.UnsetType, Meta(description="When status last changed.")] = (
-        msgspec.UNSET
-    )
+    type: Annotated[
+        str,
+        Meta(
+            description="Type of the condition; each writer owns some.",
+            extra_json_schema={
+                "maxLength": 316,
+                "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+                r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+            },
+        ),
+    ]
+    status: Annotated[
+        str,
+        Meta(
+            description="Status of the condition: True, False or Unknown.",
+            extra_json_schema={"enum": ["True", "False", "Unknown"]},
+        ),
+    ] = ""
+    reason: Annotated[
+        str,
+        Meta(
+            description="Machine-readable reason for the last transition or update, in one CamelCase word.",
+            extra_json_schema={
+                "minLength": 1,
+                "maxLength": 1024,
+                "pattern": r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+            },
+        ),
+    ] = ""
+    message: Annotated[
+        str,
+        Meta(description="Human-readable message with details. Can be empty.", extra_json_schema={"maxLength": 32768}),
+    ] = ""
+    lastTransitionTime: Annotated[
+        str | msgspec.UnsetType,
+        Meta(
+            description="Last time the condition changed from one status to another.",
+            extra_json_schema={"format": "date-time"},
+        ),
+    ] = msgspec.UNSET
     observedGeneration: Annotated[
-        int | msgspec.UnsetType, Meta(description="The metadata.generation for which it was observed.")
+        int | msgspec.UnsetType,
+        Meta(
+            description="The metadata.generation for which the condition was set.",
+            extra_json_schema={"format": "int64", "minimum": 0},
+        ),
     ] = msgspec.UNSET
 
 
 _BY_TYPE = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
+# What Kubernetes' own conditions (metav1.Condition) have; a record of one reads less.
+_WHOLE = {"required": ["type", "status", "reason", "message", "lastTransitionTime"]}
 
-Conditions = Annotated[tuple[Condition, ...], Meta(description="What holds, by type.", extra_json_schema=_BY_TYPE)]
+Conditions = Annotated[
+    tuple[Annotated[Condition, Meta(extra_json_schema=_WHOLE)], ...],
+    Meta(description="What holds, by type.", extra_json_schema=_BY_TYPE),
+]
 """The type of `status.conditions` in a struct: of which each writer keeps those of its own types."""
 
 

@@ -1,4 +1,4 @@
-"""What a container may say of its resources, its probes and its end: how it is stored, and what cannot be."""
+"""The amounts of resources that a container asks for: how they are stored, and what is none."""
 
 from typing import Any
 
@@ -16,11 +16,6 @@ def create(api: Api, container: Json, **spec: Any) -> Answer:
     template |= spec
     template["containers"][0] |= container
     return api.post(COLLECTION, body, dryRun="All")
-
-
-def create_pod(api: Api, container: Json) -> Answer:
-    spec = {"containers": [{"name": "web", "image": "registry.example.com/web:1", **container}]}
-    return api.post(path("pods", "default"), {"metadata": {"name": "a"}, "spec": spec}, dryRun="All")
 
 
 def stored(answer: Answer) -> Json:
@@ -51,83 +46,3 @@ def test_amounts_have_one_form(api: Api, given: object, kept: str) -> None:
 @pytest.mark.parametrize("given", ["64MB", "64 Mi", "", "1..5"])
 def test_what_is_no_amount_is_400(api: Api, given: str) -> None:
     create(api, {"resources": {"requests": {"memory": given}}}).expect(400, "BadRequest")
-
-
-@pytest.mark.parametrize(
-    ("resources", "requests", "quality"),
-    [
-        ({}, None, "BestEffort"),
-        ({"requests": {"memory": "64Mi"}}, {"memory": "64Mi"}, "Burstable"),
-        ({"requests": {"memory": "32Mi"}, "limits": {"memory": "64Mi"}}, {"memory": "32Mi"}, "Burstable"),
-        ({"limits": {"cpu": "1", "memory": "64Mi"}}, {"cpu": "1", "memory": "64Mi"}, "Guaranteed"),
-        ({"requests": {"cpu": "0"}}, {"cpu": "0"}, "BestEffort"),
-    ],
-)
-def test_a_pod_asks_for_its_limits_where_it_does_not_say_and_a_template_does_not(
-    api: Api, resources: Json, requests: Json | None, quality: str
-) -> None:
-    pod = create_pod(api, {"resources": resources}).expect(201)
-    assert pod["spec"]["containers"][0]["resources"].get("requests") == requests
-    assert pod["status"]["qosClass"] == quality
-    assert stored(create(api, {"resources": resources}))["resources"] == resources
-
-
-def test_a_probe_of_a_port_has_defaults(api: Api) -> None:
-    defaults = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
-    for given in (
-        {"tcpSocket": {"port": 11211}},
-        {"tcpSocket": {"port": "memcached"}},
-        {"tcpSocket": {"port": 11211}, "periodSeconds": 5, "timeoutSeconds": 2},
-    ):
-        assert stored(create(api, {"readinessProbe": given}))["readinessProbe"] == defaults | given
-    nothing = {"tcpSocket": {"port": 1}, "initialDelaySeconds": 0, "periodSeconds": 0, "failureThreshold": 0}
-    assert stored(create(api, {"readinessProbe": nothing}))["readinessProbe"] == {"tcpSocket": {"port": 1}, **defaults}
-
-
-@pytest.mark.parametrize(("seconds", "grace_s"), [(5, 30), (0, 30), (5, 5), (0, 0)])
-def test_a_pod_may_sleep_before_its_end_as_long_as_it_is_given(api: Api, seconds: int, grace_s: int) -> None:
-    hook = {"preStop": {"sleep": {"seconds": seconds}}}
-    answer = create(api, {"lifecycle": hook}, terminationGracePeriodSeconds=grace_s)
-    assert stored(answer)["lifecycle"] == hook
-
-
-EXEC, GET, DIAL = {"exec": {"command": ["a"]}}, {"httpGet": {"port": 80}}, {"tcpSocket": {"port": 80}}
-SLEEP = {"sleep": {"seconds": 1}}
-FIELD, KEY = {"fieldRef": {"fieldPath": "metadata.name"}}, {"configMapKeyRef": {"name": "c", "key": "k"}}
-ONE_HANDLER = "Forbidden: may not specify more than 1 handler type"
-AT = "spec.template.spec.containers[0]"
-
-
-@pytest.mark.parametrize(
-    ("container", "message", "field"),
-    [
-        ({"readinessProbe": EXEC | GET}, ONE_HANDLER, "readinessProbe.httpGet"),
-        ({"startupProbe": GET | DIAL}, ONE_HANDLER, "startupProbe.tcpSocket"),
-        ({"livenessProbe": {"periodSeconds": 1}}, "Required value: must specify a handler type", "livenessProbe"),
-        ({"lifecycle": {"preStop": EXEC | SLEEP}}, ONE_HANDLER, "lifecycle.preStop.sleep"),
-        ({"lifecycle": {"postStart": GET | SLEEP}}, ONE_HANDLER, "lifecycle.postStart.sleep"),
-        ({"lifecycle": {"preStop": {}}}, "Required value: must specify a handler type", "lifecycle.preStop"),
-        (
-            {"env": [{"name": "A", "value": "a", "valueFrom": FIELD}]},
-            'Invalid value: "": may not be specified when `value` is not empty',
-            "env[0].valueFrom",
-        ),
-        (
-            {"env": [{"name": "A", "valueFrom": FIELD | KEY}]},
-            'Invalid value: "": may not have more than one field specified at a time',
-            "env[0].valueFrom",
-        ),
-    ],
-)
-def test_of_what_excludes_each_other_one_alone_may_be_there(
-    api: Api, container: Json, message: str, field: str
-) -> None:
-    answer = create(api, container).expect(422, "Invalid")
-    assert [(each["message"], each["field"]) for each in answer["details"]["causes"]] == [(message, f"{AT}.{field}")]
-
-
-def test_a_volume_has_one_source(api: Api) -> None:
-    volumes = [{"name": "a", "emptyDir": {}, "configMap": {"name": "c"}}]
-    answer = create(api, {}, volumes=volumes).expect(422, "Invalid")
-    causes = [(each["message"], each["field"]) for each in answer["details"]["causes"]]
-    assert causes == [("Forbidden: may not specify more than 1 volume type", "spec.template.spec.volumes[0].configMap")]

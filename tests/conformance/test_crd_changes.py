@@ -63,17 +63,3 @@ def test_a_deleted_crd_deletes_its_objects_ends_watches_and_is_404_in_text(api: 
     gone = eventually(lambda: api.get(gadgets), lambda answer: answer.status == 404)
     assert (gone.headers["Content-Type"], gone.body) == ("text/plain; charset=utf-8", b"404 page not found\n")
     assert api.post(gadgets, gadget("b")).status == 404
-
-
-def test_a_rule_of_the_name_in_the_schema_binds_new_objects_and_spares_old_ones(api: Api, gadgets: str) -> None:
-    one = f"{gadgets}/long-name"
-    api.post(gadgets, gadget("long-name", finalizers=["example.com/keep"])).expect(201)
-    rule = "/spec/versions/0/schema/openAPIV3Schema/properties/metadata/properties/name/maxLength"
-    api.json_patch(CRD, {"op": "add", "path": rule, "value": 4}).expect(200)
-    eventually(lambda: api.post(gadgets, gadget("other-name"), dryRun="All").status, lambda status: status == 422)
-    api.merge(one, {"metadata": {"labels": {"l": "1"}}}).expect(200)
-    api.merge(one, {"spec": {"size": 2}}).expect(200)
-    api.merge(f"{one}/status", {"status": {}}).expect(200)
-    api.delete(one).expect(200)
-    api.merge(one, {"metadata": {"finalizers": None}}).expect(200)
-    api.get(one).expect(404, "NotFound")

@@ -91,21 +91,6 @@ def test_the_generation_counts_changes_of_the_spec_alone(api: Api, namespace: st
     assert api.merge(one, {"metadata": {"generation": 9}}).expect(200)["metadata"]["generation"] == 2
 
 
-def test_a_body_in_protobuf_is_of_the_kind_of_its_path_unless_it_says_another(api: Api, namespace: str) -> None:
-    """What runtime.Unknown has as its field 2: a message with metadata in its field 1, and in that the name."""
-    nameless, metadata = b"\n\x00", b"\n\x03\n\x01a"
-    for named in (b"", nameless):
-        body = b"k8s\x00" + named + b"\x12" + bytes([len(metadata)]) + metadata
-        answer = api.request(
-            "POST",
-            path("configmaps", namespace),
-            body,
-            content_type="application/vnd.kubernetes.protobuf",
-            query={"dryRun": "All"},
-        )
-        assert answer.expect(201)["metadata"]["name"] == "a"
-
-
 def test_what_the_server_fills_in_has_no_owner(api: Api, namespace: str) -> None:
     def owned(found: Json) -> Json:
         [entry] = found["metadata"].get("managedFields", [{"fieldsV1": {}}])

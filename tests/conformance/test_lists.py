@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.api import FUTURE_VERSION, METADATA_LIST, TABLE, Answer, Api, Json, version
-from tests.conformance.sample_objects import config_map, deployment, lease, path, widget
+from tests.conformance.api import FUTURE_VERSION, TABLE, Answer, Api, Json, version
+from tests.conformance.sample_objects import config_map, lease, path, widget
 
 
 def names(found: Json) -> list[str]:
@@ -202,23 +202,3 @@ def test_a_table_has_the_columns_of_the_crd_and_each_object_s_metadata(api: Api,
         assert (row["object"]["kind"], row["object"]["metadata"]) == ("PartialObjectMetadata", object_["metadata"])
     [row] = table(api.request("GET", f"{collection}/a", headers={"Accept": TABLE}))[1]
     assert row["cells"][0] == "a"
-
-
-def test_a_table_may_carry_the_objects_or_nothing(api: Api, namespace: str) -> None:
-    collection = path("deployments", namespace)
-    api.post(collection, deployment("web", replicas=0)).expect(201)
-    for include, kind in (("Object", "Deployment"), ("Metadata", "PartialObjectMetadata"), ("None", None)):
-        answer = api.request("GET", collection, headers={"Accept": TABLE}, query={"includeObject": include})
-        columns, [row] = table(answer)
-        assert columns[:5] == ["Name", "Ready", "Up-to-date", "Available", "Age"]
-        assert row["cells"][:2] == ["web", "0/0"]
-        assert (row.get("object") or {}).get("kind") == kind
-
-
-def test_metadata_alone_can_be_asked_for(api: Api, namespace: str, resource: str) -> None:
-    created = create(api, resource, namespace, "a")
-    found = api.request("GET", path(resource, namespace), headers={"Accept": METADATA_LIST}).expect(200)
-    assert (found["kind"], found["apiVersion"]) == ("PartialObjectMetadataList", "meta.k8s.io/v1")
-    [item] = found["items"]
-    assert item["metadata"] == created["metadata"]
-    assert "spec" not in item

@@ -38,7 +38,6 @@ def test_an_address_or_the_lack_of_one_lasts(api: Api, namespace: str, first: st
     for change in ({"clusterIP": then}, {"clusterIP": then, "clusterIPs": [then]}):
         refused = api.merge(one, {"spec": change}).expect(422, "Invalid")
         assert causes(refused) == {("FieldValueInvalid", "spec.clusterIPs[0]")}
-        assert f'spec.clusterIPs[0]: Invalid value: ["{then}"]: may not change once set' in refused["message"]
     api.apply(one, service("web", clusterIP=then), force=True).expect(422, "Invalid")
     # Whoever does not know it keeps it.
     for unsaid in ({"clusterIP": None}, {"clusterIP": "", "clusterIPs": None}):

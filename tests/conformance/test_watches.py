@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.api import FUTURE_VERSION, TABLE, Api, Event, Json, version
+from tests.conformance.api import FUTURE_VERSION, Api, Event, Json, version
 from tests.conformance.sample_objects import lease, path, widget
 
 INITIAL = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
@@ -245,15 +245,3 @@ def test_a_bookmark_before_the_end_moves_the_version_past_what_was_not_selected(
     with api.watch(collection, resourceVersion=str(version(last)), **query) as stream:
         create(api, collection, "b", labels={"color": "red"})
         assert keys(stream.take(1)) == [("ADDED", "b")]
-
-
-def test_a_watch_may_carry_tables_whose_columns_come_once(api: Api, collection: str) -> None:
-    with api.watch(collection, TABLE, resourceVersion=listed(api, collection)) as stream:
-        create(api, collection, "a")
-        annotate(api, f"{collection}/a", "1")
-        events = stream.take(2)
-    assert [event.type for event in events] == ["ADDED", "MODIFIED"]
-    assert [event.object["kind"] for event in events] == ["Table", "Table"]
-    assert events[0].object["columnDefinitions"][0]["name"] == "Name"
-    assert not events[1].object["columnDefinitions"]
-    assert [event.object["rows"][0]["cells"][0] for event in events] == ["a", "a"]

@@ -64,7 +64,7 @@ class Scene:
             settled = datetime.fromisoformat(self.status["handover"]["formerListEndTime"]) + timedelta(
                 seconds=COARSE_S + 2
             )
-            until("the list has just changed", lambda: datetime.now(UTC) > settled)
+            until("clients may have the first list", lambda: datetime.now(UTC) > settled, deadline_s=DEADLINE_S)
         return self.listed(size)
 
     @property

@@ -117,7 +117,7 @@ def test_memory_settles_where_the_working_set_fits_and_no_server_restarts(
     assert in_force(kubectl) in kubectl("get", "mc", NAME, "-o", "wide")
 
     kubectl("delete", "pod", PODS[1])
-    kubectl.wait_existing(f"pod/{PODS[1]}", "condition=Ready")
+    kubectl.wait(f"pod/{PODS[1]}", "condition=Ready")
     server = Memcached(pod_address(kubectl, PODS[1]), MEMCACHED_PORT)
     stats = eventually(server.stats, bool, ignoring=OSError)
     assert stats["limit_maxbytes"] == str(settled_mib * 2**20), "a replaced server starts with what is in force"

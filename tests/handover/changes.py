@@ -41,6 +41,8 @@ class Cluster:
     _generation: int = 0
     _former_list_ended: float | None = None
     filling: asyncio.Event = field(default_factory=asyncio.Event)
+    joining: Server | None = None
+    """It is told of writes, and not queried."""
 
     async def start(self, count: int) -> None:
         for _ in range(count):
@@ -70,14 +72,28 @@ class Cluster:
         await asyncio.sleep(alone_s)
         await self.fill()
 
-    async def _update_peers(self, peers: Sequence[Server]) -> None:
+    async def _update_peers(self, peers: Sequence[Server], *, without: Server | None = None) -> None:
+        """Have servers read their peers' files.
+
+        Args:
+            without: a server that answers nobody, and whose own file stays as it is.
+        """
         self._generation += 1
-        running = [server for server in self.servers if server.runs]
+        running = [server for server in self.servers if server.runs and server is not without]
         for server in running:
-            server.update_peers(
-                self._generation, [await self._address(server, peer) for peer in peers if peer is not server]
-            )
+            others = [peer for peer in peers if peer is not server]
+            lines = [f"{await self._address(server, peer)}{' joining' * (peer is self.joining)}" for peer in others]
+            server.update_peers(self._generation, lines)
         await asyncio.gather(*(server.confirmed(self._generation) for server in running))
+
+    async def leave(self, server: Server) -> None:
+        """Have the others go on without a server that hangs."""
+        await self._update_peers([each for each in self.servers if each is not server], without=server)
+
+    async def join(self, server: Server, *, is_queried: bool) -> None:
+        """Have the others tell a server of their writes, and query it or not."""
+        self.joining = None if is_queried else server
+        await self.fill()
 
     async def _address(self, server: Server, peer: Server) -> str:
         """Where a server reaches a peer: by a link that is slow, and that can be cut."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
-from tests.handover.changes import Cluster
+from operator_runtime.testing.waiting import async_eventually
 from tests.handover.scripts import cluster_of, needs_memcached
 from tests.handover.servers import connected
 
@@ -19,6 +21,21 @@ TOMB = "F4076008193"
 COUNTS = ("incr {} 1", "decr {} 1", "ma {} D1 c", "ma {} MD c v", "ma {} N0 J1 c")
 OF_MEMCACHED = 1 << 60
 """Less than the CAS of a write, and more than what memcached counts itself."""
+# Those of no 32 bits memcached takes as another, or refuses.
+LIFETIMES = (4102444800, 2147483647, 2147483648, 4294967295, 4294967296, 99999999999, 1 << 63, -1, -(1 << 31) - 1, "+9")
+
+
+def of_lifetime(lifetime: object) -> Sequence[str]:
+    """Commands that give a key a lifetime, where it has a value before and where it has none."""
+    return (
+        *(f"set life 0 0 1\r\na\r\nset life 0 {lifetime} 1\r\nb", f"add life 0 {lifetime} 1\r\nc"),
+        *(f"set life 0 0 1\r\na\r\nreplace life 0 {lifetime} 1\r\nd", "set life 0 0 1\r\na"),
+        *(f"touch life {lifetime}", f"gat {lifetime} life", f"mg life T{lifetime} v", f"md life I T{lifetime}"),
+        *(f"delete life\r\nms life 1 T{lifetime}\r\ne", f"ms life 1 ME T{lifetime}\r\nf", f"mg life N{lifetime} v"),
+        *(f"delete life\r\nma life N{lifetime} J5 v", f"ma life T{lifetime} v", f"ms life 1 MA N{lifetime}\r\n6"),
+    )
+
+
 COMMANDS = (
     *("set a 1 0 1 noreply\r\nz", "gets a", "get a", "mg a f v", "mg a k f O1", "mg a v f c q", "get none a none"),
     *(
@@ -64,38 +81,44 @@ COMMANDS = (
         "ms n 2 q\n11",
         "ma n D12\nget n",
         "append n 0 0 2 noreply\n12",
-        "gat 100 n\n",
+        "gat 100 n\nget n",
     ),
     *("get n\ngets none\nmd n\nget n", "cas n 0 0 2 7\nab", "ms bm9i 1 b\nx", "mg bm9i v b\nmd bm9i b\nmg bm9i v b"),
     *("ms high 1 E9000000000000000000\r\n1", "mg high v", "ms high 1 E18446744073709551615\r\n2", "mg high v"),
     *("set stale 0 0 1\r\n1", "md stale I", "mg stale N30 v", "mg stale N30 v", "md stale I", "mg stale T40 v"),
     *("mg stale v", "md stale I", "touch stale 40", "mg stale k", "mg stale v"),
+    *(f"{command}\r\nmg life t" for lifetime in LIFETIMES for command in of_lifetime(lifetime)),
+    *("set number 4294967295 0 1\r\n1", "set number 4294967296 0 1\r\n2", "get number", "set number -1 0 1\r\n3"),
+    *("get number", "set number 0 x 1\r\n4", "get number", "append number 0 4102444800 1\r\n5", "get number"),
     *(f"set {LONGEST} 0 0 {size}\r\n{'x' * size}\r\nmg {LONGEST} k v\r\nget {LONGEST}" for size in SIZES),
 )
 """Keys are used again and again; some are as long as they may be, or what a pattern or a command has a use for."""
 
 
-async def _answers(cluster: Cluster) -> list[str]:
-    async with connected(cluster.servers[0].port) as client:
+async def _answers(port: int) -> list[str]:
+    async with connected(port) as client:
         answers = [await client.answer(command) for command in COMMANDS]
     # The CAS of a write is the server's to choose, and a second may pass.
     answers = [re.sub(r"(?m)( c|^VALUE \S+ \d+ \d+ )\d+", r"\1N", answer) for answer in answers]
+    answers = [re.sub(r" t\d{5,}", " tFAR", answer) for answer in answers]
     return [re.sub(r" t(\d+)", lambda found: f" t{round(int(found[1]), -1)}", answer) for answer in answers]
 
 
-async def test_servers_that_have_peers_and_that_had_some_answer_as_others_do(folder: Path) -> None:
+async def test_servers_that_have_peers_had_some_or_never_had_any_answer_as_memcached_does(folder: Path) -> None:
     cluster = cluster_of(folder, 1)
     try:
         await cluster.start(3)
-        at_rest = await _answers(cluster)
-        for step in (cluster.fill, cluster.hide):
-            await step()
-            async with connected(cluster.servers[0].peer_port) as inner:
+        first = cluster.servers[0]
+        plain = await _answers(first.peer_port)
+        for step in (None, cluster.fill, cluster.hide):
+            if step is not None:
+                await step()
+            async with connected(first.peer_port) as inner:
                 assert await inner.answer("flush_all") == "OK\r\n"
 
-            assert list(zip(COMMANDS, await _answers(cluster), strict=True)) == list(
-                zip(COMMANDS, at_rest, strict=True)
-            )
+            answers = await _answers(first.port)
+
+            assert list(zip(COMMANDS, answers, strict=True)) == list(zip(COMMANDS, plain, strict=True))
     finally:
         await cluster.stop()
 
@@ -146,5 +169,64 @@ async def test_a_number_has_a_cas_that_no_server_gives_again(folder: Path) -> No
                 assert len(set(tokens)) == len(tokens), tokens
                 assert await client.answer(f"cas {number} 0 0 2 {tokens[1]}\r\n50") == "EXISTS\r\n"
                 assert await other.answer(f"cas {number} 0 0 2 {tokens[-1]}\r\n50") == "STORED\r\n"
+    finally:
+        await cluster.stop()
+
+
+async def test_a_server_that_never_had_peers_hides_the_marks_of_others(folder: Path) -> None:
+    """As in a pod that keeps its address, while others have it as a peer and nobody writes its file."""
+    cluster = cluster_of(folder, 1)
+    try:
+        await cluster.start(1)
+        (server,) = cluster.servers
+        async with connected(server.port) as client, connected(server.peer_port) as peer:
+            for index, (command, answer) in enumerate(
+                {
+                    "get {}": "END\r\n",
+                    "gets {} none": "END\r\n",
+                    "mg {} v": "EN\r\n",
+                    "gat 10 {}": "END\r\n",
+                    "incr {} 1": "NOT_FOUND\r\n",
+                    "append {} 0 0 1\r\nx": "NOT_STORED\r\n",
+                    "add {} 0 0 1\r\nx": "STORED\r\n",
+                }.items()
+            ):
+                await peer.answer(f"ms {index} 13 {TOMB} T3\r\nhandover mark")
+                assert await client.answer(command.format(index)) == answer
+    finally:
+        await cluster.stop()
+
+
+async def test_a_server_that_never_had_peers_has_no_bound_for_values_on_their_way(folder: Path) -> None:
+    cluster, value = cluster_of(folder, 1, memory_mib=512), "x" * 900_000
+    try:
+        await cluster.start(1)
+
+        async def store(client: int) -> str:
+            async with connected(cluster.servers[0].port) as connection:
+                adds = (f"add key-{client} 0 0 {len(value)}\r\n{value}",) * 8
+                return await connection.answer(*adds, f"ms key-{client} {len(value)}\r\n{value}")
+
+        answers = await asyncio.gather(*map(store, range(20)))
+
+        assert set(answers) == {"STORED\r\n" + "NOT_STORED\r\n" * 7 + "HD\r\n"}
+    finally:
+        await cluster.stop()
+
+
+async def test_a_server_whose_peers_file_is_taken_away_answers_alone(folder: Path) -> None:
+    cluster = cluster_of(folder, 1)
+    try:
+        await cluster.start(2)
+        await cluster.fill()
+        server, peer = cluster.servers
+        server.forget()
+        await async_eventually(
+            server.state, lambda state: state.generations == 0, ignoring=OSError, what="it reads that it has no peers"
+        )
+        peer.kill()
+        async with connected(server.port) as client:
+            answer = await client.answer("set k 0 0 1\r\na", "get k", "delete k")
+            assert answer == "STORED\r\nVALUE k 0 1\r\na\r\nEND\r\nDELETED\r\n"
     finally:
         await cluster.stop()

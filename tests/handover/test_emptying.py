@@ -1,19 +1,22 @@
-"""A server that was away loses all that it has, also what clients read at that moment."""
+"""A server that was away loses all that it has, also what clients read at that moment, and gives nobody any of it."""
 
 from __future__ import annotations
 
 import asyncio
 import random
+import signal
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from tests.handover.scripts import cluster_of, needs_memcached
-from tests.handover.servers import connected
+from tests.handover.servers import Connection, connected
 
 pytestmark = needs_memcached
 ITEMS, BATCH, READERS, ROUNDS = 3_000, 100, 3, 3
+KEYS: Final = range(600)
 
 
 @pytest.mark.parametrize("options", [(), ("-F",)], ids=["default", "without flush_all"])
@@ -43,3 +46,67 @@ async def test_no_item_outlives_the_emptying_of_a_server_that_clients_read(
                 assert await inner.answer(*(f"get {name}" for name in range(ITEMS))) == "END\r\n" * ITEMS
     finally:
         await cluster.stop()
+
+
+async def _write(client: Connection, value: str, keys: Sequence[int] = KEYS) -> None:
+    for first in range(0, len(keys), BATCH):
+        batch = keys[first : first + BATCH]
+        answer = await client.answer(*(f"set {key} 0 0 {len(value)}\r\n{value}" for key in batch))
+        assert answer == "STORED\r\n" * len(batch)
+
+
+async def _read(client: Connection) -> dict[int, str]:
+    """The values of all keys that have one."""
+    words = (await client.answer(*(f"get {key}" for key in KEYS))).split()
+    return {int(words[at + 1]): words[at + 4] for at, word in enumerate(words) if word == "VALUE"}
+
+
+async def _returned(folder: Path, *, in_order: bool) -> list[tuple[int, str]]:
+    """Former values that clients get once a server that hung is emptied, while the list has changed.
+
+    Its keys are written, or deleted, by clients of the other list while it hangs and while it is back. Other servers
+    read each for the first time within that time.
+
+    Args:
+        in_order: others query it once it was emptied and then told of all writes; else as soon as it is back.
+    """
+    cluster = cluster_of(folder, 1)
+    try:
+        await cluster.start(3)
+        await cluster.fill()
+        away, other, third = cluster.servers
+        async with connected(other.port) as others, connected(third.port) as reader, connected(away.port) as former:
+            await _write(former, "old")
+            away.signal(signal.SIGSTOP)
+            await cluster.leave(away)
+            await _write(others, "new")
+            gone = range(0, len(KEYS), 3)
+            assert "DELETED" in await others.answer(*(f"delete {key}" for key in gone))
+            away.signal(signal.SIGCONT)
+            if in_order:
+                await away.empty()
+                await _write(former, "between")
+                await _write(others, "new", [key for key in KEYS if key not in gone])
+                await others.answer(*(f"delete {key}" for key in gone))  # which it knows nothing of
+                await asyncio.sleep(cluster.marker_ttl_s)
+                await cluster.join(away, is_queried=False)
+                seen = await _read(reader)
+                await away.empty()
+                await cluster.join(away, is_queried=True)
+            else:
+                await asyncio.sleep(cluster.marker_ttl_s)
+                await cluster.fill()
+                seen = await _read(reader)
+                await away.empty()
+            found = [seen, await _read(reader), await _read(others), await _read(former)]
+            return [item for values in found for item in values.items() if item[1] != "new" or item[0] in gone]
+    finally:
+        await cluster.stop()
+
+
+async def test_a_server_that_is_back_gives_nobody_what_others_have_changed(folder: Path) -> None:
+    assert await _returned(folder, in_order=True) == []
+
+
+async def test_the_model_finds_that_a_server_is_queried_before_it_is_emptied(folder: Path) -> None:
+    assert await _returned(folder, in_order=False)

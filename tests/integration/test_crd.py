@@ -60,7 +60,7 @@ def fixture_installed(cluster: Cluster) -> Cluster:
     """The cluster with the CRD of Memcached, which stays: every other test of the operator wants it too."""
     manifest = (MANIFESTS / "crd" / "cache.example.com_memcacheds.yaml").read_text()
     install(cluster, manifest, "memcacheds.cache.example.com")
-    assert succeeded(until(succeeded, lambda: cluster.kubectl("explain", "mc.spec.size", check=False)))
+    assert succeeded(until(succeeded, lambda: cluster.kubectl("get", "--raw", SCHEMAS, check=False)))
     return cluster
 
 
@@ -80,6 +80,10 @@ def stored(kubectl: Kubectl, name: str = "shop", resource: str = "mc") -> dict[s
 
 
 FILLED_IN = {"size": 1, "workload": "Deployment", "service": {"type": "Headless"}, "drainSeconds": 30}
+
+
+# Published a moment after the CRD; kubectl looks here before it writes.
+SCHEMAS = "/openapi/v3/apis/cache.example.com/v1alpha1"
 
 
 def columns(answer: Outcome) -> list[str]:
@@ -177,7 +181,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         STATEFUL | {"handover": {}, "auth": {"secretName": "a"}},
         "spec.handover: Forbidden: must be omitted when spec.auth",
     ),
-    ({"maxConnections": 48, "threads": 8}, "must be more than 8 and 5 for each of spec.threads, which memcached"),
+    ({"maxConnections": 49, "threads": 8}, "must be more than 9 and 5 for each of spec.threads, which memcached"),
 ]
 
 
@@ -188,6 +192,16 @@ def test_a_wrong_value_or_a_contradiction_is_refused_with_the_fields_name(
     answer = kubectl("create", "-f", "-", body=memcached(spec=spec))
     assert answer.returncode == 1
     assert message in answer.stderr
+
+
+@pytest.mark.parametrize("memory", [{"memory": "xGi"}, {"memory": f"{10**20}Gi"}, {"memoryScaling": {"max": "xMi"}}])
+def test_a_malformed_memory_is_reported_once_and_no_rule_fails_over_it(
+    kubectl: Kubectl, memory: dict[str, Any]
+) -> None:
+    answer = kubectl("create", "-f", "-", body=memcached(spec=STATEFUL | {"memoryScaling": {"max": "1Gi"}} | memory))
+    assert answer.returncode == 1
+    assert answer.stderr.count("Invalid value") == 1
+    assert "in body should match" in answer.stderr
 
 
 # What was applied, what is applied then, and what is stored.
@@ -370,6 +384,7 @@ def test_a_second_condition_of_a_type_is_refused_and_another_managers_type_is_ke
     assert kept == ["Ready", "Available", "example.com/Audited"]
 
 
+@pytest.mark.cluster("kubernetes")  # the simulator has no schemas for people
 @pytest.mark.parametrize(
     ("path", "words"),
     [

@@ -16,6 +16,7 @@ from kube_simulator.state import state_directory
 from lab.programs import kubernetes
 from memcached_operator.demo.script import CONFLICTING, EXAMPLE, NAMED, STEPS
 from tests.cluster import REQUIRED_VARIABLE
+from tests.conformance import sample_objects
 from tests.integration.demo_process import (
     ALL_CAME_TRUE,
     ALL_CAME_TRUE_AND_MORE,
@@ -142,7 +143,8 @@ class TestFailures:
     def test_a_step_that_is_refused_is_named_and_the_exit_code_is_1(self, demos: Demos, tmp_path: Path) -> None:
         (tmp_path / "sitecustomize.py").write_text(_WAITS)
         demo = demos("--plain", SIMULATED, terminal=SMALL)
-        demo.kubectl("create", "deployment", CONFLICTING, "--image=web")  # the name of the script's own
+        # The name of the script's own.
+        demo.kubectl("create", "-f", "-", input=json.dumps(sample_objects.deployment(CONFLICTING)))
         (tmp_path / _GATE).touch()
         assert demo.wait() == 1
         (failed,) = (line for line in demo.lines if "FAILED" in line)

@@ -109,9 +109,10 @@ def test_a_server_that_its_node_cannot_resize_is_replaced_and_an_event_says_why(
     node.create("64Mi")
     shop, former = node.shop, {name: node.resources(name) for name in node.shop.pods()}
     shop.change(memory="128Mi")
-    for name, resources in former.items():
-        node.await_resize(name, resources)
+    node.await_resize("shop-0", former["shop-0"])
+    assert node.resources("shop-1") == former["shop-1"], "one is resized before the other"
     node.refuse("shop-0")
+    node.await_resize("shop-1", former["shop-1"])
     node.resized("shop-1")
     assert shop.next() == "shop-0"
     note = shop.await_event("NotResized")

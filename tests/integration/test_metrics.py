@@ -33,8 +33,7 @@ def start(operators: Operators, kubectl: Kubectl, *flags: str) -> str:
 
 def token(kubectl: Kubectl, account: str) -> str:
     """A token of a new service account in the namespace."""
-    kubectl("create", "serviceaccount", account)
-    return kubectl("create", "token", account).strip()
+    return (kubectl.cluster.service_account_dir(kubectl.namespace, account) / "token").read_text()
 
 
 def grant(kubectl: Kubectl, account: str, namespace: str, *rules: Mapping[str, Sequence[str]]) -> None:

@@ -91,7 +91,7 @@ def test_a_stateful_set_that_is_deleted_is_made_again_and_the_list_stays(kubectl
     mark = kubectl.cluster.audit_mark()
     before = kubectl.uid("statefulset/shop")
     kubectl("delete", "statefulset/shop", "--cascade=orphan")
-    wait(kubectl, "statefulset/shop", ".status.readyReplicas", 2)
+    kubectl.wait_field("statefulset/shop", ".status.readyReplicas", 2)
     all_caught_up(kubectl)
     assert kubectl.uid("statefulset/shop") != before
     assert taken(written(kubectl, mark)) == {"create statefulsets 201"}

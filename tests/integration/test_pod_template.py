@@ -221,7 +221,8 @@ def test_whatever_was_there_before_the_same_specification_comes_to_the_same_pods
     assert latest["containers"][0]["imagePullPolicy"] == "Always"
     assert pods() == plain
     if workload == "StatefulSet":
-        other = {"spec": {"updateStrategy": {"type": "RollingUpdate"}}}
+        other = {"spec": {"updateStrategy": {"type": "RollingUpdate"}, "ordinals": {"start": 2}}}
         kubectl("patch", workload, "shop", "-p", json.dumps(other))
         all_caught_up(kubectl)
-        assert kubectl.get(workload, "shop")["spec"]["updateStrategy"] == {"type": "OnDelete"}
+        live = kubectl.get(workload, "shop")["spec"]
+        assert (live["updateStrategy"], live.get("ordinals")) == ({"type": "OnDelete"}, None)

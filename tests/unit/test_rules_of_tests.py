@@ -11,9 +11,6 @@ from tests.rules import breaks
 PROJECT = Path(__file__).parents[2]
 FILES = sorted(PurePosixPath(path.relative_to(PROJECT).as_posix()) for path in (PROJECT / "tests").rglob("*.py"))
 
-# Files that break a rule, and why they may.
-KNOWN = {"tests/kubectl/commands.py": "`kubectl create namespace` is one of the commands whose output is compared"}
-
 BOUNDS = (
     "began = time.monotonic()\n    work()\n    assert time.monotonic() - began < 2",
     "began = perf_counter()\n    took = perf_counter() - began\n    assert LIMIT_S >= took",
@@ -73,9 +70,8 @@ def found(body: str, path: str = "tests/integration/test_it.py") -> list[str]:
 
 def test_no_test_is_red_by_chance() -> None:
     broken = {path.as_posix(): breaks((PROJECT / path).read_text(), path) for path in FILES}
-    reported = [each for path, found in broken.items() if path not in KNOWN for each in found]
+    reported = [each for found in broken.values() for each in found]
     assert not reported, "\n".join(reported)
-    assert [path for path in KNOWN if not broken.get(path)] == [], "they break nothing any more: take them from KNOWN"
 
 
 @pytest.mark.parametrize(

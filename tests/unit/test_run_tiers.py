@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from lab.programs.kubernetes_releases import VARIABLE
+from lab.pythons import RELEASES, Python, image_release
 from tests import run_tiers
 from tests.run_tiers import Outcome, Plan, Result, command_of, exit_code, run, split_arguments, summary
 from tests.tiers import TIERS, Run, Tier
@@ -60,19 +61,19 @@ def test_a_tier_left_out_fails_a_run_that_must_be_complete(outcomes: list[Outcom
 @pytest.mark.parametrize(
     ("arguments", "selected"),
     [
-        ([], ["tests/unit", "tests/kubectl"]),
-        (["-k", "queue"], ["tests/unit", "tests/kubectl", "-k", "queue"]),
+        ([], ["tests/unit", "tests/helm"]),
+        (["-k", "queue"], ["tests/unit", "tests/helm", "-k", "queue"]),
         (["tests/unit/test_a.py::test_x", "-x"], ["tests/unit/test_a.py::test_x", "-x"]),
         (["tests/e2e"], None),
         (["tests/unit-of-another-kind"], None),
         (["tests/e2e", "tests/unit"], ["tests/unit"]),
-        (["tests/kubectl/test_a.py"], ["tests/kubectl/test_a.py"]),
+        (["tests/helm/test_a.py"], ["tests/helm/test_a.py"]),
     ],
 )
 def test_paths_among_the_arguments_select_within_their_own_tier(
     arguments: list[str], selected: list[str] | None
 ) -> None:
-    assert split_arguments(arguments, ("tests/unit", "tests/kubectl")) == selected
+    assert split_arguments(arguments, ("tests/unit", "tests/helm")) == selected
 
 
 ON_SIMULATOR = {f"{tiers} on the simulator" for tiers in ("conformance and examples", "integration")}
@@ -109,6 +110,15 @@ def test_another_release_of_kubernetes_has_the_core_alone_in_a_run_of_its_own(mo
     [(command, release)] = ran.values()
     assert release == "1.30"
     assert command[-5:] == ["-m", "not slow and core", "tests/integration", "-k", "scale"]
+
+
+def test_the_longest_run_has_the_unit_tests_on_each_python_and_with_the_newest_dependencies() -> None:
+    pythons = {tier.name: tier.python for tier in TIERS if tier.folders == ("tests/unit",) and tier.python}
+    others = {f"unit on Python {release}": Python(release) for release in RELEASES}
+    assert pythons == others | {"unit with the newest dependencies": Python(image_release(), newest=True)}
+    tier = Tier("unit elsewhere", folders=("tests/unit",), python=Python("3.12"))
+    assert command(tier, EVERYTHING)[:3] == [str(Python("3.12").program), "-m", "pytest"]
+    assert command(tier, EVERYTHING)[-3:] == ["-m", "not slow", "tests/unit"]
 
 
 @pytest.mark.parametrize("arguments", [["--kubernetes"], ["--kubernetes", "1.12"]])

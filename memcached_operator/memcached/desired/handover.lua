@@ -3,10 +3,12 @@
 --   memcached -l proto[proxy]:0.0.0.0:11211,proto[ascii]:0.0.0.0:11210 -o proxy_config=THIS,proxy_arg=FILE
 --
 -- FILE: empty or missing, and memcached answers alone. Else the generation, a number that grows, and in each further
--- line HOST PORT of a peer: a listener of another server that has no routes. It is read each second. When all threads have
--- what it says, "stats proxy" has the generation times their number as user_handover_generation.
+-- line HOST PORT of a peer: a listener of another server that has no routes. A third word, "joining", says that the peer
+-- is told of writes and not queried: it was away, and may have older copies. FILE is read each second. When all threads
+-- have what it says, "stats proxy" has the generation times their number as user_handover_generation.
 --
--- A key at a server is nothing, a value or a mark: an item of a fixed size with flags of its own. Marks are never shown.
+-- A key at a server is nothing, a value or a mark: an item of a fixed size with flags of its own. Marks are never shown,
+-- not even by a server that has no peers yet: others may have it as one.
 --   placeholder  this server queries its peers; what they have goes over it, by its CAS
 --   tomb         a peer has written: peers are queried; only what was written then may stay, which has the tomb's CAS
 --   absent       all peers were queried, or the key was deleted: a miss
@@ -56,26 +58,26 @@ local function peers_file()
 end
 
 function mcp_config_pools() -- in the thread that configures
-    local config, text = { generation = 0, pools = {} }, peers_file()
+    local config, text = { generation = 0, pools = {}, joining = {} }, peers_file()
     mcp.register_cron("peers", { every = 1, func = function()
         if started and peers_file() == text then return end -- what is counted at the start is lost: it is read again
         started = true
         mcp.schedule_config_reload()
     end })
     mcp.backend_flap_backoff_max(1) -- a peer that is back is to be found at once
-    mcp.buffer_memory_limit(BUFFERS_KIB)
     for index, name in ipairs({ "generation", "filled", "failed", "unqueried" }) do mcp.add_stat(index, "handover_" .. name) end
     for line in text:gmatch("[^\n]+") do
-        local host, port = line:match("^(%S+) (%d+)$")
+        local host, port, state = line:match("^(%S+) (%d+) ?(%l*)$")
         if host then
             local name = host .. ":" .. port
             local limits = { connecttimeout = 0.3, readtimeout = 0.3, retrywaittime = 1, failurelimit = 3 }
             limits.label, limits.host, limits.port = name, host, port
-            table.insert(config.pools, mcp.pool({ mcp.backend(limits) }))
+            table.insert(state == "joining" and config.joining or config.pools, mcp.pool({ mcp.backend(limits) }))
         else
             config.generation = math.tointeger(line) or config.generation
         end
     end
+    mcp.buffer_memory_limit(config.generation > 0 and BUFFERS_KIB or 0) -- without peers' file there is no limit
     return config
 end
 
@@ -165,6 +167,7 @@ local function fail(why)
 end
 
 local function send(q, request, handles) -- to all peers at once; then each has answered, or does not
+    if #handles == 0 then return end -- all peers are joining
     q.rctx:enqueue(request, handles)
     q.rctx:wait_cond(#handles, mcp.WAIT_ANY)
 end

@@ -149,13 +149,20 @@ local function add(q) -- to a number, or take from it
     end)
 end
 
+local LIFETIMES <const> = 1 << 31 -- there are as many below zero
+local LIFETIME <const> = { touch = 3, gat = 2, gats = 2 } -- which word it is
+
+local function wrapped(lifetime) -- of a classic command that stores: memcached reads 64 bits, and keeps 32 of them
+    return (math.tointeger(lifetime) + LIFETIMES & 2 * LIFETIMES - 1) - LIFETIMES
+end
+
 local MODES <const> = { set = "S", add = "E", replace = "R", append = "A", prepend = "P", cas = "S" }
 
 local function storing(q)
     local name, words = q.words[1], q.words
     local mode = MODES[name] or (flag(q, "M") or "S"):sub(1, 1)
     q.size, q.token = words[q.meta and 3 or 5], q.meta and flag(q, "C") or name == "cas" and words[6] or nil
-    q.kept = q.meta and flags(q, "bckqsCEIMNOklLP") or " F" .. words[3] .. " T" .. words[4]
+    q.kept = q.meta and flags(q, "bckqsCEIMNOklLP") or " F" .. words[3] .. " T" .. wrapped(words[4])
     if mode == "A" or mode == "P" then
         return put(q, function(there)
             if there then return q.token and q.token ~= there.c and "EX" end
@@ -172,6 +179,20 @@ local function storing(q)
         return put(q, function(there) return not there and "NS" end)
     end
     return set(q)
+end
+
+-- Whether memcached refuses a command for its numbers: then nothing happens, here or elsewhere.
+local function is_refused(q)
+    local name, words = q.words[1], q.words
+    if MODES[name] then
+        local number, set = words[3]:match("^%d+$"), words[4]:match("^[+-]?%d+$")
+        return not (number and math.tointeger(number) and math.tointeger(number) < 1 << 32 and set and math.tointeger(set))
+    end
+    for _, lifetime in pairs({ flag(q, "T"), flag(q, "N"), words[LIFETIME[name] or 0] }) do
+        local number = lifetime:match("^-?%d+$")
+        number = number and math.tointeger(number)
+        if not number or number < -LIFETIMES or number >= LIFETIMES then return true end
+    end
 end
 
 local function meta_read(q) return (flag(q, "T") or flag(q, "N")) and touch(q) or read(q) end
@@ -204,6 +225,7 @@ local function answer(context, r, missed)
     elseif name:sub(1, 1) ~= "g" then -- the last word says it, be it a key
         q.noreply = line:match("([^ ]*) *$") == "noreply"
     end
+    if is_refused(q) then return mcp.internal(r) end
     local response = COMMANDS[name](q)
     return q.noreply and silence() or response -- not even an error
 end
@@ -215,31 +237,32 @@ local function get(context, r)
     return answer(context, r, not hit)
 end
 
-local function attach(pools, f, reads) -- a route for all that read, or for all others
-    local generator, handles = mcp.funcgen_new(), { query = {}, tomb = {}, again = {} }
-    for round = 1, ROUNDS do handles.query[round], handles.tomb[round] = {}, {} end
-    for index, pool in ipairs(pools) do
-        local again = generator:new_handle(pool)
-        for round = 1, ROUNDS do
+local function attach(config, f, reads) -- a route for all that read, or for all others
+    local generator, handles, again = mcp.funcgen_new(), { query = {}, tomb = {}, again = {} }, {}
+    local peers = table.move(config.joining, 1, #config.joining, #config.pools + 1, { table.unpack(config.pools) })
+    for round = 1, ROUNDS do
+        handles.query[round], handles.tomb[round] = {}, {}
+        for index, pool in ipairs(config.pools) do
+            again[index] = again[index] or generator:new_handle(pool)
             handles.query[round][index] = generator:new_handle(pool)
-            handles.tomb[round][index] = not reads and generator:new_handle(pool) or nil
-            handles.again[handles.query[round][index]] = again
+            handles.again[handles.query[round][index]] = again[index]
         end
+        for index, pool in ipairs(reads and {} or peers) do handles.tomb[round][index] = generator:new_handle(pool) end
     end
     generator:ready({ n = "handover", f = function(rctx)
-        -- Alone, no marks are made: other threads may not hide them yet.
-        local context = { rctx = rctx, handles = handles, prepared = {}, alone = #pools == 0 }
+        local context = { rctx = rctx, handles = handles, prepared = {}, alone = #peers == 0 } -- alone, no marks are made
         return function(r) return f(context, r) end
     end })
     for name, command in pairs(COMMANDS) do
-        if (command == read) == reads then mcp.attach(mcp["CMD_" .. name:upper()], generator) end
+        -- Before there was a peers' file: it shows nothing, and most writes are that.
+        local needless = name == "set" and config.generation == 0 and not attached
+        if (command == read) == reads and not needless then mcp.attach(mcp["CMD_" .. name:upper()], generator) end
     end
 end
 
 function mcp_config_routes(config)
-    if config.generation == 0 and not attached then return end
-    attach(config.pools, get, true)
-    attach(config.pools, answer, false)
-    attached, counted = true, counted or 0
+    attach(config, get, true)
+    attach(config, answer, false)
+    attached, counted = attached or config.generation > 0, counted or 0
     if pcall(mcp.stat, 1, config.generation - counted) then counted = config.generation end -- not at the start
 end

@@ -126,6 +126,11 @@ def named_finalizers(finalizers: Sequence[str]) -> str:
     return f"the finalizer{'s' if len(finalizers) > 1 else ''} {', '.join(finalizers)}"
 
 
+def who_must_remove(finalizers: Sequence[str]) -> str:
+    """The remedy, to follow "the"."""
+    return "clients that added them must remove them" if len(finalizers) > 1 else "client that added it must remove it"
+
+
 def foreign_finalizers(finalizers: Sequence[str] | None, *owned: str) -> tuple[str, ...]:
     """The finalizers that other clients added: neither the garbage collector's nor these."""
     return tuple(each for each in finalizers or () if each not in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER, *owned))

@@ -5,7 +5,8 @@
 # TLS, AUTH: the names of the Secrets, "" for none. OPTION: memcached's own, by which the server uses them.
 # memcached is the judge: one is started for a moment, which listens on a socket in a file. What the pod's status is to
 # report, this ends with, once for each different problem, and goes on then: no crash loop.
-# For any POSIX shell; besides that readlink, sleep, mkdir, rm, cat and wc, which busybox and Debian have.
+# For any POSIX shell; besides that readlink, sleep, mkdir, mv, rm, cat and wc, which busybox and Debian have; and for a
+# CA that has expired base64, od and date, without which none counts as expired.
 set -u
 LC_ALL=C # lengths are of bytes
 mounted=/etc/memcached
@@ -13,7 +14,7 @@ state=/dev/shm/reloader # the pod's: it outlasts a container that ends, and is g
 processes=/proc
 termination_log=/dev/termination-log
 every_s=5
-carriage=$(printf '\r')
+carriage=$(printf '\r') blanks=$(printf ' \t\r\f\v')
 
 tls=$1 auth=$2
 shift 2
@@ -145,17 +146,57 @@ hang_up() {
     done
 }
 
-# Each certificate of ca.crt, as one word.
+# Each certificate of ca.crt, as one word: its content, in which blanks and line ends have no meaning (RFC 7468).
 authorities() {
-    one=
+    set -f
+    one= IFS=$blanks
     while IFS= read -r line || [ -n "$line" ]; do
-        line=${line%"$carriage"}
         case $line in
-            -----BEGIN*) one= ;;
-            -----END*) printf '%s ' "$one" ;;
-            *) one=$one$line ;;
+            -----BEGIN*CERTIFICATE-----*) one=: ;;
+            -----BEGIN*) one= ;; # a list of revoked ones, or a key
+            -----END*) [ -z "$one" ] || printf '%s ' "${one#:}" && one= ;;
+            *) for word in $line; do one=${one:+$one$word}; done ;; # a comment, where none began
         esac
     done <"$mounted/tls/ca.crt"
+}
+
+# Whether this certificate is no longer valid: a server that trusts it accepts no client by it (RFC 5280 6.1.3). What
+# cannot be read counts as valid.
+expired() {
+    ends=$(not_after "$1" 2>/dev/null)
+    now=$(date -u +%Y%m%d%H%M%S 2>/dev/null)
+    [ -n "$ends" ] && [ -n "$now" ] && [ "$ends" -lt "$now" ]
+}
+
+# When a certificate ends to be valid, as YYYYMMDDHHMMSS (RFC 5280 4.1). What is malformed ends the subshell of this.
+not_after() {
+    set -- $(printf '%s' "$1" | base64 -d | od -An -v -t x1)
+    # Into the certificate and what of it is signed; past version, serial number, algorithm and issuer; into the validity,
+    # and past its begin.
+    for step in into into version past past past into past; do
+        [ "$step" != version ] || [ "$1" = a0 ] || continue # the first version has no number
+        length=$((0x$2))
+        shift 2
+        if [ "$length" -gt 127 ]; then
+            bytes=$((length - 128)) length=0
+            while [ "$bytes" -gt 0 ]; do
+                length=$((length * 256 + 0x$1)) bytes=$((bytes - 1))
+                shift
+            done
+        fi
+        [ "$step" = into ] || shift "$length"
+    done
+    case $1$2 in
+        170d) case $3 in 3[0-4]) time=20 ;; *) time=19 ;; esac ;; # UTCTime: 50 and later is the last century
+        180f) time= ;;
+        *) return ;;
+    esac
+    shift 2
+    while [ "$1" != 5a ]; do
+        time=$time${1#3}
+        shift
+    done
+    echo "$time"
 }
 
 # Whether these words have this one.
@@ -233,7 +274,7 @@ it: both must run as the same user"
     fi
     removed=
     for one in $trusted; do
-        has "$listed" "$one" || removed=1
+        has "$listed" "$one" || expired "$one" || removed=1
     done
     report "${removed:+AuthorityRemoved: memcached trusts a CA that is no longer in ca.crt of the Secret $tls}"
 done

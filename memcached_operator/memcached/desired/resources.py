@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from memcached_operator.api.quantities import canonical, value
+from memcached_operator.api.quantities import canonical, of_mebibytes, value
 from memcached_operator.memcached.spec import Spec, memory_of_server_mib
 
 # An idle memcached takes next to none; what a busy one takes is not to be cut.
@@ -20,7 +20,7 @@ def resources_of(spec: Spec) -> tuple[Quantities, Quantities]:
     What the user names is taken, name by name. What follows from the settings fits it: a limit is no smaller than the
     user's request, and a request no larger than the user's limit.
     """
-    memory = canonical(f"{memory_of_server_mib(spec)}Mi")
+    memory = of_mebibytes(memory_of_server_mib(spec))
     needed = {"cpu": CPU, "memory": memory}
     if spec.extstore is not None and spec.extstore.volume.emptyDir is not None:
         needed["ephemeral-storage"] = canonical(spec.extstore.size)  # else the node promises its disk to others, too

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from memcached_operator.api.names import MOUNTED
-from memcached_operator.api.quantities import canonical
+from memcached_operator.api.quantities import of_mebibytes
 from memcached_operator.memcached.desired.secrets import COMMENT
 from memcached_operator.memcached.desired.workload_types import (
     DownwardApi,
@@ -53,7 +53,7 @@ def with_warm_restart(pod: PodSpec, file_mib: int) -> PodSpec:
         volumeMounts=(*(memcached.volumeMounts or ()), *mounts),
     )
     volumes = (
-        Volume(ITEMS, emptyDir=EmptyDir("Memory", canonical(f"{file_mib + _STATE_MIB}Mi"))),
+        Volume(ITEMS, emptyDir=EmptyDir("Memory", of_mebibytes(file_mib + _STATE_MIB))),
         Volume(RESTART, downwardAPI=DownwardApi((_RESTART_FILE,))),
     )
     return msgspec.structs.replace(pod, containers=(memcached, *others), volumes=(*(pod.volumes or ()), *volumes))

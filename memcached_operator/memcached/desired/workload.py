@@ -23,6 +23,7 @@ from memcached_operator.memcached.desired.workload_types import (
 from memcached_operator.memcached.labels import (
     APPLIED_OPTIONS_ANNOTATION,
     MEMORY_ANNOTATION,
+    POD_ANNOTATIONS,
     TEMPLATE_ANNOTATION,
     Owner,
     selector_labels,
@@ -102,7 +103,9 @@ def _of_deployment(common: WorkloadSpec, spec: Spec, paused: bool) -> WorkloadSp
 def _names_of_any(kind: str | None) -> Any:
     """The names of the fields that a workload of that kind has by default."""
     made = desired_workload("StatefulSet" if kind == "StatefulSet" else "Deployment", Owner("", "", ""), 1, "")
-    return names_of({"spec": msgspec.to_builtins(made.spec)})
+    spec = msgspec.to_builtins(made.spec)
+    spec["template"]["metadata"]["annotations"] |= dict.fromkeys(POD_ANNOTATIONS, "")
+    return names_of({"spec": spec})
 
 
 def _excess(desired: WorkloadManifest, live: WorkloadManifest) -> Iterator[Difference]:

@@ -173,6 +173,8 @@ class Strategy(Fields, frozen=True, omit_defaults=True):
 class WorkloadSpec(Fields, frozen=True, omit_defaults=True):
     """`spec` of a workload: what both have, what a Deployment has, what a StatefulSet has."""
 
+    absent: ClassVar[tuple[str, ...]] = ("ordinals",)  # by them servers have other names than those that are listed
+
     replicas: int | None = None
     selector: LabelSelector | None = None
     template: PodTemplate | None = None
@@ -183,6 +185,7 @@ class WorkloadSpec(Fields, frozen=True, omit_defaults=True):
     serviceName: str | None = None
     podManagementPolicy: str | None = None
     updateStrategy: Strategy | None = None
+    ordinals: dict[str, Any] | None = None
 
 
 class WorkloadManifest(Manifest, frozen=True, omit_defaults=True):

@@ -72,9 +72,14 @@ class SetPeers:
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """Deletion of all items of these servers."""
+    """Deletion of all items of these servers.
+
+    Attributes:
+        is_last: what they get from now on is not outdated, so that their marks go.
+    """
 
     servers: tuple[Server, ...]
+    is_last: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,13 @@ class Advance:
 
 
 @dataclass(frozen=True, slots=True)
+class Resume:
+    """Return to the step that servers are at, as another client changed the status."""
+
+    to: Handover
+
+
+@dataclass(frozen=True, slots=True)
 class GiveUp:
     """Change of the list without a hand-over.
 
@@ -110,4 +122,4 @@ class GiveUp:
     names: tuple[str, ...]
 
 
-Action: TypeAlias = Nothing | Wait | SetPeers | Empty | Purge | Advance | GiveUp
+Action: TypeAlias = Nothing | Wait | SetPeers | Empty | Purge | Advance | Resume | GiveUp

@@ -19,6 +19,7 @@ from memcached_operator.memcached.handover.actions import (
     Nothing,
     PeersChange,
     Purge,
+    Resume,
     SetPeers,
     Wait,
 )
@@ -26,11 +27,11 @@ from memcached_operator.memcached.handover.desired_list import DesiredList
 from memcached_operator.memcached.handover.emptying import Emptying, EmptyServer
 from memcached_operator.memcached.handover.peer_changes import dropped_addresses
 from memcached_operator.memcached.handover.peers import peers_of
-from memcached_operator.memcached.handover.progress_messages import EVENTS, advice, progress_message
+from memcached_operator.memcached.handover.progress_messages import EVENTS, RESUMED, advice, progress_message
 from memcached_operator.memcached.handover.purge import Purged, empty, purge
 from memcached_operator.memcached.handover.purge_run import PurgeRun
 from memcached_operator.memcached.handover.server_state import HandoverState, Unsupported, state_of
-from memcached_operator.memcached.handover.situation import PurgeState, Server, Situation
+from memcached_operator.memcached.handover.situation import Origin, PurgeState, Server, Situation
 from memcached_operator.memcached.handover.step_times import former_clients_s
 from memcached_operator.memcached.handover.steps import (
     are_servers_kept,
@@ -117,6 +118,7 @@ class _Known:
         unsupported: by pod and number of its restarts, whether its server cannot hand over.
         emptying: of servers that were away.
         reported: the step that the last event was of.
+        believed: the status that this leader wrote last, and the one before it, which stands where that failed.
         given_up: of the last change, which had no hand-over.
         refusal: of the API server's, to change a pod; until `refused_until_s` (by the clock) none is changed.
     """
@@ -127,9 +129,16 @@ class _Known:
     unsupported: dict[tuple[str, int], bool] = field(default_factory=dict)
     emptying: Emptying = field(default_factory=Emptying)
     reported: HandoverStep | None = None
+    believed: tuple[Handover | None, ...] = ()
     given_up: GiveUp | None = None
     refusal: Problem | None = None
     refused_until_s: float = float("-inf")
+
+    def end(self) -> None:
+        """Leave off what is under way."""
+        self.emptying.keep(())
+        if self.purge is not None:
+            self.purge.end()
 
 
 class Handovers:
@@ -172,6 +181,9 @@ class Handovers:
             now: the time, with its zone.
         """
         if desired.for_s is None and last.handover is None:
+            if (former := self._known.find(memcached.key)) is not None:
+                former.end()
+                self._known.drop(memcached.key)
             return Progress()
         known = self._known.of(memcached.key)
         named = [each for each in pods if each.ordinal != NO_ORDINAL]
@@ -180,6 +192,8 @@ class Handovers:
         known.waits_since = min(known.waits_since, now)
         servers = await self._servers(known, named, is_queried=_is_changing(desired, last.handover))
         purge_state, unpurged = _purge_state(known, last.handover, servers)
+        origin = Origin.OWN if last.handover in known.believed else Origin.FOREIGN
+        origin = origin if known.believed else Origin.FORMER
         situation = Situation(
             last.handover,
             desired.size,
@@ -191,12 +205,14 @@ class Handovers:
             unpurged,
             known.waits_since,
             is_refused=self._clock() < known.refused_until_s,
+            origin=origin,
         )
         action = decide(situation)
         self._report_step(memcached, known, last.handover)
         outcome = await self._act(memcached, known, last.handover, action, {each.name: each for each in named})
         policy = ListPolicy(is_list_frozen(situation, action), are_servers_kept(situation, action))
-        state = action.to if isinstance(action, Advance | GiveUp) else last.handover
+        state = action.to if isinstance(action, Advance | Resume | GiveUp) else last.handover
+        known.believed = (state,) if origin is Origin.FOREIGN else (last.handover, state)
         if known.refusal is not None and (left_s := known.refused_until_s - self._clock()) > 0.0:
             outcome += Outcome((known.refusal,), requeue_s=left_s)
         advised = advice(situation, state, known.given_up)
@@ -206,13 +222,14 @@ class Handovers:
         return Progress(policy, state, message, advised, outcome, holds_rollout)
 
     async def _servers(self, known: _Known, pods: Sequence[PodRecord], *, is_queried: bool) -> tuple[Server, ...]:
-        """Query servers; while the list is as desired, each once for whether it can hand over."""
+        """Query servers; while the list is as desired, each once for whether it can hand over, or to be emptied."""
         keys = {(pod.uid, pod.restarts) for pod in pods}
         known.unsupported = {key: value for key, value in known.unsupported.items() if key in keys}
 
         async def server(pod: PodRecord) -> Server:
             peers, key = peers_of(pod.peers), (pod.uid, pod.restarts)
-            queries = pod.ready and pod.address and (is_queried or key not in known.unsupported)
+            is_known = key in known.unsupported and not pod.outdated_items
+            queries = pod.ready and pod.address and (is_queried or not is_known)
             answer = await self._port.state_of(pod.address, ANSWER_WITHIN_S) if queries else None
             if isinstance(answer, HandoverState | Unsupported):
                 known.unsupported[key] = isinstance(answer, Unsupported)
@@ -227,6 +244,7 @@ class Handovers:
                 isinstance(answer, HandoverState) and peers is not None and answer.has_confirmed(peers.generation),
                 known.unsupported.get(key, False),
                 pod.outdated_items,
+                known.emptying.has_emptied(pod),
             )
 
         return tuple(await asyncio.gather(*map(server, pods)))
@@ -252,10 +270,10 @@ class Handovers:
                 for each in changes:
                     outcome += await self._set_peers(known, each, pods[each.server.name])
                 return outcome
-            case Empty(servers):
+            case Empty(servers, is_last):
                 outcome = EMPTY
                 for server in servers:
-                    outcome += await self._empty(memcached.key, known, pods[server.name])
+                    outcome += await self._empty(memcached.key, known, pods[server.name], is_last=is_last)
                 return outcome
             case Purge(servers, unused_since_s):
                 start = last.startTime if last is not None else ""
@@ -263,6 +281,11 @@ class Handovers:
             case Advance(to, publishes):
                 if publishes or to is None:
                     known.given_up = None
+                return AT_ONCE
+            case Resume(to):
+                note = RESUMED[to.step]
+                logger.warning("%s", note, extra={"fields": {"action": "handover"}})
+                self._record_event(memcached, "Warning", "HandoverResumed", "HandOver", note)
                 return AT_ONCE
             case GiveUp():
                 known.given_up = action
@@ -275,12 +298,10 @@ class Handovers:
             annotations[OUTDATED_ITEMS_ANNOTATION] = "true"
         return await self._annotate(known, pod, annotations)
 
-    async def _empty(self, key: ObjectKey, known: _Known, pod: PodRecord) -> Outcome:
+    async def _empty(self, key: ObjectKey, known: _Known, pod: PodRecord, *, is_last: bool) -> Outcome:
         """Have a server lose what others changed while it was away."""
-        match known.emptying.result(pod, self._port.empty, lambda: self._enqueue(key)):
-            case None:
-                return EMPTY
-            case Purged():
+        match known.emptying.result(pod, self._port.empty, lambda: self._enqueue(key), is_last=is_last):
+            case Purged() if is_last:
                 logger.info(
                     "%s returned after an outage; its items were deleted",
                     pod.name,
@@ -290,6 +311,8 @@ class Handovers:
             case Failure() as failure:
                 logger.debug("%s could not be emptied: %s", pod.name, failure.why)
                 return Outcome(requeue_s=DELETE_AGAIN_S)
+            case None | Purged():
+                return EMPTY
 
     async def _annotate(self, known: _Known, pod: PodRecord, annotations: Mapping[str, str | None]) -> Outcome:
         if self._clock() < known.refused_until_s:

@@ -1,20 +1,19 @@
 """Pure: peers from which a server fills itself, as the annotation of its pod has them.
 
 The kubelet writes the annotation into a file, which `handover.lua` reads each second. The first line is the
-generation, and each further line a peer: host and port.
+generation, and each further line a peer: host, port, and "joining" for one that is told of writes and not queried.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from memcached_operator.memcached.labels import PEERS_PORT
 
 # Times the number of threads it fits into 32 bits, as memcached counts.
 _GENERATION: Final = re.compile(r"[1-9][0-9]{0,6}")
-_PEER: Final = re.compile(r"(\S+) [0-9]+")
+_PEER: Final = re.compile(r"(\S+) [0-9]+( joining)?")
 
 
 class Peers(NamedTuple):
@@ -23,14 +22,17 @@ class Peers(NamedTuple):
     Attributes:
         generation: grows with each change of it; 1 or more.
         addresses: IP addresses of the peers. Empty: the server queries no other, and still hides marks from clients.
+        joining: those of them that may have older copies: they are told of writes, and not queried.
     """
 
     generation: int
     addresses: tuple[str, ...] = ()
+    joining: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         """The value of the annotation."""
-        return "\n".join([str(self.generation), *(f"{address} {PEERS_PORT}" for address in self.addresses)])
+        lines = (f"{each} {PEERS_PORT}{' joining' if each in self.joining else ''}" for each in self.addresses)
+        return "\n".join([str(self.generation), *lines])
 
 
 def peers_of(annotation: str) -> Peers | None:
@@ -39,9 +41,5 @@ def peers_of(annotation: str) -> Peers | None:
     found = [_PEER.fullmatch(line) for line in lines]
     if not _GENERATION.fullmatch(generation) or not all(found):
         return None
-    return Peers(int(generation), tuple(each[1] for each in found if each is not None))
-
-
-def peers_for(address: str, generation: int, addresses: Sequence[str]) -> Peers:
-    """Peers of the server of that address, where all servers that hand over have these addresses."""
-    return Peers(generation, tuple(sorted(each for each in addresses if each != address)))
+    peers = [each for each in found if each is not None]
+    return Peers(int(generation), tuple(each[1] for each in peers), frozenset(each[1] for each in peers if each[2]))

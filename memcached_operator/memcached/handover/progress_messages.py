@@ -14,15 +14,21 @@ from operator_runtime import rfc3339
 
 EVENTS: Final[Mapping[HandoverStep, str]] = {
     HandoverStep.PREPARING: "Preparing a hand-over: the list changes once every server has all others as peers",
-    HandoverStep.CONNECTING: "Every server hides marks, and gets all others as peers",
+    HandoverStep.CONNECTING: "Every server gets all others as peers",
     HandoverStep.PUBLISHED: "The list of servers has changed; servers fill themselves from each other",
     HandoverStep.DISCONNECTING: "Servers stop filling themselves from each other",
     HandoverStep.COMPLETE: "The hand-over has ended",
 }
-"""The note of the event of each step; Hiding has none, as it follows Preparing at once."""
+"""The note of the event of each step."""
+_ANEW: Final = "clients get the time of spec.handover.forSeconds anew to follow the list"
+RESUMED: Final[Mapping[HandoverStep, str]] = {
+    HandoverStep.PUBLISHED: "Another client changed status.handover while servers fill themselves from each other: "
+    f"{_ANEW}",
+    HandoverStep.COMPLETE: f"Another client changed status.handover: {_ANEW}",
+}
+"""The note of the event where the status is not what the operator wrote, by the step that follows."""
 _STEPS: Final = {
     HandoverStep.PREPARING: "Servers are prepared for a change of the list.",
-    HandoverStep.HIDING: "Servers are prepared for a change of the list.",
     HandoverStep.CONNECTING: "The list of servers changes once every server has all others as peers.",
     HandoverStep.DISCONNECTING: "Servers stop filling themselves from each other.",
 }

@@ -33,6 +33,11 @@ class PurgeRun:
         self._purged: set[str] = set()  # addresses
         self._task: asyncio.Task[None] | None = None
 
+    def end(self) -> None:
+        """Leave off what has yet to be deleted."""
+        if self._task is not None:
+            self._task.cancel()
+
     def is_of(self, start: str) -> bool:
         return self._of == start
 
@@ -73,4 +78,4 @@ class PurgeRun:
             self._purged.update(purged)
 
         self._task = asyncio.get_running_loop().create_task(run())
-        self._task.add_done_callback(lambda _: on_end())
+        self._task.add_done_callback(lambda ended: None if ended.cancelled() else on_end())

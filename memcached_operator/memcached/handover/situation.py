@@ -21,6 +21,14 @@ class PurgeState(Enum):
     FAILED = "over, and not done at some server"
 
 
+class Origin(Enum):
+    """Client that wrote a status."""
+
+    OWN = "this leader"
+    FORMER = "a former leader, as far as is known"
+    FOREIGN = "another client: this leader wrote another one"
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     """A server of the StatefulSet that is not being deleted.
@@ -33,6 +41,7 @@ class Server:
         confirms: each of its threads has read that.
         unsupported: it answers, and cannot hand over.
         outdated: others may have changed what it has while it was away.
+        emptied: this leader has emptied it since it is ready.
     """
 
     name: str
@@ -43,6 +52,7 @@ class Server:
     confirms: bool = False
     unsupported: bool = False
     outdated: bool = False
+    emptied: bool = False
 
     @property
     def is_connected(self) -> bool:
@@ -62,6 +72,7 @@ class Situation:
         unpurged: names of servers that are ready, and were not purged.
         waits_since: the time since which this leader sees that size, with its zone: before that, nobody may have led.
         is_refused: the API server refuses to change pods.
+        origin: who wrote the status as it is.
     """
 
     last: Handover | None
@@ -74,6 +85,7 @@ class Situation:
     unpurged: frozenset[str] = frozenset()
     waits_since: datetime = EPOCH
     is_refused: bool = False
+    origin: Origin = Origin.FORMER
 
     @property
     def is_changing(self) -> bool:

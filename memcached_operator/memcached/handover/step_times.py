@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from memcached_operator.api.status import Handover, HandoverStep
-from memcached_operator.api.status_times import bounded_time, parsed_time, status_time
+from memcached_operator.api.status_times import parsed_time, status_time
 
 MARKER_TTL_S: Final = 3
 """Time after which no server has a marker any more; `handover.lua` sets it."""
@@ -17,18 +17,23 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 def status_at(step: HandoverStep, now: datetime, former_list_end: datetime) -> Handover:
     """The status of a step that begins now."""
-    return Handover(step, status_time(now), status_time(former_list_end) if former_list_end > EPOCH else None)
+    return Handover(step, status_time(now), status_time(former_list_end))
 
 
 def bounded(status: Handover, for_s: int, now: datetime) -> Handover:
-    """The status without times that are yet to come, as of a leader whose clock was ahead: else steps would last for as
-    long as it was."""
+    """The status with times that can be believed.
+
+    Without those that are yet to come, as of a leader whose clock was ahead: else steps would last for as long as it
+    was. Of one that another client removed or made unreadable, the latest counts: clients may have the former list.
+    """
     latest = now + timedelta(seconds=1)  # it was rounded up
-    if start_of(status) > latest:
+    start, former_end = parsed_time(status.startTime), parsed_time(status.formerListEndTime)
+    if start is None or start > latest:
         status = msgspec.structs.replace(status, startTime=status_time(now))
-    if (former_end := status.formerListEndTime) is not None:
-        former_end = bounded_time(former_end, latest + timedelta(seconds=for_s))
-    return msgspec.structs.replace(status, formerListEndTime=former_end)
+    latest += timedelta(seconds=for_s)
+    if former_end is None or former_end > latest:
+        status = msgspec.structs.replace(status, formerListEndTime=status_time(latest))
+    return status
 
 
 def start_of(status: Handover) -> datetime:

@@ -3,14 +3,14 @@
 Each step is confirmed by every server before the next:
 
     Preparing      all servers are ready, and what former owners have kept is deleted
-    Hiding         every server hides marks from clients, and queries nobody
     Connecting     every server has all others as peers, old and new; then the list is published
     Published      clients follow the list, for `spec.handover.forSeconds`
     Disconnecting  no server has peers; then servers that left the list are removed
 
 A second change while the list is published goes straight to the union of all. What is decided follows from the status,
-the pods and what the servers answer, so that a new leader goes on where the last one was. Where some server does not
-confirm a step in its time, the list changes as it does without a hand-over (`time_limits`).
+the pods and what the servers answer, so that a new leader goes on where the last one was. Where the status says less
+than the pods, as after a restore, clients get their time to follow the list anew. Where some server does not confirm a
+step in its time, the list changes as it does without a hand-over (`time_limits`).
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from memcached_operator.memcached.handover.actions import (
     GiveUp,
     Nothing,
     Purge,
+    Resume,
     SetPeers,
     Wait,
 )
@@ -38,9 +39,9 @@ from memcached_operator.memcached.handover.peer_changes import (
     marked_as_unpurged,
     outdated_members,
     outdated_without_peers,
-    without_peers,
+    returned,
 )
-from memcached_operator.memcached.handover.situation import PurgeState, Situation
+from memcached_operator.memcached.handover.situation import Origin, PurgeState, Server, Situation
 from memcached_operator.memcached.handover.step_times import (
     MARKER_TTL_S,
     bounded,
@@ -58,15 +59,18 @@ from memcached_operator.memcached.handover.time_limits import (
     wait_for_confirmations,
 )
 
-_UNDERWAY: Final = (
-    *(HandoverStep.HIDING, HandoverStep.CONNECTING),
-    *(HandoverStep.PUBLISHED, HandoverStep.DISCONNECTING),
-)
+_UNDERWAY: Final = (HandoverStep.CONNECTING, HandoverStep.PUBLISHED, HandoverStep.DISCONNECTING)
 
 
 def decide(situation: Situation) -> Action:
     """Decide the next action."""
     last, for_s = situation.last, situation.for_s
+    if for_s is not None and situation.size > 0 and not situation.listed:
+        return Advance(None) if last is not None else Nothing()  # the list grows as servers get ready
+    if for_s is not None and situation.size > 0 and _is_lost(situation):
+        # Nothing says since when clients have that list.
+        step = HandoverStep.PUBLISHED if _is_connected(situation) else HandoverStep.COMPLETE
+        return Resume(status_at(step, situation.now, situation.now + timedelta(seconds=for_s)))
     if for_s is None or last is None:
         return _without(situation)
     if (readable := bounded(last, for_s, situation.now)) != last:
@@ -76,8 +80,6 @@ def decide(situation: Situation) -> Action:
             return _complete(situation, last)
         case HandoverStep.PREPARING:
             return _preparing(situation, last)
-        case HandoverStep.HIDING:
-            return _hiding(situation, last)
         case HandoverStep.CONNECTING:
             return _connecting(situation, last)
         case HandoverStep.PUBLISHED:
@@ -91,19 +93,22 @@ def is_list_frozen(situation: Situation, action: Action) -> bool:
     match action:
         case GiveUp() | Advance(publishes=True) | Advance(to=None) | Nothing():
             return False
+        case Resume():
+            return True
         case _:
             return situation.last is not None and situation.for_s is not None and situation.has_others
 
 
 def are_servers_kept(situation: Situation, action: Action) -> bool:
     """Report whether servers that left the list must not be removed, however long they have drained."""
-    return is_underway(action.to if isinstance(action, Advance | GiveUp) else situation.last)
+    state = action.to if isinstance(action, Advance | Resume | GiveUp) else situation.last
+    return is_underway(state) or (situation.for_s is not None and _is_connected(situation))
 
 
 def is_rollout_held(situation: Situation, action: Action) -> bool:
     """Report whether no server with keys may be replaced: from the purge on, which fails without that server."""
     match action:
-        case Purge() | Wait(why=Awaited.PURGE) | Advance(to=Handover(step=HandoverStep.HIDING)):
+        case Purge() | Wait(why=Awaited.PURGE) | Advance(to=Handover(step=HandoverStep.CONNECTING)) | Resume():
             return True
         case _:
             return is_underway(situation.last)
@@ -114,22 +119,37 @@ def is_underway(status: Handover | None) -> bool:
     return status is not None and status.step in _UNDERWAY
 
 
+def _is_lost(situation: Situation) -> bool:
+    """Report whether the status is not what the operator wrote last, as far as that shows."""
+    match situation.origin:
+        case Origin.FOREIGN:
+            return True
+        case Origin.OWN:
+            return situation.last is None and _is_connected(situation)  # the list was lost, and grew again
+        case Origin.FORMER:
+            return not is_underway(situation.last) and _is_connected(situation)
+
+
+def _is_connected(situation: Situation) -> bool:
+    """Report whether servers have peers that the operator may take away."""
+    return not situation.is_refused and any(each.is_connected for each in situation.servers)
+
+
 def _without(situation: Situation) -> Action:
     """Return the step where no hand-over is desired, or the list never had all servers: at first it just grows."""
     last = situation.last
     if last is not None and last.step is HandoverStep.DISCONNECTING:
         return _disconnecting(situation, last)
     if last is not None and is_underway(last):
-        # Clients had no time to follow a list that was published.
-        is_published, late = last.step is HandoverStep.PUBLISHED, situation.now + timedelta(seconds=HANDOVER_SECONDS)
-        return _advance(HandoverStep.DISCONNECTING, situation, late if is_published else former_list_end_of(last))
+        return _advance(HandoverStep.DISCONNECTING, situation, _former_end(situation, last))
     if not situation.is_refused and (leftover := disconnected(situation)):
         return SetPeers(leftover)
     if situation.for_s is None:
         return Advance(None) if last is not None else Nothing()
     if not situation.has_others or situation.is_changing:
         return Nothing()
-    return _advance(HandoverStep.COMPLETE, situation, situation.now)
+    # Until now the list grew, or its clients were not waited for.
+    return _advance(HandoverStep.COMPLETE, situation, situation.now + timedelta(seconds=situation.for_s))
 
 
 def _complete(situation: Situation, last: Handover) -> Action:
@@ -137,8 +157,10 @@ def _complete(situation: Situation, last: Handover) -> Action:
         return _advance(HandoverStep.PREPARING, situation, former_list_end_of(last))
     if not situation.is_refused and (leftover := disconnected(situation)):
         return SetPeers(leftover)
-    if outdated := outdated_without_peers(situation):
-        return Empty(outdated)
+    if (emptying := _emptying(situation, outdated_without_peers(situation))) is not None:
+        return emptying
+    if outdated := tuple(each.name for each in situation.ready if each.outdated):
+        return Wait(Awaited.CONFIRMATIONS, QUERY_AGAIN_S, outdated)
     return Nothing() if situation.has_others else Advance(None)
 
 
@@ -169,18 +191,7 @@ def _purging(situation: Situation, former_end: datetime) -> Action:
         case PurgeState.DONE | PurgeState.FAILED:
             if changes := marked_as_unpurged(situation):
                 return in_time(situation, SetPeers(changes), [each.server for each in changes])
-            return _advance(HandoverStep.HIDING, situation, former_end)
-
-
-def _hiding(situation: Situation, last: Handover) -> Action:
-    if not (situation.is_changing and situation.has_others):
-        return _advance(HandoverStep.DISCONNECTING, situation, _former_end(situation, last))
-    if (first := _first_of_all(situation)) is not None:
-        return first
-    shown = [each for each in situation.ready if each.peers is None or each.is_connected]
-    if shown:
-        return in_time(situation, SetPeers(without_peers(shown)), shown)
-    return wait_for_confirmations(situation) or _advance(HandoverStep.CONNECTING, situation, former_list_end_of(last))
+            return _advance(HandoverStep.CONNECTING, situation, former_end)
 
 
 def _connecting(situation: Situation, last: Handover) -> Action:
@@ -201,8 +212,8 @@ def _published(situation: Situation, last: Handover, for_s: int) -> Action:
         return _advance(HandoverStep.DISCONNECTING, situation, now - timedelta(seconds=MARKER_TTL_S))
     if changes := tuple(marked_as_left(situation)) or tuple(connected(situation, is_published=True)):
         return SetPeers(changes)
-    if outdated := outdated_members(situation):
-        return Empty(outdated)
+    if (emptying := _emptying(situation, outdated_members(situation))) is not None:
+        return emptying
     unconfirmed = tuple(each.name for each in situation.ready if not each.confirms)
     if unconfirmed:
         return Wait(Awaited.CONFIRMATIONS, min(QUERY_AGAIN_S, left_s), unconfirmed)
@@ -212,29 +223,42 @@ def _published(situation: Situation, last: Handover, for_s: int) -> Action:
 
 
 def _disconnecting(situation: Situation, last: Handover) -> Action:
-    left_s = (start_of(last) - situation.now).total_seconds() + CONFIRMED_WITHIN_S
+    since = max(start_of(last), situation.waits_since)
+    left_s = (since - situation.now).total_seconds() + CONFIRMED_WITHIN_S
     if left_s > 0.0 and (changes := disconnected(situation)):
         return SetPeers(changes)
-    if left_s > 0.0 and (outdated := outdated_without_peers(situation)):
-        return Empty(outdated)
+    if left_s > 0.0 and (emptying := _emptying(situation, outdated_without_peers(situation))) is not None:
+        return emptying
     unconfirmed = tuple(each.name for each in situation.ready if each.peers is not None and not each.confirms)
     if left_s > 0.0 and unconfirmed:
         return Wait(Awaited.CONFIRMATIONS, min(QUERY_AGAIN_S, left_s), unconfirmed)
-    return _advance(HandoverStep.COMPLETE, situation, former_list_end_of(last))
+    return _advance(HandoverStep.COMPLETE, situation, _former_end(situation, last))
 
 
 def _first_of_all(situation: Situation) -> Action | None:
     """Action that comes before all others of a step that prepares a change of the list; None for nothing."""
-    given_up, outdated = given_up_at_once(situation), outdated_without_peers(situation)
-    if outdated and not situation.is_refused:
-        return in_time(situation, Empty(outdated), outdated)
-    return given_up or (in_time(situation, Empty(outdated), outdated) if outdated else None)
+    given_up, emptying = given_up_at_once(situation), _emptying(situation, outdated_without_peers(situation))
+    if emptying is None or (given_up is not None and situation.is_refused):
+        return given_up
+    return in_time(situation, emptying, emptying.servers)
+
+
+def _emptying(situation: Situation, settled: tuple[Server, ...]) -> Empty | None:
+    """Emptying of servers that are back: as soon as they are, and once more when they are settled."""
+    if back := returned(situation):
+        return Empty(back, is_last=False)
+    return Empty(settled) if settled else None
 
 
 def _former_end(situation: Situation, last: Handover) -> datetime:
-    """End of the list before the present one; where no server is desired, the present one ends now."""
+    """End of the list before the present one; where no server is desired, the present one ends now.
+
+    Without `spec.handover` clients have no time to follow a list that was published.
+    """
+    if situation.for_s is None:
+        return situation.now + timedelta(seconds=HANDOVER_SECONDS)
     if situation.size == 0 and situation.listed:
-        return situation.now + timedelta(seconds=situation.for_s or 0)
+        return situation.now + timedelta(seconds=situation.for_s)
     return former_list_end_of(last)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from memcached_operator.api.names import MEMORY_PATTERN
-from memcached_operator.api.quantities import canonical, mebibytes
+from memcached_operator.api.quantities import mebibytes, of_mebibytes
 from memcached_operator.memcached.desired.memory_annotation import memory_of
 from memcached_operator.memcached.spec import Spec
 
@@ -31,9 +31,4 @@ def with_effective_memory(spec: Spec, reported: str | None, live: str = "") -> S
     else:
         return spec
     mib = min(known_mib, mebibytes(scaling.max))
-    return msgspec.structs.replace(spec, memory=quantity(mib)) if mib > mebibytes(spec.memory) else spec
-
-
-def quantity(mib: int) -> str:
-    """Write an amount in MiB as the status has it."""
-    return canonical(f"{mib}Mi")
+    return msgspec.structs.replace(spec, memory=of_mebibytes(mib)) if mib > mebibytes(spec.memory) else spec

@@ -10,9 +10,9 @@ from prometheus_client import Metric
 from prometheus_client.metrics_core import GaugeMetricFamily
 
 from memcached_operator.api.names import InvalidSpec
-from memcached_operator.api.quantities import kibibytes, mebibytes
+from memcached_operator.api.quantities import kibibytes, mebibytes, of_mebibytes
 from memcached_operator.api.status import decode_status
-from memcached_operator.memcached.memory_scaling.effective_memory import quantity, with_effective_memory
+from memcached_operator.memcached.memory_scaling.effective_memory import with_effective_memory
 from memcached_operator.memcached.memory_scaling.eviction_samples import History, extended
 from memcached_operator.memcached.memory_scaling.retaining_condition import Scaling
 from memcached_operator.memcached.memory_scaling.scaling_decision import (
@@ -120,13 +120,13 @@ class Scaler:
         if refused is not None:
             self._withdraw(known, refused.kept_mib)
             known.judged = (refused, None)
-            return Scaling(spec.memoryScaling, refused, quantity(refused.kept_mib))
+            return Scaling(spec.memoryScaling, refused, of_mebibytes(refused.kept_mib))
         known.judged = decision, recommended = self._judged(known, spec, pods)
         # What is decided of more memory than was kept is decided of servers that have it.
         if isinstance(decision, Retained) or (isinstance(decision, Grow) and decision.from_mib > known.kept_mib):
             known.refused = 0
         mib = decision.to_mib if isinstance(decision, Grow) else mebibytes(spec.memory)
-        return Scaling(spec.memoryScaling, decision, quantity(mib), recommended)
+        return Scaling(spec.memoryScaling, decision, of_mebibytes(mib), recommended)
 
     def families(self) -> Iterator[Metric]:
         """Memory in force, its maximum and the observed retention of each Memcached with `spec.memoryScaling`."""
@@ -188,7 +188,7 @@ class Scaler:
                 decision = Waiting(len(serving), spec.size, known.is_rolling)  # all servers take a step, or none
             case Retained() if known.low_since_s is not None and now_s - known.low_since_s >= _DAY_S:
                 decision = Retained(is_unused=True)
-        return decision, quantity(found) if found is not None else None
+        return decision, of_mebibytes(found) if found is not None else None
 
     def _foreign_limit(self, known: _Known, serving: Sequence[PodRecord], mib: int) -> ForeignLimit | None:
         for pod, history in ((pod, known.histories.get(pod.uid, History())) for pod in serving):

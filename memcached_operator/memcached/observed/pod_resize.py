@@ -20,6 +20,7 @@ class Step(Enum):
 
     RESIZE = auto()  # patch the resources of its pod
     WAIT = auto()  # its node has not done so yet
+    REPLACE = auto()  # its container would start again for it, so that only a new pod is as good
     SET_LIMIT = auto()  # send memcached its new limit
     DONE = auto()
 
@@ -32,6 +33,8 @@ class Resizable(msgspec.Struct, frozen=True, gc=False):
         actual: the limit that its node has set, "" where that is not known.
         waits: its node's message while it has not, "" for nothing.
         hopeless: its node can never allocate what is specified now, by the node's report.
+        begun: its node has not put it off.
+        restarts: how often its memcached was started again.
     """
 
     namespace: str
@@ -43,21 +46,33 @@ class Resizable(msgspec.Struct, frozen=True, gc=False):
     actual: str
     waits: str
     hopeless: bool
+    begun: bool = True
+    restarts: int = 0
 
 
-def next_step(pod: Resizable, memory: Memory, *, limit_set: bool) -> Step:
+def next_step(pod: Resizable, memory: Memory, *, limit_set: bool, restarts: bool = False) -> Step:
     """Choose the next step: room first for what grows, and less to fill it with before it shrinks.
 
     Args:
         limit_set: memcached uses that memory.
+        restarts: a resize would have its container start again.
     """
     if shrinks(pod, memory) and not limit_set:
         return Step.SET_LIMIT
-    if not (_are_same(pod.request, memory.request) and _are_same(pod.limit, memory.limit)):
-        return Step.RESIZE
-    if not _are_same(pod.actual, memory.limit) or pod.waits:
-        return Step.WAIT  # of a request alone only the node's words show it
+    if not _is_requested(pod, memory):
+        return Step.REPLACE if restarts else Step.RESIZE
+    if not is_resized(pod, memory):
+        return Step.WAIT
     return Step.DONE if limit_set else Step.SET_LIMIT
+
+
+def is_resized(pod: Resizable, memory: Memory) -> bool:
+    """Report whether its node has given a pod that memory: of a request alone only the node's words show it."""
+    return _is_requested(pod, memory) and _are_same(pod.actual, memory.limit) and not pod.waits
+
+
+def _is_requested(pod: Resizable, memory: Memory) -> bool:
+    return _are_same(pod.request, memory.request) and _are_same(pod.limit, memory.limit)
 
 
 def shrinks(pod: Resizable, memory: Memory) -> bool:
@@ -79,6 +94,7 @@ def resize_patch(memory: Memory) -> dict[str, object]:
 class _Container(msgspec.Struct, frozen=True):
     name: str = ""
     resources: Resources = Resources()
+    restartCount: int = 0
 
 
 class _Condition(SeenCondition):
@@ -105,12 +121,13 @@ class _Pod(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(_Pod).decode
-_NONE: Final = Resources()
+_NONE: Final = _Container()
 
 
 def resizable(raw: msgspec.Raw | bytes) -> Resizable:
     pod = _decode(raw)
-    specified, actual = _resources(pod.spec.containers), _resources(pod.status.containerStatuses)
+    status = _memcached(pod.status.containerStatuses)
+    specified, actual = _memcached(pod.spec.containers).resources, status.resources
     waits = next(
         (
             each
@@ -132,8 +149,10 @@ def resizable(raw: msgspec.Raw | bytes) -> Resizable:
         actual=(actual.limits or {}).get("memory", ""),
         waits=": ".join(filter(None, (waits.reason, waits.message))),
         hopeless=waits.reason == "Infeasible",
+        begun=waits.type != "PodResizePending",
+        restarts=status.restartCount,
     )
 
 
-def _resources(containers: tuple[_Container, ...]) -> Resources:
-    return next((each.resources for each in containers if each.name == CONTAINER), _NONE)
+def _memcached(containers: tuple[_Container, ...]) -> _Container:
+    return next((each for each in containers if each.name == CONTAINER), _NONE)

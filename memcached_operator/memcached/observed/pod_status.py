@@ -45,8 +45,8 @@ class PodProblem(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def may_pass(self) -> bool:
-        """Report whether it often ends by itself, such as the wait for a node, for volumes or for an image."""
-        return self.reason in ("Unschedulable", _CREATING, _INITIALIZING)
+        """Report whether it often ends by itself, as the wait for a node does."""
+        return self.reason == "Unschedulable"
 
     def cut(self, chars: int) -> PodProblem:
         """Cut to no more characters than that in all."""
@@ -79,8 +79,24 @@ class _ContainerState(msgspec.Struct):
     terminated: _Waiting | None = None
 
 
+class _Limits(msgspec.Struct):
+    memory: str = ""
+
+
+class WithLimits(msgspec.Struct):
+    """`resources` of a container, as far as it is read."""
+
+    limits: _Limits | None = None
+
+    @property
+    def memory(self) -> str:
+        """Limit of its memory, "" for none."""
+        return self.limits.memory if self.limits is not None else ""
+
+
 class _ContainerStatus(msgspec.Struct):
     name: str = ""
+    resources: WithLimits = msgspec.field(default_factory=WithLimits)
     restartCount: int = 0
     started: bool | None = None
     state: _ContainerState = msgspec.field(default_factory=_ContainerState)
@@ -102,6 +118,8 @@ class PodStatus(msgspec.Struct):
     """`status` of a pod, as far as it is read."""
 
     phase: str = ""
+    reason: str = ""
+    message: str = ""
     podIP: str = ""
     conditions: list[Condition] | None = None
     containerStatuses: list[_ContainerStatus] | None = None
@@ -120,6 +138,7 @@ class PodStatus(msgspec.Struct):
 _NEVER: Final = Condition()
 # A scheduler's message lists what was wrong with each kind of node; its beginning is what a person reads.
 _PROBLEM_CHARS: Final = 160
+_FAILURE_CHARS: Final = 300
 # The sidecar's report has two names and memcached's words in it.
 _REPORT_CHARS: Final = 512
 # Then it reports preemption.
@@ -179,16 +198,35 @@ def problem_of(status: PodStatus) -> PodProblem:
 
 
 def wait_of(status: PodStatus) -> PodProblem:
-    """Return what memcached's container waits for before it starts: a problem only where it takes long."""
+    """Return what a pod waits for on its node: a problem only where it takes long."""
     own = status.memcached
-    if status.condition("PodScheduled").status != "True" or (own is not None and own.state.waiting is None):
+    if status.condition("PodScheduled").status != "True":
         return NO_PROBLEM
+    if own is not None and own.state.waiting is None:
+        return _unready(status) if own.state.terminated is None else NO_PROBLEM
     sandbox = status.condition(_SANDBOX).status
     if sandbox == "False":
         return _UNMOUNTED
     if (first := next(_unfinished(status), None)) is not None:
         return _one_of_many(_INITIALIZING, f"memcached waits for the container {first.name}")
     return _UNPULLED if sandbox == "True" else _UNKNOWN
+
+
+def _unready(status: PodStatus) -> PodProblem:
+    """Explain why a pod whose memcached runs is not ready: in the words of a readiness gate, or of its node."""
+    ready = status.condition("Ready")
+    gates = (each for each in status.conditions or () if f'"{each.type}"' in ready.message and each.message)
+    found = next(gates, ready)
+    return _one_of_many(found.reason or ready.reason, found.message).cut(_PROBLEM_CHARS)
+
+
+def failure_of(status: PodStatus) -> PodProblem:
+    """Explain why a pod has failed, as where its node rejected or evicted it; `NO_PROBLEM` of one that has not."""
+    if status.phase != "Failed":
+        return NO_PROBLEM
+    target, ready = status.condition("DisruptionTarget"), status.condition("Ready")
+    reasons = ((each.reason, each.message) for each in (status, target, ready) if each.reason)
+    return _one_of_many(*next(reasons, ("Failed", status.message))).cut(_FAILURE_CHARS)
 
 
 def is_down(status: PodStatus) -> bool:

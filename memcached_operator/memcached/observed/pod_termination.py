@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from memcached_operator.memcached.desired.owned_record import named_finalizers
+from memcached_operator.memcached.desired.owned_record import named_finalizers, who_must_remove
 from memcached_operator.memcached.observed.pods import PodRecord, Termination
 from operator_runtime import rfc3339
 
@@ -49,7 +49,7 @@ def _why(name: str, end: Termination) -> str:
     since = f"{name} has been terminating since {rfc3339(datetime.fromtimestamp(end.since_s, UTC))}"
     if end.finalizers:
         return (
-            f"{since} because of {named_finalizers(end.finalizers)}: the client that added it must remove it "
+            f"{since} because of {named_finalizers(end.finalizers)}: the {who_must_remove(end.finalizers)} "
             f"(`kubectl edit pod {name}`)."
         )
     return (

@@ -7,7 +7,8 @@ from typing import Final
 
 import msgspec
 
-from memcached_operator.api.names import RELOADER, Workload
+from memcached_operator.api.names import RELOADER, RESTART_CONTAINER, Workload
+from memcached_operator.api.quantities import value
 from memcached_operator.memcached.desired.object_types import Identity, OwnerRef, controller_of
 from memcached_operator.memcached.desired.secrets import PLAIN, Transport, transport_of
 from memcached_operator.memcached.labels import (
@@ -27,6 +28,8 @@ from memcached_operator.memcached.observed.pod_status import (
     NO_PROBLEM,
     PodProblem,
     PodStatus,
+    WithLimits,
+    failure_of,
     is_down,
     outdated_of,
     problem_of,
@@ -64,8 +67,9 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         active: neither terminating nor finished.
         ready: its Ready condition is True.
         problem: why it is not ready, as far as is known.
-        waits: what its memcached waits for in the ordinary course of starting, as far as is known; a problem once it
-            takes long, see `rollout.observed_times`.
+        waits: what it waits for in the ordinary course of starting, as far as is known; a problem once it takes long,
+            see `rollout.observed_times`.
+        failure: why it has failed for good, in its node's words.
         down: its memcached does not run and has no keys to lose: it has no node, never ran, cannot start, or has ended.
         outdated: what its memcached has of its Secrets' former content although they changed, in its sidecar's words.
         ordinal: its place in a StatefulSet, NO_ORDINAL of a Deployment's.
@@ -79,6 +83,9 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
             items.
         image: of its template, or to which it was changed in place since; "" where it does not keep its items.
         rewritten: it runs other images than that: admission gave it these when it was created.
+        restarts_for_memory: its node starts memcached's container again when its memory changes.
+        memory_limit: of its memcached's container, as specified or as its node has set it, whichever is less; "" for
+            none.
         in_place: how it is being changed in place, "" where it is not; see `rollout.in_place`.
         peers: from which others its server fills itself; see `handover.peers`.
         outdated_items: others may have changed what it has, without its knowledge.
@@ -105,10 +112,13 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     restart_hash: str = ""
     image: str = ""
     rewritten: bool = False
+    restarts_for_memory: bool = False
+    memory_limit: str = ""
     in_place: str = ""
     peers: str = ""
     outdated_items: bool = False
     waits: PodProblem = NO_PROBLEM
+    failure: PodProblem = NO_PROBLEM
     down: bool = False
     outdated: PodProblem = NO_PROBLEM
     termination: Termination | None = None
@@ -117,6 +127,11 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     def workload(self) -> Workload:
         """Kind of workload that it belongs to."""
         return "Deployment" if self.ordinal == NO_ORDINAL else "StatefulSet"
+
+    @property
+    def starts(self) -> bool:
+        """Report whether it is starting, as far as is known."""
+        return self.active and not self.ready and not self.problem
 
     @property
     def memcached_key(self) -> ObjectKey | None:
@@ -173,9 +188,16 @@ class _PodMeta(Identity):
     ownerReferences: tuple[OwnerRef, ...] | None = None
 
 
+class _ResizePolicy(msgspec.Struct):
+    resourceName: str = ""
+    restartPolicy: str = ""
+
+
 class _Container(msgspec.Struct):
     name: str = ""
     image: str = ""
+    resizePolicy: list[_ResizePolicy] | None = None
+    resources: WithLimits = msgspec.field(default_factory=WithLimits)
 
 
 class _PodSpec(msgspec.Struct):
@@ -233,11 +255,14 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         restart_hash=shared(meta.annotations.restart_hash),
         image=shared(meta.annotations.image),
         rewritten=_is_rewritten(pod.spec, meta.annotations.image),
+        restarts_for_memory=_restarts_for_memory(pod.spec),
+        memory_limit=shared(_memory_limit(pod)),
         in_place=meta.annotations.in_place,
         peers=meta.annotations.peers,
         outdated_items=bool(meta.annotations.outdated_items),
         down=is_down(status),
         waits=NO_PROBLEM if readiness.status == "True" else wait_of(status),
+        failure=failure_of(status),
         outdated=outdated_of(status),
         termination=_termination(pod),
     )
@@ -246,6 +271,19 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
 def _is_rewritten(spec: _PodSpec, image: str) -> bool:
     own = (each for each in (*(spec.containers or ()), *(spec.initContainers or ())) if each.name in _OWN_CONTAINERS)
     return bool(image) and any(each.image != image for each in own)
+
+
+def _restarts_for_memory(spec: _PodSpec) -> bool:
+    own = (each.resizePolicy or () for each in spec.containers or () if each.name == CONTAINER)
+    return any((each.resourceName, each.restartPolicy) == ("memory", RESTART_CONTAINER) for of in own for each in of)
+
+
+def _memory_limit(pod: _PodObject) -> str:
+    own = next((each for each in pod.spec.containers or () if each.name == CONTAINER), _Container())
+    specified, status = own.resources.memory, pod.status.memcached
+    actual = status.resources.memory if status is not None else ""
+    is_less = bool(actual and actual != specified) and (not specified or value(actual) < value(specified))
+    return actual if is_less else specified
 
 
 def _termination(pod: _PodObject) -> Termination | None:

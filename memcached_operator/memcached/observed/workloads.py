@@ -27,6 +27,7 @@ from memcached_operator.memcached.labels import (
     CONTAINER,
     IMAGE_ANNOTATION,
     MEMORY_ANNOTATION,
+    POD_ANNOTATIONS,
     RESTART_ANNOTATION,
     RESTARTED_ANNOTATION,
     TEMPLATE_ANNOTATION,
@@ -101,11 +102,12 @@ _MOST_KNOWN = 128
 _decode_object = msgspec.json.Decoder(_Object).decode
 _decode_spec = msgspec.json.Decoder(WorkloadSpec).decode
 # The Deployment's controller counts templates here.
+_PASSED = "spec.template."
 _REVISION_ANNOTATION = "deployment.kubernetes.io/revision"
 _FIRST_REVISION = "1"
 _OWNED_ANNOTATIONS = (
     *(TEMPLATE_ANNOTATION, MEMORY_ANNOTATION, TRANSPORT_ANNOTATION, WARM_ANNOTATION),
-    *(IMAGE_ANNOTATION, RESTART_ANNOTATION),
+    *(IMAGE_ANNOTATION, RESTART_ANNOTATION, *POD_ANNOTATIONS),
 )
 
 
@@ -224,7 +226,9 @@ def _owned(owned: ObjectMeta, spec: WorkloadSpec, raw: msgspec.Raw) -> WorkloadM
             ),
         ),
     )
-    paths = [path for path, digest in digests(applied_options(manifest)).items() if digest]
+    # Another client may have written any path there; options are passed through to pods alone.
+    recorded = digests(applied_options(manifest)).items()
+    paths = [path for path, digest in recorded if digest and path.startswith(_PASSED)]
     if not paths:
         return manifest
     whole = keyed({"spec": msgspec.json.decode(raw)})

@@ -46,14 +46,13 @@ class Announcements:
             self._announced.drop(key)
         elif self._announced.find(key) != desired:
             self._announced.set(key, desired)
-            ready = [each for each in servers if each.ready]
             words = announced(
                 snapshot.spec,
                 change.desired,
                 live,
                 servers,
                 needs_new_pods=template.needs_new_pods,
-                why_not="" if template.needs_new_pods else await self._memory.why_not(ready),
+                why_not="" if template.needs_new_pods else await self._memory.why_not(key, servers),
                 desired_changed=change.provenance is Provenance.SPECIFICATION,
                 after=after,
             )

@@ -26,8 +26,8 @@ from memcached_operator.memcached.rollout.cost_messages import (
     rolling,
     scaling,
 )
-from memcached_operator.memcached.rollout.live_requirements import Means, why_not_live
-from memcached_operator.memcached.spec import Spec
+from memcached_operator.memcached.rollout.live_requirements import RESTARTS, Means, why_not_live
+from memcached_operator.memcached.spec import Spec, restarts_for_memory
 from operator_runtime import Difference
 
 
@@ -91,7 +91,8 @@ class Basis(NamedTuple):
         return template("", spec.image or self.image, self.user_id, spec).template
 
     def why_not_live(self, spec: Spec) -> str:
-        return why_not_live(transport(spec.tls, spec.auth), self.means)
+        restarts = RESTARTS if restarts_for_memory(spec) else ""
+        return why_not_live(transport(spec.tls, spec.auth), self.means, restarts=restarts)
 
 
 def changes(old: Spec, new: Spec, basis: Basis) -> tuple[Change, ...]:

@@ -12,12 +12,14 @@ from typing import Final, TypeAlias, get_args
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.events import RecordEvent
+from memcached_operator.memcached.labels import RESTART_ANNOTATION
 from memcached_operator.memcached.observed.caches import PODS
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.refusal_reasons import is_permission_missing, refusal_reason
 from memcached_operator.memcached.rollout import in_place
+from memcached_operator.memcached.rollout.next_step import left_of
 from memcached_operator.memcached.rollout.reconcile_results import EMPTY, Outcome
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
 from operator_runtime import Client, Conflict, Forbidden, Invalid, KeyedStates, NotFound, ServerError, TooManyRequests
@@ -37,9 +39,12 @@ class _Known(dict[str, int]):
 
     Attributes:
         refused: why the operator may change no pod, in the API server's words; "" where it may.
+        emptied: the server that came back without its items, "" for none; then no other is changed.
+        emptied_by: digest of the template that it was given.
     """
 
     refused = ""
+    emptied = emptied_by = ""
 
 
 class ContainerRestarts:
@@ -75,6 +80,9 @@ class ContainerRestarts:
             stale: how many servers are of another template, or of a Secret's former content.
         """
         known = self._known.of(memcached.key)
+        if known.emptied and known.emptied_by == workload.template_hash and not pod.down:
+            return EMPTY
+        known.emptied = ""
         try:
             body = in_place.change(pod, workload, desired, now.timestamp())
             await self._client.strategic_patch(PODS, pod, body)
@@ -111,18 +119,30 @@ class ContainerRestarts:
         fields = {"action": "restarted", "server": pod.name, "left": stale - 1, "items": has, "before": had}
         logger.info("%s is back in its pod%s", pod.name, counted, extra={"fields": fields})
         lost = bool(had) and has == 0
+        if lost:
+            known.emptied, known.emptied_by = pod.name, workload.template_hash
         why = f"; the log of its container says why: kubectl logs {pod.name}" if lost else ""
         note = f"The server {pod.name} is back in its pod{counted}{why}"
         self._record_event(memcached, "Warning" if lost else "Normal", "Restarted", "Restart", note)
         return AT_ONCE  # for the next one
 
     def report(self, memcached: MemcachedRecord, stale: int) -> Outcome:
-        """Report why servers are replaced that could be restarted in place; nothing is kept once none is stale."""
+        """Report why servers are replaced that could be restarted in place, or are not changed any more.
+
+        Nothing is kept once none is stale.
+        """
         known = self._known.find(memcached.key)
         if known is not None and not stale:
             self._known.drop(memcached.key)
-        if known is None or not stale or not known.refused:
+        if known is None or not stale or not (known.refused or known.emptied):
             return EMPTY
+        if known.emptied:
+            message = (
+                f"The server {known.emptied} is back in its pod without its items{left_of(stale, 'changed')}. The log "
+                f"of its container says why. Restore the previous specification, or change the annotation "
+                f"{RESTART_ANNOTATION} of the Memcached to go on."
+            )
+            return Outcome(problems=(Problem(Reason.ROLLOUT_STUCK, message, blocking=False),))
         message = f"Servers are replaced, and lose their items, as they cannot be changed in place: {known.refused}"
         return Outcome(problems=(Problem(Reason.FORBIDDEN, message, blocking=False),))
 

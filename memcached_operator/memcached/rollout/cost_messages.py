@@ -14,8 +14,10 @@ SERVER_S: Final = 2 * SLEEP_S
 """What a server takes to end and the next one to be ready, in seconds: it sleeps before it ends, and the first probe of
 the new one comes as late."""
 NO_SERVER_AFFECTED: Final = "no server is affected"
-BEFORE_RESIZE: Final = ", as on Kubernetes before 1.33"
-"""After the words of `live`, where it is not known what the cluster can do."""
+BEFORE_RESIZE: Final = (
+    ", as on Kubernetes before 1.33, or where a webhook gives their pods the resizePolicy RestartContainer for memory"
+)
+"""After the words of `live`, where neither the cluster nor the pods are known."""
 _ONE_BY_ONE: Final = "servers are replaced one at a time, and lose their keys"
 
 
@@ -86,12 +88,12 @@ def live(before: str, after: str, servers: int) -> str:
         return f"{_are(servers)} set to {memory} while they run, and no key is lost; if they cannot be, {_ONE_BY_ONE}"
     if was is None or memory is None or was.mib == memory.mib:
         return (
-            f"{_are(servers)} given different memory resources while they run, and no key is lost; if a node "
-            f"refuses, {_ONE_BY_ONE}"
+            f"{_are(servers)} given different memory resources while they run, and no key is lost; if they "
+            f"cannot be, {_ONE_BY_ONE}"
         )
     resized = f"{_are(servers)} set to {memory.mib} MiB while they run"
     if memory.mib > was.mib:
-        return f"{resized}, and no key is lost; if a node has no room, {_ONE_BY_ONE}"
+        return f"{resized}, and no key is lost; if they cannot be, as where a node has no room, {_ONE_BY_ONE}"
     return (
         f"{resized}, and evict items that no longer fit; a full server frees little memory, so its node may refuse: "
         f"then {_ONE_BY_ONE}"

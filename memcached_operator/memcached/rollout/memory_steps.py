@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memcached_operator.api.quantities import mebibytes
+from memcached_operator.api.quantities import mebibytes, of_mebibytes
 from memcached_operator.api.status import Reason
 from memcached_operator.memcached.desired.memory_annotation import memory_of
-from memcached_operator.memcached.memory_scaling.effective_memory import quantity
 from memcached_operator.memcached.memory_scaling.retaining_condition import blocked
 from memcached_operator.memcached.memory_scaling.scaling_decision import Blocked
 from memcached_operator.memcached.observed.pods import PodRecord
@@ -28,7 +27,7 @@ def without_step(spec: Spec, specified: str, live: str) -> Spec:
     made = memory_of(live)
     if made is None or max(made.mib, mebibytes(specified)) >= mebibytes(spec.memory):
         return spec
-    memory = quantity(made.mib) if made.mib > mebibytes(specified) else specified
+    memory = of_mebibytes(made.mib) if made.mib > mebibytes(specified) else specified
     return msgspec.structs.replace(spec, memory=memory)
 
 

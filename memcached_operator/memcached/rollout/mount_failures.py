@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from functools import partial
 
 import msgspec
 
@@ -15,25 +15,11 @@ from memcached_operator.memcached.observed.claim_events import about_claim, may_
 from memcached_operator.memcached.observed.pod_creation_failures import CREATIONS, about, why_not_mounted
 from memcached_operator.memcached.observed.pod_status import NO_PROBLEM, PodProblem, may_be_unmounted
 from memcached_operator.memcached.observed.pods import PodRecord
-from memcached_operator.memcached.rollout.missing_pods import READ_AFTER_S, READ_EVERY_S, REREAD_AFTER_S
+from memcached_operator.memcached.rollout.bounded_reads import READ_AFTER_S, BoundedReads
 from memcached_operator.memcached.rollout.observed_times import ObservedPods
 from operator_runtime import Client, KeyedStates, KubeError, ObjectKey
 
 logger = logging.getLogger(__name__)
-
-
-class _Read(NamedTuple):
-    """Last read of the events of one Memcached.
-
-    Attributes:
-        uid: of the pod whose events were read.
-        at_s: when, by the clock.
-        why: what came of it.
-    """
-
-    uid: str = ""
-    at_s: float = float("-inf")
-    why: PodProblem = NO_PROBLEM
 
 
 class MountFailures:
@@ -47,9 +33,7 @@ class MountFailures:
             clock: monotonic seconds.
         """
         self._client = client
-        self._reads = states.keyed(_Read)
-        self._clock = clock
-        self._free_s = float("-inf")  # from when on any Memcached may query
+        self._reads = BoundedReads(states, clock, NO_PROBLEM)
 
     async def explained(self, key: ObjectKey, seen: ObservedPods, now_s: float) -> ObservedPods:
         """The pods as they were seen; those whose volumes are not mounted with why, where that is known.
@@ -62,29 +46,20 @@ class MountFailures:
             self._reads.drop(key)
             return seen
         pod = min(waiting, key=lambda each: each.name)
-        read = self._reads.of(key) if self._reads.of(key).uid == pod.uid else _Read(pod.uid)
-        left_s = max(pod.since_s + READ_AFTER_S - now_s, read.at_s + REREAD_AFTER_S - self._clock())
-        if left_s <= 0.0:
-            read, left_s = await self._read(pod, read), REREAD_AFTER_S
-        self._reads.set(key, read)
-        return _explained(seen, pod, read.why, left_s)
+        self._reads.expect(key, (pod.uid, may_be_unbound(pod.problem)), pod.since_s + READ_AFTER_S - now_s)
+        why, left_s = await self._reads.read(key, partial(self._read, pod))
+        return _explained(seen, pod, why, left_s)
 
-    async def _read(self, pod: PodRecord, before: _Read) -> _Read:
-        """Read the events of a pod; keep what was known where it is not the turn of this Memcached."""
-        now_s = self._clock()
-        if now_s < self._free_s:
-            return before._replace(at_s=now_s)
-        self._free_s = now_s + READ_EVERY_S
+    async def _read(self, pod: PodRecord, before: PodProblem) -> PodProblem:
+        """Read the events of a pod, or of its claim."""
         try:
             if may_be_unbound(pod.problem):
                 events = await self._client.list(CREATIONS, pod.namespace, fields=about_claim(pod.name))
-                why = why_not_bound(events, pod.name)
-            else:
-                why = why_not_mounted(await self._client.list(CREATIONS, pod.namespace, fields=about(pod.uid)))
+                return why_not_bound(events, pod.name)
+            return why_not_mounted(await self._client.list(CREATIONS, pod.namespace, fields=about(pod.uid)))
         except KubeError as error:
             logger.debug("why the volumes of %s are not mounted is not known: %s", pod.name, error)
-            why = before.why
-        return _Read(pod.uid, now_s, why)
+            return before
 
 
 def _needs_events(pod: PodRecord) -> bool:

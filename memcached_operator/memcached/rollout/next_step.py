@@ -262,7 +262,7 @@ def _not_made(server: str, state: RolloutState) -> str:
     more = f", nor have {gone - 1} others" if gone > 2 else ", nor has another" if gone > 1 else ""
     events = f" The events of `kubectl describe statefulset {state.workload.name}` say why."
     return (
-        f"The server {server} has no pod{more}{_left(len(state.stale))}.{'' if state.missing_reported else events} "
+        f"The server {server} has no pod{more}{left_of(len(state.stale))}.{'' if state.missing_reported else events} "
         "Correct the cause or the specification, or restore the previous specification."
     )
 
@@ -271,20 +271,20 @@ def _not_ready(pod: PodRecord, stale: int) -> str:
     why = f" ({pod.problem})" if pod.problem else ""
     if pod.in_place and pod.ready:
         return (
-            f"The server {pod.name} has not started its container again{why}{_left(stale, 'changed')}. Correct the "
+            f"The server {pod.name} has not started its container again{why}{left_of(stale, 'changed')}. Correct the "
             "specification, or restore the previous one."
         )
     if pod.in_place:
         return (
-            f"The server {pod.name} is not ready after its change in place{why}{_left(stale, 'changed')}. Correct the "
-            "specification, or restore the previous one: then this server is changed first, and has its items as long "
-            "as its pod is there."
+            f"The server {pod.name} is not ready after its change in place{why}{left_of(stale, 'changed')}. Correct "
+            "the specification, or restore the previous one: then this server is changed first, and has its items as "
+            "long as its pod is there."
         )
     return (
-        f"The new server {pod.name} is not ready{why}{_left(stale)}. Correct the specification, or restore the "
+        f"The new server {pod.name} is not ready{why}{left_of(stale)}. Correct the specification, or restore the "
         "previous one: then this server is replaced first."
     )
 
 
-def _left(stale: int, done: str = "replaced") -> str:
+def left_of(stale: int, done: str = "replaced") -> str:
     return f", so the other {stale} are not {done}" if stale else ""

@@ -13,7 +13,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from memcached_operator.memcached.observed.pod_status import NO_PROBLEM, PodProblem
 from memcached_operator.memcached.observed.pods import PodRecord
+from memcached_operator.memcached.rollout.bounded_reads import READ_AFTER_S
 from memcached_operator.memcached.rollout.in_place import requested
 
 AHEAD_S: Final = 5.0
@@ -37,12 +39,14 @@ class ObservedPods(NamedTuple):
         ahead: names of those with times that are, of which the clock that wrote them is ahead.
         seen: to be remembered.
         next_s: seconds until more is to be reported of one, None for never.
+        failure: why pods have failed, as far as nothing has made that good.
     """
 
     pods: Sequence[PodRecord]
     ahead: tuple[str, ...]
     seen: Seen
     next_s: float | None
+    failure: PodProblem = NO_PROBLEM
 
     @property
     def active(self) -> Sequence[PodRecord]:
@@ -62,10 +66,10 @@ def observed_pods(pods: Sequence[PodRecord], seen: Seen, now_s: float, clock_s: 
     ahead = tuple(sorted(pod.name for pod in pods if max(_times(pod).values()) > now_s + AHEAD_S))
     if seen or ahead:
         pods = [_believed(pod, seen, known, now_s, clock_s) for pod in pods]
-    waits_s = [pod.since_s + WAIT_S - now_s for pod in pods if _waits(pod)]
-    if waits_s:
+    next_s = min((_next_s(pod, now_s) for pod in pods if pod.starts and (pod.waits or pod.down)), default=None)
+    if next_s is not None:
         pods = [_reported(pod, now_s) for pod in pods]
-    return ObservedPods(pods, ahead, known, min((each for each in waits_s if each > 0.0), default=None))
+    return ObservedPods(pods, ahead, known, next_s)
 
 
 def _believed(pod: PodRecord, seen: Seen, known: dict[_Stamp, float], now_s: float, clock_s: float) -> PodRecord:
@@ -78,13 +82,15 @@ def _believed(pod: PodRecord, seen: Seen, known: dict[_Stamp, float], now_s: flo
     return pod
 
 
-def _waits(pod: PodRecord) -> bool:
-    return bool(pod.waits) and not (pod.problem or pod.ready)
+def _next_s(pod: PodRecord, now_s: float) -> float:
+    """Seconds until more may be known of a pod that starts: what it waits for is no event (`event_predicates`)."""
+    left_s = pod.since_s + (WAIT_S if pod.waits else READ_AFTER_S) - now_s
+    return left_s if left_s > 0.0 else WAIT_S
 
 
 def _reported(pod: PodRecord, now_s: float) -> PodRecord:
     """A pod whose wait is its problem if it takes long."""
-    late = _waits(pod) and pod.since_s + WAIT_S <= now_s
+    late = pod.starts and pod.since_s + WAIT_S <= now_s
     return msgspec.structs.replace(pod, problem=pod.waits) if late else pod
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-from memcached_operator.api.status import Problem, Reason
+from memcached_operator.api.status import Problem, Reason, first_of
 from memcached_operator.memcached.refusal_reasons import is_permission_missing, refusal_reason
 from memcached_operator.memcached.rollout.live_requirements import NO_RESIZE
 from operator_runtime import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError
@@ -28,11 +28,13 @@ class Pending:
     Attributes:
         why: what keeps it from being done now, "" for nothing that is known.
         busy: the server has connections and does not answer in time. A replacement would lose its keys for that.
+        held: another server is resized first.
         failure: what kept the API server from it, to be tried again.
     """
 
     why: str = ""
     busy: bool = False
+    held: bool = False
     failure: KubeError | None = None
 
 
@@ -100,12 +102,16 @@ class ServerResize:
         desired: what was desired then.
         restarts: how often its memcached had started again by then. After each start it has the limit of its command
             line.
-        since_s: since when it is waited for, by the clock; None while the server is busy, or its resize is refused or
-            cannot be observed: that time does not count, and the server is not replaced for it.
+        since_s: since when it is waited for, by the clock; None while the server is busy, or its resize is held or
+            refused, or cannot be observed: that time does not count, and the server is not replaced for it.
         is_change: False for what a former leader has done already, by all that can be seen: it is tried once more, and
             no server is replaced for it.
         limit_set: memcached uses it.
         keeps_room: its pod may stay as large as it was, once memcached uses less.
+        begun_s: when it was begun, by the clock.
+        limited: its pod's limit alone is set back, which was too low.
+        asked: how often its memcached had started again when its node was asked to resize it; None where its node is
+            not about to.
     """
 
     desired: str
@@ -114,6 +120,9 @@ class ServerResize:
     is_change: bool
     limit_set: bool = False
     keeps_room: bool = False
+    begun_s: float = 0.0
+    limited: bool = False
+    asked: int | None = None
     state: ResizeState = Pending()
 
     @property
@@ -125,13 +134,19 @@ class ServerResize:
         """Take how a try ended; what takes too long is given up."""
         self.state = state
         match state:
-            case Refused() | Pending(failure=KubeError()) | Pending(busy=True):
+            case Refused() | Pending(failure=KubeError()) | Pending(busy=True) | Pending(held=True):
                 self.since_s = None
             case Pending() if self.is_change and self.since_s is not None:
                 if now_s - self.since_s >= PATIENCE_S:
                     self.state = Impossible(state.why or "the resize did not finish in time")
         if isinstance(self.state, Impossible) and self.is_enough:
             self.state = Done()
+        if self.is_over:
+            self.asked = None
+
+    def has_started_again(self, restarts: int) -> bool:
+        """Report whether its memcached, which has started again so often, did so since its node was asked."""
+        return self.asked is not None and restarts > self.asked
 
     @property
     def is_enough(self) -> bool:
@@ -146,6 +161,30 @@ class ServerResize:
         return BUSY_RETRY_S if isinstance(self.state, Pending) and self.state.busy else REQUEUE_S
 
 
+@dataclass(slots=True)
+class Trial:
+    """Trial of a change on one server before the others: only its resize shows that containers run on.
+
+    Attributes:
+        uid: the pod that is being resized, "" for none.
+        passed: one was resized, and its container ran on.
+        emptied: name of the server whose container started again for it, "" for none.
+    """
+
+    uid: str = ""
+    passed: bool = False
+    emptied: str = ""
+
+    def may_begin(self, uid: str) -> bool:
+        """Report whether a pod may be resized now."""
+        return not self.emptied and (self.passed or self.uid in ("", uid))
+
+    def stop(self) -> Refused:
+        """Return why no other server is resized."""
+        why = f"the container of {self.emptied} started again when it was resized, and its keys are lost"
+        return Refused(why, Reason.ROLLOUT_STUCK)
+
+
 class Resizing(NamedTuple):
     """Progress of the servers of one Memcached to other memory.
 
@@ -153,6 +192,7 @@ class Resizing(NamedTuple):
         pending: names of servers that do not have it yet, and what each waits for, "" where that is not known.
         impossible: uids of the pods that cannot get it while they run, and why.
         refused: what keeps a server from its memory that would keep a new one from it, too; None for nothing.
+        limited: servers whose memory limit is too low for their memory; None for none.
         requeue_s: seconds until more is to be done, None for never.
         failure: what the API server failed in, to be tried again once all else is done; None for nothing.
     """
@@ -162,9 +202,30 @@ class Resizing(NamedTuple):
     refused: Problem | None = None
     requeue_s: float | None = None
     failure: ServerError | None = None
+    limited: Problem | None = None
 
 
 NOTHING: Final = Resizing()
+
+
+def limited(servers: Mapping[str, tuple[str, ServerResize | None]], limit: str) -> Problem | None:
+    """Report servers whose memory limit is lower than what was calculated for their memory; None where none is.
+
+    Args:
+        servers: their limits, and how far they are with their resize, by the names of their pods.
+        limit: what was calculated.
+    """
+    if not servers:
+        return None
+    names = first_of([f"{name} ({found})" for name, (found, _) in sorted(servers.items())])
+    message = (
+        f"The memory limit of {names} is lower than the {limit} that a server needs, as after another client's change "
+        "of its pod: the kernel may end it, and its keys are lost. Have that client leave out these pods"
+    )
+    states = ((name, each.state) for name, (_, each) in sorted(servers.items()) if each is not None)
+    whys = (f"{name}: {state.why}" for name, state in states if isinstance(state, Impossible | Pending) and state.why)
+    why = next(whys, "")
+    return Problem(Reason.MEMORY_LIMITED, f"{message}; it is not set back, {why}" if why else message, blocking=False)
 
 
 def resizing_of(servers: Mapping[tuple[str, str], ServerResize], mib: int) -> Resizing:

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from memcached_operator.api.names import InvalidSpec
 from memcached_operator.api.status import Reason
+from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord, reported_conditions
+from memcached_operator.memcached.rollout.rollout_state import is_stale
 from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime import ObjectKey
 
 logger = logging.getLogger(__name__)
+
+
+class LeftRollouts(NamedTuple):
+    """Rollouts that a former leader left.
+
+    Attributes:
+        underway: the one that goes on, and holds the lock; None for none.
+        suspended: those that were begun, and stopped in the midst.
+    """
+
+    underway: ObjectKey | None = None
+    suspended: Sequence[ObjectKey] = ()
 
 
 class RolloutLock:
@@ -25,13 +40,13 @@ class RolloutLock:
         continues once it has taken it again.
     """
 
-    def __init__(self, underway: Callable[[], ObjectKey | None], enqueue: Callable[[ObjectKey], None]) -> None:
+    def __init__(self, left: Callable[[], LeftRollouts], enqueue: Callable[[ObjectKey], None]) -> None:
         """
         Args:
-            underway: whose rollout a former leader began, None for none; called once.
+            left: the rollouts that a former leader left; called once.
             enqueue: enqueues one that waits.
         """
-        self._underway = underway
+        self._left = left
         self._enqueue = enqueue
         self._is_restored = False
         self._waiting: dict[ObjectKey, None] = {}
@@ -54,10 +69,7 @@ class RolloutLock:
 
     def take(self, key: ObjectKey) -> bool:
         """Take the lock, and report whether this one holds it now; it waits for it from now on if it does not."""
-        if not self._is_restored:
-            self._is_restored, self.holder = True, self._underway()
-            if self.holder is not None:
-                self._enqueue(self.holder)  # it may be done by now, and would not report that by itself
+        self._restore()
         if self.holder in (None, key):
             self.holder = key
             self._waiting.pop(key, None)
@@ -67,6 +79,7 @@ class RolloutLock:
 
     def has_begun(self, key: ObjectKey) -> bool:
         """Report whether its rollout was begun under the lock, and is not over."""
+        self._restore()
         return key == self.holder or key in self._suspended
 
     def may_continue(self, key: ObjectKey) -> bool:
@@ -97,17 +110,40 @@ class RolloutLock:
         if self.holder is None and self._waiting:
             self._enqueue(next(iter(self._waiting)))
 
+    def _restore(self) -> None:
+        """Take over what a former leader left, once the caches have it."""
+        if self._is_restored:
+            return
+        self._is_restored, left = True, self._left()
+        self.holder, self._suspended = left.underway, set(left.suspended)
+        if self.holder is not None:
+            self._enqueue(self.holder)  # it may be done by now, and would not report that by itself
 
-def rollout_underway(memcacheds: Iterable[MemcachedRecord]) -> ObjectKey | None:
-    """A Memcached whose servers are being replaced, for the operator's own sake as far as can be known."""
-    for each in memcacheds:
+
+def rollouts_left(caches: Caches) -> LeftRollouts:
+    """The rollouts that a former leader left for the operator's own sake.
+
+    Of those that were paused or blocked in the midst each counts as such a one: nothing tells for whose sake it began.
+    """
+    underway, suspended = None, []
+    for each in caches.memcacheds.values():
         reasons = {condition.type: condition.reason for condition in reported_conditions(each)}
-        if each.deleting or reasons.get("Progressing") != Reason.UPDATING:
+        progressing = reasons.get("Progressing", Reason.COMPLETE)
+        if each.deleting or progressing == Reason.COMPLETE:
             continue
+        if progressing != Reason.UPDATING:
+            if _is_mixed(each, caches):
+                suspended.append(each.key)
         # An image of the user's own that does not start must not hold up the others.
-        if reasons.get("Degraded") != Reason.ROLLOUT_STUCK or not _has_own_image(each):
-            return each.key
-    return None
+        elif underway is None and (reasons.get("Degraded") != Reason.ROLLOUT_STUCK or not _has_own_image(each)):
+            underway = each.key
+    return LeftRollouts(underway, tuple(suspended))
+
+
+def _is_mixed(memcached: MemcachedRecord, caches: Caches) -> bool:
+    workloads = caches.workloads_of(memcached)
+    pods = caches.servers_of(memcached)
+    return any(pod.workload in workloads and is_stale(pod, workloads[pod.workload]) for pod in pods)
 
 
 def _has_own_image(memcached: MemcachedRecord) -> bool:

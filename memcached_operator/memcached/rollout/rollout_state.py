@@ -132,7 +132,8 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
 
     def may_yet_start(self, pod: PodRecord) -> bool:
         """Report whether a server that starts has a problem that often passes by itself, and not for long."""
-        return pod.problem.may_pass and self.left_s(pod, STUCK_AFTER_S) > 0.0
+        may_pass = pod.problem.may_pass or pod.problem == pod.waits
+        return may_pass and self.left_s(pod, STUCK_AFTER_S) > 0.0
 
     def left_s(self, pod: PodRecord, enough_s: float) -> float:
         """Seconds until a pod has been as it is for long enough, by its node's clock; no more than that at a time."""

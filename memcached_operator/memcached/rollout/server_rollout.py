@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.events import RecordEvent
+from memcached_operator.memcached.labels import RESTART_ANNOTATION
 from memcached_operator.memcached.observed.caches import PODS
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pod_status import AUTHORITY_REMOVED
@@ -35,6 +36,12 @@ _CURRENT: Final = "with the current template"
 _RENEWED: Final = "with the renewed certificate"
 _DISTRUSTING: Final = "that trusts no CA but those in ca.crt"
 
+# What the user can do where a resize turned out to have containers start again.
+_INSTEAD: Final = (
+    f"Restore the previous memory, or change the annotation {RESTART_ANNOTATION} of the Memcached to have its servers "
+    "replaced one at a time."
+)
+
 
 class ServerProgress(NamedTuple):
     """Progress of the servers, and the next step.
@@ -55,7 +62,12 @@ class ServerRollout:
     """Brings the servers of one Memcached at a time to its workload's template; see `observe` and `act`."""
 
     def __init__(
-        self, client: Client, states: KeyedStates, record_event: RecordEvent, stats_cache: StatsCache | None
+        self,
+        client: Client,
+        states: KeyedStates,
+        record_event: RecordEvent,
+        stats_cache: StatsCache | None,
+        clock: Callable[[], float],
     ) -> None:
         """
         Args:
@@ -63,11 +75,12 @@ class ServerRollout:
             states: what is known of each Memcached; a successor gives missing servers their time anew.
             record_event: records an event.
             stats_cache: the servers' statistics and certificates; None where servers are not queried.
+            clock: monotonic seconds.
         """
         self._client = client
         self._record_event = record_event
         self._stats_cache = stats_cache
-        self._missing = MissingPods(client, states)
+        self._missing = MissingPods(client, states, clock)
         self._restarts = ContainerRestarts(client, states, record_event, stats_cache)
 
     async def observe(self, snapshot: Snapshot, workload: WorkloadRecord | None, resizing: Resizing) -> ServerProgress:
@@ -156,7 +169,10 @@ def _is_updating(status: Status) -> bool:
 
 
 def _resizing(resizing: Resizing) -> Outcome:
-    problems = (resizing.refused,) if resizing.refused is not None else ()
+    refused = resizing.refused
+    if refused is not None and refused.reason is Reason.ROLLOUT_STUCK:
+        refused = refused._replace(message=f"{refused.message}. {_INSTEAD}")
+    problems = tuple(each for each in (refused, resizing.limited) if each is not None)
     if not resizing.pending:
         return Outcome(problems) if problems else EMPTY
     why = str(resizing.failure.message or resizing.failure) if resizing.failure else ""

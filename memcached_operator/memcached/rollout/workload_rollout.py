@@ -152,7 +152,7 @@ class WorkloadRollout:
         if not change.is_step:
             await self._announcements.announce(snapshot, change, servers, None if has_lock else self._lock.holder)
         resizing = NOTHING
-        if live is not None and live.kind == "StatefulSet" and not change.template.needs_new_pods:
+        if live is not None and not change.template.needs_new_pods:
             scales = snapshot.spec.memoryScaling is not None
             resizing = await self._memory.resize(
                 snapshot.memcached, live, memory, servers, scales=scales, replaces=not change.is_step

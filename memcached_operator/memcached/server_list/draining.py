@@ -6,7 +6,7 @@ was written into the status, from the top.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -59,12 +59,13 @@ def stateful_set_servers(
         is_listed: clients are given the servers of this StatefulSet.
     """
     live = _live_replicas(owned, pods)
-    replicas = _replicas(size, live, last, drained)
+    unknown = _unknown(size, live, last, pods) if is_listed else ()
+    replicas = _replicas(size, live, last, drained, unknown)
     if policy.keeps_all:
         replicas = max(replicas, live)
     has_drained = replicas < live and any(each.workload == "StatefulSet" for each in drained)
     list_size = listed_size(last) if policy.is_frozen else size
-    leaving = _leaving(list_size, last, now) if is_listed else []
+    leaving = _leaving(list_size, last, now, unknown) if is_listed else []
     return StatefulSetServers(replicas, has_drained, tuple(each for each in leaving if each.firstOrdinal < replicas))
 
 
@@ -94,14 +95,25 @@ def without_future_times(last: Status, now: datetime) -> Status:
     return last if draining == last.draining else msgspec.structs.replace(last, draining=draining)
 
 
-def _leaving(size: int, last: Status, now: datetime) -> list[Drain]:
+def _unknown(size: int, live: int, last: Status, pods: Iterable[PodRecord]) -> Collection[int]:
+    """Ordinals of servers that clients may have on a list, although the status has them neither listed nor draining.
+
+    Another client changed it, or they got ready after they were no longer desired.
+    """
+    first = min((each.firstOrdinal for each in drains_of_stateful_set(last)), default=live)
+    ready = (pod.ordinal for pod in pods if pod.ready and size <= pod.ordinal < min(first, live))
+    return set(ready) - listed_ordinals(last)
+
+
+def _leaving(size: int, last: Status, now: datetime, unknown: Collection[int]) -> list[Drain]:
     """Servers that leave the list of a StatefulSet, or have left it: from which ordinal on, since when."""
     since: dict[int, str] = {}
     for each in drains_of_stateful_set(last):
         first = max(each.firstOrdinal, size)  # what is below has been taken back
         since[first] = min(since.get(first, each.startTime), each.startTime)
-    if any(ordinal >= size for ordinal in listed_ordinals(last)):
-        since.setdefault(size, status_time(now))
+    left = [size] if any(ordinal >= size for ordinal in listed_ordinals(last)) else unknown
+    if left:
+        since.setdefault(min(left), status_time(now))
     return [Drain("StatefulSet", first, since[first]) for first in sorted(since)]
 
 
@@ -112,12 +124,12 @@ def _live_replicas(owned: Mapping[Workload, WorkloadRecord], pods: Iterable[PodR
     return 1 + max((pod.ordinal for pod in pods), default=-1)
 
 
-def _replicas(size: int, live: int, last: Status, drained: Sequence[Drain]) -> int:
+def _replicas(size: int, live: int, last: Status, drained: Sequence[Drain], unknown: Collection[int]) -> int:
     """Count the pods that a StatefulSet is to have. The status as it was written decides: what is yet to leave the list
     stays."""
     written = drains_of_stateful_set(last)
     drained_from = min((each.firstOrdinal for each in written if each in drained), default=live)
-    kept = [size, *(ordinal + 1 for ordinal in listed_ordinals(last))]
+    kept = [size, *(ordinal + 1 for ordinal in (*listed_ordinals(last), *unknown))]
     if any(each.firstOrdinal < drained_from for each in written if each not in drained):
         kept.append(drained_from)
     return min(max(kept), max(live, size))

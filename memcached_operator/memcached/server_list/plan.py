@@ -64,7 +64,7 @@ def plan(
     listed = listed_workload(spec, last, owned, pods)
     drained = [each for each in last.draining or () if left_s(each, spec.drainSeconds, now) == 0.0]
     over = () if policy.keeps_all else drained
-    moved = migration(target, listed, last, owned, over, now)
+    moved = migration(target, listed, last, owned, pods, over, now)
     replicas: dict[Workload, int] = {target: spec.size, listed: spec.size}
     draining, has_drained = moved.draining, False
     if "StatefulSet" in replicas:

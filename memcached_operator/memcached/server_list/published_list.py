@@ -20,7 +20,7 @@ from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from operator_runtime import ObjectKey
 
-_ORDINAL: Final = re.compile(r"[0-9]{1,10}")  # others may write the status, too
+_NAMED: Final = re.compile(r"[^.]+-([0-9]{1,10})\.")  # others may write the status, too
 
 
 class Servers(NamedTuple):
@@ -105,10 +105,8 @@ def addresses(pods: Iterable[PodRecord]) -> tuple[str, ...]:
 
 def listed_ordinals(last: Status) -> set[int]:
     """Ordinals of the servers of a StatefulSet that the last list had."""
-    if last.workload != "StatefulSet":
-        return set()
-    numbers = (each.partition(".")[0].rpartition("-")[2] for each in last.serverList or ())
-    return {int(each) for each in numbers if _ORDINAL.fullmatch(each)}
+    named = (_NAMED.match(each) for each in last.serverList or () if last.workload != "Deployment")
+    return {int(each[1]) for each in named if each is not None}
 
 
 def listed_size(last: Status) -> int:

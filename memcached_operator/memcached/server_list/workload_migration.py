@@ -49,6 +49,7 @@ def migration(
     listed: Workload,
     last: Status,
     owned: Mapping[Workload, WorkloadRecord],
+    pods: Iterable[PodRecord],
     drained: Sequence[Drain],
     now: datetime,
 ) -> Migration:
@@ -68,8 +69,8 @@ def migration(
         return Migration()
     drain = next((each for each in written if each.workload == other.kind and each.firstOrdinal == 0), None)
     if drain is None:
-        # One without an entry, whose successor is listed, was never listed.
-        left = last.workload != target
+        # One without an entry, whose successor is listed, was never listed, or another client removed the entry.
+        left = last.workload != target or any(pod.ready and pod.workload == other.kind for pod in pods)
         return Migration((Drain(other.kind, 0, status_time(now)),)) if left else Migration(removed=other.kind)
     return Migration((drain,), other.kind if drain in drained else None)
 

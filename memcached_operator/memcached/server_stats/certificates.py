@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import binascii
 import logging
-import ssl
+import re
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -19,6 +20,11 @@ within two minutes by its defaults."""
 # A server may show a new one at each handshake; each takes some 500 bytes.
 _REMEMBERED: Final = 1_024
 _NAMES_MAX: Final = 1_000
+# As OpenSSL reads it (crypto/pem/pem_lib.c): blanks at the ends of lines, and any line ends; base64 ignores the others.
+_PEM: Final = re.compile(
+    rb"^-----BEGIN (?:X509 )?CERTIFICATE-----[ \t\r]*\n(.*?)^-----END (?:X509 )?CERTIFICATE-----",
+    re.MULTILINE | re.DOTALL,
+)
 # The year 9999 ends.
 _LAST_S: Final = 253_402_300_799.0
 
@@ -78,12 +84,14 @@ def read_certificate(der: bytes) -> Certificate | None:
 
 
 def first_of(chain: bytes) -> Certificate | None:
-    """The certificate that a server shows of such a file, PEM; None where nothing can be made of it."""
-    begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+    """The certificate that a server shows of such a file, PEM; None where nothing can be made of it.
+
+    What surrounds it may be comments in any encoding, as OpenSSL has it.
+    """
+    found = _PEM.search(chain)
     try:
-        text = chain.decode("ascii")
-        return read_certificate(ssl.PEM_cert_to_DER_cert(text[text.index(begin) : text.index(end)] + end))
-    except ValueError:
+        return read_certificate(binascii.a2b_base64(found[1])) if found is not None else None
+    except binascii.Error:
         return None
 
 

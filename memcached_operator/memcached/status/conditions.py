@@ -173,7 +173,7 @@ def _commonest_problem(observed: Observation) -> str:
     if not problems:
         if observed.problem and observed.problem.blocking:
             return observed.problem.message
-        return _missing_pods(observed)
+        return _missing_pods(observed) if observed.absent or not observed.failure else str(observed.failure)
     # By count, then by name: equal counts must not make the message flap.
     reason, count = min(problems.items(), key=lambda item: (-item[1], item[0]))
     return f"{count} with {reason}" if len(problems) > 1 or count < len(observed.serving) else reason

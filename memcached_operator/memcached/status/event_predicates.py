@@ -34,15 +34,13 @@ class ServerPredicates:
 
     def by_pod(self, before: PodRecord | None, after: PodRecord | None) -> bool:
         """Report whether a change of a pod counts."""
-        if after is None or not _starts(after) or not (before is None or _starts(before)):
+        if after is None or not after.starts or not (before is None or before.starts):
             return True
-        if before is not None and _as_placed(before, after) == after:
-            return False
+        if before is not None:
+            return _as_placed(before, after) != after
         key = after.memcached_key
         awaited = self._awaited(key) if key is not None else None
-        if key is None or awaited is None:
-            return True
-        return sum(pod.active for pod in self._caches.pods_of(key)) == awaited and before is None
+        return key is None or awaited is None or sum(pod.active for pod in self._caches.pods_of(key)) == awaited
 
     def by_workload(self, before: WorkloadRecord | None, after: WorkloadRecord | None) -> bool:
         """Report whether a change of a Deployment or a StatefulSet counts."""
@@ -72,17 +70,15 @@ class ServerPredicates:
 
 
 def _as_placed(before: PodRecord, after: PodRecord) -> PodRecord:
-    """A pod with what it gets until it runs: a node, an address, which is listed once it is ready, and containers."""
+    """A pod with what it gets until it runs: a node, an address, which is listed once it is ready, and containers.
+
+    What it waits for meanwhile has its time: see `rollout.observed_times`.
+    """
     return msgspec.structs.replace(
         before,
         resource_version=after.resource_version,
         address=after.address,
         since_s=after.since_s,
         waits=after.waits,
-        down=after.down,
+        down=before.down and after.down,
     )
-
-
-def _starts(pod: PodRecord) -> bool:
-    """Report whether a pod is starting, as far as is known."""
-    return pod.active and not pod.ready and not pod.problem

@@ -11,14 +11,16 @@ import msgspec
 from memcached_operator.api.names import Workload
 from memcached_operator.api.quantities import canonical
 from memcached_operator.api.status import Handover, Problem, Reason, Status, first_of, joined
-from memcached_operator.memcached.desired.owned_record import named_finalizers
+from memcached_operator.memcached.desired.owned_record import named_finalizers, who_must_remove
 from memcached_operator.memcached.desired.service import is_load_balanced
 from memcached_operator.memcached.handover.handovers import Progress
 from memcached_operator.memcached.memory_scaling.retaining_condition import Scaling
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
+from memcached_operator.memcached.observed.pod_status import NO_PROBLEM, PodProblem
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.rollout.next_step import DONE, Rollout
+from memcached_operator.memcached.rollout.observed_times import ObservedPods
 from memcached_operator.memcached.rollout.reconcile_results import ObjectsResult
 from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
 from memcached_operator.memcached.rollout.workload_decision import Hold
@@ -66,6 +68,7 @@ class Observation(msgspec.Struct, frozen=True):
         health: the last answers of its ready servers, in the order of their names; None where servers are not queried.
         names: DNS names by which clients know the servers, for what their certificates are to be for.
         ahead: names of pods with times that are yet to come by the operator's clock.
+        failure: why pods have failed, as far as nothing has made that good.
         memory: of each server, in force, as a quantity; "" where that is not known.
         scaling: what was decided of it; None without `spec.memoryScaling`.
         handover: how far the hand-over is, None where there is none.
@@ -96,6 +99,7 @@ class Observation(msgspec.Struct, frozen=True):
     health: Sequence[ServerHealth] | None = None
     names: Sequence[str] = ()
     ahead: Sequence[str] = ()
+    failure: PodProblem = NO_PROBLEM
     memory: str = ""
     scaling: Scaling | None = None
     handover: Handover | None = None
@@ -120,7 +124,7 @@ def observed(
     done: ObjectsResult,
     owned: Mapping[Workload, WorkloadRecord],
     handover: Progress,
-    ahead: Sequence[str] = (),
+    seen: ObservedPods,
     scaling: Scaling | None = None,
 ) -> Observation:
     """Observe a Memcached after its reconcile.
@@ -129,7 +133,7 @@ def observed(
         done: what became of its objects.
         owned: its workloads as they were before.
         handover: how far it is.
-        ahead: names of pods with times that are yet to come.
+        seen: the pods.
         scaling: what was decided of the memory.
     """
     memcached, spec, plan = snapshot.memcached, snapshot.spec, snapshot.plan
@@ -140,8 +144,8 @@ def observed(
     pods = [pod for pod in snapshot.pods if pod.workload not in outcome.foreign]
     if other is not None and other.finalizers:
         waiting.append(
-            f"The {other.kind} {other.name} has {named_finalizers(other.finalizers)}: the client that added it must "
-            "remove it."
+            f"The {other.kind} {other.name} has {named_finalizers(other.finalizers)}: the "
+            f"{who_must_remove(other.finalizers)}."
         )
     return Observation(
         memcached.name,
@@ -164,7 +168,8 @@ def observed(
         paused=spec.rollout.paused,
         pause_s=spec.rollout.pauseSeconds,
         hold=workloads.hold,
-        ahead=ahead,
+        ahead=seen.ahead,
+        failure=seen.failure,
         memory=scaling.memory if scaling is not None else canonical(spec.memory),
         scaling=scaling,
         handover=handover.state,

@@ -168,9 +168,11 @@ class ExecPlugin:
     def _identity(self, answer: bytes) -> Identity:
         try:
             credential = msgspec.json.decode(answer, type=_ExecCredential)
-        except UNDECODABLE as error:
-            # msgspec's messages name fields, types and offsets, never values; Python's name one byte.
+        except msgspec.ValidationError as error:
+            # msgspec's messages name fields and types, never values.
             raise self._unreadable(f"its answer is not an ExecCredential: {error}") from None
+        except UNDECODABLE:
+            raise self._unreadable("its answer is not an ExecCredential, as it is not JSON") from None
         if credential.kind != "ExecCredential" or credential.api_version != self.api_version:
             raise self._unreadable(f"its answer is not an ExecCredential of {self.api_version}, as the kubeconfig says")
         status = credential.status or _Status()

@@ -214,10 +214,12 @@ def _read(path: Path, label: str) -> _File:
     except OSError as error:
         raise NoClusterAccess(f"{label} cannot be read ({error.strerror}); check its path and permissions") from None
     except yaml.MarkedYAMLError as error:
-        # The parser's own words quote the line, which may hold a secret.
+        # The parser's own words quote the line, which may hold a secret. It may have a bound on levels, too (1,000 in
+        # PyYAML 6.0.4), which it meets before `_Loader` does.
         mark = error.problem_mark
         where = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
-        raise NoClusterAccess(f"{label}{where}: not valid YAML; correct it there") from None
+        what = f"not valid YAML of at most {LEVELS} levels"
+        raise NoClusterAccess(f"{label}{where}: {what}; correct it there") from None
     except (yaml.YAMLError, UnicodeDecodeError):
         raise NoClusterAccess(f"{label}: not a text in YAML; give the path of a kubeconfig") from None
     except msgspec.ValidationError as error:

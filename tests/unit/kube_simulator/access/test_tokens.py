@@ -93,8 +93,7 @@ class TestVerification:
         token = token_of(tokens, audiences=["a", "b"])
         assert tokens.user_of(token) is None
         assert tokens.verify(token, ["b", "a", "c"]).audiences == ("b", "a")
-        desired = 'token audiences ["a" "b"] is invalid for the target audiences ["https://kubernetes.default.svc"]'
-        with pytest.raises(InvalidToken, match=re.escape(f"[invalid bearer token, {desired}]")):
+        with pytest.raises(InvalidToken, match="invalid for the target audiences"):
             tokens.verify(token)
 
     def test_a_token_expires_a_minute_after_its_time(self, tokens: Tokens, clock: Clock) -> None:

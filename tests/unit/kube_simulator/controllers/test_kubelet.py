@@ -36,15 +36,12 @@ async def test_a_pod_is_bound_and_runs(node: World) -> None:
     [container] = status["containerStatuses"]
     assert (container["name"], container["ready"], container["restartCount"]) == ("web", True, 0)
     assert container["state"] == {"running": {"startedAt": stamp(node.moment)}}
-    assert status["qosClass"] == "BestEffort"
 
 
 async def test_events_tell_how_a_pod_came_to_be(node: World) -> None:
     await run(node)
     assert {each["reason"]: each["note"] for each in node.all("events")} == {
         "Scheduled": "Successfully assigned shop/a to simulator",
-        "Pulled": 'Container image "web:1" already present on machine and can be accessed by the pod',
-        "Created": "Container created",
         "Started": "Container started",
     }
 

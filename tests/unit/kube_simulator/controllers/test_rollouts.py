@@ -52,28 +52,3 @@ def test_the_old_ones_shrink_as_far_as_enough_are_available(
     """Of four pods three have to be available."""
     found = [replica_set(f"old{number}", *sizes) for number, sizes in enumerate(old)]
     assert rollouts.old_sizes(deployment(4), replica_set("new", *new), found) == expected
-
-
-@pytest.mark.parametrize(
-    ("desired", "old", "new", "expected"),
-    [
-        (15, [8], 5, {"old0": 11, "new": 7}),
-        (0, [8], 5, {"old0": 0, "new": 0}),
-        (5, [8], 5, {"old0": 5, "new": 3}),
-        (20, [10], 0, {"old0": 20}),
-        (7, [0, 0], None, {"old1": 7}),
-    ],
-)
-def test_a_change_of_size_is_shared_out(
-    desired: int, old: list[int], new: int | None, expected: dict[str, int]
-) -> None:
-    most = {rollouts.DESIRED: "10", rollouts.MAXIMUM: "13"}
-    found = [replica_set(f"old{number}", size, 0, most) for number, size in enumerate(old)]
-    newest = None if new is None else replica_set("new", new, 0, most)
-    assert rollouts.scaled_sizes(deployment(desired, 3, 2), newest, found) == expected
-
-
-def test_what_is_left_of_older_templates_goes_when_the_new_one_has_all() -> None:
-    new = replica_set("new", 4, 4, {rollouts.DESIRED: "4"})
-    sizes = rollouts.scaled_sizes(deployment(4), new, [replica_set("old0", 2), replica_set("old1", 0)])
-    assert sizes == {"old0": 0}

@@ -62,16 +62,6 @@ class StubVerbs:
         return Answer(200, self.body)
 
 
-class StubSchemas:
-    """One document."""
-
-    def index(self) -> Json:
-        return {"paths": {"apis/apps/v1": {"serverRelativeURL": "/openapi/v3/apis/apps/v1?hash=1"}}}
-
-    def document(self, group_version_path: str) -> bytes:
-        return {"apis/apps/v1": b'{"openapi":"3.0.0"}'}[group_version_path]
-
-
 @dataclass(frozen=True, slots=True)
 class Reply:
     """A whole answer."""
@@ -155,7 +145,7 @@ async def served(directory: Path) -> AsyncIterator[Served]:
         Parts(
             verbs=verbs,  # type: ignore[arg-type]
             watches=watches,
-            discovery=Discovery(registry, StubSchemas(), lambda: "127.0.0.1:6443"),
+            discovery=Discovery(registry, lambda: "127.0.0.1:6443"),
             authenticate=authenticate,
             authorizer=Authorizer(store),
             faults=faults,

@@ -6,13 +6,13 @@ import orjson
 import pytest
 
 from kube_simulator.errors import ApiError
-from kube_simulator.http.discovery import Discovery, Found
+from kube_simulator.http.discovery import Discovery
 from kube_simulator.http.routes import TextNotFound, parse
+from kube_simulator.http.verbs import Answer
 from kube_simulator.resources import Registry, Resource
 from kube_simulator.schema import kubernetes
 from kube_simulator.schema.node import of_schema
 from kube_simulator.values import Json
-from tests.unit.kube_simulator.http.http_support import StubSchemas
 
 
 def widgets(version: str = "v1") -> Resource:
@@ -42,10 +42,10 @@ def registry() -> Registry:
 
 @pytest.fixture
 def discovery(registry: Registry) -> Discovery:
-    return Discovery(registry, StubSchemas(), lambda: "127.0.0.1:6443")
+    return Discovery(registry, lambda: "127.0.0.1:6443")
 
 
-def get(discovery: Discovery, path: str, accept: str = "", method: str = "GET") -> Found:
+def get(discovery: Discovery, path: str, accept: str = "", method: str = "GET") -> Answer:
     return discovery.answer(parse(method, path), accept)
 
 
@@ -72,7 +72,6 @@ def test_what_is_served_anew_is_found_at_once(discovery: Discovery, registry: Re
 @pytest.mark.parametrize(
     ("method", "path", "code"),
     [
-        ("GET", "/api/v2", 404),
         ("GET", "/apis/apps/v9", 404),
         ("POST", "/api", 405),
         ("POST", "/version", 405),
@@ -94,7 +93,7 @@ def test_openapi_v2_in_the_form_that_kubectl_asks_for_knows_no_kinds(discovery: 
 
 
 @pytest.mark.parametrize(
-    "path", ["/nothing", "/apis/absent", "/apis/example.com/v9", "/openapi", "/openapi/v1", "/swagger.json"]
+    "path", ["/nothing", "/api/v2", "/apis/absent", "/apis/example.com/v9", "/openapi", "/openapi/v1", "/swagger.json"]
 )
 def test_what_nobody_serves_is_a_404_in_text(discovery: Discovery, path: str) -> None:
     with pytest.raises(TextNotFound):

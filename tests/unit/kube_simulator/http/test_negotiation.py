@@ -1,4 +1,4 @@
-"""Which form an answer takes, and how bodies are read."""
+"""Which form an answer takes, and which bodies are read."""
 
 from __future__ import annotations
 
@@ -6,51 +6,33 @@ import pytest
 
 from kube_simulator.errors import ApiError
 from kube_simulator.http import negotiation
-from kube_simulator.http.negotiation import PLAIN, Representation
 
-TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+JSON, TABLE = "application/json", "application/json;as=Table;v=v1;g=meta.k8s.io"
 METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 
 
 @pytest.mark.parametrize(
-    ("accept", "expected"),
-    [
-        ("", PLAIN),
-        ("*/*", PLAIN),
-        ("application/json", PLAIN),
-        ("application/yaml", Representation(yaml=True)),
-        ("application/vnd.kubernetes.protobuf,application/json", PLAIN),
-        (f"{TABLE},application/json", Representation("table")),
-        ("application/json;as=Table;v=v1beta1;g=meta.k8s.io", Representation("table", "v1beta1")),
-        ("application/json;as=Table;v=v9;g=meta.k8s.io,application/json", PLAIN),
-        (METADATA, Representation("metadata")),
-        ("application/json;q=0.5,application/yaml;q=0.9", Representation(yaml=True)),
-    ],
+    "accept", ["", "*/*", JSON, f"application/vnd.kubernetes.protobuf,{JSON}", f"{METADATA},{JSON}"]
 )
-def test_the_best_form_that_is_spoken_is_taken(accept: str, expected: Representation) -> None:
-    assert negotiation.representation(accept) == expected
+def test_objects_are_json(accept: str) -> None:
+    assert not negotiation.wants_table(accept)
 
 
-def test_bodies_are_json_unless_they_say_yaml() -> None:
-    for content_type in ("", "application/json", "Application/JSON; charset=utf-8"):
-        assert negotiation.body_object(b'{"a": 1}', content_type, "Pod") == {"a": 1}
-    body = b"day: 2026-01-01\non: yes\n2: [x]\n"
-    assert negotiation.body_object(body, "application/yaml", "Pod") == {"day": "2026-01-01", "true": True, "2": ["x"]}
+def test_a_table_can_be_had_but_in_a_watch() -> None:
+    assert negotiation.wants_table(f"{TABLE},{JSON}")
+    assert not negotiation.wants_table(f"{TABLE},{JSON}", tables=False)
 
 
-@pytest.mark.parametrize(
-    "text", ["a: !!binary aGk=", "a: !!set {x}", "a: .inf", "a: .nan", "a: &b [*b]", "a: &b 1\nc: *b"]
-)
-def test_yaml_that_json_has_nothing_for_is_refused(text: str) -> None:
-    with pytest.raises(ApiError, match="error decoding YAML") as refused:
-        negotiation.body_object(text.encode(), "application/yaml", "Pod")
-    assert refused.value.code == 400
+@pytest.mark.parametrize("accept", ["application/yaml", METADATA, "application/vnd.kubernetes.protobuf", "text/html"])
+def test_what_is_not_spoken_is_406(accept: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        negotiation.wants_table(accept)
+    assert refused.value.code == 406
 
 
-def test_answers_are_json_of_one_line_unless_asked_otherwise() -> None:
-    document = {"kind": "Pod", "items": [1]}
-    assert negotiation.encoded(document, PLAIN, {}) == b'{"kind":"Pod","items":[1]}\n'
-    assert negotiation.encoded(document, PLAIN, {"pretty": "true"}).startswith(b'{\n  "kind": "Pod"')
-    shared = {"a": 1}
-    in_yaml = negotiation.encoded({"x": shared, "y": shared}, Representation(yaml=True), {})
-    assert in_yaml == b"x:\n  a: 1\ny:\n  a: 1\n"
+@pytest.mark.parametrize("content_type", ["application/yaml", "application/vnd.kubernetes.protobuf"])
+def test_bodies_are_json_alone(content_type: str) -> None:
+    assert negotiation.body_object(b'{"a": 1}', "Application/JSON; charset=utf-8") == {"a": 1}
+    with pytest.raises(ApiError) as refused:
+        negotiation.body_object(b"a: 1", content_type)
+    assert refused.value.code == 415

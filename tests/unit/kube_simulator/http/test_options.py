@@ -67,9 +67,7 @@ def test_options_of_a_deletion_that_do_not_go_are_422(body: dict[str, Any], fiel
     assert [name for _, name in causes(refused.value)] == [field]
 
 
-@pytest.mark.parametrize(
-    "body", [[], {"kind": "Pod"}, {"gracePeriodSeconds": "1"}, {"gracePeriodSeconds": True}, {"preconditions": 1}]
-)
+@pytest.mark.parametrize("body", [[], {"kind": "Pod"}, {"gracePeriodSeconds": "x"}])
 def test_options_of_a_deletion_that_cannot_be_read_are_400(body: object) -> None:
     with pytest.raises(ApiError) as refused:
         delete_options(body, {})

@@ -48,24 +48,19 @@ def test_each_served_version_is_a_resource_with_a_schema_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("patch", "established", "fields"),
+    ("patch", "field"),
     [
-        ({"spec": {"scope": "Cluster"}}, True, ["spec.scope"]),
-        ({"spec": {"scope": "Cluster"}}, False, []),
-        ({"spec": {"names": {"kind": "Other"}}}, True, ["spec.names.kind"]),
-        ({"spec": {"names": {"kind": "Other"}}}, False, []),
-        ({"spec": {"names": {"shortNames": ["x"]}}}, True, []),
-        ({"spec": {"names": {"plural": "others"}}, "metadata": {"name": "others.questions.example.com"}}, False, None),
+        ({"spec": {"scope": "Cluster"}}, "spec.scope"),
+        ({"spec": {"names": {"kind": "Other"}}}, "spec.names.kind"),
+        (
+            {"spec": {"names": {"plural": "others"}}, "metadata": {"name": "others.questions.example.com"}},
+            "spec.names.plural",
+        ),
     ],
 )
-def test_what_objects_are_stored_under_does_not_change(
-    patch: Json, established: bool, fields: list[str] | None
-) -> None:
-    conditions = [{"type": "Established", "status": "True"}] if established else []
-    old = plain({"status": {"conditions": conditions}})
-    found = custom.problems_of(merged(old, patch), old)
-    assert [cause.field for cause in found] == (["spec.names.plural"] if fields is None else fields)
-    assert all(cause.message.endswith("field is immutable") for cause in found)
+def test_what_objects_are_stored_under_does_not_change(patch: Json, field: str) -> None:
+    assert [cause.field for cause in custom.problems_of(merged(plain(), patch), plain())] == [field]
+    assert custom.problems_of(merged(plain(), {"spec": {"names": {"shortNames": ["x"]}}}), plain()) == []
 
 
 def test_a_version_in_which_objects_may_be_stored_must_stay() -> None:
@@ -77,7 +72,6 @@ def test_a_version_in_which_objects_may_be_stored_must_stay() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"format": "isbn"}, "the format isbn at version v1.spec.x"),
         ({"pattern": r"\p{Letter}"}, "the pattern at version v1.spec.x"),
         ({"anyOf": [{"pattern": r"\B"}]}, "the pattern at version v1.spec.x.anyOf"),
     ],

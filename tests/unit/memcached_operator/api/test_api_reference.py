@@ -66,7 +66,7 @@ AUXILIARY = [
     for reason in (
         *(Reason.CONFLICTING_DISRUPTION_BUDGET, Reason.ROLLOUT_STUCK, Reason.SECRET_NOT_FOUND),
         *(Reason.CERTIFICATE_INVALID, Reason.PASSWORDS_INVALID, Reason.RELOAD_UNSUPPORTED),
-        Reason.RELOAD_FAILED,
+        *(Reason.RELOAD_FAILED, Reason.MEMORY_LIMITED),
     )
 ]
 # A stalled deletion is a problem of what is being deleted alone.

@@ -16,7 +16,19 @@ from memcached_operator.memcached.spec_validation import read_spec
 [RESOURCE] = custom.resources_of(custom.defaulted(memcached_crd()))
 COUNTS = st.sampled_from([0, 1, "0%", "1%", "100%"])
 VOLUMES: st.SearchStrategy[dict[str, object]] = st.fixed_dictionaries(
-    {}, optional=dict.fromkeys(("ephemeral", "emptyDir"), st.sampled_from([None, {}]))
+    {},
+    optional={
+        "emptyDir": st.sampled_from([None, {}]),
+        "ephemeral": st.sampled_from(
+            [
+                None,
+                {},
+                *({"accessModes": ["ReadWriteOncePod", *modes]} for modes in ([], ["ReadWriteMany"])),
+                {"accessModes": ["ReadWriteOnce", "ReadWriteMany"]},
+                {"accessModes": ["ReadWriteOncePod", "ReadWriteOncePod"]},
+            ]
+        ),
+    },
 )
 # Fields whose contradictions CEL can say.
 SPECS = st.fixed_dictionaries(
@@ -25,8 +37,9 @@ SPECS = st.fixed_dictionaries(
         "workload": st.sampled_from(["Deployment", "StatefulSet"]),
         "service": st.fixed_dictionaries({}, optional={"type": st.sampled_from(["Headless", "ClusterIP", "Disabled"])}),
         "rollout": st.fixed_dictionaries({}, optional={"maxUnavailable": COUNTS, "maxSurge": COUNTS}),
-        "maxConnections": st.sampled_from([1, 13, 14, 28, 29, 48, 49, 1024]),
+        "maxConnections": st.sampled_from([1, 14, 15, 16, 23, 24, 29, 30, 44, 45, 52, 53, 1024]),
         "threads": st.sampled_from([1, 4, 8, 64]),
+        "size": st.sampled_from([0, 1, 2, 5, 6]),
         "warmRestart": st.booleans(),
         "memory": st.sampled_from(["64Mi", "1024Mi", "1Gi", "2Gi"]),
         "memoryScaling": st.none() | st.fixed_dictionaries({"max": st.sampled_from(["8Mi", "64Mi", "1Gi", "9Gi"])}),

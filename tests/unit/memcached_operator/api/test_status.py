@@ -8,8 +8,11 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from memcached_operator.api.status import Drain, Problem, Reason, Status, decode_status, status_patch
-from memcached_operator.api.v1alpha1_status import MemcachedStatus
+from kube_simulator.errors import Cause
+from kube_simulator.schema import custom
+from kube_simulator.schema.validation import validate
+from memcached_operator.api.crd import memcached_crd
+from memcached_operator.api.status import Drain, HandoverStep, Problem, Reason, Status, decode_status, status_patch
 from memcached_operator.memcached.observed.memcacheds import is_overdue, memcached_record
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
@@ -32,6 +35,51 @@ from tests.unit.memcached_operator.memcached.status_support import (
 )
 from tests.unit.memcached_operator.memcached.support import NAME, deployment_of, pod_of
 from tests.unit.memcached_operator.memcached.world import UNSEEN
+
+STATUS = b"""{
+  "nodes": ["example-memcached-6fd7c98d8-7dqdr"], "replicas": 1, "readyReplicas": 0, "selector": "app=memcached",
+  "version": "1.6.45",
+  "observedGeneration": 2,
+  "workload": "StatefulSet", "service": "example-memcached",
+  "serverList": ["example-memcached-0.example-memcached.shop.svc:11211"],
+  "draining": [{"workload": "StatefulSet", "firstOrdinal": 1, "startTime": "2026-01-02T03:04:05Z"}],
+  "handover": {"step": "Published", "startTime": "2026-01-02T03:04:05Z", "formerListEndTime": "2026-01-02T03:04:05Z"},
+  "conditions": [{"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable",
+    "message": "0 of 1 ready", "lastTransitionTime": "2026-01-02T03:04:05Z", "observedGeneration": 2}]
+}"""
+
+
+def _problems_of(status: bytes) -> list[Cause]:
+    """What the schema of the CRD finds wrong in a status."""
+    [resource] = custom.resources_of(custom.defaulted(memcached_crd()))
+    return validate(resource.schema, {"status": json.loads(status)})
+
+
+def test_a_status_reads_and_writes_the_names_of_the_api() -> None:
+    assert json.loads(msgspec.json.encode(decode_status(STATUS))) == json.loads(STATUS)
+    assert _problems_of(STATUS) == []
+
+
+@pytest.mark.parametrize("step", HandoverStep)
+def test_each_step_of_a_hand_over_can_be_written(step: HandoverStep) -> None:
+    assert _problems_of(STATUS.replace(b"Published", step.encode())) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b'"status": "False"', b'"status": "Maybe"'),
+        (b'"reason": "MinimumReplicasUnavailable"', b'"reason": "two words"'),
+        (b'"type": "Available"', b'"type": "Not a name"'),
+        (b'"lastTransitionTime": "2026-01-02T03:04:05Z", ', b""),
+        (b'"readyReplicas": 0', b'"readyReplicas": -1'),
+        (b'"firstOrdinal": 1', b'"firstOrdinal": -1'),
+        (b', "startTime": "2026-01-02T03:04:05Z"', b""),
+    ],
+)
+def test_a_status_that_breaks_the_conventions_is_refused(before: bytes, after: bytes) -> None:
+    assert before in STATUS
+    assert _problems_of(STATUS.replace(before, after))
 
 
 def test_the_nodes_are_the_sorted_names_of_the_pods() -> None:
@@ -243,7 +291,7 @@ def test_whatever_is_seen_the_schema_takes_the_status_and_a_second_reconcile_wri
     last = NEW
     for observed in seen:
         status = status_of(observed, last, NOW)
-        MemcachedStatus.model_validate_json(msgspec.json.encode(status))
+        assert _problems_of(msgspec.json.encode(status)) == []
         conditions = status.conditions or ()
         assert [condition.type for condition in conditions] == TYPES
         assert all(condition.message and condition.reason in set(Reason) for condition in conditions)

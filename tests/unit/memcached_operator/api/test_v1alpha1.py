@@ -5,12 +5,9 @@ import re
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from memcached_operator.api.names import NAME_MAX_LENGTH, NAME_PATTERN, InvalidSpec
-from memcached_operator.api.status import HandoverStep
 from memcached_operator.api.v1alpha1 import MemcachedSpec, validate_spec
-from memcached_operator.api.v1alpha1_status import MemcachedStatus
 
 
 @pytest.mark.parametrize(
@@ -83,44 +80,3 @@ def test_names_fit_for_a_service_and_a_label_match_the_pattern() -> None:
     fit, others = ["a", "example-memcached", "a1", "x" * 52], ["", "1a", "-a", "a-", "a.b", "A", "a_b"]
     assert [name for name in (*fit, *others) if re.search(NAME_PATTERN, name)] == fit
     assert NAME_MAX_LENGTH == 52
-
-
-STATUS = b"""{
-  "nodes": ["example-memcached-6fd7c98d8-7dqdr"], "replicas": 1, "readyReplicas": 0, "selector": "app=memcached",
-  "version": "1.6.45",
-  "observedGeneration": 2,
-  "workload": "StatefulSet", "service": "example-memcached",
-  "serverList": ["example-memcached-0.example-memcached.shop.svc:11211"],
-  "draining": [{"workload": "StatefulSet", "firstOrdinal": 1, "startTime": "2026-01-02T03:04:05Z"}],
-  "handover": {"step": "Published", "startTime": "2026-01-02T03:04:05Z", "formerListEndTime": "2026-01-02T03:04:05Z"},
-  "conditions": [{"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable",
-    "message": "0 of 1 ready", "lastTransitionTime": "2026-01-02T03:04:05Z", "observedGeneration": 2}]
-}"""
-
-
-def test_a_status_reads_and_writes_the_names_of_the_api() -> None:
-    status = MemcachedStatus.model_validate_json(STATUS)
-    assert json.loads(status.model_dump_json(by_alias=True, exclude_none=True)) == json.loads(STATUS)
-
-
-@pytest.mark.parametrize("step", HandoverStep)
-def test_each_step_of_a_hand_over_can_be_written(step: HandoverStep) -> None:
-    MemcachedStatus.model_validate_json(STATUS.replace(b"Published", step.encode()))
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (b'"status": "False"', b'"status": "Maybe"'),
-        (b'"reason": "MinimumReplicasUnavailable"', b'"reason": "two words"'),
-        (b'"type": "Available"', b'"type": "Not a name"'),
-        (b'"lastTransitionTime": "2026-01-02T03:04:05Z", ', b""),
-        (b'"readyReplicas": 0', b'"readyReplicas": -1'),
-        (b'"firstOrdinal": 1', b'"firstOrdinal": -1'),
-        (b', "startTime": "2026-01-02T03:04:05Z"', b""),
-    ],
-)
-def test_a_status_that_breaks_the_conventions_is_refused(before: bytes, after: bytes) -> None:
-    assert before in STATUS
-    with pytest.raises(ValidationError):
-        MemcachedStatus.model_validate_json(STATUS.replace(before, after))

@@ -14,6 +14,8 @@ EVICT, RESIZE = "create/eviction Pod", "strategic_merge_patch/resize Pod"
 START_S = 1_800_000_000
 UNREACHABLE = Failure(ErrorKind.UNREACHABLE, "no connection within 1 s")
 PAUSE_S = 60
+# Of a container that its node starts again for other memory.
+RESTARTS = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
 
 
 def stateful_set(world: World) -> Json:
@@ -70,6 +72,12 @@ def resize(world: World, found: Json, **condition: str) -> None:
     elif status.get("resources") != container["resources"] and len(found["status"]["conditions"]) == 1:
         status["resources"] = json.loads(json.dumps(container["resources"]))
         world.api.put(found)
+
+
+def start_again(world: World, ordinal: int) -> None:
+    """Let a container have started again."""
+    pod(world, ordinal)["status"]["containerStatuses"][0]["restartCount"] += 1
+    world.api.put(pod(world, ordinal))
 
 
 def rfc3339(world: World, *, in_s: float = 0.0) -> str:

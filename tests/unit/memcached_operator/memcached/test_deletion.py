@@ -18,7 +18,15 @@ from memcached_operator.memcached.status.status_writer import SLOW_RETRY_S
 from operator_runtime.client.errors import Conflict, Forbidden, Invalid, KubeError, ServerError
 from operator_runtime.controller.controller import Result
 from tests.unit.fake_server import Json
-from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, UID, deployment_of, live_deployment, pod_of
+from tests.unit.memcached_operator.memcached.support import (
+    NAME,
+    NAMESPACE,
+    NO_RIGHT,
+    UID,
+    deployment_of,
+    live_deployment,
+    pod_of,
+)
 from tests.unit.memcached_operator.memcached.world import DELAY_S, DONE, KEY, WRITE_STATUS, Event, World
 
 GET_WORKLOADS = ["get Deployment", "get StatefulSet"]
@@ -85,7 +93,13 @@ MANY = [pod_of(str(number)) for number in range(7)]
             KEPT,
             [],
             f"Waiting for the Deployment {NAME}, which has the finalizer example.com/hold, to",
-            "The client that",
+            "The client that added it must remove it.",
+        ),
+        (
+            msgspec.structs.replace(KEPT, finalizers=("a/b", "c/d")),
+            [],
+            f"Waiting for the Deployment {NAME}, which has the finalizers a/b, c/d, to be deleted.",
+            "The clients that added them must remove them.",
         ),
     ],
 )
@@ -179,7 +193,7 @@ async def test_a_memcached_that_changed_meanwhile_is_reconciled_again(holding: W
 
 @pytest.mark.parametrize(
     ("error", "reason"),
-    [(Forbidden(403, message="no right"), "Forbidden"), (Invalid(422, message="bad"), "InvalidSpec")],
+    [(Forbidden(403, message=NO_RIGHT), "Forbidden"), (Invalid(422, message="bad"), "InvalidSpec")],
 )
 async def test_servers_are_made_also_where_it_cannot_be_put_on(holding: World, error: KubeError, reason: str) -> None:
     holding.api.refuse("merge_patch", "Memcached", error)
@@ -307,13 +321,13 @@ async def test_a_cleanup_that_is_forbidden_is_told_and_tried_again_until_it_is_n
     delete(held)
     if what == "merge_patch":
         end(held)
-    error = Forbidden(403, "Forbidden", f"cannot {what}")
+    error = Forbidden(403, "Forbidden", NO_RIGHT)
     held.api.refuse(what, "Deployment" if what == "delete" else "Memcached", error)
     assert (await held.reconcile()).requeue_after_s is not None
     await held.reconcile(after_s=DELAY_S)
     assert [verb for verb in held.api.verbs() if verb not in GET_WORKLOADS] == [WRITE_STATUS], "it is not asked again"
     assert held.condition("Degraded") == ("True", "Forbidden")
-    assert held.message("Degraded").endswith(f": cannot {what}")
+    assert held.message("Degraded").endswith(f": {NO_RIGHT}")
     assert held.condition("Progressing") == ("True", "Terminating")
     assert held.recorder.events[-1] == Event("Warning", "Forbidden", held.message("Degraded"))
     assert finalizers(held) == [FINALIZER]
@@ -344,13 +358,13 @@ async def test_a_kind_that_the_operator_has_no_right_to_keeps_only_those_that_ma
     held.memcached(**spec)["status"].update(status)
     delete(held)
     end(held)
-    held.api.refuse("get", kind, *[Forbidden(403, "Forbidden", "no right")] * 2)
+    held.api.refuse("get", kind, *[Forbidden(403, "Forbidden", NO_RIGHT)] * 2)
     await held.reconcile()
     assert finalizers(held) == ([] if goes else [FINALIZER])
     if not goes:
         await held.reconcile(after_s=DELAY_S)
         assert held.condition("Degraded") == ("True", "Forbidden")
-        assert held.message("Degraded") == "Its servers cannot be deleted: no right"
+        assert held.message("Degraded") == f"Its servers cannot be deleted: {NO_RIGHT}"
 
 
 async def test_a_server_that_fails_to_delete_is_told_of_and_asked_again_after_a_growing_pause(held: World) -> None:

@@ -15,7 +15,7 @@ from operator_runtime.client.errors import Forbidden, ServerError
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached import live
 from tests.unit.memcached_operator.memcached.fake_api import FakeApi
-from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, UID
+from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, NO_RIGHT, UID
 from tests.unit.memcached_operator.memcached.world import DELAY_S, SLOWLY, WRITE_STATUS, World
 
 AUXILIARY = ("Service", "PodDisruptionBudget", "NetworkPolicy", "ConfigMap")
@@ -148,13 +148,12 @@ async def test_a_foreign_one_of_its_name_is_left_alone_and_reported_and_stops_no
 
 @pytest.mark.parametrize("kind", AUXILIARY)
 async def test_a_kind_that_may_not_be_made_stops_no_other_and_is_made_when_it_may(world: World, kind: str) -> None:
-    words = f"may not create {kind}"
-    world.api.refuse("create", kind, Forbidden(403, "Forbidden", words))
+    world.api.refuse("create", kind, Forbidden(403, "Forbidden", NO_RIGHT))
     world.memcached(**full_spec())
     sent = await writes(world)
     assert {f"create {each}" for each in AUXILIARY} | {"create StatefulSet"} == set(sent)
     assert world.condition("Degraded") == ("True", "Forbidden")
-    assert words in world.message("Degraded")
+    assert NO_RIGHT in world.message("Degraded")
     world.clock.advance(SLOWLY.requeue_after_s or 0.0)
     assert await writes(world) == [f"create {kind}"]
     assert world.condition("Degraded") == ("False", "AsExpected")

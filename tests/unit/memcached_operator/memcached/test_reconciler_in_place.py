@@ -21,12 +21,11 @@ from tests.unit.memcached_operator.memcached.running_servers import (
     sent,
     stateful_set,
 )
-from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE
+from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, NAMESPACE, NO_RIGHT
 from tests.unit.memcached_operator.memcached.world import DELAY_S, World
 
 WRITE, CHANGE, SETTLE = "strategic_merge_patch StatefulSet", "strategic_merge_patch Pod", "merge_patch Pod"
 AWAY = "etcd is away"
-NO_RIGHT = 'pods "cache-2" is forbidden: User "operator" cannot patch resource "pods" in API group ""'
 
 
 async def warm(*, queried: bool = False, size: int = 3) -> World:
@@ -295,6 +294,31 @@ async def test_how_many_items_came_back_is_told_if_it_is_said_in_time(has: int |
     (event,) = [each for each in world.recorder.events if each.reason == "Restarted"]
     assert event.type == type_
     assert event.note.endswith(note)
+
+
+async def test_a_change_that_turns_out_to_lose_items_stops_there_and_goes_on_when_it_is_requested() -> None:
+    world = await warm(queried=True)
+    record_event(world, 2, 5000)
+    change(world, image="memcached:2")
+    await sent(world)
+    restart(world, 2)
+    world.show()
+    record_event(world, 2, 0)
+    assert await sent(world) == [SETTLE]
+    for _ in range(3):
+        world.clock.advance(PAUSE_S)
+        assert await sent(world) == []
+    assert world.condition("Degraded") == ("True", "RolloutStuck")
+    assert world.message("Degraded") == (
+        f"The server {NAME}-2 is back in its pod without its items, so the other 2 are not changed. The log of its "
+        "container says why. Restore the previous specification, or change the annotation cache.example.com/restart "
+        "of the Memcached to go on."
+    )
+    memcached = world.api.objects["Memcached", NAMESPACE, NAME]
+    memcached["metadata"]["annotations"] = {"cache.example.com/restart": "on"}
+    world.api.put(memcached)
+    assert await sent(world) == [WRITE, CHANGE]
+    assert world.condition("Degraded") == ("False", "AsExpected")
 
 
 def record_event(world: World, ordinal: int, items: int) -> None:

@@ -11,21 +11,25 @@ import pytest
 from memcached_operator.memcached.rollout.resize_state import PATIENCE_S, REFUSED_RETRY_S
 from memcached_operator.memcached.server_stats.server_connection import ErrorKind, Failure
 from operator_runtime.client.errors import Forbidden, Invalid, NotFound, ServerError, StatusCause, Unreachable
+from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.running_servers import (
     EVICT,
     PAUSE_S,
     RESIZE,
+    RESTARTS,
     UNREACHABLE,
     control,
     costs,
+    get_ready,
     pod,
     reasons,
     resize,
     sent,
+    start_again,
     stateful_set,
     template_of,
 )
-from tests.unit.memcached_operator.memcached.support import NAME
+from tests.unit.memcached_operator.memcached.support import NAME, NO_RIGHT
 from tests.unit.memcached_operator.memcached.world import DELAY_S, KEY, World
 
 WRITE, RESIZES = "strategic_merge_patch StatefulSet", [RESIZE] * 3
@@ -44,7 +48,7 @@ async def test_more_memory_reaches_servers_that_run_and_the_template_last(named:
     assert [pod(named, each)["metadata"]["uid"] for each in range(3)] == uids
     assert "128" in template_of(stateful_set(named))["spec"]["containers"][0]["command"]
     assert named.condition("Ready") == ("True", "AllServersReady")
-    assert reasons(named).count("Resized") == 1
+    assert reasons(named).count("Resized") == 2, "of the first, and of the others"
     assert await sent(named) == []
 
 
@@ -77,7 +81,7 @@ CAPACITY = StatusCause("NodeCapacity", "too much", "spec")
 @pytest.mark.parametrize(
     ("refusal", "why"),
     [
-        (Forbidden(403, "Forbidden", 'cannot patch resource "pods/resize"'), "pods/resize"),
+        (Forbidden(403, "Forbidden", NO_RIGHT), NO_RIGHT),
         (Invalid(422, "Invalid", "Pod QOS Class may not change as a result of resizing"), "QOS"),
         (Forbidden(403, "Forbidden", "node has 64Mi", causes=(CAPACITY,)), "node has 64Mi"),
         (NotFound(404, "NotFound", "the server could not find the requested resource"), "1.33"),
@@ -178,7 +182,7 @@ async def test_an_api_server_that_is_away_while_a_node_resizes_costs_no_server(n
     for each in range(3):
         resize(named, pod(named, each), type="PodResizeInProgress")
     more(named)
-    assert await sent(named, reconciles=1) == RESIZES
+    assert await sent(named, reconciles=1) == [RESIZE]
     named.api.refuse("get", "Pod", *[Unreachable("it is away")] * 3)
     named.show()
     with suppress(Unreachable):
@@ -212,8 +216,7 @@ async def test_a_memcached_that_was_started_again_is_told_again(named: World) ->
     more(named)
     await sent(named)
     named.limits_set.clear()
-    pod(named, 1)["status"]["containerStatuses"][0]["restartCount"] += 1
-    named.api.put(pod(named, 1))
+    start_again(named, 1)
     assert await sent(named) == []
     assert named.limits_set == [("10.0.0.1", 128)]
 
@@ -311,6 +314,212 @@ async def test_what_is_known_to_be_missing_is_announced_and_waited_for_by_nobody
     notes = [each.note for each in world.recorder.events if each.reason == "NotResized"]
     assert [why in each for each in notes] == [True] * 3
     assert world.limits_set == []
+
+
+@pytest.mark.parametrize("by_webhook", [False, True])
+async def test_a_resize_that_would_have_containers_start_again_is_a_rollout_and_announced_as_one(
+    by_webhook: bool,
+) -> None:
+    policy = {"podTemplate": {"spec": {"containers": [{"name": "memcached", "resizePolicy": RESTARTS}]}}}
+    fields: dict[str, Any] = {} if by_webhook else policy
+    world = await running(fields)
+    for ordinal in range(3):
+        pod(world, ordinal)["spec"]["containers"][0]["resizePolicy"] = RESTARTS
+        world.api.put(pod(world, ordinal))
+    get_ready(world, 1, ready=False)
+    get_ready(world, 2, ready=False)
+    world.memcached(size=3, workload="StatefulSet", memory="128Mi", **fields)
+    await sent(world)
+    get_ready(world, 1)
+    get_ready(world, 2)
+    assert [each for each in await sent(world) if each != EVICT] == [], "none is resized"
+    ((reason, note),) = costs(world)
+    assert reason == "RollingChange"
+    assert "no key is lost" not in note
+    assert (
+        "; their memory cannot be changed while they run, as the resizePolicy of the container memcached is "
+        "RestartContainer for memory"
+    ) in note
+    assert world.limits_set == []
+
+
+async def test_a_policy_of_another_resource_or_container_restarts_nothing() -> None:
+    world = await running({})
+    for ordinal in range(3):
+        (container,) = pod(world, ordinal)["spec"]["containers"]
+        container["resizePolicy"] = [
+            {"resourceName": "cpu", "restartPolicy": "RestartContainer"},
+            {"resourceName": "memory", "restartPolicy": "NotRequired"},
+        ]
+        pod(world, ordinal)["spec"]["containers"].append({"name": "exporter", "resizePolicy": RESTARTS})
+        world.api.put(pod(world, ordinal))
+    world.memcached(size=3, workload="StatefulSet", memory="128Mi")
+    assert await sent(world) == [*RESIZES, WRITE]
+    assert [reason for reason, _ in costs(world)] == ["LiveChange"]
+
+
+@pytest.mark.parametrize("is_ready", [True, False])
+async def test_a_change_that_turns_out_to_empty_a_server_stops_there_and_says_so(named: World, is_ready: bool) -> None:
+    more(named)
+    assert await sent(named, reconciles=1) == [RESIZE]
+    start_again(named, 0)
+    get_ready(named, 0, ready=is_ready)
+    await sent(named)
+    get_ready(named, 0)
+    for _ in range(3):
+        named.clock.advance(PATIENCE_S)
+        assert await sent(named) == []
+    assert named.limits_set == [("10.0.0.0", 128)]
+    assert named.condition("Degraded") == ("True", "RolloutStuck")
+    assert named.message("Degraded").startswith(
+        "sessions-1 keeps its memory, as it cannot get 128 MiB: the container of sessions-0 started again when it was "
+        "resized, and its keys are lost. Restore the previous memory, or change the annotation"
+    )
+    (event,) = (each for each in named.recorder.events if each.reason == "Resized")
+    assert event.type == "Warning"
+    assert event.note == "The container of sessions-0 started again when it was given 128 MiB, so its keys are lost"
+
+
+async def test_a_change_that_stopped_can_be_taken_back(named: World) -> None:
+    more(named)
+    await sent(named, reconciles=1)
+    start_again(named, 0)
+    await sent(named)
+    named.memcached(size=3, workload="StatefulSet")
+    assert await sent(named) == []
+    assert dict(named.limits_set)["10.0.0.0"] == 64
+    assert named.condition("Ready") == ("True", "AllServersReady")
+    assert named.condition("Degraded") == ("False", "AsExpected")
+    assert not {"NotResized", "Replacing"} & set(reasons(named))
+    named.memcached(size=3, workload="StatefulSet", memory="256Mi")
+    assert await sent(named) == [WRITE, EVICT]
+    reason, note = costs(named)[-1]
+    assert reason == "RollingChange"
+    assert "as the container of sessions-0 started again when it was resized" in note
+
+
+async def test_a_change_that_stopped_goes_on_as_a_rollout_once_a_restart_is_requested(named: World) -> None:
+    more(named)
+    await sent(named, reconciles=1)
+    start_again(named, 0)
+    await sent(named)
+    memcached = named.api.objects["Memcached", *KEY]
+    memcached["metadata"]["annotations"] = {"cache.example.com/restart": "now"}
+    named.api.put(memcached)
+    assert await sent(named) == [WRITE, EVICT]
+    assert costs(named)[-1][0] == "RollingChange"
+
+
+def limit(world: World, found: Json, memory: str, *, specified: bool = True) -> None:
+    """Let a pod have another memory limit, by another client or by its node alone."""
+    for each in [found["status"]["containerStatuses"][0], *found["spec"]["containers"][: int(specified)]]:
+        each["resources"] = {**each.get("resources", {}), "limits": {"memory": memory}}
+    world.api.put(found)
+
+
+async def sent_and_told(world: World) -> list[str]:
+    """What is written until the status is, while no node does anything."""
+    found = []
+    for _ in range(2):
+        world.show()
+        await world.reconcile(after_s=DELAY_S)
+        found += [each for each in world.api.verbs() if not each.startswith("get ") and "Memcached" not in each]
+    return found
+
+
+def limit_of(world: World, ordinal: int) -> str:
+    return str(pod(world, ordinal)["spec"]["containers"][0]["resources"]["limits"]["memory"])
+
+
+LIMITED = ("True", "MemoryLimited")
+
+
+@pytest.mark.parametrize("is_ready", [True, False])
+@pytest.mark.parametrize("grown", [True, False])
+async def test_a_limit_that_another_client_lowers_is_told_and_set_back(
+    named: World, is_ready: bool, grown: bool
+) -> None:
+    if grown:
+        more(named)
+        await sent(named)
+        named.clock.advance(PATIENCE_S)
+    before, calculated = len(named.limits_set), limit_of(named, 1)
+    limit(named, pod(named, 1), "10Mi")
+    get_ready(named, 1, ready=is_ready)
+    assert await sent_and_told(named) == ([RESIZE] if is_ready or not grown else [])
+    if grown and not is_ready:
+        return  # it is to answer first
+    assert named.condition("Degraded") == LIMITED
+    assert named.message("Degraded") == (
+        f"The memory limit of sessions-1 (10Mi) is lower than the {calculated} that a server needs, as after another "
+        "client's change of its pod: the kernel may end it, and its keys are lost. Have that client leave out these "
+        "pods"
+    )
+    get_ready(named, 1)
+    control(named)
+    assert await sent(named) == []
+    assert limit_of(named, 1) == calculated
+    assert named.condition("Degraded") == ("False", "AsExpected")
+    note = f"Set the memory limit of sessions-1 back to {calculated}, as another client had lowered it"
+    assert note in [each.note for each in named.recorder.events]
+    assert (len(named.limits_set) > before) == grown, "only where its command line has another"
+    assert not {"NotResized", "Replacing"} & set(reasons(named))
+
+
+async def test_a_limit_that_cannot_be_set_back_costs_no_server_and_is_tried_again(named: World) -> None:
+    calculated = limit_of(named, 1)
+    limit(named, pod(named, 1), "10Mi")
+    refusal = Invalid(422, "Invalid", "no in-place resize of these")
+    named.api.refuse("strategic_merge_patch/resize", "Pod", refusal)
+    assert await sent(named) == [RESIZE]
+    assert named.condition("Degraded") == LIMITED
+    assert named.message("Degraded").endswith("; it is not set back, sessions-1: no in-place resize of these")
+    assert named.condition("Available") == ("True", "MinimumReplicasAvailable")
+    named.clock.advance(PATIENCE_S)
+    assert await sent(named) == [RESIZE]
+    assert limit_of(named, 1) == calculated
+    assert named.condition("Degraded") == ("False", "AsExpected")
+    limit(named, pod(named, 1), "10Mi")
+    assert await sent(named) == [], "not at that client's pace"
+    assert named.condition("Degraded") == LIMITED
+    named.clock.advance(PATIENCE_S)
+    assert await sent(named) == [RESIZE]
+    assert not {"NotResized", "Replacing"} & set(reasons(named))
+
+
+async def test_a_limit_is_not_set_back_where_that_empties_the_server(named: World) -> None:
+    pod(named, 1)["spec"]["containers"][0]["resizePolicy"] = RESTARTS
+    limit(named, pod(named, 1), "10Mi")
+    assert await sent(named) == []
+    assert named.condition("Degraded") == LIMITED
+    assert "it is not set back, sessions-1: the resizePolicy of the container memcached" in named.message("Degraded")
+    assert "Replacing" not in reasons(named)
+
+
+async def test_a_limit_that_its_node_has_not_raised_is_told_in_its_words(named: World) -> None:
+    limit(named, pod(named, 1), "10Mi", specified=False)
+    resize(named, pod(named, 1), type="PodResizePending", reason="Deferred", message="Node has no room")
+    assert await sent(named) == []
+    assert named.condition("Degraded") == LIMITED
+    assert named.message("Degraded").endswith("it is not set back, sessions-1: Deferred: Node has no room")
+
+
+async def test_more_room_than_calculated_or_what_a_node_rounds_is_no_problem(named: World) -> None:
+    calculated = limit_of(named, 1)
+    limit(named, pod(named, 0), "1Gi")
+    limit(named, pod(named, 1), str(int(calculated.removesuffix("Mi")) * 1024 * 1024 - 4096), specified=False)
+    assert await sent(named) == []
+    assert named.condition("Degraded") == ("False", "AsExpected")
+
+
+async def test_a_limit_of_a_deployments_server_is_set_back_too(running: World) -> None:
+    (key, *_) = [key for key in running.api.objects if key[0] == "Pod"]
+    found = running.api.objects[key]
+    template = running.api.objects["Deployment", *KEY]["spec"]["template"]
+    found["metadata"]["annotations"] = dict(template["metadata"]["annotations"])
+    limit(running, found, "10Mi")
+    assert await sent_and_told(running) == [RESIZE]
+    assert running.condition("Degraded") == LIMITED
 
 
 async def test_a_cluster_that_does_not_say_what_it_serves_is_tried(named: World) -> None:

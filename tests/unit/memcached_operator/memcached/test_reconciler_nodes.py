@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from memcached_operator.memcached.rollout.missing_pods import READ_AFTER_S, REREAD_AFTER_S
+from memcached_operator.memcached.rollout.bounded_reads import READ_AFTER_S, REREAD_AFTER_S
 from memcached_operator.memcached.rollout.observed_times import WAIT_S
 from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S
 from operator_runtime.client.errors import Forbidden
+from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.running_servers import EVICT, PAUSE_S, get_ready, pod, rfc3339, sent
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
-from tests.unit.memcached_operator.memcached.world import World
+from tests.unit.memcached_operator.memcached.world import DELAY_S, World
 
 AHEAD_S = 900
 
@@ -52,6 +53,31 @@ async def test_an_init_container_that_fails_is_named_and_the_corrected_specifica
     assert named.condition("Degraded") == ("False", "AsExpected")
 
 
+REJECTED = "Pod was rejected: Node didn't have enough resource: memory, requested: 134217728, used: 0, capacity: 9"
+
+
+async def test_why_a_node_rejects_pods_is_told_in_the_words_of_a_pods_status_also_once_it_is_gone(world: World) -> None:
+    world.memcached(size=2)
+    await world.reconcile()
+    world.deployment["status"] = {"observedGeneration": 1}
+    world.pods(0, 2)
+    found = [each for key, each in world.api.objects.items() if key[0] == "Pod"]
+    for each in found:
+        each["status"] = {"phase": "Failed", "reason": "OutOfmemory", "message": REJECTED}
+        world.api.put(each)
+    await world.writes()
+    told = f"0 of 2 servers are ready: OutOfmemory: {REJECTED}"
+    assert world.message("Available") == told
+    world.pods(0, 2)
+    await world.writes()
+    assert world.message("Available") == told
+    world.pods(2)
+    await world.writes()
+    world.pods(0, 2)
+    await world.writes()
+    assert world.message("Available") == "0 of 2 servers are ready."
+
+
 async def unmounted(world: World) -> None:
     """A new server is made whose volumes are not mounted."""
     world.memcached(size=3, workload="StatefulSet", podTemplate={"spec": {"dnsPolicy": "Default"}})
@@ -69,17 +95,23 @@ async def unmounted(world: World) -> None:
 NO_SECRET = 'MountVolume.SetUp failed for volume "config" : secret "nope" not found'
 
 
+def record_mount_failure(world: World, of: Json) -> None:
+    """Record an event, as the pod's node does."""
+    world.api.put(
+        {
+            "kind": "Event",
+            "metadata": {"name": "mount", "namespace": NAMESPACE},
+            "involvedObject": {"kind": "Pod", "uid": of["metadata"]["uid"]},
+            "reason": "FailedMount",
+            "message": NO_SECRET,
+            "lastTimestamp": rfc3339(world),
+        }
+    )
+
+
 async def test_why_a_volume_cannot_be_mounted_is_told_in_the_words_of_the_pods_event(named: World) -> None:
     await unmounted(named)
-    event = {
-        "kind": "Event",
-        "metadata": {"name": "mount", "namespace": NAMESPACE},
-        "involvedObject": {"kind": "Pod", "uid": pod(named, 2)["metadata"]["uid"]},
-        "reason": "FailedMount",
-        "message": NO_SECRET,
-        "lastTimestamp": rfc3339(named),
-    }
-    named.api.put(event)
+    record_mount_failure(named, pod(named, 2))
     named.show()
     result = await named.reconcile()
     assert result.requeue_after_s == pytest.approx(READ_AFTER_S, abs=2), "without an event"
@@ -93,6 +125,34 @@ async def test_why_a_volume_cannot_be_mounted_is_told_in_the_words_of_the_pods_e
     assert "list Event" not in named.api.verbs(), "once in a while"
     named.memcached(size=3, workload="StatefulSet")
     assert EVICT in await sent(named)
+
+
+async def test_why_the_volumes_of_a_first_pod_are_not_mounted_is_told_without_an_event_of_the_pod(world: World) -> None:
+    world.memcached(size=1)
+    await world.reconcile()
+    world.deployment["status"] = {"observedGeneration": 1}
+    world.pods(0, 1)
+    (first,) = [each for key, each in world.api.objects.items() if key[0] == "Pod"]
+    first["metadata"]["creationTimestamp"] = rfc3339(world)
+    first["status"] = {"phase": "Pending"}
+    world.api.put(first)
+    world.show()
+    result = await world.reconcile(after_s=DELAY_S)
+    assert result.requeue_after_s == pytest.approx(READ_AFTER_S, abs=1)
+    at = rfc3339(world)
+    first["status"]["conditions"] = [
+        {"type": "PodScheduled", "status": "True", "lastTransitionTime": at},
+        {"type": "PodReadyToStartContainers", "status": "False", "lastTransitionTime": at},
+        {"type": "Ready", "status": "False", "lastTransitionTime": at},
+    ]
+    world.api.put(first)
+    record_mount_failure(world, first)
+    begin_s = world.clock.now
+    while world.clock.now - begin_s < READ_AFTER_S + 2:
+        world.show()
+        assert result.requeue_after_s is not None
+        result = await world.reconcile(after_s=result.requeue_after_s)
+    assert world.message("Available") == f"0 of 1 servers are ready: FailedMount: {NO_SECRET}"
 
 
 UNBOUND = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims"

@@ -161,8 +161,9 @@ async def test_a_new_leader_begins_no_second_rollout_beside_one_that_is_on_its_w
         for each, (status, reason) in conditions.items()
     ]
     named.api.put(found)
-    named.show()
-    assert named.reconciler._objects._workloads._lock.take(OTHER) is not holds
+    leader = World(api=named.api)
+    leader.show()
+    assert leader.reconciler._objects._workloads._lock.take(OTHER) is not holds
 
 
 async def test_one_that_was_paused_in_its_turn_waits_for_those_that_began_meanwhile(named: World) -> None:
@@ -178,6 +179,23 @@ async def test_one_that_was_paused_in_its_turn_waits_for_those_that_began_meanwh
     assert f"Its servers are replaced after the servers of {OTHER}." in named.message("Ready")
     rollout_lock.leave(OTHER)
     assert EVICT in await sent(named)
+
+
+async def test_a_new_leader_knows_of_one_that_was_paused_in_its_turn(named: World) -> None:
+    of_another_operator(named)
+    assert EVICT in await sent(named)
+    named.memcached(size=3, workload="StatefulSet", rollout={"paused": True})
+    await sent(named)
+    leader = World(api=named.api)
+    leader.clock.advance(named.clock.now - leader.clock.now + PAUSE_S)
+    leader.show()
+    rollout_lock = leader.reconciler._objects._workloads._lock
+    assert rollout_lock.take(OTHER), "a paused one keeps nobody"
+    leader.memcached(size=3, workload="StatefulSet")
+    assert EVICT not in await sent(leader), "servers of two Memcacheds would be cold at once"
+    assert f"Its servers are replaced after the servers of {OTHER}." in leader.message("Ready")
+    rollout_lock.leave(OTHER)
+    assert EVICT in await sent(leader)
 
 
 async def test_another_image_of_the_user_s_own_ends_that_wait(named: World) -> None:

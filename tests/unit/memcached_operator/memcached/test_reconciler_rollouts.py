@@ -20,7 +20,7 @@ from tests.unit.memcached_operator.memcached.running_servers import (
     stateful_set,
     template_of,
 )
-from tests.unit.memcached_operator.memcached.support import IMAGE
+from tests.unit.memcached_operator.memcached.support import IMAGE, NO_RIGHT
 from tests.unit.memcached_operator.memcached.world import DELAY_S, World
 
 
@@ -104,14 +104,13 @@ async def test_a_deployment_that_servers_move_from_keeps_its_template(world: Wor
     assert template_of(stateful_set(world))["spec"]["containers"][0]["image"] == "memcached:2"
 
 
-NO_RIGHT = 'cannot create resource "pods/eviction"'
 DENIED = "ValidatingAdmissionPolicy 'evictions' with binding 'all' denied request: no pods/eviction today"
 
 
 @pytest.mark.parametrize(
     ("refusal", "reason"),
     [
-        (Forbidden(403, "Forbidden", NO_RIGHT), "Forbidden"),
+        (Forbidden(403, "Forbidden", NO_RIGHT.replace('"pods"', '"pods/eviction"')), "Forbidden"),
         # The code that such a policy has where its author chose none.
         (Invalid(422, "Invalid", DENIED), "DeniedByPolicy"),
     ],

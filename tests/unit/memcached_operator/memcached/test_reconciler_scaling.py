@@ -11,6 +11,7 @@ from memcached_operator.memcached.server_stats.server_connection import Failure
 from operator_runtime.client.errors import Forbidden, Invalid
 from tests.unit.memcached_operator.memcached.running_servers import (
     RESIZE,
+    RESTARTS,
     UNREACHABLE,
     control,
     get_ready,
@@ -18,6 +19,7 @@ from tests.unit.memcached_operator.memcached.running_servers import (
     reasons,
     resize,
     sent,
+    start_again,
 )
 from tests.unit.memcached_operator.memcached.scaled_servers import (
     BATCH,
@@ -47,7 +49,7 @@ async def test_what_is_evicted_too_early_grows_all_servers_by_a_quarter_and_says
     assert sorted(scaled.limits_set) == [("10.0.0.0", 80), ("10.0.0.1", 80)]
     assert (scaled.status["memory"], memory_of(scaled)) == ("80Mi", "80")
     assert pods(scaled) == before
-    assert reasons(scaled) == ["MemoryGrows", "Resized", "Updated"]
+    assert reasons(scaled) == ["MemoryGrows", "Resized", "Resized", "Updated"]
     words = "Items idle for 12m were evicted, retention is 1h: 64 → 80 MiB"
     assert scaled.recorder.events[0].note == words
     assert scaled.condition("Retaining") == ("False", "Growing")
@@ -209,7 +211,7 @@ async def test_a_pod_that_cannot_be_made_smaller_again_keeps_its_room_and_its_ke
     before = pods(scaled)
     resize(scaled, pod(scaled, 1), type="PodResizePending", reason="Infeasible", message="Node is too small")
     servers.record_answers(LOSS)
-    await sent(scaled, reconciles=3)
+    await sent(scaled, reconciles=4)
     refusal = Invalid(422, "Invalid", "memory limits cannot be decreased")
     scaled.api.refuse("strategic_merge_patch/resize", "Pod", *[refusal] * 9)
     await sent(scaled, reconciles=8)
@@ -217,6 +219,42 @@ async def test_a_pod_that_cannot_be_made_smaller_again_keeps_its_room_and_its_ke
     assert dict(scaled.limits_set) == {"10.0.0.0": 128, "10.0.0.1": 128}
     assert pods(scaled) == before
     assert not {"NotResized", "Replacing"} & set(reasons(scaled))
+
+
+async def test_no_step_has_a_container_start_again(scaled: World, servers: Servers) -> None:
+    """A webhook gave one pod a policy by which it would; the template shows nothing of it."""
+    pod(scaled, 1)["spec"]["containers"][0]["resizePolicy"] = RESTARTS
+    scaled.api.put(pod(scaled, 1))
+    before = pods(scaled)
+    servers.record_answers(LOSS)
+    assert (await sent(scaled, reconciles=8)).count(RESIZE) == 2, "of the other one, and back"
+    assert scaled.condition("Retaining") == ("False", "ResizeImpossible")
+    assert scaled.message("Retaining") == (
+        "All servers keep 64 MiB. sessions-1 cannot get 80 MiB: the resizePolicy of the container memcached is "
+        "RestartContainer for memory."
+    )
+    assert (memory_of(scaled), dict(scaled.limits_set)["10.0.0.0"]) == ("64", 64)
+    assert pods(scaled) == before
+    assert not {"NotResized", "Replacing"} & set(reasons(scaled))
+
+
+async def test_a_step_that_empties_a_server_is_taken_back_and_not_tried_on_it_again(
+    scaled: World, servers: Servers
+) -> None:
+    servers.record_answers(LOSS)
+    while not await sent(scaled, reconciles=1):
+        pass
+    start_again(scaled, 0)
+    await sent(scaled, reconciles=8)
+    assert (scaled.status["memory"], memory_of(scaled)) == ("64Mi", "64")
+    assert dict(scaled.limits_set)["10.0.0.0"] == 64
+    assert scaled.condition("Retaining") == ("False", "ResizeImpossible")
+    assert "the container of sessions-0 started again when it was resized" in scaled.message("Retaining")
+    assert scaled.condition("Ready") == ("True", "AllServersReady")
+    scaled.clock.advance(WINDOW_S)
+    servers.record_answers(LOSS)
+    assert await sent(scaled, reconciles=8) == []
+    assert scaled.condition("Retaining") == ("False", "ResizeImpossible")
 
 
 async def test_a_quota_is_told_in_its_words_and_tried_again_once_there_may_be_room(

@@ -99,7 +99,7 @@ async def test_a_lower_maximum_is_told_with_what_it_costs(scaled: World, servers
     scaled.recorder.events.clear()
     scaled.memcached(**SPEC | {"memoryScaling": {"max": "72Mi"}})
     await sent(scaled)
-    assert reasons(scaled) == ["LiveChange", "Updated", "Resized"]
+    assert reasons(scaled) == ["LiveChange", "Updated", "Resized", "Resized"]
     assert scaled.condition("Retaining") == ("Unknown", "Observing"), "64 → 80 MiB is not so any more"
     assert "evict" in scaled.recorder.events[0].note
 

@@ -82,10 +82,14 @@ async def test_servers_move_without_a_moment_in_which_the_list_names_none(runnin
     await running.reconcile()
     (deletion,) = [each for each in running.api.calls if each.verb == "delete"]
     assert (deletion.kind, deletion.body["propagationPolicy"]) == ("Deployment", "Foreground")
-    running.deployment["metadata"] |= {"deletionTimestamp": "2026-11-21T12:00:00Z", "finalizers": ["their.io/hold"]}
+    running.deployment["metadata"] |= {
+        "deletionTimestamp": "2026-11-21T12:00:00Z",
+        "finalizers": ["a/b", "c/d"],
+    }
     running.api.put(running.deployment)
     await running.writes()
-    assert f"The Deployment {NAME} has the finalizer their.io/hold" in running.message("Ready")
+    held = f"The Deployment {NAME} has the finalizers a/b, c/d: the clients that added them must remove them."
+    assert held in running.message("Ready")
     former = [each for each in running.api.objects if each[0] == "Deployment" or "-7cc6f4b5f7-" in each[2]]
     for key in former:
         del running.api.objects[key]

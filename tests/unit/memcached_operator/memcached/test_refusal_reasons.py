@@ -27,6 +27,13 @@ MESSAGES = {
         f"{POD}maximum memory usage per Container is 100Mi, but limit is 146Mi",
         f"{POD}maximum cpu usage per Pod is 1.  No limit is specified",
         'pods "exceeded-quota" is forbidden: memory max limit to request ratio per Container is 1, but',
+        f"{POD}pod node label selector conflicts with its namespace node label selector",
+        f"{POD}pod tolerations (possibly merged with defaults) conflict with its namespace whitelist",
+        f"{POD}affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey zone but only key host is allowed",
+        f"create Pod sessions-1 in StatefulSet sessions failed error: {POD}pod node label selector conflicts with its",
+        """admission webhook "x" denied the request: pods is forbidden: User "y" cannot patch resource "pods" in""",
+        'pods "a" is forbidden: the User "y" cannot be served: User "z" cannot patch resource "pods" in',
+        "",
         f'{POD}unable to validate against any security context constraint: [provider "anyuid": Forbidden: not usable]',
     ],
     Reason.INVALID_SPEC: [
@@ -37,9 +44,18 @@ MESSAGES = {
     Reason.FORBIDDEN: [
         'deployments.apps is forbidden: User "x" cannot patch resource "deployments" in API group "apps"',
         'resourcequotas "few" is forbidden: User "x" cannot get resource "resourcequotas"',
-        "",
+        'memcacheds.cache.example.com "a" is forbidden: User "system:serviceaccount:a:b" cannot patch resource '
+        '"memcacheds/status" in API group "cache.example.com" in the namespace "a": denied the request: no opinion',
+        'forbidden is forbidden: User "x \\"y\\"" cannot get path "/version"',
+        'Failed to create new replica set "a-7cc": rs.apps is forbidden: User "x" cannot create resource "rs',
+        'create Pod a-1 in StatefulSet a failed error: pods is forbidden: User "x" cannot create resource "pods" in',
+        'Create Pod a-1 in StatefulSet a failed error: pods is forbidden: User "x" cannot create resource "pods" in',
+        f"{POD}cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: ",
     ],
 }
+
+
+NO_RIGHT = MESSAGES[Reason.FORBIDDEN][0]
 
 
 @pytest.mark.parametrize(("reason", "message"), [(each, text) for each, texts in MESSAGES.items() for text in texts])
@@ -52,7 +68,8 @@ def test_the_reason_follows_from_the_api_servers_words(reason: Reason, message: 
     [
         (Invalid(422, message="spec: bad"), Reason.INVALID_SPEC, "The API server refused the Service: spec: bad"),
         (Forbidden(422, message='admission webhook "x" denied the request: no'), Reason.DENIED_BY_POLICY, None),
-        (Forbidden(403, message="no right"), Reason.FORBIDDEN, "no right"),
+        (Forbidden(403, message=NO_RIGHT), Reason.FORBIDDEN, NO_RIGHT),
+        (Forbidden(403, message="no"), Reason.DENIED_BY_POLICY, "A policy denied the Service: no"),
         (Unwatched("cannot list"), Reason.FORBIDDEN, "cannot list"),
         (Reverted("Something reverts it."), Reason.REVERTED, "Something reverts it."),
         (Refused("The field cannot be changed."), Reason.IMMUTABLE, "The field cannot be changed."),

@@ -14,9 +14,12 @@ from memcached_operator.api.v1alpha1 import validate_spec
 from memcached_operator.memcached.spec import Spec, memory_of_server_mib
 from memcached_operator.memcached.spec_validation import read_spec
 
+NAMED = {"workload": "StatefulSet"}
 NEEDED = memory_mib("64Mi", 1024, 4)
 NEEDED_BY_TLS = memory_mib("64Mi", 1024, 4, tls=True)
 
+RESTARTS = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
+RESTARTING = {"spec": {"containers": [{"name": "memcached", "resizePolicy": RESTARTS}]}}
 DISK = {"size": "1Gi", "volume": {"emptyDir": {}}}
 NEEDED_WITH_DISK = memory_of_server_mib(read_spec(json.dumps({"extstore": DISK}).encode()))
 
@@ -58,6 +61,13 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
         [
             "spec.extraArgs: must not contain -M with spec.memoryScaling, which follows what is evicted; omit",
             'got ["--disable-evictions"]',
+        ],
+    ),
+    (
+        {"memoryScaling": {"max": "1Gi"}, "workload": "StatefulSet", "podTemplate": RESTARTING},
+        [
+            "spec.podTemplate.spec.containers[memcached].resizePolicy: must not be RestartContainer for memory with "
+            "spec.memoryScaling, whose steps would empty the servers; omit one of them",
         ],
     ),
     (
@@ -146,7 +156,32 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
         {"maxItemSize": "96Ki", "extraArgs": ["-o", "slab_chunk_max=64"]},
         ['spec.maxItemSize: must be a multiple of 64Ki, by spec.extraArgs, got "96Ki"'],
     ),
-    ({"maxConnections": 28}, ["spec.maxConnections: must be more than 28, which memcached keeps", "threads 4, got 28"]),
+    ({"maxConnections": 29}, ["spec.maxConnections: must be more than 29, which memcached keeps", "threads 4, got 29"]),
+    (
+        {
+            "extstore": {
+                "size": "1Gi",
+                "volume": {"ephemeral": {"accessModes": ["ReadWriteMany", "ReadWriteOncePod"]}},
+            }
+        },
+        [
+            "spec.extstore.volume.ephemeral.accessModes: must be ReadWriteOncePod alone, which excludes other modes, "
+            'or not contain it, got ["ReadWriteMany", "ReadWriteOncePod"]'
+        ],
+    ),
+    ({"maxConnections": 30, "extstore": DISK}, ["spec.maxConnections: must be more than 30", "threads 4, got 30"]),
+    ({"maxConnections": 30, **NAMED, "warmRestart": True}, ["spec.maxConnections: must be more than 30", "got 30"]),
+    (
+        {**NAMED, "handover": {}, "threads": 1, "maxConnections": 23},
+        ["spec.maxConnections: must be more than 23, which memcached keeps for itself with spec.threads 1 and to "],
+    ),
+    (
+        {**NAMED, "handover": {}, "threads": 64, "size": 6},
+        [
+            "spec.maxConnections: must be more than 1104, which memcached keeps for itself with spec.threads 64 and to "
+            "hand over between spec.size 6 servers, got 1024"
+        ],
+    ),
     ({"threads": 2, "extraArgs": ["-N", "3"]}, ["spec.extraArgs[1]: must set -N to at most 2, the value of"]),
     (
         {"resources": {"limits": {"memory": f"{NEEDED - 1}Mi"}}},
@@ -191,7 +226,11 @@ def test_fields_that_contradict_each_other_are_named_with_the_remedy_however_the
         {"workload": "StatefulSet", "service": {"type": "Disabled"}, "rollout": {"pauseSeconds": 0, "paused": True}},
         {"rollout": {"maxUnavailable": "0%", "maxSurge": "25%"}},
         {"rollout": {"maxSurge": 0}},
-        {"maxConnections": 29},
+        {"maxConnections": 30},
+        {"maxConnections": 31, **NAMED, "warmRestart": True},
+        {**NAMED, "handover": {}, "threads": 1, "maxConnections": 24},
+        {**NAMED, "handover": {}, "threads": 1, "size": 0, "maxConnections": 24},
+        {**NAMED, "handover": {}, "threads": 64, "size": 5},
         {"memory": "2Gi", "maxItemSize": "1024Mi"},
         {"maxItemSize": "1536Ki"},
         {"maxItemSize": "1Ki", "extraArgs": ["-o", "slab_chunk_max=1"]},

@@ -12,7 +12,9 @@ from memcached_operator.memcached.labels import (
     APPLIED_OPTIONS_ANNOTATION,
     IN_PLACE_ANNOTATION,
     MEMORY_ANNOTATION,
+    OUTDATED_ITEMS_ANNOTATION,
     OWNER_UID_ANNOTATION,
+    PEERS_ANNOTATION,
     RESTART_ANNOTATION,
     RESTORED_ANNOTATION,
     TEMPLATE_ANNOTATION,
@@ -126,6 +128,54 @@ async def test_an_own_annotation_may_say_anything(where: str, annotation: str, t
     world = await servers()
     annotate(world, where, annotation, text)
     await comes_to_rest(world)
+
+
+@pytest.mark.parametrize("annotation", [IN_PLACE_ANNOTATION, PEERS_ANNOTATION, OUTDATED_ITEMS_ANNOTATION])
+async def test_what_a_pod_alone_has_is_taken_out_of_the_template(annotation: str) -> None:
+    """Else each new pod would have it, and be replaced for it."""
+    world = await servers(warmRestart=False)
+    annotate(world, "template", annotation, "x 1 1")
+    for _ in range(12):
+        world.show()
+        await world.reconcile(after_s=90.0)
+        control(world)
+    assert annotation not in object_of(world, "template")["metadata"]["annotations"]
+    assert annotation not in object_of(world, "Pod")["metadata"]["annotations"]
+    assert world.condition("Ready") == ("True", "AllServersReady")
+
+
+RECORDS = [
+    *ANNOTATIONS["what was passed through"][1],
+    *(f"{root}=12345678" for root in ("metadata", "metadata.annotations", "metadata.labels", "apiVersion", "kind")),
+    *(f"{root}=12345678" for root in ("spec", "spec.template", "spec.template.metadata", "data", "passed", "servers")),
+]
+
+
+@pytest.mark.parametrize("workload", ["StatefulSet", "Deployment"])
+@pytest.mark.parametrize("spec", [{}, SPEC], ids=["nothing passed through", "something passed through"])
+@pytest.mark.parametrize("text", RECORDS)
+async def test_a_record_of_another_client_is_put_right_and_nobody_is_blamed(
+    spec: Json, workload: str, text: str
+) -> None:
+    world = World()
+    fields = {"size": 2, "publish": "ConfigMap", "service": {}, **spec, "workload": workload, "warmRestart": False}
+    world.memcached(**fields)
+    places = (workload, "Service", "ConfigMap")
+    for _ in range(4):
+        world.show()
+        await world.reconcile(after_s=DELAY_S)
+        if workload == "StatefulSet":
+            control(world)
+    before = {where: dict(object_of(world, where)["metadata"]["annotations"]) for where in places}
+    for where in places:
+        annotate(world, where, APPLIED_OPTIONS_ANNOTATION, text)
+    for _ in range(6):
+        world.show()
+        await world.reconcile(after_s=90.0)
+    found = {where: dict(object_of(world, where)["metadata"]["annotations"]) for where in places}
+    if text:
+        assert found == before
+    assert world.condition("Degraded") == ("False", "AsExpected")
 
 
 TIMES = (

@@ -24,6 +24,8 @@ A, B = {"kind": "A"}, {"kind": "B"}
         ("kind: MemcachedList\nitems: [{kind: A}]", [("mc.yaml, item 1", A)]),
         # A key is a text in the words of JSON, an anchor what it stands for.
         ("{1: a, true: b, y-z: c}", [("mc.yaml", {"1": "a", "true": "b", "y-z": "c"})]),
+        # As JSON writes it, and as it is.
+        ('{"a": "\\ud83d\\udca9 ä", "💩": 1}', [("mc.yaml", {"a": "💩 ä", "💩": 1})]),
         ("a: &x {b: 1}\nd: {<<: *x, e: 2}", [("mc.yaml", {"a": {"b": 1}, "d": {"b": 1, "e": 2}})]),
     ],
 )
@@ -55,6 +57,8 @@ def test_a_value_is_what_it_is_to_kubectl(written: str, value: object) -> None:
         ("1: a\n'1': b\n", "the key '1' occurs twice"),
         ("a: !!int 3.0\n", "mc.yaml, line 1, column 4: not valid YAML: '3.0' is not a !!int"),
         ("a: -.inf\n", "mc.yaml: contains a value that JSON cannot represent"),
+        ('a: "\\udca9"\n', "mc.yaml, line 1, column 4: not valid YAML: half of a surrogate pair, which"),
+        ('{"\\ud83d": 1}', "mc.yaml, line 1, column 2: not valid YAML: half of a surrogate pair"),
         ("a: !!map 3\n", "mc.yaml, line 1, column 4: not valid YAML: no mapping"),
         ("a: !!bool 3\n", "not valid YAML: '3' is not a !!bool"),
         ("- a\n", "mc.yaml: is not an object"),

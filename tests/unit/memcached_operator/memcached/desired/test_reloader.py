@@ -37,10 +37,10 @@ Files = dict[str, bytes]
 _DAY = datetime.timedelta(days=1)
 
 
-def certificate(name: str, *, days: int = 1) -> Files:
-    """A Secret of TLS with a certificate that says so, valid for so many days from yesterday."""
+def certificate(name: str, *, days: int = 1, begins: datetime.datetime | None = None) -> Files:
+    """A Secret of TLS with a certificate that says so, valid for so many days, from the day before yesterday."""
     key, subject = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    begins = datetime.datetime.now(datetime.UTC) - 2 * _DAY
+    begins = begins or datetime.datetime.now(datetime.UTC) - 2 * _DAY
     builder = x509.CertificateBuilder(subject, subject, key.public_key(), 1, begins, begins + days * _DAY)
     signed = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
     encoding = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
@@ -161,6 +161,12 @@ class Pod:
             each.chmod(0o777)
         (self._folder / "told").write_text("")
         (self._folder / "told").chmod(0o666)
+
+    def clock_shows(self, now: str) -> None:
+        """A time as YYYYMMDDHHMMSS, "" where there is no clock."""
+        program = self._folder / "bin" / "date"
+        program.write_text(f"#!/bin/sh\necho {now}\n")
+        program.chmod(0o755)
 
     def _show(self, pid: int, name: str) -> None:
         (self._folder / "proc" / str(pid)).mkdir()
@@ -530,6 +536,76 @@ def test_a_ca_that_was_taken_out_is_told_for_as_long_as_the_server_trusts_it(pod
     pod.gone(server)
     assert last.wait(60) == 1, "a server that starts trusts what is there alone"
     assert pod.termination_message.strip() == ""
+
+
+def spaced(text: bytes) -> bytes:
+    """Lines as OpenSSL takes them, too: with blanks in and after them, of another length, with line ends of Windows."""
+    begin, *content, end = text.decode().splitlines()
+    joined = "".join(content)
+    lines = [f"{joined[at : at + 20]} {joined[at + 20 : at + 48]}\t" for at in range(0, len(joined), 48)]
+    return "\r\n".join([f"{begin}  ", *lines, f"{end} \t", ""]).encode()
+
+
+def reloads_twice(pod: Pod, sidecar: subprocess.Popen[bytes], files: Files) -> None:
+    """That a sidecar goes on with these: it does not end after the first time."""
+    for _ in range(2):
+        pod.write("tls", files)
+        until_logged(sidecar, "The Secrets changed: memcached reloads them.")
+
+
+FORMS = [
+    spaced(ONE["ca.crt"]) + OTHER["ca.crt"],
+    OTHER["ca.crt"] + ONE["ca.crt"],
+    ONE["ca.crt"] + OTHER["ca.crt"] + ONE["ca.crt"],
+    "# Zertifikate für Läden\n".encode() + ONE["ca.crt"] + b"subject: CN=other\n" + OTHER["ca.crt"].rstrip(),
+    (ONE["ca.crt"] + OTHER["ca.crt"]).replace(b" CERTIFICATE", b" X509 CERTIFICATE"),
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_certificates_in_another_form_are_the_same_authorities(pod: Pod, form: bytes) -> None:
+    pod.write("tls", ONE | {"ca.crt": ONE["tls.key"] + ONE["ca.crt"] + OTHER["ca.crt"]})
+    sidecar = pod.start(VERIFYING, None)
+    until("it is not ready", lambda: pod.ready)
+    pod.runs("memcached", ends=False)
+    reloads_twice(pod, sidecar, ONE | {"ca.crt": form})
+    pod.write("tls", ONE)
+    assert sidecar.wait(60) == 1, "the other one is taken out"
+    assert pod.termination_message == REMOVED
+
+
+CENTURY = datetime.datetime(2049, 12, 31, 12, tzinfo=datetime.UTC)
+ENDS = [
+    (datetime.datetime(2030, 5, 6, tzinfo=datetime.UTC), "20300506000001", True),
+    (datetime.datetime(2030, 5, 6, tzinfo=datetime.UTC), "20300505235959", False),
+    (datetime.datetime(1999, 5, 6, tzinfo=datetime.UTC), "20300506000000", True),
+    (CENTURY, "20491231120001", True),
+    (CENTURY, "20491231115959", False),
+    (CENTURY + _DAY, "20500101120001", True),
+    (CENTURY + _DAY, "20500101115959", False),
+    (CENTURY, "", False),
+]
+
+
+@pytest.mark.parametrize(("ends", "now", "is_over"), ENDS)
+def test_a_server_may_go_on_with_a_ca_that_was_taken_out_once_it_has_expired(
+    pod: Pod, ends: datetime.datetime, now: str, is_over: bool
+) -> None:
+    old, lasting = certificate("old", days=9, begins=ends - 9 * _DAY), certificate("lasting", days=36_500)
+    pod.clock_shows(now)
+    pod.write("tls", ONE | {"ca.crt": old["ca.crt"] + lasting["ca.crt"]})
+    sidecar = pod.start(VERIFYING, None)
+    until("it is not ready", lambda: pod.ready)
+    pod.runs("memcached", ends=False)
+    without = ONE | {"ca.crt": lasting["ca.crt"]}
+    if is_over:
+        reloads_twice(pod, sidecar, without)
+        return
+    pod.write("tls", without)
+    assert sidecar.wait(60) == 1
+    assert pod.termination_message == REMOVED
+    pod.clock_shows("99991231235959")
+    assert pod.ends(VERIFYING, None).strip() == "", "it is over as soon as the CA has expired"
 
 
 def test_no_authority_is_looked_at_where_clients_show_no_certificate(pod: Pod) -> None:

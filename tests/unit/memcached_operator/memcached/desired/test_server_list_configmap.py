@@ -8,7 +8,7 @@ from copy import deepcopy
 import pytest
 
 from operator_runtime import Forbidden, Result
-from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, live_pod
+from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, NO_RIGHT, live_pod
 from tests.unit.memcached_operator.memcached.world import DONE, WRITE_STATUS, World
 
 SIZE = 3
@@ -48,7 +48,7 @@ async def test_what_keeps_the_list_from_following_is_reported_by_the_next_reconc
     _set_size(named, SIZE + 1)
     await named.writes()
     _make_pod(named, SIZE)
-    named.api.refuse("strategic_merge_patch", "ConfigMap", Forbidden(403, "Forbidden", "no rights"))
+    named.api.refuse("strategic_merge_patch", "ConfigMap", Forbidden(403, "Forbidden", NO_RIGHT))
     assert await named.reconcile_shown() == Result(requeue_after_s=0.0)
     await named.writes()
     assert named.condition("Degraded") == ("True", "Forbidden")

@@ -48,8 +48,8 @@ class Port:
     def end(self) -> None:
         self.ended += 1
 
-    async def result(self, server: PodRecord) -> Purged | Failure | None:
-        found = self.emptying.result(server, self.empty, self.end)
+    async def result(self, server: PodRecord, *, is_last: bool = True) -> Purged | Failure | None:
+        found = self.emptying.result(server, self.empty, self.end, is_last=is_last)
         for _ in range(3):
             await asyncio.sleep(0)
         return found
@@ -107,3 +107,19 @@ async def test_one_whose_pod_says_that_it_is_done_is_forgotten() -> None:
     port.emptying.keep([pod(outdated=False)])
     assert await port.result(pod()) is None
     assert port.begun == 2
+
+
+async def test_a_server_is_emptied_as_soon_as_it_is_back_and_once_more() -> None:
+    port = Port()
+    for answer, has_emptied in ((SILENT, False), (DONE, True)):
+        assert await port.result(pod(), is_last=False) is None
+        assert not port.emptying.has_emptied(pod())
+        port.answers.put_nowait(answer)
+        await asyncio.sleep(0)
+        assert await port.result(pod(), is_last=False) in (None, answer)
+        assert port.emptying.has_emptied(pod()) is has_emptied
+    assert not port.emptying.has_emptied(pod(since_s=2))
+    await port.result(pod())
+    assert port.begun == 3
+    port.emptying.forget({"10.0.0.1"}, [pod()])
+    assert not port.emptying.has_emptied(pod())

@@ -20,13 +20,12 @@ from memcached_operator.memcached.server_stats.server_connection import ErrorKin
 from operator_runtime.client.errors import Conflict, Forbidden, KubeError, ServerError
 from tests.unit.fake_server import Json, Sent
 from tests.unit.memcached_operator.memcached.running_servers import control, get_ready, pod, stateful_set
-from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
+from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, NO_RIGHT
 from tests.unit.memcached_operator.memcached.world import World
 
 FOR_S, THREADS = 60, 4
 SILENT = Failure(ErrorKind.SILENT, "no answer within 1 s")
-NO_RIGHT = 'pods "cache-2" is forbidden: User "operator" cannot patch resource "pods" in API group ""'
-HANDING_OVER = ["Preparing", "Hiding", "Connecting", "Published", "Disconnecting", "Complete"]
+HANDING_OVER = ["Preparing", "Connecting", "Published", "Disconnecting", "Complete"]
 
 
 class Servers:
@@ -151,7 +150,7 @@ async def begun(size: int) -> Servers:
 async def test_the_list_grows_when_all_servers_have_each_other_as_peers() -> None:
     servers = await begun(3)
     servers.size(4)
-    for step in HANDING_OVER[:3]:
+    for step in HANDING_OVER[:2]:
         await servers.until(step)
         assert servers.listed == 3
         assert servers.world.condition("Progressing") == ("True", "Scaling")
@@ -208,9 +207,9 @@ async def test_servers_that_cannot_hand_over_are_reported_and_keep_the_list_from
 async def test_a_server_that_does_not_confirm_has_the_list_change_without_a_hand_over_and_is_reported() -> None:
     servers = await begun(2)
     servers.size(3)
-    await servers.until("Hiding")
+    await servers.until("Connecting")
     servers.silent = {pod(servers.world, 1)["status"]["podIP"]}
-    await servers.until("Complete")
+    await servers.until("Disconnecting")
     assert servers.listed == 3
     message = servers.world.message("Discouraged")
     expected = (
@@ -262,7 +261,7 @@ async def test_a_server_that_gets_ready_during_the_purge_deletes_old_copies_too(
     assert ("purge", leaving) not in servers.calls
     get_ready(servers.world, 3)
     servers.purged.set()
-    await servers.until("Hiding")
+    await servers.until("Connecting")
     assert servers.calls.count(("purge", leaving)) == 1
 
 
@@ -281,7 +280,7 @@ async def test_a_rollout_waits_from_the_purge_on() -> None:
     assert servers.steps[-1] == "Preparing"
     servers.purged.set()
     await servers.until("Published")
-    assert servers.steps == HANDING_OVER[:4]
+    assert servers.steps == HANDING_OVER[:3]
     assert {each["metadata"]["uid"] for each in servers.pods()} == uids
 
 
@@ -315,7 +314,7 @@ async def test_where_a_webhook_removes_the_annotation_peers_are_set_for_a_while_
 ) -> None:
     servers = await begun(2)
     servers.size(3)
-    await servers.until("Hiding")
+    await servers.until("Connecting")
     store, sent = servers.world.api.store, 0
 
     def store_without_it(path: str, body: Json) -> Json:
@@ -338,7 +337,7 @@ async def test_where_a_webhook_removes_the_annotation_peers_are_set_for_a_while_
 async def test_where_the_api_server_fails_to_change_pods_the_list_changes_without_a_hand_over() -> None:
     servers = await begun(2)
     servers.size(3)
-    await servers.until("Hiding")
+    await servers.until("Connecting")
     servers.world.api.refuse("merge_patch", "Pod", *[ServerError(500, "InternalError", "failed calling webhook")] * 999)
     for _ in range(CONFIRMED_WITHIN_S + 2):
         with suppress(ServerError):
@@ -369,9 +368,8 @@ async def test_a_server_that_is_replaced_meanwhile_joins_empty() -> None:
     servers.calls.clear()
     for _ in range(8):
         await servers.control_and_reconcile()
-    assert [each for each in servers.calls if each[0] == "empty"] == [
-        ("empty", pod(servers.world, 1)["status"]["podIP"])
-    ]
+    emptied = [address for call, address in servers.calls if call == "empty"]
+    assert emptied == [pod(servers.world, 1)["status"]["podIP"]] * 2, "before others have it as a peer, and after"
     peers = servers.peers()
     assert all(each is not None and {*each.addresses} == peers.keys() - {address} for address, each in peers.items())
 
@@ -430,21 +428,21 @@ async def test_a_leader_that_comes_after_a_server_was_emptied_lets_it_keep_what_
     del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
     for _ in range(10):
         await servers.control_and_reconcile()
-    assert [each for each, _ in servers.calls].count("empty") == 1
+    assert [each for each, _ in servers.calls].count("empty") == 2
     before = servers.world
     servers.world = World(api=before.api, peers_port=PeersPort(servers.state_of, servers.purge, servers.empty))
     servers.world.clock.advance(before.clock.now)
     servers.world.memcached(**before.api.objects["Memcached", "shop", NAME]["spec"])
     for _ in range(10):
         await servers.control_and_reconcile()
-    assert [each for each, _ in servers.calls].count("empty") == 1
+    assert [each for each, _ in servers.calls].count("empty") == 2
 
 
 @pytest.mark.parametrize(
     ("refusal", "passed_s"),
     [(Forbidden(403, "Forbidden", NO_RIGHT), RETRY_REFUSED_S), (ServerError(500, "InternalError", "no etcd"), 1.0)],
 )
-async def test_a_server_is_emptied_once_however_often_its_pod_cannot_say_so(
+async def test_a_server_is_emptied_no_third_time_however_often_its_pod_cannot_say_so(
     refusal: Forbidden | ServerError, passed_s: float
 ) -> None:
     servers = await begun(3)
@@ -458,7 +456,7 @@ async def test_a_server_is_emptied_once_however_often_its_pod_cannot_say_so(
         peers = servers.peers()
         if all(each is not None and {*each.addresses} == peers.keys() - {other} for other, each in peers.items()):
             break
-    assert "empty" not in [each for each, _ in servers.calls]
+    assert [each for each, _ in servers.calls].count("empty") == 1
     servers.world.api.refuse("merge_patch", "Pod", *[refusal] * 5)
     for _ in range(5):
         with suppress(ServerError):
@@ -468,7 +466,7 @@ async def test_a_server_is_emptied_once_however_often_its_pod_cannot_say_so(
         with suppress(ServerError):
             await servers.control_and_reconcile(RETRY_REFUSED_S)
     assert not servers.is_outdated(1)
-    assert [each for each, _ in servers.calls].count("empty") == 1
+    assert [each for each, _ in servers.calls].count("empty") == 2
 
 
 async def test_a_hand_over_comes_to_its_end_while_the_specification_cannot_be_read() -> None:
@@ -525,7 +523,7 @@ async def test_servers_have_their_time_anew_once_the_specification_can_be_read_a
     servers.size(6)
     await servers.until("Published")
     assert servers.listed == 6
-    assert servers.steps == ["Preparing", "Complete", *HANDING_OVER[:4]]
+    assert servers.steps == ["Preparing", "Complete", *HANDING_OVER[:3]]
 
 
 async def test_another_size_has_its_own_time_to_get_ready() -> None:
@@ -549,11 +547,10 @@ async def test_another_size_has_its_own_time_to_get_ready() -> None:
     assert (servers.steps[:2], servers.listed) == (["Preparing", "Complete"], 5)
 
 
-@pytest.mark.parametrize("step", ["Hiding", "Connecting"])
-async def test_a_list_that_is_to_change_stays_while_the_specification_cannot_be_read(step: str) -> None:
+async def test_a_list_that_is_to_change_stays_while_the_specification_cannot_be_read() -> None:
     servers = await begun(3)
     servers.size(4)
-    await servers.until(step)
+    await servers.until("Connecting")
     servers.size(4, extraArgs=["-M"])
     await servers.until("Complete")
     assert servers.listed == 3
@@ -567,7 +564,7 @@ async def test_that_there_was_no_hand_over_is_reported_until_clients_have_one_li
     servers.silent.add("10.1.0.0")
     servers.size(3)
     await servers.until("Preparing")
-    await servers.until("Complete", reconciles=200)
+    await servers.until("Disconnecting", reconciles=200)
     servers.silent.clear()
     for _ in range(5):
         await servers.control_and_reconcile(1.0)
@@ -576,3 +573,53 @@ async def test_that_there_was_no_hand_over_is_reported_until_clients_have_one_li
     await servers.control_and_reconcile()
     await servers.control_and_reconcile()
     assert "Discouraged" not in {each["type"] for each in servers.world.status["conditions"]}
+
+
+@pytest.mark.parametrize("lost", [("handover",), ("handover", "serverList", "workload", "draining")])
+async def test_a_status_that_another_client_took_away_takes_no_peers_away(lost: tuple[str, ...]) -> None:
+    servers = await begun(4)
+    servers.size(3)
+    await servers.until("Published")
+    servers.world.clock.advance(FOR_S / 2)
+    memcached = servers.world.api.objects["Memcached", NAMESPACE, NAME]
+    for field in lost:
+        memcached["status"].pop(field, None)
+    servers.world.api.put(memcached)
+    servers.world.recorder.events.clear()
+    for _ in range(FOR_S - 10):
+        await servers.control_and_reconcile(1.0)
+    assert all(each is not None and each.addresses for each in servers.peers().values())
+    assert (servers.steps[-1], servers.listed, servers.count()) == ("Published", 3, 4)
+    (event,) = (each for each in servers.world.recorder.events if each.reason == "HandoverResumed")
+    assert event.type == "Warning"
+    await servers.until("Complete")
+    for _ in range(3):
+        await servers.control_and_reconcile()
+    assert servers.count() == 3
+
+
+async def test_where_the_field_is_omitted_while_a_server_is_emptied_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = await begun(3)
+    servers.size(4)
+    await servers.until("Published")
+    del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
+    ended = asyncio.Event()
+
+    async def never(address: str, timeout_s: float) -> Purged | Failure:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        raise AssertionError(address, timeout_s)
+
+    monkeypatch.setattr(servers, "empty", never)
+    servers.world = World(api=servers.world.api, peers_port=PeersPort(servers.state_of, servers.purge, never))
+    servers.size(4)
+    for _ in range(10):
+        await servers.control_and_reconcile()
+    assert not ended.is_set()
+    servers.size(4, handover=None)
+    for _ in range(80):
+        await servers.control_and_reconcile(1.0)
+    assert "handover" not in servers.world.status
+    assert ended.is_set()

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import msgspec
 from hypothesis import settings, strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from memcached_operator.api.status import HandoverStep, Status
-from memcached_operator.memcached.handover.actions import Advance, Empty, GiveUp, Nothing, Purge, SetPeers, Wait
+from memcached_operator.api.status import Handover as HandoverStatus, HandoverStep, Status
+from memcached_operator.memcached.handover.actions import (
+    Advance,
+    Empty,
+    GiveUp,
+    Nothing,
+    PeersChange,
+    Purge,
+    Resume,
+    SetPeers,
+    Wait,
+)
 from memcached_operator.memcached.handover.desired_list import desired_list, unchanged_list
 from memcached_operator.memcached.handover.peers import Peers
-from memcached_operator.memcached.handover.situation import PurgeState, Server, Situation
+from memcached_operator.memcached.handover.situation import Origin, PurgeState, Server, Situation
 from memcached_operator.memcached.handover.steps import are_servers_kept, decide, is_list_frozen
 from memcached_operator.memcached.rollout.reconcile_results import soonest
 from memcached_operator.memcached.server_list.plan import plan
@@ -23,6 +34,7 @@ from tests.unit.memcached_operator.memcached.server_model import KEY, START, nam
 
 FOR_S, DRAIN_S = 60, 5
 sizes = st.integers(0, 4)
+STATUS_FIELDS = ("handover", "draining", "workload", "serverList")
 
 
 @dataclass
@@ -34,6 +46,7 @@ class Pod:
         read: what its memcached has read of that.
         hangs: it reads nothing, and does not answer.
         outdated: what the operator has written of that.
+        emptied: the operator has emptied it since it is ready.
         is_stale: it may have values that others changed while it was away.
     """
 
@@ -44,6 +57,7 @@ class Pod:
     read: Peers | None = None
     hangs: bool = False
     outdated: bool = False
+    emptied: bool = False
     is_stale: bool = False
 
     def names(self, other: Pod) -> bool:
@@ -54,9 +68,22 @@ def _addresses(pod: Pod) -> tuple[str, ...]:
     return pod.annotation.addresses if pod.annotation is not None else ()
 
 
+def _queried(peers: Peers | None) -> set[str]:
+    return set(peers.addresses) - peers.joining if peers is not None else set()
+
+
 @dataclass
 class Cluster:
-    """A StatefulSet, and an operator that hands over."""
+    """A StatefulSet, and an operator that hands over.
+
+    Attributes:
+        clients_have: the list that clients were given last.
+        former_until: until then some have the one before it.
+        believed: what the operator that leads wrote last, and what was there before.
+        led_since: since when it leads, or sees that size.
+        is_tampered: another client changed the status since the list was published last.
+        left: when servers left the list.
+    """
 
     size: int = 2
     desired: bool = True
@@ -70,6 +97,12 @@ class Cluster:
     purge_of: str = ""
     purging: set[str] = field(default_factory=set)
     purged: set[str] = field(default_factory=set)
+    clients_have: tuple[str, ...] = ()
+    former_until: datetime = START
+    left: dict[int, datetime] = field(default_factory=dict)
+    believed: tuple[HandoverStatus | None, ...] = ()
+    led_since: datetime = START
+    is_tampered: bool = False
 
     @property
     def spec(self) -> Spec:
@@ -94,6 +127,7 @@ class Cluster:
                 pod.annotation,
                 pod.annotation is not None and pod.read == pod.annotation and not pod.hangs,
                 outdated=pod.outdated,
+                emptied=pod.emptied,
             )
             for pod in self.pods.values()
         )
@@ -105,6 +139,8 @@ class Cluster:
             )
         else:
             return None
+        origin = Origin.OWN if last in self.believed else Origin.FOREIGN
+        origin = origin if self.believed else Origin.FORMER
         found = Situation(
             last,
             desired.size,
@@ -114,38 +150,40 @@ class Cluster:
             self.now,
             purge,
             unpurged,
+            self.led_since,
+            origin=origin,
         )
         action = decide(found)
         state, next_s = last, None if isinstance(action, Nothing) else 0.0
         match action:
             case SetPeers(changes):
-                for each in changes[: 1 if dies else None]:
-                    pod = self.pods[each.server.ordinal]
-                    pod.annotation = each.peers
-                    pod.outdated |= each.outdated
-                # From now on others change what these may have, and do not tell them.
-                connected = [each for each in self.pods.values() if each.annotation and each.annotation.addresses]
-                for pod in self.pods.values():
-                    unknown = any(each is not pod and pod.address not in _addresses(each) for each in connected)
-                    if self.is_published and unknown:
-                        pod.is_stale = True
-                        assert pod.outdated or pod.annotation is None
-            case Empty(emptied):
+                self.set_peers(changes[: 1 if dies else None], last)
+            case Empty(emptied, is_last):
                 for server in emptied:
                     pod = self.pods[server.ordinal]
-                    others = [each for each in self.pods.values() if each is not pod and each.ready_since is not None]
-                    assert not self.is_published or all(each.hangs or each.names(pod) for each in others)
+                    if not is_last:
+                        pod.emptied = True
+                        continue
+                    assert not self.is_published or all(each.hangs or each.names(pod) for each in self.others(pod))
                     pod.is_stale = pod.outdated = False
-            case Purge(purging):
+            case Purge(purging, unused_since_s):
+                assert self.now >= self.former_until
+                assert unused_since_s >= self.former_until.timestamp(), (
+                    "older values of clients of the former list stay"
+                )
                 self.purging = {each.address for each in purging}
                 self.purge, self.purge_of = PurgeState.RUNNING, last.startTime if last is not None else ""
-            case Advance(to) | GiveUp(to):
+            case Advance(to) | GiveUp(to) | Resume(to):
                 state = to
+                if self.is_published and isinstance(action, Advance) and to != last:
+                    in_time = action.publishes or not self.is_awaited or not found.listed
+                    assert in_time, "clients had no time to follow the list"
                 # Each may have values of keys that belonged to it by a former list.
                 for pod in self.pods.values():
                     pod.is_stale |= to is not None and to.step is HandoverStep.PREPARING
             case Wait(requeue_s=requeue_s):
                 next_s = requeue_s
+        self.believed = (state,) if origin is Origin.FOREIGN else (last, state)
         if not self.readable:
             self.status = msgspec.structs.replace(self.status, handover=state)
             return next_s
@@ -160,12 +198,61 @@ class Cluster:
                 self.publishes(listed)
             elif last is not None and self.desired and not isinstance(action, GiveUp) and self.size and found.listed:
                 assert listed == self.status.serverList, "the list changed without a hand-over"
+            self.clients_get(listed)
             draining = planned.servers.draining or None
             self.status = Status(workload="StatefulSet", serverList=listed, draining=draining, handover=state)
         return soonest(next_s, planned.next_s)
 
+    def set_peers(self, changes: Sequence[PeersChange], last: HandoverStatus | None) -> None:
+        """Change annotations of pods, which no server has read yet."""
+        stale = {each.address for each in self.pods.values() if each.is_stale}
+        full = {each.address for each in self.pods.values() if each.outdated and not each.emptied}
+        waits = (
+            any(map(_addresses, self.pods.values()))
+            and self.is_awaited
+            and (last is None or last.step is not HandoverStep.DISCONNECTING)
+        )
+        for each in changes:
+            pod = self.pods[each.server.ordinal]
+            assert not set(each.peers.addresses).difference(_addresses(pod)) & full, "it is not emptied"
+            assert not (_queried(each.peers) - _queried(pod.annotation)) & stale, "others get older values"
+            pod.annotation = each.peers
+            pod.outdated |= each.outdated
+        known = [each for each in self.pods.values() if each.ready_since and not (each.hangs or each.outdated)]
+        assert not waits or len(known) < 2 or any(map(_addresses, self.pods.values())), "clients have two lists"
+        # From now on others change what these may have, and do not tell them.
+        connected = [each for each in self.pods.values() if _addresses(each)]
+        named = {address for each in connected for address in _addresses(each)}
+        for pod in self.pods.values():
+            pod.emptied &= pod.address in named
+        for pod in self.pods.values():
+            unknown = any(each is not pod and pod.address not in _addresses(each) for each in connected)
+            if self.is_published and unknown:
+                pod.is_stale = True
+                assert pod.outdated or pod.annotation is None or self.is_tampered
+
+    @property
+    def is_awaited(self) -> bool:
+        """Clients may have two lists, between which servers hand over."""
+        return self.desired and self.readable and self.size > 0 and self.now < self.former_until
+
+    def others(self, pod: Pod) -> list[Pod]:
+        return [each for each in self.pods.values() if each is not pod and each.ready_since is not None]
+
+    def clients_get(self, listed: tuple[str, ...]) -> None:
+        """The list as the status has it from now on; while that has none, clients keep the one that they have."""
+        listed_now, former = (
+            listed_ordinals(Status(workload="StatefulSet", serverList=each)) for each in (listed, self.clients_have)
+        )
+        left = (former | set(self.left)) - listed_now
+        self.left = {each: self.left.get(each, self.now) for each in left if each in self.pods}
+        if listed and listed != self.clients_have:
+            self.former_until = self.now + timedelta(seconds=FOR_S if self.clients_have else 0)
+            self.clients_have = listed
+
     def publishes(self, listed: tuple[str, ...]) -> None:
         """All servers, old and new, have each other as peers when the list changes."""
+        self.is_tampered = False
         assert len(listed) == self.size
         ready = [each for each in self.pods.values() if each.ready_since is not None]
         assert {each.ordinal for each in ready} >= set(range(self.size))
@@ -176,9 +263,11 @@ class Cluster:
     def scale(self, replicas: int) -> None:
         self.replicas = replicas
         for ordinal in [each for each in self.pods if each >= replicas]:
-            gone = self.pods.pop(ordinal)
-            if self.status.handover is not None and self.desired and self.size:
-                named = [each for each in self.pods.values() if each.names(gone) and not each.hangs]
+            gone, since = self.pods.pop(ordinal), self.left.pop(ordinal, START)
+            drained = self.now >= since + timedelta(seconds=DRAIN_S)
+            assert drained or gone.ready_since is None, "a server was removed that clients may use"
+            if self.status.handover is not None and self.desired and self.size and not self.is_tampered:
+                named = [each for each in self.others(gone) if each.names(gone) and not each.hangs]
                 assert not named, "a server was removed that others ask"
 
     def control(self) -> None:
@@ -194,6 +283,7 @@ class Cluster:
     def get_ready(self, pod: Pod) -> None:
         if pod.ready_since is None:
             pod.ready_since = self.now
+            pod.emptied = False
 
     def read(self) -> None:
         for pod in self.pods.values():
@@ -208,11 +298,22 @@ class Cluster:
             for pod in self.pods.values():
                 pod.is_stale &= pod.address not in self.purging
 
+    def goes_well(self, starting: int) -> None:
+        """One reconcile, after which so many servers get ready."""
+        next_s = self.reconcile()
+        self.control()
+        for pod in [each for each in self.pods.values() if each.ready_since is None][:starting]:
+            self.get_ready(pod)
+        self.read()
+        self.end_purge()
+        self.now += timedelta(seconds=min(next_s or 0.1, 1.0))
+
     def quiet_down(self) -> None:
         """Leave it alone until it has come to rest: it must, and as is desired."""
         self.readable = True
         for pod in self.pods.values():
             pod.hangs = False
+        self.read()
         for _ in range(400):
             before = repr((self.status, self.replicas, self.pods))
             next_s = self.reconcile()
@@ -244,28 +345,31 @@ class Handovers(RuleBasedStateMachine):
 
     @rule(size=sizes)
     def size_is_changed(self, size: int) -> None:
-        self.cluster.size = size
+        self.cluster.size, self.cluster.led_since = size, self.cluster.now
 
     @rule(dies=st.booleans())
     def operator_reconciles(self, dies: bool) -> None:
         self.cluster.reconcile(dies=dies)
         self.cluster.control()
 
-    @rule(reconciles=st.integers(2, 20))
-    def all_goes_well_for_a_while(self, reconciles: int) -> None:
+    @rule(reconciles=st.integers(2, 20), starting=st.integers(1, 4))
+    def all_goes_well_for_a_while(self, reconciles: int, starting: int) -> None:
         for _ in range(reconciles):
-            next_s = self.cluster.reconcile()
-            self.cluster.control()
-            for pod in self.cluster.pods.values():
-                self.cluster.get_ready(pod)
-            self.cluster.read()
-            self.cluster.end_purge()
-            self.cluster.now += timedelta(seconds=min(next_s or 0.1, 1.0))
+            self.cluster.goes_well(starting)
+
+    @rule(size=st.integers(1, 4), step=st.sampled_from(HandoverStep))
+    def list_changes_until(self, size: int, step: HandoverStep) -> None:
+        self.cluster.size, self.cluster.desired, self.cluster.readable = size, True, True
+        for _ in range(200):
+            if self.cluster.status.handover is not None and self.cluster.status.handover.step is step:
+                break
+            self.cluster.goes_well(4)
 
     @rule()
     def another_leads_who_must_purge_anew(self) -> None:
         self.cluster.purge = PurgeState.DUE
         self.cluster.purged = set()
+        self.cluster.believed, self.cluster.led_since = (), self.cluster.now
 
     @rule(fails=st.booleans())
     def purge_ends(self, fails: bool) -> None:
@@ -291,6 +395,7 @@ class Handovers(RuleBasedStateMachine):
     def a_server_hangs_or_goes_on(self, data: st.DataObject) -> None:
         pod = self.cluster.pods[data.draw(st.sampled_from(sorted(self.cluster.pods)))]
         pod.hangs = not pod.hangs
+        self.cluster.read()
 
     @precondition(lambda self: self.cluster.pods)
     @rule(data=st.data())
@@ -298,22 +403,42 @@ class Handovers(RuleBasedStateMachine):
         del self.cluster.pods[data.draw(st.sampled_from(sorted(self.cluster.pods)))]
         self.cluster.control()
 
-    @rule(passed_s=st.sampled_from([1, 3, 10, 61, 601]))
+    @rule(passed_s=st.sampled_from([1, 3, 10]))
     def time_passes(self, passed_s: int) -> None:
         self.cluster.now += timedelta(seconds=passed_s)
+
+    @rule(minutes=st.sampled_from([1, 10]), led=st.booleans())
+    def minutes_pass(self, minutes: int, led: bool) -> None:
+        for _ in range(minutes * 6 if led else 0):
+            self.cluster.now += timedelta(seconds=10)
+            self.cluster.read()
+            self.cluster.reconcile()
+            self.cluster.control()
+        if not led:
+            self.cluster.now += timedelta(minutes=minutes)
+            self.another_leads_who_must_purge_anew()
 
     @rule()
     def field_is_set_or_omitted(self) -> None:
         self.cluster.desired = not self.cluster.desired
 
+    @rule(fields=st.sets(st.sampled_from(STATUS_FIELDS), min_size=1))
+    def another_client_removes_fields_of_the_status(self, fields: set[str]) -> None:
+        self.cluster.status = msgspec.structs.replace(self.cluster.status, **dict.fromkeys(fields))
+        self.cluster.is_tampered = True
+
+    @precondition(lambda self: self.cluster.status.handover is not None and self.cluster.believed)
+    @rule(step=st.sampled_from(HandoverStep), end=st.sampled_from([None, "x"]))
+    def another_client_restores_an_earlier_step(self, step: HandoverStep, end: str | None) -> None:
+        last = self.cluster.status.handover
+        former = HandoverStatus(step, last.startTime if last is not None else "", end)
+        self.cluster.status = msgspec.structs.replace(self.cluster.status, handover=former)
+        self.cluster.is_tampered = True
+        self.operator_reconciles(dies=False)  # another leader would believe it
+
     @rule(readable=st.booleans())
     def specification_is_broken_or_mended(self, readable: bool) -> None:
         self.cluster.readable = readable
-
-    @invariant()
-    def nobody_queries_a_server_that_shows_marks(self) -> None:
-        for each in self.cluster.pods.values():
-            assert all(other.read is not None for other in self.cluster.pods.values() if each.names(other))
 
     def teardown(self) -> None:
         self.cluster.quiet_down()

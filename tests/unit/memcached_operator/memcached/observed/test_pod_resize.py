@@ -51,6 +51,13 @@ def test_quantities_are_compared_as_amounts(requested: str, desired: str, actual
     assert next_step(found, Memory(64, desired, desired), limit_set=True) is step
 
 
+def test_a_container_that_would_start_again_for_it_is_not_resized() -> None:
+    desired, same = Memory(128, "200Mi", "200Mi"), resizable(pod())
+    assert next_step(same, desired, limit_set=False, restarts=True) is Step.REPLACE
+    assert next_step(same, Memory(32, "50Mi", "50Mi"), limit_set=False, restarts=True) is Step.SET_LIMIT
+    assert next_step(same, DESIRED, limit_set=False, restarts=True) is Step.SET_LIMIT
+
+
 @pytest.mark.parametrize(("observed", "hopeless"), [(2, False), (3, True), (None, True)])
 def test_what_the_node_said_of_an_earlier_wish_does_not_count(observed: int | None, hopeless: bool) -> None:
     condition = INFEASIBLE if observed is None else INFEASIBLE | {"observedGeneration": observed}

@@ -9,8 +9,10 @@ import pytest
 
 from memcached_operator.memcached.observed.pod_status import (
     NO_PROBLEM,
+    Condition,
     PodProblem,
     PodStatus,
+    failure_of,
     is_down,
     problem_of,
     wait_of,
@@ -133,7 +135,66 @@ def test_what_a_server_waits_for_that_is_on_its_way_is_known_for_when_it_takes_l
 ) -> None:
     assert wait_of(found).reason == begins
     assert names in str(wait_of(found))
-    assert wait_of(found).may_pass is bool(begins)
+
+
+GATE = "cloud.example.com/neg"
+GATED = f'the status of pod readiness gate "{GATE}" is not "True", but False'
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "others", "wait"),
+    [
+        ("", "", {}, ""),
+        (
+            "ContainersNotReady",
+            "containers with unready status: [exporter]",
+            {"example.com/Problem": "none"},
+            "ContainersNotReady: containers with unready status: [exporter]",
+        ),
+        ("ReadinessGatesNotReady", GATED, {}, f"ReadinessGatesNotReady: {GATED}"),
+        ("ReadinessGatesNotReady", GATED, {GATE: "no endpoint"}, "NotYet: no endpoint"),
+    ],
+)
+def test_what_a_server_waits_for_whose_memcached_runs_is_said_by_its_gate_or_its_node(
+    reason: str, message: str, others: dict[str, str], wait: str
+) -> None:
+    found = status(RUNS)
+    reported = [{"type": "Ready", "status": "False", "reason": reason, "message": message}]
+    reported += [
+        {"type": type_, "status": "False", "reason": "NotYet", "message": text} for type_, text in others.items()
+    ]
+    conditions = msgspec.convert(reported, list[Condition])
+    assert str(wait_of(msgspec.structs.replace(found, conditions=[*(found.conditions or ()), *conditions]))) == wait
+
+
+@pytest.mark.parametrize(
+    ("reported", "failure"),
+    [
+        (
+            {
+                "phase": "Failed",
+                "reason": "OutOfmemory",
+                "message": "Pod was rejected: Node didn't have enough resource",
+            },
+            "OutOfmemory: Pod was rejected: Node didn't have enough resource",
+        ),
+        (
+            {
+                "phase": "Failed",
+                "conditions": [
+                    {"type": "Ready", "status": "False", "reason": "PodFailed"},
+                    {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC", "message": "no node"},
+                ],
+            },
+            "DeletionByPodGC: no node",
+        ),
+        ({"phase": "Failed", "message": "so it is"}, "Failed: so it is"),
+        ({"phase": "Running", "reason": "NodeLost", "message": "x"}, ""),
+        ({"phase": "Failed", "reason": "Evicted", "message": "x" * 999}, f"Evicted: {'x' * 291}"),
+    ],
+)
+def test_why_a_pod_has_failed_is_said_by_its_own_status(reported: Json, failure: str) -> None:
+    assert str(failure_of(msgspec.convert(reported, PodStatus))) == failure
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_which_items_are_moved_to_a_disk_is_changed_as_memory_is(workload: Workl
         assert change.words == (
             "3 servers are set to 64 MiB, with items of 1024 bytes or more moved to the disk, while they run, and no "
             "key is lost; if they cannot be, servers are replaced one at a time, and lose their keys, as on Kubernetes "
-            "before 1.33"
+            "before 1.33, or where a webhook gives their pods the resizePolicy RestartContainer for memory"
         )
     else:
         assert change.cost is Cost.ROLLING
@@ -285,6 +285,9 @@ def desired(of: Spec) -> tuple[object, ...]:
     return (workload, *auxiliary_objects(OWNER, of, ()))
 
 
+RESTARTING = {
+    "name": "memcached", "resizePolicy": [{"resourceName": "memory", "restartPolicy": "RestartContainer"}],
+}  # fmt: skip
 CLOSED = {"tls": {"secretName": "a", "clientAuth": "Require"}}
 
 
@@ -309,6 +312,14 @@ CLOSED = {"tls": {"secretName": "a", "clientAuth": "Require"}}
         ),
         (CLOSED, Means(credentials=False), "rolling", "as the servers require a client certificate, and --server-cred"),
         ({"tls": {"secretName": "a"}}, Means(credentials=False, resizes=True), "live", "no key is lost"),
+        (
+            {"podTemplate": {"spec": {"containers": [RESTARTING]}}},
+            Means(credentials=True, resizes=True),
+            "rolling",
+            "as the resizePolicy of the container memcached is RestartContainer for memory",
+        ),
+        ({}, Means(credentials=True), "live", ", or where a webhook gives their pods the resizePolicy"),
+        ({"podTemplate": {"spec": {"containers": [{"name": "memcached", "resizePolicy": 5}]}}}, Means(), "live", ""),
     ],
 )
 def test_memory_costs_a_rollout_where_what_it_takes_to_change_it_live_is_missing(

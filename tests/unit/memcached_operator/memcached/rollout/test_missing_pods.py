@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 import logging
+from datetime import UTC, datetime
+from typing import cast
 
+import msgspec
 import pytest
 
+from memcached_operator.memcached.observed.pod_creation_failures import Creation
 from memcached_operator.memcached.observed.pod_termination import OVERDUE_S, why_not_ended
 from memcached_operator.memcached.observed.pods import PodRecord, pod_record
-from memcached_operator.memcached.rollout.missing_pods import READ_AFTER_S, REREAD_AFTER_S
+from memcached_operator.memcached.rollout.bounded_reads import READ_AFTER_S, READ_EVERY_S, REREAD_AFTER_S
+from memcached_operator.memcached.rollout.missing_pods import MissingPods
 from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S
+from memcached_operator.memcached.spec_validation import read_spec
+from operator_runtime import Client, KeyedStates
 from operator_runtime.client.errors import Forbidden, KubeError, ServerError
+from operator_runtime.testing.clock import START_S, FakeClock
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.running_servers import control, pod, reasons, rfc3339, stateful_set
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, OTHER_UID
-from tests.unit.memcached_operator.memcached.world import DELAY_S, World
+from tests.unit.memcached_operator.memcached.world import DELAY_S, KEY, World
 
 SERVER = f"{NAME}-2"
 REQUESTS = ["list Event", "get Pod"]
@@ -147,14 +156,42 @@ async def test_the_api_server_is_asked_seldom_and_no_more_once_all_are_there(nam
         assert await reconcile(named, after_s=REREAD_AFTER_S) == []
 
 
-async def test_while_another_memcached_asks_it_waits_for_its_next_turn(named: World) -> None:
+class Refusing:
+    """An API server with an event of each StatefulSet: its last pod was refused."""
+
+    async def list(self, _: object, namespace: str, *, fields: str) -> list[Creation]:
+        name = fields.rpartition("=")[2]
+        message = f"create Pod {name}-2 in StatefulSet {name} failed error: {REFUSED}"
+        return [Creation(namespace, name, name, "1", "FailedCreate", message, 1)]
+
+
+async def test_of_twelve_whose_pods_are_refused_at_once_each_is_told_in_its_turn(named: World) -> None:
     del named.api.objects["Pod", NAMESPACE, SERVER]
-    assert await reconcile(named) == []
-    named.reconciler._objects._workloads._servers._missing._free_s = 1e12
-    assert await reconcile(named, after_s=READ_AFTER_S) == []
-    named.reconciler._objects._workloads._servers._missing._free_s = 0.0
-    assert await reconcile(named, after_s=REREAD_AFTER_S / 2) == []
-    assert "get Pod" in await reconcile(named, after_s=REREAD_AFTER_S / 2)
+    named.show()
+    memcached, workload = named.caches.memcacheds.get(KEY), named.caches.stateful_sets.get(KEY)
+    assert memcached is not None
+    assert workload is not None
+    spec, pods, clock = read_spec(memcached.spec), list(named.caches.pods_of(KEY)), FakeClock()
+    missing = MissingPods(cast(Client, Refusing()), KeyedStates(), clock)
+    names, told = [f"cache-{each}" for each in range(12)], {}
+    due = [(clock.now, name) for name in names]
+    while due:
+        at_s, name = heapq.heappop(due)
+        clock.advance(at_s - clock.now)
+        absence = await missing.absence(
+            msgspec.structs.replace(memcached, name=name),
+            spec,
+            msgspec.structs.replace(workload, name=name, uid=name),
+            pods,
+            (),
+            datetime.now(UTC),
+        )
+        if absence.cause is not None:
+            told[name] = clock.now - START_S
+            continue
+        assert absence.requeue_s is not None
+        heapq.heappush(due, (at_s + absence.requeue_s, name))
+    assert sorted(told.values()) == [READ_AFTER_S + each * READ_EVERY_S for each in range(12)]
 
 
 async def test_of_a_server_that_is_there_again_nothing_is_told_while_another_is_missing(named: World) -> None:
@@ -251,7 +288,7 @@ def test_of_many_pods_that_do_not_end_the_first_few_are_named() -> None:
         return pod_record(json.dumps({"metadata": metadata, "spec": {"nodeName": "a"}}).encode())
 
     held = why_not_ended([ending("x", finalizers=["a/b", "c/d"])])
-    assert "because of the finalizers a/b, c/d: the client that added it must remove" in held
+    assert "because of the finalizers a/b, c/d: the clients that added them must remove them" in held
     pods = [ending(f"{NAME}-{ordinal}") for ordinal in range(5)]
     message = why_not_ended(pods)
     assert f"{NAME}-0 has been terminating since 2026-11-21T12:00:00Z, and its node a " in message

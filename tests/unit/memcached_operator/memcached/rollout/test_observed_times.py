@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
 from memcached_operator.memcached.observed.pod_status import PodProblem
 from memcached_operator.memcached.observed.pod_termination import OVERDUE_S, overdue
 from memcached_operator.memcached.observed.pods import PodRecord, Termination
+from memcached_operator.memcached.rollout.bounded_reads import READ_AFTER_S
 from memcached_operator.memcached.rollout.in_place import Request, requested
 from memcached_operator.memcached.rollout.next_step import Wait, WaitReason
 from memcached_operator.memcached.rollout.observed_times import (
@@ -46,7 +49,7 @@ def since(found: ObservedPods) -> float:
 
 def test_a_time_that_has_passed_is_believed_and_nothing_is_remembered() -> None:
     pods = [server(0, for_s=3600), server(1, for_s=0), server(2, for_s=-AHEAD_S)]
-    assert observe(*pods) == (tuple(pods), (), {}, None)
+    assert observe(*pods) == ObservedPods(tuple(pods), (), {}, None)
 
 
 @pytest.mark.parametrize("ready", [True, False])
@@ -112,9 +115,9 @@ def test_a_pod_that_an_api_server_ahead_lets_end_is_overdue_in_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("for_s", "problem", "next_s"), [(WAIT_S - 5, "", 5.0), (WAIT_S, "ContainerCreating: x", None)]
+    ("for_s", "problem", "next_s"), [(WAIT_S - 5, "", 5.0), (WAIT_S, "ContainerCreating: x", WAIT_S)]
 )
-def test_what_a_pod_waits_for_is_a_problem_once_it_takes_long(for_s: float, problem: str, next_s: float | None) -> None:
+def test_what_a_pod_waits_for_is_a_problem_once_it_takes_long(for_s: float, problem: str, next_s: float) -> None:
     pod = msgspec.structs.replace(
         server(2, "b", ready=False, for_s=for_s), waits=PodProblem("ContainerCreating", "x"), down=True
     )
@@ -125,3 +128,21 @@ def test_what_a_pod_waits_for_is_a_problem_once_it_takes_long(for_s: float, prob
     late = observe(msgspec.structs.replace(pod, since_s=int(NOW_S - STUCK_AFTER_S)))
     decided = rollout_of(server(0), server(1), *late.pods)
     assert f"The new server {NAME}-2 is not ready (ContainerCreating: x), so the other 2" in stuck(decided)
+
+
+@pytest.mark.parametrize(
+    ("for_s", "changes", "next_s"),
+    [
+        (1, {"down": True}, READ_AFTER_S - 1),
+        (60, {"down": True}, WAIT_S),
+        (1, {"down": True, "waits": PodProblem("ContainerCreating")}, WAIT_S - 1),
+        (1, {}, None),
+        (1, {"down": True, "problem": PodProblem("ImagePullBackOff")}, None),
+        (1, {"down": True, "active": False}, None),
+        (1, {"ready": True}, None),
+    ],
+)
+def test_a_pod_that_does_not_run_yet_is_looked_at_again_without_an_event(
+    for_s: float, changes: dict[str, Any], next_s: float | None
+) -> None:
+    assert observe(msgspec.structs.replace(server(0, ready=False, for_s=for_s), **changes)).next_s == next_s

@@ -8,6 +8,7 @@ from memcached_operator.api.status import Problem, Reason
 from memcached_operator.memcached.desired.owned_record import OwnedRecord
 from memcached_operator.memcached.rollout.reconcile_results import Outcome, attempt, finalizer_outcome
 from operator_runtime import EnsureResult, Forbidden, Invalid, NotOwned, ServerError, TooManyRequests
+from tests.unit.memcached_operator.memcached.support import NO_RIGHT
 
 ETCD, BUSY = ServerError(500, "InternalError", "etcd is away"), TooManyRequests(429, "", "later")
 FIRST, SECOND = Problem(Reason.FORBIDDEN, "first"), Problem(Reason.INVALID_SPEC, "second")
@@ -52,7 +53,7 @@ SERVICE = frozenset({"Service"})
                 (Problem(Reason.NOT_CONTROLLED, "it is another's", False),), foreign=SERVICE, pending_writes=SERVICE
             ),
         ),
-        (Forbidden(403, "", "no"), Outcome((Problem(Reason.FORBIDDEN, "no", False),), pending_writes=SERVICE)),
+        (Forbidden(403, "", NO_RIGHT), Outcome((Problem(Reason.FORBIDDEN, NO_RIGHT, False),), pending_writes=SERVICE)),
         (
             Invalid(422, "", "no"),
             Outcome(

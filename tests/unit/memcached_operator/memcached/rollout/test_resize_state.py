@@ -19,14 +19,16 @@ from memcached_operator.memcached.rollout.resize_state import (
     ResizeState,
     Resizing,
     ServerResize,
+    Trial,
     classify,
     resizing_of,
 )
 from operator_runtime import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError
 from operator_runtime.client.errors import StatusCause, TooManyRequests, Unreachable
+from tests.unit.memcached_operator.memcached.support import NO_RIGHT
 
 QUOTA = Forbidden(403, "Forbidden", "exceeded quota: small")
-NO_RIGHT = Forbidden(403, "Forbidden", 'cannot patch resource "pods/resize"')
+MISSING = Forbidden(403, "Forbidden", NO_RIGHT)
 SMALL = Forbidden(403, "Forbidden", "node has 64Mi", causes=(StatusCause("NodeCapacity", "too much", "spec"),))
 UNREADABLE = Forbidden(403, "Forbidden", 'cannot get resource "pods"')
 GONE = NotFound(404, "NotFound", 'pods "a" not found', name="a")
@@ -47,10 +49,10 @@ FAILED, AWAY, BUSY = ServerError(500, "", "etcd is away"), Unreachable("it is aw
         (UNREADABLE, False, True, Impossible(UNREADABLE.message)),
         # What a former leader has seen to costs no server.
         (UNREADABLE, False, False, Pending(UNREADABLE.message)),
-        (NO_RIGHT, True, True, Impossible(NO_RIGHT.message)),
+        (MISSING, True, True, Impossible(NO_RIGHT)),
         (SMALL, True, True, Impossible(SMALL.message)),
         (QUOTA, True, True, Refused(QUOTA.message, Reason.QUOTA_EXCEEDED)),
-        (Forbidden(403, "Forbidden", ""), True, True, Refused("403 Forbidden: no message", Reason.FORBIDDEN)),
+        (Forbidden(403, "Forbidden", ""), True, True, Refused("403 Forbidden: no message", Reason.DENIED_BY_POLICY)),
         (Invalid(422, "Invalid", "QOS"), True, True, Impossible("QOS")),
         (FAILED, True, True, Pending(failure=FAILED)),
         (AWAY, False, True, Pending(failure=AWAY)),
@@ -93,6 +95,23 @@ def test_the_time_counts_anew_after_what_cannot_be_seen(state: ResizeState) -> N
     assert found.since_s is None
     found.take(Pending("no room"), 3600.0)
     assert found.state == Pending("no room")
+
+
+def test_the_second_server_is_resized_once_the_first_ran_on_and_never_after_one_that_did_not() -> None:
+    trial = Trial()
+    assert trial.may_begin("a")
+    trial.uid = "a"
+    assert (trial.may_begin("a"), trial.may_begin("b")) == (True, False)
+    trial.passed = True
+    assert trial.may_begin("b")
+    trial.emptied = "cache-1"
+    assert not trial.may_begin("a")
+    found = server()
+    assert not found.has_started_again(1)
+    found.asked = 1
+    assert (found.has_started_again(1), found.has_started_again(2)) == (False, True)
+    found.take(Impossible("no room"), 1.0)
+    assert not found.has_started_again(2)
 
 
 def of(**states: ResizeState) -> Resizing:

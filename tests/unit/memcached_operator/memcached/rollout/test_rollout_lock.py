@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from memcached_operator.memcached.rollout.rollout_lock import RolloutLock
+from memcached_operator.memcached.rollout.rollout_lock import LeftRollouts, RolloutLock
 from operator_runtime import ObjectKey
 
 A, B, C = (ObjectKey("shop", name) for name in "abc")
 
 
-def rollout_lock(underway: ObjectKey | None = None) -> tuple[RolloutLock, list[ObjectKey]]:
+def rollout_lock(left: LeftRollouts = LeftRollouts()) -> tuple[RolloutLock, list[ObjectKey]]:  # noqa: B008
     woken: list[ObjectKey] = []
-    return RolloutLock(lambda: underway, woken.append), woken
+    return RolloutLock(lambda: left, woken.append), woken
 
 
 def test_one_has_the_turn_until_it_is_done_and_the_next_is_woken_in_the_order_in_which_they_came() -> None:
@@ -36,12 +36,21 @@ def test_one_that_asks_for_no_turn_any_more_keeps_nobody() -> None:
 
 
 def test_a_rollout_that_somebody_began_who_led_before_goes_on_first() -> None:
-    found, woken = rollout_lock(underway=A)
+    found, woken = rollout_lock(LeftRollouts(A))
     assert not found.take(B)
     assert woken == [A], "it may have ended since its status was written, and is looked at"
     assert found.take(A)
     found.leave(A)
     assert woken == [A, B]
+
+
+def test_one_that_had_stopped_under_who_led_before_waits_before_it_continues() -> None:
+    found, woken = rollout_lock(LeftRollouts(A, (B,)))
+    assert found.has_begun(B)
+    assert not found.may_continue(B)
+    found.leave(A)
+    assert woken == [A, B]
+    assert found.may_continue(B)
 
 
 def test_one_that_stops_in_the_midst_lets_the_others_go_and_waits_for_them_before_it_continues() -> None:

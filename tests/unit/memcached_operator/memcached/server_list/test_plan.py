@@ -115,14 +115,21 @@ NAMED = {
     ),
     "and all, with nothing left to drain": Case(4, of_names(0, draining=[since(1, 10)]), 4, (0, 1, 2), (3,), ALL, 4),
     "what was drained and removed comes back when it is ready": Case(3, of_names(0), 1, (0,), (1, 2), (0,), 3),
-    "a server too many by somebody's hand is nobody's server": Case(2, of_names(0, 1), 4, ALL, (), (0, 1), 2),
+    "a server that the status does not know may have clients": Case(
+        2, of_names(0, 1), 4, ALL, (), (0, 1), 4, ((2, 0),)
+    ),
+    "also where the status knows of others above it": Case(
+        1, of_names(0, draining=[since(2, 10)]), 4, ALL, (), (0,), 4, ((1, 0), (2, 10))
+    ),
+    "of those alone that are not desired": Case(2, of_names(0, 1), 4, (0, 1, 3), (2,), (0, 1), 4, ((3, 0),)),
+    "also where another client took the whole status away": Case(2, Status(), 4, ALL, (), (0, 1), 4, ((2, 0),)),
     "what is to leave and was scaled away by hand stays so": Case(2, of_names(*ALL), 2, (0, 1), (), (0, 1), 2),
     "replicas that somebody took are put back": Case(3, of_names(0, 1, 2), 1, (0,), (), (0, 1, 2), 3),
     "down to nothing, with as much patience": Case(0, of_names(0, 1), 2, (0, 1), (), (), 2, ((0, 0),)),
     "nothing is at rest with nothing": Case(0, of_names(), 0, (), (), (), 0),
     "a time yet to come is now": Case(1, of_names(0, draining=[since(1, -9)]), 2, (0, 1), (), (0,), 2, ((1, 0),)),
-    "a time that cannot be read is over": Case(1, of_names(0, draining=[SOON]), 2, (0, 1), (), (0,), 1, drained=True),
-    "a time without a zone is over": Case(1, of_names(0, draining=[ZONELESS]), 2, (0, 1), (), (0,), 1, drained=True),
+    "a time that cannot be read is now": Case(1, of_names(0, draining=[SOON]), 2, (0, 1), (), (0,), 2, ((1, 0),)),
+    "a time without a zone is now": Case(1, of_names(0, draining=[ZONELESS]), 2, (0, 1), (), (0,), 2, ((1, 0),)),
 }
 
 
@@ -228,8 +235,14 @@ def test_the_old_workload_goes_when_it_has_drained(seconds: int, removed: Worklo
 
 
 def test_a_workload_that_was_never_listed_goes_at_once_when_the_move_is_taken_back() -> None:
-    found = plan_of(Spec(size=2), last=MOVING, sets=2, deployment=2, pods=[*ADDRESSED, named_pod(0)])
+    found = plan_of(Spec(size=2), last=MOVING, sets=2, deployment=2, pods=[*ADDRESSED, named_pod(0, ready=False)])
     assert (found.removed, found.servers) == ("StatefulSet", Servers("Deployment", ADDRESSES))
+
+
+def test_a_workload_that_may_have_been_listed_drains_where_the_status_does_not_have_it() -> None:
+    found = plan_of(Spec(size=2), last=MOVING, sets=2, deployment=2, pods=[*ADDRESSED, named_pod(0)])
+    drain = Drain("StatefulSet", 0, ago(0))
+    assert (found.removed, found.servers) == (None, Servers("Deployment", ADDRESSES, (drain,)))
 
 
 def test_a_move_that_is_taken_back_after_the_list_moved_moves_back_at_once_where_the_servers_are_there() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from datetime import timedelta
@@ -89,6 +90,21 @@ def test_of_a_chain_the_first_certificate_is_the_one_that_is_shown() -> None:
     authority = Authority()
     pair = authority.issue("shop.default.svc")
     assert first_of(pair.pem + authority.pem) == first_of(b"of shop\n" + pair.pem) == read_certificate(pair.der)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "form"),
+    [
+        (b"^", "# für Läden -----BEGIN CERTIFICATE-----\n".encode()),
+        (rb"\n", b" \t\r\n"),
+        (rb"(?<=[a-z])", b" "),
+        (b" CERTIFICATE", b" X509 CERTIFICATE"),
+        (rb"(?<=[^-])\n(?=[^-])", b""),
+    ],
+)
+def test_a_certificate_in_another_form_is_the_same_one(pattern: bytes, form: bytes) -> None:
+    pair = Authority().issue("shop.default.svc")
+    assert first_of(re.sub(pattern, form, pair.pem)) == read_certificate(pair.der)
 
 
 @pytest.mark.parametrize("chain", [b"", b"\xff", b"-----END CERTIFICATE-----", b"-----BEGIN CERTIFICATE-----\n!\n"])

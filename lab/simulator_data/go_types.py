@@ -1,9 +1,7 @@
-"""Protobuf messages of the kinds that the simulator serves: `python -m lab.simulator_data.protobuf SCHEMAS FILE`.
+"""Go types of the kinds that the simulator serves: `python -m lab.simulator_data.go_types SCHEMAS FILE`.
 
 The kinds are those of the schemas that `schemas.py` wrote down; what they are made of, `messages/main.go` of the module
-`kubernetes` finds in the Go types of the Kubernetes that the lab runs. The same version gives the same bytes. What the
-simulator makes of the new file is tried at once on the objects that Kubernetes keeps, in both forms, to test its own
-codecs.
+`kubernetes` finds in the Go types of the Kubernetes that the lab runs. The same version gives the same bytes.
 """
 
 import gzip
@@ -15,15 +13,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from kube_simulator.schema import protobuf
 from lab.programs.go import find_go, go_version
 from lab.programs.kubernetes import MODULE_DIR
 from lab.simulator_data.schemas import pack
 
 Json = dict[str, Any]
-
-# Where Kubernetes keeps an object of every kind, as JSON and as protobuf.
-_EXAMPLES = {"k8s.io/api": "testdata/HEAD", "k8s.io/apiextensions-apiserver": "pkg/apis/testdata/HEAD"}
 
 # The body of a deletion: every group and version has this one.
 _DELETE_OPTIONS = "v1/DeleteOptions"
@@ -51,19 +45,6 @@ def collect(kinds: Iterable[str]) -> Json:
     return collected
 
 
-def misread(kinds: Iterable[str]) -> list[str]:
-    """List the kinds of which the simulator reads Kubernetes' example wrongly, or there is none."""
-    modules = {module: Path(_go("list", "-m", "-f", "{{.Dir}}", module).strip()) for module in _EXAMPLES}
-    folders = [modules[module] / folder for module, folder in _EXAMPLES.items()]
-    return [kind for kind in kinds if not any(_is_read(kind, folder) for folder in folders)]
-
-
-def _is_read(kind: str, folder: Path) -> bool:
-    name = kind.replace("/", ".") if kind.count("/") == 2 else f"core.{kind.replace('/', '.')}"
-    sent, meant = folder / f"{name}.pb", folder / f"{name}.json"
-    return sent.is_file() and protobuf.decode(sent.read_bytes()) == json.loads(meant.read_bytes())
-
-
 def _go(*arguments: str) -> str:
     finished = subprocess.run(
         [find_go(go_version((MODULE_DIR / "go.mod").read_text())), *arguments],
@@ -76,16 +57,13 @@ def _go(*arguments: str) -> str:
     return finished.stdout
 
 
-def main(schemas: Path, path: Path) -> int:
-    """Read the schemas, write the file and try it; the exit code."""
+def main(schemas: Path, path: Path) -> None:
+    """Read the schemas and write the file."""
     served = kinds(json.loads(gzip.decompress(schemas.read_bytes())))
     new = path.with_name(f"{path.name}.new")
     new.write_bytes(pack(collect(served)))
     new.replace(path)
-    if wrong := misread(served):
-        print(f"lab: the simulator reads these wrongly from protobuf: {', '.join(wrong)}", file=sys.stderr)
-    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
