@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
+from memcached_operator.api.complaints import shown
 from memcached_operator.api.memcached_flags import (
     ALIGNED_BYTES,
     CHUNK_KIB,
@@ -30,7 +31,6 @@ from memcached_operator.api.memcached_flags import (
     REFUSED_OPTIONS,
     WARM,
 )
-from memcached_operator.api.names import shown
 from memcached_operator.api.sizing import LEAST_ITEM_BYTES, SIZE_CLASSES
 
 # The last is for the largest chunk (MAX_NUMBER_OF_SLAB_CLASSES).

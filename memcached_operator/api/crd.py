@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from pydantic import ConfigDict
+
 from memcached_operator.api import names, v1alpha1
+from memcached_operator.api.rules import cel_rules
 from memcached_operator.api.status import UNWRITTEN, Status
 from operator_runtime import CustomResource, PrinterColumn, Scale, custom_resource_definition, to_yaml
+
+
+class _RuledSpec(v1alpha1.Spec):
+    """Desired state of the Memcached."""
+
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": [*cel_rules()]})
+
 
 _RESOURCE = CustomResource(
     group=names.GROUP,
@@ -16,7 +26,7 @@ _RESOURCE = CustomResource(
     categories=names.CATEGORIES,
     description="Memcached is a set of memcached servers, which the memcached-operator runs as a Deployment or a "
     "StatefulSet with the same name.",
-    spec=v1alpha1.MemcachedSpec,
+    spec=_RuledSpec,
     status=Status,
     unwritten_status=UNWRITTEN,
     name_pattern=names.NAME_PATTERN,

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from memcached_operator.api.names import CONTAINER, GROUP, MOUNTED, PORT, PORT_NAME, RELOADER, shown
+from memcached_operator.api.complaints import shown
+from memcached_operator.api.names import CONTAINER, GROUP, MOUNTED, PORT, PORT_NAME, RELOADER
 
 MERGE_KEYS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("containers", "initContainers", "volumes", "imagePullSecrets", "env"), "name"),

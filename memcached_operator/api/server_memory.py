@@ -1,49 +1,39 @@
-"""Pure: the memory that a server takes, with the extra arguments of its memcached."""
+"""Pure: the memory and the disk that a server takes, from its specification."""
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from memcached_operator.api.arguments import judge_remembered
-from memcached_operator.api.quantities import mebibytes
-from memcached_operator.api.sizing import memory_needed_mib
+from memcached_operator.api.disk_layout import DiskLayout, disk_layout
+from memcached_operator.api.quantities import kibibytes, mebibytes
+from memcached_operator.api.sizing import disk_memory_kib, memory_needed_mib
+from memcached_operator.api.v1alpha1 import Extstore, Spec
 
 
-@lru_cache(maxsize=64)  # most Memcacheds share their settings
-def memory_mib(
-    memory: str,
-    max_connections: int,
-    threads: int,
-    extra_args: tuple[str, ...] = (),
-    *,
-    tls: bool = False,
-    disk_kib: int = 0,
-    hands_over: bool = False,
-) -> int:
-    """MiB that a server with these settings takes at most; they are those of a specification that can be acted on.
-
-    Args:
-        disk_kib: of its disk, see `disk_memory_kib`.
-        hands_over: it fills itself from others.
-    """
-    judged = judge_remembered(extra_args, threads)
+def memory_of_server_mib(spec: Spec) -> int:
+    """MiB that a server of that specification takes at most."""
+    judged, disk = judge_remembered(spec.extraArgs, spec.threads), spec.extstore
     needed = memory_needed_mib(
-        mebibytes(memory),
-        max_connections,
-        threads,
-        tls=tls,
+        mebibytes(spec.memory),
+        spec.maxConnections,
+        spec.threads,
+        tls=spec.tls is not None,
         size_classes=judged.size_classes,
         least_item_bytes=judged.least_item_bytes,
-        disk_kib=disk_kib,
-        hands_over=hands_over,
+        disk_kib=disk_memory_kib(layout_of(disk, spec.maxItemSize), disk.threads) if disk is not None else 0,
+        hands_over=spec.handover is not None,
     )
     return needed + judged.table_mib
 
 
-def memory_file_mib(memory: str, threads: int, extra_args: tuple[str, ...] = ()) -> int:
-    """MiB of the file in which a server with these settings has its items.
+def memory_file_mib(spec: Spec) -> int:
+    """MiB of the file in which a server has its items.
 
     It is as large as -m, and memcached gives each size class its first page of it before there is any item. Without a
     file that page comes besides, when the class has its first item.
     """
-    return mebibytes(memory) + judge_remembered(extra_args, threads).size_classes - 1
+    return mebibytes(spec.memory) + judge_remembered(spec.extraArgs, spec.threads).size_classes - 1
+
+
+def layout_of(extstore: Extstore, item_size: str) -> DiskLayout:
+    """Division of a server's disk."""
+    return disk_layout(mebibytes(extstore.size), kibibytes(item_size))

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from memcached_operator.api import names
+from memcached_operator.api.v1alpha1 import MEMORY_LENGTH, MEMORY_PATTERN, SERVERS_MAX, SIZE_MAX
 from operator_runtime import UNDECODABLE, Condition, Conditions, condition_of, decode_nested
 
 _NAMED: Final = 3
@@ -69,12 +70,14 @@ class Reason(StrEnum):
     HANDOVER_UNAVAILABLE = "HandoverUnavailable"
 
 
-_ATOMIC: Final = {"x-kubernetes-list-type": "atomic"}
+_SERVERS: Final = {"x-kubernetes-list-type": "atomic", "maxItems": SERVERS_MAX}
+_NAME_LENGTH: Final = {"maxLength": 260}  # a DNS name and a port
+_Name = Annotated[str, Meta(extra_json_schema=_NAME_LENGTH)]
 _TIME: Final = {"format": "date-time"}  # RFC 3339
-_COUNT: Final = {"format": "int32", "minimum": 0, "maximum": names.SIZE_MAX}
+_COUNT: Final = {"format": "int32", "minimum": 0, "maximum": SIZE_MAX}
 _GENERATION: Final = {"format": "int64", "minimum": 0}
 _WORKLOAD: Final = {"enum": ["Deployment", "StatefulSet"]}
-_MEMORY: Final = {"pattern": f"^({names.MEMORY_PATTERN})$"}
+_MEMORY: Final = {"pattern": f"^({MEMORY_PATTERN})$", "maxLength": MEMORY_LENGTH}
 
 
 class Drain(msgspec.Struct, frozen=True):
@@ -162,10 +165,10 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
     """Most recently observed state of the Memcached. Written by the operator."""
 
     nodes: Annotated[
-        tuple[str, ...] | None,
+        tuple[_Name, ...] | None,
         Meta(
             description="Names of the memcached pods that are neither terminating nor finished, sorted.",
-            extra_json_schema=_ATOMIC,
+            extra_json_schema=_SERVERS,
         ),
     ] = None
     replicas: Annotated[int | None, Meta(description="Number of memcached pods.", extra_json_schema=_COUNT)] = None
@@ -176,16 +179,24 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
         str | None,
         Meta(
             description="Label selector of the memcached pods, in the format of kubectl get pods --selector. Used by "
-            "the scale subresource."
+            "the scale subresource.",
+            extra_json_schema={"maxLength": 1024},
         ),
     ] = None
     image: Annotated[
         str | None,
-        Meta(description="Container image that the servers run. During a rollout of another image, the previous one."),
+        Meta(
+            description="Container image that the servers run. During a rollout of another image, the previous one.",
+            # Not the specification's bound: another client can have given the workload one that is longer.
+            extra_json_schema={"maxLength": 4096},
+        ),
     ] = None
     version: Annotated[
         str | None,
-        Meta(description="Version of memcached that the servers report. Absent if no server was queried."),
+        Meta(
+            description="Version of memcached that the servers report. Absent if no server was queried.",
+            extra_json_schema={"maxLength": 64},
+        ),
     ] = None
     workload: Annotated[
         str | None,
@@ -196,14 +207,18 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
         ),
     ] = None
     service: Annotated[
-        str | None, Meta(description="Name of the Service that the operator created. Absent if there is none.")
+        str | None,
+        Meta(
+            description="Name of the Service that the operator created. Absent if there is none.",
+            extra_json_schema=_NAME_LENGTH,
+        ),
     ] = None
     serverList: Annotated[
-        tuple[str, ...] | None,
+        tuple[_Name, ...] | None,
         Meta(
             description="Servers for clients to use, each as host:port. For a StatefulSet, the stable DNS names of the "
             "servers, ordered by ordinal. For a Deployment, the addresses of its ready pods, sorted.",
-            extra_json_schema=_ATOMIC,
+            extra_json_schema=_SERVERS,
         ),
     ] = None
     memory: Annotated[
@@ -226,7 +241,7 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
         tuple[Drain, ...] | None,
         Meta(
             description="Servers that left the list and still run, until spec.drainSeconds have passed.",
-            extra_json_schema=_ATOMIC,
+            extra_json_schema=_SERVERS,
         ),
     ] = None
     handover: Annotated[
@@ -234,11 +249,11 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
         Meta(description="The hand-over between servers, if spec.handover is set and the list is complete."),
     ] = None
     pendingWrites: Annotated[
-        tuple[str, ...] | None,
+        tuple[_Name, ...] | None,
         Meta(
             description="Kinds of objects that the operator has yet to write for this generation, because the API "
             "server failed or refused. Absent if there are none.",
-            extra_json_schema=_ATOMIC,
+            extra_json_schema=_SERVERS,
         ),
     ] = None
     observedGeneration: Annotated[

@@ -1,294 +1,434 @@
-"""`cache.example.com/v1alpha1`: the specification of a Memcached, as a user writes it.
+"""`cache.example.com/v1alpha1`: the specification of a Memcached, as a user writes it and a reconcile reads it.
 
-The models are the source of the CustomResourceDefinition's schema, and of what the operator accepts: a specification
-that the API server let through, say under an older schema, is checked here again before anything is done with it.
+Each field is described here once. Schema and defaults of the CustomResourceDefinition, `docs/api.md`, and what is said
+of a wrong value follow from it; `rules` has what holds between fields, and `reading` reads a specification.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from memcached_operator.api.cel_rules import RULES
-from memcached_operator.api.names import (
-    ACCESS_MODES_MAX,
-    DISK_ITEM_SIZE,
-    DISK_ITEM_SIZE_MAX,
-    DISK_SIZE_PATTERN,
-    DISK_THREADS,
-    DRAIN_SECONDS,
-    DRAIN_SECONDS_MAX,
-    EXTRA_ARG_MAX_LENGTH,
-    EXTRA_ARGS_MAX,
-    HANDOVER_SECONDS,
-    HANDOVER_SECONDS_MAX,
-    HANDOVER_SECONDS_MIN,
-    IMAGE_CHARACTERS,
-    IMAGE_MAX_LENGTH,
-    MAX_CONNECTIONS,
-    MAX_CONNECTIONS_MAX,
-    MAX_ITEM_SIZE,
-    MAX_ITEM_SIZE_PATTERN,
-    MEMORY,
-    MEMORY_PATTERN,
-    PAUSE_SECONDS,
-    PAUSE_SECONDS_MAX,
-    PERCENTAGE,
-    QUANTITY,
-    QUANTITY_MAX,
-    RETENTION,
-    RETENTION_PATTERN,
-    SECRET_NAME,
-    SECRET_NAME_MAX_LENGTH,
-    SIZE_MAX,
-    THREADS,
-    THREADS_MAX,
-    AccessMode,
-    ClientAuth,
-    InvalidSpec,
-    Publish,
-    Reload,
-    ServiceType,
-    Workload,
-)
-from memcached_operator.api.schema_errors import explained
+from memcached_operator.api.names import CONTAINER, RESTART_CONTAINER
+from memcached_operator.api.reserved_pod_fields import find, keyed
 
-Count = Annotated[int, Field(ge=0, le=SIZE_MAX, json_schema_extra={"format": "int32"})]
-_Image = Annotated[str, Field(min_length=1, max_length=IMAGE_MAX_LENGTH, pattern=f"^{IMAGE_CHARACTERS}*$")]
+SIZE_MAX: Final = 2**31 - 1
+SERVERS_MAX: Final = 100_000
+"""Of a list in the status; etcd's limit of an object is reached at a fifth of it."""
+MEMORY: Final = "64Mi"
+# Whole Mi from 8 on, the least that memcached's cache_memlimit takes, so that the memory of any server can be changed.
+MEMORY_PATTERN: Final = "([89]|[1-9][0-9]{1,6})Mi|[1-9][0-9]{0,3}Gi"
+MEMORY_LENGTH: Final = len("9999999Mi")
+HANDOVER_SECONDS: Final = 600
+# Below that, clients that read the list each few seconds would not have it.
+HANDOVER_SECONDS_MIN: Final = 10
+HANDOVER_SECONDS_MAX: Final = 86_400
+# A repository of 255 characters, ":" and a tag of 128, "@" and a sha512 digest: the longest that registries take.
+IMAGE_MAX_LENGTH: Final = 255 + 1 + 128 + 1 + len("sha512:") + 128
+# Those of Kubernetes' quantities that the API server writes back in a form which follows from number and suffix alone:
+# it keeps some with signs, needless zeros or three digits after the point as they are, and rounds below thousandths.
+QUANTITY: Final = r"((0|[1-9][0-9]{0,15})(\.[0-9]{1,2})?|\.[0-9]{1,2})([kMGT]|[KMGT]i)?|(0|[1-9][0-9]{0,15})(m|e[1-9])"
+_QUANTITY_LENGTH: Final = len("1234567890123456.78Ki")
+# As a number, too: the API server reads the bound of a field that may also be a string as a float.
+QUANTITY_MAX: Final = 2**53 - 1
+# A DNS subdomain of RFC 1123, as the API server has it.
+_DNS_NAME: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_DNS_NAME_LENGTH: Final = 253
+# A share of the servers, as a PodDisruptionBudget takes it.
+_PERCENTAGE: Final = "([0-9]|[1-9][0-9]|100)%"
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
+
+Workload = Literal["Deployment", "StatefulSet"]
+AccessMode = Literal["ReadWriteOnce", "ReadWriteOncePod", "ReadWriteMany"]
+
+
+class Words(NamedTuple):
+    """Rule of a value in words: what it must be; without them they follow from the type and its bounds."""
+
+    text: str
+
+
+# To the API server; where the field has no default, server-side apply leaves null in place of an emptied object.
+_INT32: Final[dict[str, Any]] = {"format": "int32"}
+_ATOMIC: Final[dict[str, Any]] = {"x-kubernetes-list-type": "atomic"}
+_NULLABLE: Final[dict[str, Any]] = {"nullable": True}
+_INT_OR_STRING: Final[dict[str, Any]] = {"x-kubernetes-int-or-string": True}
+
+_Count = Annotated[int, Field(ge=0, le=SIZE_MAX, json_schema_extra=_INT32)]
 # A PodDisruptionBudget's own type. In the schema one field of two types, with the rules of both.
 _CountOrShare = Annotated[
-    Annotated[int, Field(ge=0, le=SIZE_MAX)] | Annotated[str, Field(pattern=f"^{PERCENTAGE}$")],
-    Field(json_schema_extra={"x-kubernetes-int-or-string": True}),
+    Annotated[int, Field(ge=0, le=SIZE_MAX)]
+    | Annotated[str, Field(pattern=f"^{_PERCENTAGE}$", max_length=len("100%"))],
+    Field(json_schema_extra=_INT_OR_STRING),
+    Words(f'must be a whole number from 0 to {SIZE_MAX}, or a share from "0%" to "100%" in whole percent'),
 ]
-_DrainSeconds = Annotated[int, Field(ge=0, le=DRAIN_SECONDS_MAX, json_schema_extra={"format": "int32"})]
+_Day = Annotated[
+    int,
+    Field(ge=0, le=86_400, json_schema_extra=_INT32),
+    Words("must be a whole number of seconds from 0 to 86400"),
+]
+_Hour = Annotated[
+    int, Field(ge=0, le=3600, json_schema_extra=_INT32), Words("must be a whole number of seconds from 0 to 3600")
+]
 _HandoverSeconds = Annotated[
-    int, Field(ge=HANDOVER_SECONDS_MIN, le=HANDOVER_SECONDS_MAX, json_schema_extra={"format": "int32"})
+    int,
+    Field(ge=HANDOVER_SECONDS_MIN, le=HANDOVER_SECONDS_MAX, json_schema_extra=_INT32),
+    Words(f"must be a whole number of seconds from {HANDOVER_SECONDS_MIN} to {HANDOVER_SECONDS_MAX}"),
 ]
-Memory = Annotated[str, Field(pattern=f"^({MEMORY_PATTERN})$")]
-_Retention = Annotated[str, Field(pattern=f"^({RETENTION_PATTERN})$")]
-_ItemSize = Annotated[str, Field(pattern=f"^({MAX_ITEM_SIZE_PATTERN})$")]
-_Connections = Annotated[int, Field(ge=1, le=MAX_CONNECTIONS_MAX, json_schema_extra={"format": "int32"})]
-_Threads = Annotated[int, Field(ge=1, le=THREADS_MAX, json_schema_extra={"format": "int32"})]
-_DiskSize = Annotated[str, Field(pattern=f"^({DISK_SIZE_PATTERN})$")]
-_DiskItemSize = Annotated[int, Field(ge=1, le=DISK_ITEM_SIZE_MAX, json_schema_extra={"format": "int32"})]
-_Argument = Annotated[str, Field(min_length=1, max_length=EXTRA_ARG_MAX_LENGTH)]
-_Arguments = Annotated[list[_Argument], Field(max_length=EXTRA_ARGS_MAX)]
+# Every character of a reference's grammar, so that a slip such as a space is refused at once.
+_Image = Annotated[
+    str,
+    Field(min_length=1, max_length=IMAGE_MAX_LENGTH, pattern=r"^[-A-Za-z0-9_.:/@+\[\]]*$"),
+    Words(
+        f"must be an image reference such as docker.io/library/memcached:1.6.45-alpine: 1 to {IMAGE_MAX_LENGTH} "
+        "letters, digits and characters of -_.:/@+[]"
+    ),
+]
+_Memory = Annotated[
+    str,
+    Field(pattern=f"^({MEMORY_PATTERN})$", max_length=MEMORY_LENGTH),
+    Words('must be a string of whole Mi or Gi from 8Mi on, such as "64Mi" or "4Gi"'),
+]
+# As Kubernetes writes durations, with one unit: 1s to 99999h.
+_Retention = Annotated[
+    str,
+    Field(pattern="^[1-9][0-9]{0,4}[smh]$", max_length=len("99999h")),
+    Words('must be a number from 1 to 99999 with s, m or h, such as "90s", "30m" or "12h"'),
+]
+# memcached's own limits, 1Ki to 1Gi.
+_ItemSize = Annotated[
+    str,
+    Field(pattern="^([1-9][0-9]{0,5}Ki|([1-9][0-9]{0,2}|10[01][0-9]|102[0-4])Mi)$", max_length=len("999999Ki")),
+    Words('must be a string of whole Ki from 1Ki to 999999Ki, or Mi to 1024Mi, such as "512Ki" or "4Mi"'),
+]
+_Connections = Annotated[int, Field(ge=1, le=1_000_000, json_schema_extra=_INT32)]
+_Threads = Annotated[int, Field(ge=1, le=64, json_schema_extra=_INT32)]
+# Whole Mi from 10 on, to 99Ti; what is too small for the items of a server depends on their size.
+_DiskSize = Annotated[
+    str,
+    Field(pattern="^([1-9][0-9]{1,6}Mi|[1-9][0-9]{0,4}Gi|[1-9][0-9]?Ti)$", max_length=len("9999999Mi")),
+    Words('must be a string of whole Mi from 10Mi to 9999999Mi, Gi to 99999Gi, or Ti to 99Ti, such as "100Gi"'),
+]
+# Up to the largest item that memcached can have at all.
+_DiskItemSize = Annotated[
+    int,
+    Field(ge=1, le=2**30, json_schema_extra=_INT32),
+    Words(f"must be a whole number of bytes from 1 to {2**30}"),
+]
+_Argument = Annotated[
+    str,
+    Field(min_length=1, max_length=1024),
+    Words('must be a string of 1 to 1024 characters; put numbers in quotes, as in "2"'),
+]
+# A tuple is read from a list: strictly, it would have to be one already.
+_Arguments = Annotated[
+    tuple[_Argument, ...],
+    Field(max_length=64, strict=False, json_schema_extra=_ATOMIC),
+    Words('must be a list of at most 64 strings such as ["-o", "idle_timeout=60"]'),
+]
+_AccessModes = Annotated[
+    tuple[AccessMode, ...],
+    Field(min_length=1, max_length=3, strict=False, json_schema_extra=_ATOMIC),
+    Words('must be a list of 1 to 3 access modes such as ["ReadWriteOnce"]'),
+]
 _Quantity = Annotated[
-    Annotated[int, Field(ge=0, le=QUANTITY_MAX)] | Annotated[str, Field(pattern=f"^({QUANTITY})$")],
-    Field(json_schema_extra={"x-kubernetes-int-or-string": True}),
+    Annotated[int, Field(ge=0, le=QUANTITY_MAX)]
+    | Annotated[str, Field(pattern=f"^({QUANTITY})$", max_length=_QUANTITY_LENGTH)],
+    Field(json_schema_extra=_INT_OR_STRING),
+    Words(
+        'must be a quantity such as "500m", "1.5Gi" or 2: no sign, at most 2 digits after the point, '
+        "and m, k, M, G, T, Ki, Mi, Gi, Ti or nothing"
+    ),
 ]
-_PauseSeconds = Annotated[int, Field(ge=0, le=PAUSE_SECONDS_MAX, json_schema_extra={"format": "int32"})]
+_Quantities = Annotated[
+    dict[str, _Quantity],
+    Field(max_length=32, json_schema_extra=_NULLABLE),
+    Words('must be an object of at most 32 quantities, such as {"memory": "256Mi"}'),
+]
+_IN_QUOTES: Final = 'put numbers and words such as true and null in quotes, as in "1"'
+_Labels = Annotated[
+    dict[str, Annotated[str, Field(max_length=63), Words(f"must be a string of at most 63 characters; {_IN_QUOTES}")]],
+    Field(max_length=100, json_schema_extra=_NULLABLE),
+    Words('must be an object of at most 100 strings, such as {"team": "shop"}'),
+]
+_ANNOTATION_LENGTH: Final = 2**18  # what those of an object may take together
+_Annotations = Annotated[
+    dict[
+        str,
+        Annotated[
+            str,
+            Field(max_length=_ANNOTATION_LENGTH),
+            Words(f"must be a string of at most {_ANNOTATION_LENGTH} characters; {_IN_QUOTES}"),
+        ],
+    ],
+    Field(max_length=100, json_schema_extra=_NULLABLE),
+    Words('must be an object of at most 100 strings, such as {"example.com/team": "shop"}'),
+]
+_StorageClassName = Annotated[
+    str,
+    Field(max_length=_DNS_NAME_LENGTH, pattern=f"^({_DNS_NAME})?$"),
+    Words(
+        "must be the name of a StorageClass: lower case letters, digits, - and ., a letter or digit first and last, "
+        "and around each ."
+    ),
+]
+_SecretName = Annotated[
+    str,
+    Field(max_length=_DNS_NAME_LENGTH, pattern=f"^{_DNS_NAME}$"),
+    Words(
+        f"must be the name of a Secret: 1 to {_DNS_NAME_LENGTH} lower case letters, digits, - and ., a letter or digit "
+        "first and last, and around each ."
+    ),
+]
 # What Kubernetes has a type for, and we pass on: every field of it is kept, and the API server judges it there.
 _Passed = dict[str, Any]
-_StorageClassName = Annotated[str, Field(max_length=SECRET_NAME_MAX_LENGTH, pattern=f"^({SECRET_NAME})?$")]
-_SecretName = Annotated[str, Field(max_length=SECRET_NAME_MAX_LENGTH, pattern=f"^{SECRET_NAME}$")]
-# The default, repeated for those who read the schema.
-ATOMIC: Final[dict[str, Any]] = {"x-kubernetes-list-type": "atomic"}
+_PEER: Final = '{"podSelector": {"matchLabels": {"app": "shop"}}}'
+_Peers = Annotated[
+    tuple[Annotated[_Passed, Words(f"must be an object such as {_PEER}")], ...],
+    Field(max_length=100, strict=False, json_schema_extra=_ATOMIC),
+    Words(f"must be a list of at most 100 peers such as [{_PEER}], or [] for none"),
+]
 
 
 class Model(BaseModel):
+    """Part of a specification; never changed.
+
+    Attributes:
+        example: one, as JSON, for people.
+    """
+
     # Strict: "3", 3.0 and true are not numbers, as they are not for the API server. Unknown fields are ignored: the
     # API server prunes them, and an older operator may meet an object of a newer schema.
-    model_config = ConfigDict(strict=True, frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
+    example: ClassVar[str] = "{}"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: Any) -> Any:
+        """Take null for no field, as the API server does where there is a default."""
+        return {name: value for name, value in given.items() if value is not None} if isinstance(given, dict) else given
 
 
-class MemcachedService(Model):
+class Service(Model):
     """The Service by which clients find the servers. It has the name of the Memcached."""
 
-    type: ServiceType | None = Field(
+    example = '{"type": "Headless"}'
+    type: Literal["Headless", "ClusterIP", "Disabled"] = Field(
         default="Headless",
         description="Headless: the name of the Service resolves to the addresses of all servers, and each server of a "
         "StatefulSet has a DNS name below it. ClusterIP: one virtual IP address, which load-balances connections over "
         "the servers; it suits a single server, and cannot be combined with workload StatefulSet. Disabled: no Service "
         "is created.",
     )
-    annotations: dict[str, str] | None = Field(default=None, description="Annotations to add to the Service.")
-    labels: dict[str, str] | None = Field(
-        default=None, description="Labels to add to the Service. Labels that the operator sets cannot be changed."
+    annotations: _Annotations = Field(default_factory=dict, description="Annotations to add to the Service.")
+    labels: _Labels = Field(
+        default_factory=dict,
+        description="Labels to add to the Service. Labels that the operator sets cannot be changed.",
     )
 
 
-class MemcachedDisruptionBudget(Model):
+class DisruptionBudget(Model):
     """Limit on servers that are unavailable after an eviction: a PodDisruptionBudget with the name of the Memcached."""
 
-    max_unavailable: _CountOrShare | None = Field(
+    example = '{"maxUnavailable": 1}'
+    maxUnavailable: _CountOrShare = Field(
         default=1,
         description="Number of servers, or percentage of them such as 25%, that can be unavailable after an eviction. "
         "A percentage is rounded up. With 100%, no PodDisruptionBudget is created.",
     )
 
 
-class MemcachedPodMetadata(Model):
+class PodMetadata(Model):
     """Labels and annotations of the pods, besides those of the operator, which cannot be changed."""
 
-    labels: dict[str, str] | None = Field(default=None, description="Labels of the pods.")
-    annotations: dict[str, str] | None = Field(default=None, description="Annotations of the pods.")
+    example = '{"labels": {"team": "shop"}}'
+    labels: _Labels = Field(default_factory=dict, description="Labels of the pods.")
+    annotations: _Annotations = Field(default_factory=dict, description="Annotations of the pods.")
 
 
-class MemcachedPodTemplate(Model):
+class PodTemplate(Model):
     """Additions to the pods that the operator creates, merged over them as by a strategic merge patch."""
 
-    metadata: MemcachedPodMetadata | None = None
-    spec: _Passed | None = Field(
-        default=None,
+    example = '{"spec": {"dnsPolicy": "Default"}}'
+    metadata: PodMetadata = Field(default_factory=PodMetadata, json_schema_extra=_NULLABLE)
+    spec: Annotated[_Passed, Words('must be an object such as {"dnsPolicy": "Default"}')] = Field(
+        default_factory=dict,
         description="The specification of a pod, as Kubernetes has it. The API server validates it as part of the "
         "workload; if it refuses, the condition Degraded has its message. Objects are merged, and entries of "
         "containers, initContainers, volumes, imagePullSecrets and env by their name, those of volumeMounts by their "
         "mountPath; ports are added. In the container memcached, the image, command, args, resources and the port "
         "11211 cannot be set here: the operator or another field sets them. If there is a securityContext, the "
         "operator sets no user id; with {}, the cluster assigns one, as OpenShift does.",
+        json_schema_extra=_NULLABLE,
     )
 
+    def given(self) -> dict[str, Any]:
+        """Return the whole specification as JSON has it, {} where it is empty."""
+        found: dict[str, Any] = self.model_dump(exclude_defaults=True)
+        if account := self.spec.get("serviceAccountName") or self.spec.get("serviceAccount"):
+            # The API server fills in the field's other name, and would put back an account that is taken out again.
+            found["spec"] = self.spec | {"serviceAccountName": account, "serviceAccount": account}
+        return found
 
-class MemcachedNetworkPolicy(Model):
+    @property
+    def restarts_for_memory(self) -> bool:
+        """True if a node starts memcached's container again when its pod's memory changes."""
+        policies = find(keyed(self.given()), f"spec.containers[{CONTAINER}].resizePolicy")
+        return isinstance(policies, list) and {"resourceName": "memory", "restartPolicy": RESTART_CONTAINER} in policies
+
+
+class NetworkPolicy(Model):
     """Peers that can connect to the servers: a NetworkPolicy with the name of the Memcached."""
 
-    allow_from: list[_Passed] = Field(
+    example = '{"allowFrom": []}'
+    allowFrom: _Peers = Field(
         description="Peers that can connect to the servers, each a NetworkPolicyPeer: podSelector, namespaceSelector "
-        "or ipBlock. The operator can always connect. If the list is empty, only the operator can.",
-        json_schema_extra=ATOMIC,
+        "or ipBlock. The operator can always connect. If the list is empty, only the operator can."
     )
 
 
-class MemcachedResources(Model):
+class Resources(Model):
     """Compute resources of each server.
 
     Resources that are not named here are derived: the request and the limit of memory from the settings of the server,
     and the request of cpu is 50m.
     """
 
-    requests: dict[str, _Quantity] | None = Field(
-        default=None,
+    example = '{"limits": {"memory": "256Mi"}}'
+    requests: _Quantities = Field(
+        default_factory=dict,
         description="Minimum amount of compute resources that each server requires. If memory is requested and not "
         "limited, the limit is the larger of the request and the derived amount.",
     )
-    limits: dict[str, _Quantity] | None = Field(
-        default=None,
+    limits: _Quantities = Field(
+        default_factory=dict,
         description="Maximum amount of compute resources that each server can use. The limit of memory cannot be less "
         "than the derived amount.",
     )
 
 
-class MemcachedRollout(Model):
+class Rollout(Model):
     """Replacement of servers when a change cannot be applied to a running server."""
 
-    pause_seconds: _PauseSeconds | None = Field(
-        default=None,
-        description="Seconds for which a new server must be ready before the next one is replaced. "
-        f"Defaults to {PAUSE_SECONDS}.",
+    example = '{"pauseSeconds": 60}'
+    pauseSeconds: _Hour = Field(
+        default=60, description="Seconds for which a new server must be ready before the next one is replaced."
     )
-    paused: bool | None = Field(
-        default=None, description="Indicates that no further server is replaced. Defaults to false."
-    )
-    max_unavailable: _CountOrShare | None = Field(
+    paused: bool = Field(default=False, description="Indicates that no further server is replaced.")
+    # Their defaults depend on the workload.
+    maxUnavailable: _CountOrShare | None = Field(
         default=None,
         description="Number of servers, or percentage of them such as 25%, that can be unavailable during a rolling "
         "update of a Deployment. Defaults to 1. Must be omitted when workload is StatefulSet, whose servers are "
         "replaced one at a time.",
     )
-    max_surge: _CountOrShare | None = Field(
+    maxSurge: _CountOrShare | None = Field(
         default=None,
         description="Number of servers, or percentage of them such as 25%, that can be created above the size during a "
         "rolling update of a Deployment. Defaults to 0. Must be omitted when workload is StatefulSet.",
     )
 
 
-class MemcachedMemoryScaling(Model):
+class MemoryScaling(Model):
     """Growth of the memory of running servers, while items that clients still request are evicted.
 
     Servers are resized without a restart, all of them alike, and never shrunk. The operator writes the memory to the
     status and never to the specification.
     """
 
-    max: Memory = Field(
+    example = '{"max": "4Gi", "retention": "1h"}'
+    max: _Memory = Field(
         description="Largest memory of each server for items, in whole Mi or Gi. Cannot be less than spec.memory."
     )
-    retention: _Retention | None = Field(
-        default=None,
+    retention: _Retention = Field(
+        default="1h",
         description="How long an item that a client has requested is to stay after the last request for it, such as "
-        "90s, 30m or 12h. While such items are evicted earlier, the memory grows by a quarter at a time. "
-        f"Defaults to {RETENTION}.",
+        "90s, 30m or 12h. While such items are evicted earlier, the memory grows by a quarter at a time.",
     )
 
+    @property
+    def retention_s(self) -> int:
+        """The retention in seconds."""
+        return int(self.retention[:-1]) * _SECONDS[self.retention[-1]]
 
-class MemcachedEphemeralVolume(Model):
+
+class EphemeralVolume(Model):
     """A generic ephemeral volume: a PersistentVolumeClaim for each pod, which is deleted with the pod."""
 
-    storage_class_name: _StorageClassName | None = Field(
+    example = '{"storageClassName": "local-nvme"}, or {}'
+    storageClassName: _StorageClassName | None = Field(
         default=None,
         description="Name of the StorageClass of the claims. If omitted, it is the cluster's default StorageClass.",
     )
-    access_modes: Annotated[list[AccessMode], Field(min_length=1, max_length=ACCESS_MODES_MAX)] | None = Field(
-        default=None,
-        description="Access modes of the claims. ReadWriteOncePod excludes others. Defaults to ReadWriteOnce.",
-        json_schema_extra=ATOMIC,
+    accessModes: _AccessModes = Field(
+        default=("ReadWriteOnce",), description="Access modes of the claims. ReadWriteOncePod excludes others."
     )
 
 
-class MemcachedEmptyDir(Model):
+class EmptyDirVolume(Model):
     """A folder on the disk of the node that has the pods' files, with the size as its limit."""
 
 
-class MemcachedExtstoreVolume(Model):
+class ExtstoreVolume(Model):
     """Source of the disk. Exactly one of the fields must be set."""
 
-    ephemeral: MemcachedEphemeralVolume | None = None
-    empty_dir: MemcachedEmptyDir | None = None
+    example = '{"ephemeral": {"storageClassName": "local-nvme"}} or {"emptyDir": {}}'
+    ephemeral: EphemeralVolume | None = None
+    emptyDir: EmptyDirVolume | None = None
 
 
-class MemcachedExtstore(Model):
+class Extstore(Model):
     """A disk for each server, to which memcached moves values that no longer fit into its memory (extstore).
 
     Keys, and some 70 bytes of each item, stay in memory. The disk is empty after each start of a server.
     """
 
+    example = '{"size": "100Gi", "volume": {"ephemeral": {}}}'
     size: _DiskSize = Field(
         description="Size of each volume, in whole Mi, Gi or Ti. memcached uses 95 percent of it. The smallest depends "
         "on maxItemSize: 68Mi for 1Mi."
     )
-    volume: MemcachedExtstoreVolume
-    item_size_min: _DiskItemSize | None = Field(
-        default=None,
-        description="Smallest size in bytes of an item that is moved to the disk; smaller items stay in memory. "
-        f"Defaults to {DISK_ITEM_SIZE}.",
+    volume: ExtstoreVolume
+    # memcached's own default.
+    itemSizeMin: _DiskItemSize = Field(
+        default=512,
+        description="Smallest size in bytes of an item that is moved to the disk; smaller items stay in memory.",
     )
-    threads: _Threads | None = Field(
-        default=None,
-        description="Number of threads of each server that read from the disk and write to it. "
-        f"Defaults to {DISK_THREADS}.",
+    threads: _Threads = Field(
+        default=1, description="Number of threads of each server that read from the disk and write to it."
     )
 
 
-class MemcachedHandover(Model):
+class Handover(Model):
     """Servers fill themselves from each other while the list of servers changes, so that clients do not miss.
 
     Servers then run with memcached's proxy: memcached 1.6.45 or newer, in an image that contains sh.
     """
 
-    for_seconds: _HandoverSeconds | None = Field(
+    example = '{"forSeconds": 600}, or {}'
+    forSeconds: _HandoverSeconds = Field(
         default=HANDOVER_SECONDS,
         description="Seconds for which servers fill themselves from each other after the list of servers changed. What "
         "nobody reads or writes during that time is not taken over.",
     )
 
 
-class MemcachedTls(Model):
+class Tls(Model):
     """Encryption of connections to the servers. Servers accept only TLS, version 1.2 or newer."""
 
-    secret_name: _SecretName = Field(
+    example = '{"secretName": "cache-tls"}'
+    secretName: _SecretName = Field(
         description="Name of the Secret that contains the certificate (tls.crt), its private key (tls.key) and, for "
         "client authentication, the certificate authority of the clients (ca.crt), as cert-manager writes them."
     )
-    client_auth: ClientAuth | None = Field(
+    clientAuth: Literal["None", "Request", "Require"] = Field(
         default="None",
         description="How clients are authenticated by certificates. Require: a client must present a certificate of "
         "the authority. Request: a client can present a certificate, which must be of the authority. None: no "
         "certificate is requested.",
     )
-    reload: Reload | None = Field(
+    reload: Literal["Live", "Restart"] = Field(
         default="Live",
         description="How servers load a renewed Secret. Live: running servers reload it, by a sidecar container of the "
         "same image, which must contain sh and memcached 1.6.40 or newer. Restart: a server loads it with a "
@@ -296,105 +436,85 @@ class MemcachedTls(Model):
     )
 
 
-class MemcachedAuth(Model):
+class Auth(Model):
     """Authentication of clients by passwords, for the text protocol. Without TLS, passwords are sent unencrypted."""
 
-    secret_name: _SecretName = Field(
+    example = '{"secretName": "cache-passwords"}'
+    secretName: _SecretName = Field(
         description="Name of the Secret whose key password-file contains 1 to 8 lines, each user:password."
     )
 
 
-class MemcachedSpec(Model):
+class Spec(Model):
     """Desired state of the Memcached."""
 
-    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": RULES})
-
-    size: Count = Field(default=1, description="Number of memcached servers to run. Can be 0.")
+    example = '{"size": 3}'
+    size: _Count = Field(default=1, description="Number of memcached servers to run. Can be 0.")
     image: _Image | None = Field(
         default=None,
         description="Container image of the servers, such as docker.io/library/memcached:1.6.45-alpine. If omitted, "
         "the default image of the operator is used, which can change when the operator is upgraded.",
     )
-    memory: Memory | None = Field(
-        default=None,
+    memory: _Memory = Field(
+        default=MEMORY,
         description="Memory of each server for items, in whole Mi or Gi, at least 8Mi (memcached -m). "
-        f"With memoryScaling, the memory at the start, and the least. Defaults to {MEMORY}.",
+        "With memoryScaling, the memory at the start, and the least.",
     )
-    memory_scaling: MemcachedMemoryScaling | None = None
-    max_connections: _Connections | None = Field(
-        default=None,
+    memoryScaling: MemoryScaling | None = None
+    maxConnections: _Connections = Field(
+        default=1024,
         description="Maximum number of concurrent connections of each server (memcached -c). "
-        "Must be more than memcached takes itself, with handover for each other server, too. "
-        f"Defaults to {MAX_CONNECTIONS}.",
+        "Must be more than memcached takes itself, with handover for each other server, too.",
     )
-    threads: _Threads | None = Field(
-        default=None, description=f"Number of worker threads of each server (memcached -t). Defaults to {THREADS}."
-    )
-    max_item_size: _ItemSize | None = Field(
-        default=None,
+    threads: _Threads = Field(default=4, description="Number of worker threads of each server (memcached -t).")
+    maxItemSize: _ItemSize = Field(
+        default="1Mi",
         description="Maximum size of an item, in whole Ki or Mi (memcached -I). Must be a multiple of 512Ki, and at "
-        f"most half of the memory. Defaults to {MAX_ITEM_SIZE}.",
+        "most half of the memory.",
     )
-    extra_args: _Arguments | None = Field(
-        default=None,
+    extraArgs: _Arguments = Field(
+        default_factory=tuple,
         description='Additional arguments of memcached, one word each, such as ["-o", "idle_timeout=60"]. Arguments '
         "that other fields or the operator set are not allowed.",
-        json_schema_extra=ATOMIC,
     )
-    extstore: MemcachedExtstore | None = None
-    resources: MemcachedResources | None = None
-    rollout: MemcachedRollout | None = None
-    warm_restart: bool | None = Field(
-        default=None,
+    extstore: Extstore | None = None
+    resources: Resources = Field(default_factory=Resources, json_schema_extra=_NULLABLE)
+    rollout: Rollout = Rollout()
+    warmRestart: bool = Field(
+        default=False,
         description="Indicates that a server keeps its items when it restarts within its pod, so that a change of the "
         "image is made in place and empties no cache. Experimental, as memcached's own option is (memcached -e). "
         "Requires workload StatefulSet, and an image that contains sh. A change of the memory then replaces the "
-        "servers. Defaults to false.",
+        "servers.",
     )
-    handover: MemcachedHandover | None = None
-    workload: Workload | None = Field(
+    handover: Handover | None = None
+    workload: Workload = Field(
         default="Deployment",
         description="Kind of the workload that runs the pods. In a StatefulSet each server has a stable DNS name, "
         "NAME-0.NAME and so on; this is recommended for more than one server. In a Deployment the address of a server "
         "changes with its pod. When the value changes, new servers are created beside the old ones, which are deleted "
         "once clients have had spec.drainSeconds to move.",
     )
-    service: MemcachedService | None = MemcachedService()
-    disruption_budget: MemcachedDisruptionBudget | None = Field(
+    service: Service = Service()
+    disruptionBudget: DisruptionBudget | None = Field(
         default=None,
         description="How many servers can be unavailable at a time when nodes are drained. If omitted, it is 1 server, "
         "and no PodDisruptionBudget is created for size 0 or 1.",
     )
-    pod_template: MemcachedPodTemplate | None = None
-    network_policy: MemcachedNetworkPolicy | None = Field(
+    podTemplate: PodTemplate = Field(default_factory=PodTemplate, json_schema_extra=_NULLABLE)
+    networkPolicy: NetworkPolicy | None = Field(
         default=None, description="Which peers can connect to the servers. If omitted, no NetworkPolicy is created."
     )
-    tls: MemcachedTls | None = None
-    auth: MemcachedAuth | None = None
-    publish: Publish | None = Field(
+    tls: Tls | None = None
+    auth: Auth | None = None
+    publish: Literal["ConfigMap"] | None = Field(
         default=None,
         description="Where the list of servers is published in addition to status.serverList. ConfigMap: in a "
         "ConfigMap with the name of the Memcached and the suffix -servers, as lines (key servers) and as JSON (key "
         "servers.json). If omitted, the list is only in the status.",
     )
-    drain_seconds: _DrainSeconds | None = Field(
-        default=DRAIN_SECONDS,
+    drainSeconds: _Day = Field(
+        default=30,
         description="Seconds that a server continues to run after it left the list of servers, so that clients have "
         "time to follow the list.",
     )
-
-
-def validate_spec(raw: object) -> MemcachedSpec:
-    """The specification in `raw`, the value of `spec`: decoded, or bytes of JSON; None or b"" where it is absent.
-
-    Raises:
-        InvalidSpec: a field has the wrong type or is out of its limits.
-    """
-    if raw in (None, b"", b"null"):
-        return MemcachedSpec()
-    try:
-        if isinstance(raw, bytes):
-            return MemcachedSpec.model_validate_json(raw)
-        return MemcachedSpec.model_validate(dict(raw) if isinstance(raw, Mapping) else raw)
-    except ValidationError as error:
-        raise InvalidSpec(explained(error)) from None

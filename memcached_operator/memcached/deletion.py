@@ -15,8 +15,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from memcached_operator.api.names import FINALIZER, InvalidSpec
+from memcached_operator.api.complaints import InvalidSpec
+from memcached_operator.api.names import FINALIZER
+from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import Problem, Reason, Status, decode_status
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached.desired.owned_record import (
     ORPHAN_FINALIZER,
     foreign_finalizers,
@@ -31,8 +34,6 @@ from memcached_operator.memcached.observed.pod_termination import why_not_ended
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.refusal_reasons import refusal_reason
-from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.spec_validation import read_spec
 from memcached_operator.memcached.status.debounce import CONFLICT_PAUSE_S
 from memcached_operator.memcached.status.observation import unplanned
 from memcached_operator.memcached.status.status_writer import SLOW_RETRY_S, StatusWriter

@@ -8,16 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from prometheus_client import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
-from memcached_operator.api.names import InvalidSpec
+from memcached_operator.api.complaints import InvalidSpec
+from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import OCCASIONAL_CONDITIONS, OWNED_CONDITIONS, Reason
+from memcached_operator.api.v1alpha1 import NetworkPolicy, Spec
 from memcached_operator.memcached.desired.auxiliary_objects import auxiliary_objects
 from memcached_operator.memcached.desired.object_types import Manifest, without_names
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.labels import Owner
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord, ReportedCondition, reported_conditions
-from memcached_operator.memcached.spec import NetworkPolicy, Spec
-from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime import field_name, field_names
 
 OTHER_FIELDS = "other"

@@ -11,8 +11,8 @@ from typing import Any
 from msgspec.structs import replace
 from prometheus_client import Metric
 
-from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Problem, Reason, Status
+from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.memcached.adoption import Adoption
 from memcached_operator.memcached.desired.budget import BUDGET, budget, conflict_message, others_budget
 from memcached_operator.memcached.desired.drift import Codec
@@ -51,7 +51,6 @@ from memcached_operator.memcached.rollout.server_rollout import ServerRollout
 from memcached_operator.memcached.rollout.workload_rollout import Keepers, WorkloadRollout
 from memcached_operator.memcached.rollout.write_messages import in_words
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
-from memcached_operator.memcached.spec import Spec
 from operator_runtime import Change, Keeper, Kind, ObjectKey, Operator
 
 logger = logging.getLogger(__name__)

@@ -14,8 +14,10 @@ from typing import Final
 from msgspec.structs import replace
 from prometheus_client import Metric
 
-from memcached_operator.api.names import InvalidSpec, Workload
+from memcached_operator.api.complaints import InvalidSpec
+from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import HandoverStep, Problem, Reason, Status, decode_status, joined
+from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.memcached.deletion import Deletion
 from memcached_operator.memcached.events import recorded_by
 from memcached_operator.memcached.handover.desired_list import desired_list, unchanged_list
@@ -36,8 +38,6 @@ from memcached_operator.memcached.rollout.reconcile_results import Outcome, fina
 from memcached_operator.memcached.rollout.reconcile_snapshot import Snapshot
 from memcached_operator.memcached.server_list.plan import Plan, plan as plan_servers
 from memcached_operator.memcached.server_stats.stats_cache import StatsCache
-from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.spec_validation import read_spec
 from memcached_operator.memcached.status.debounce import StatusDebounce
 from memcached_operator.memcached.status.observation import observed, unplanned
 from memcached_operator.memcached.status.restart_events import RestartEvents

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from memcached_operator.api.names import InvalidSpec
+from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.memcached.rollout.change_costs import Basis
 from memcached_operator.memcached.rollout.live_requirements import Means
 from memcached_operator.render.comparing import in_words

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memcached_operator.api.names import InvalidSpec
+from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.render.rendering import RenderOptions, as_yaml, render
 from memcached_operator.render.sources import Sources, report, write
 

@@ -117,7 +117,7 @@ def _node(schema: _Schema, place: _Place, *, optional: bool = False) -> _Schema:
     if "description" in node:
         node["description"] = _unwrapped(node["description"])
     if "default" in node:
-        node["default"] = _without_nulls(node["default"])
+        node["default"] = _written(node["default"])
     if "const" in schema:
         node["enum"] = [schema["const"]]
     _check_type(node, place)
@@ -258,12 +258,12 @@ def _unwrapped(text: str) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
-def _without_nulls(value: object) -> object:
-    """`value` without the fields that are None, which are absent in the API."""
+def _written(value: object) -> object:
+    """The default of a field as the API server is to write it: of an object, without what holds nothing."""
     match value:
         case dict():
-            return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+            return {key: _written(item) for key, item in value.items() if item not in (None, [], {})}
         case list():
-            return [_without_nulls(item) for item in value]
+            return [_written(item) for item in value]
         case _:
             return value

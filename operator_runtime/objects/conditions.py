@@ -62,7 +62,7 @@ class Condition(msgspec.Struct, frozen=True):
     ] = msgspec.UNSET
 
 
-_BY_TYPE = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
+_BY_TYPE = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"], "maxItems": 100}
 # What Kubernetes' own conditions (metav1.Condition) have; a record of one reads less.
 _WHOLE = {"required": ["type", "status", "reason", "message", "lastTransitionTime"]}
 

@@ -9,8 +9,8 @@ import json
 import re
 from typing import Any
 
-from memcached_operator.api.names import QUANTITY
 from memcached_operator.api.quantities import canonical
+from memcached_operator.api.v1alpha1 import QUANTITY
 from tests.cluster import Cluster
 
 QUANTITIES: list[str | int] = [

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached.desired.budget import budget
 from memcached_operator.memcached.desired.network_policy import network_policy
 from memcached_operator.memcached.desired.object_types import Manifest
 from memcached_operator.memcached.desired.server_list_configmap import publication
 from memcached_operator.memcached.desired.service import service
 from memcached_operator.memcached.labels import Owner
-from memcached_operator.memcached.spec import Spec
 
 
 def auxiliary_objects(owner: Owner, spec: Spec, servers: Sequence[str], operator_namespace: str = "") -> list[Manifest]:

@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Final, Literal
 
 import msgspec
 
+from memcached_operator.api.v1alpha1 import DisruptionBudget, Spec
 from memcached_operator.memcached.desired.drift import Codec
 from memcached_operator.memcached.desired.object_types import Manifest, metadata
 from memcached_operator.memcached.desired.owned_record import OwnedRecord
 from memcached_operator.memcached.labels import Owner, labels, selector_labels
-from memcached_operator.memcached.spec import DisruptionBudget, Spec
 from operator_runtime import Fields
 
 _NO_LIMIT: Final = "100%"

@@ -11,8 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from memcached_operator.api.names import CONTAINER, MOUNTED, AccessMode
+from memcached_operator.api.names import CONTAINER, MOUNTED
 from memcached_operator.api.quantities import canonical, kibibytes
+from memcached_operator.api.server_memory import layout_of
+from memcached_operator.api.v1alpha1 import AccessMode, EphemeralVolume, Extstore
 from memcached_operator.memcached.desired.workload_types import (
     Claim,
     ClaimSpec,
@@ -23,7 +25,6 @@ from memcached_operator.memcached.desired.workload_types import (
     Resources,
     Volume,
 )
-from memcached_operator.memcached.spec import EphemeralVolume, Extstore, layout_of
 
 EXTSTORE: Final = "extstore"
 """Name of the volume; the claim of a pod is called like the pod, "-" and this."""

@@ -9,10 +9,12 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from memcached_operator.api import v1alpha1
 from memcached_operator.api.quantities import kibibytes, mebibytes
 from memcached_operator.api.reserved_pod_fields import keyed
 from memcached_operator.api.server_memory import memory_file_mib
-from memcached_operator.memcached import labels, spec as specification
+from memcached_operator.api.v1alpha1 import Auth, Extstore, Handover, Spec, Tls
+from memcached_operator.memcached import labels
 from memcached_operator.memcached.desired import extstore as disk
 from memcached_operator.memcached.desired.applied_options import Part
 from memcached_operator.memcached.desired.handover_proxy import with_handover
@@ -41,7 +43,6 @@ from memcached_operator.memcached.desired.workload_types import (
     Sleep,
     TcpSocket,
 )
-from memcached_operator.memcached.spec import Auth, Extstore, Handover, Spec, Tls
 
 # The user and group that the official image makes for itself, on Debian and on Alpine. By number, as runAsNonRoot
 # cannot judge a name.
@@ -53,7 +54,7 @@ READINESS: Final = Probe(TcpSocket(labels.PORT_NAME), periodSeconds=5, timeoutSe
 SLEEP_S: Final = 5
 _DIGEST_BYTES: Final = 8
 _TEMPLATE: Final = "spec.template"
-_NO_RESOURCES: Final = specification.Resources()
+_NO_RESOURCES: Final = v1alpha1.Resources()
 DEFAULTS: Final = Spec()
 
 
@@ -200,7 +201,7 @@ def _settings(image: str, user_id: int | None, spec: Spec) -> _Settings:
         sleep_s=_sleep_s(spec),
         tls=spec.tls,
         auth=spec.auth,
-        file=memory_file_mib(spec.memory, spec.threads, spec.extraArgs) if spec.warmRestart else 0,
+        file=memory_file_mib(spec) if spec.warmRestart else 0,
         extstore=spec.extstore,
         largest=spec.maxItemSize,
         hands_over=spec.handover is not None,
@@ -260,7 +261,7 @@ def _of(settings: _Settings) -> _Common:
     disk_from: int | None = None
     if (extstore := settings.extstore) is not None:
         disk_from = extstore.itemSizeMin
-        replacing = replacing._replace(extstore=msgspec.structs.replace(extstore, itemSizeMin=0))
+        replacing = replacing._replace(extstore=extstore.model_copy(update={"itemSizeMin": 0}))
     template_hash = _digest(_pod_spec(replacing))
     restart_hash = _digest(_pod_spec(settings._replace(image=""))) if settings.file else ""
     request, limit = (dict(quantities).get("memory", "") for quantities in (settings.requests, settings.limits))

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from memcached_operator.api.quantities import canonical, of_mebibytes, value
-from memcached_operator.memcached.spec import Spec, memory_of_server_mib
+from memcached_operator.api.server_memory import memory_of_server_mib
+from memcached_operator.api.v1alpha1 import Spec
 
 # An idle memcached takes next to none; what a busy one takes is not to be cut.
 CPU: Final = "50m"

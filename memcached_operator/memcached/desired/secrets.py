@@ -17,6 +17,7 @@ import msgspec
 from memcached_operator.api.names import CONTAINER, MOUNTED, RELOADER
 from memcached_operator.api.quantities import value
 from memcached_operator.api.reserved_pod_fields import find
+from memcached_operator.api.v1alpha1 import Auth, Tls
 from memcached_operator.memcached.desired.workload_types import (
     Container,
     Exec,
@@ -27,7 +28,6 @@ from memcached_operator.memcached.desired.workload_types import (
     SecretSource,
     Volume,
 )
-from memcached_operator.memcached.spec import Auth, Tls
 
 TLS, AUTH = "tls", "auth"
 """Names of the volumes."""

@@ -7,11 +7,11 @@ from typing import Final
 
 import msgspec
 
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached.desired.applied_options import applied_options, applied_options_text
 from memcached_operator.memcached.desired.drift import Codec
 from memcached_operator.memcached.desired.object_types import Manifest, metadata
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, Owner
-from memcached_operator.memcached.spec import Spec
 from operator_runtime import Difference, differences
 
 _SUFFIX: Final = "-servers"

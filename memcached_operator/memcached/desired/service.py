@@ -6,11 +6,11 @@ from typing import ClassVar, Final
 
 import msgspec
 
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached.desired.applied_options import applied_options_text
 from memcached_operator.memcached.desired.drift import Codec
 from memcached_operator.memcached.desired.object_types import Manifest, metadata
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, PORT, PORT_NAME, Owner, selector_labels
-from memcached_operator.memcached.spec import Spec
 from operator_runtime import Fields
 
 HEADLESS: Final = "None"
@@ -90,7 +90,7 @@ def service(owner: Owner, spec: Spec, *, named: bool) -> ServiceManifest | None:
 
 def with_names(spec: Spec) -> Spec:
     """The specification, with a Service that gives servers names."""
-    return msgspec.structs.replace(spec, service=msgspec.structs.replace(spec.service, type="Headless"))
+    return spec.model_copy(update={"service": spec.service.model_copy(update={"type": "Headless"})})
 
 
 def is_load_balanced(spec: Spec) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from memcached_operator.api.names import Workload
+from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.memcached.desired.applied_options import applied_options_text
 from memcached_operator.memcached.desired.drift import Codec
 from memcached_operator.memcached.desired.object_types import metadata
@@ -28,7 +28,6 @@ from memcached_operator.memcached.labels import (
     Owner,
     selector_labels,
 )
-from memcached_operator.memcached.spec import Spec
 from operator_runtime import Difference, names_of, no_longer
 
 # How long a Deployment waits for a server beyond its pause, before it gives up, in seconds: Kubernetes' own

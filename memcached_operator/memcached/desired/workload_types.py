@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from memcached_operator.api.names import AccessMode
+from memcached_operator.api.v1alpha1 import AccessMode
 from memcached_operator.memcached.desired.applied_options import Part
 from memcached_operator.memcached.desired.object_types import Manifest, ObjectMeta, as_json
 from memcached_operator.memcached.desired.pod_template_overlay import merged

@@ -6,10 +6,9 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from memcached_operator.api.names import HANDOVER_SECONDS, HANDOVER_SECONDS_MAX, HANDOVER_SECONDS_MIN
 from memcached_operator.api.status import Status
+from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS, HANDOVER_SECONDS_MAX, HANDOVER_SECONDS_MIN, Spec
 from memcached_operator.memcached.server_list.published_list import listed_ordinals, listed_size
-from memcached_operator.memcached.spec import Spec
 
 
 class DesiredList(NamedTuple):

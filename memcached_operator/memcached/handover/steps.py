@@ -18,8 +18,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from memcached_operator.api.names import HANDOVER_SECONDS
 from memcached_operator.api.status import Handover, HandoverStep
+from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS
 from memcached_operator.memcached.handover.actions import (
     Action,
     Advance,

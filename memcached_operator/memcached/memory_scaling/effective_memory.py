@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-import msgspec
-
-from memcached_operator.api.names import MEMORY_PATTERN
 from memcached_operator.api.quantities import mebibytes, of_mebibytes
+from memcached_operator.api.v1alpha1 import MEMORY_PATTERN, Spec
 from memcached_operator.memcached.desired.memory_annotation import memory_of
-from memcached_operator.memcached.spec import Spec
 
 _MEMORY: Final = re.compile(MEMORY_PATTERN)
 
@@ -31,4 +28,4 @@ def with_effective_memory(spec: Spec, reported: str | None, live: str = "") -> S
     else:
         return spec
     mib = min(known_mib, mebibytes(scaling.max))
-    return msgspec.structs.replace(spec, memory=of_mebibytes(mib)) if mib > mebibytes(spec.memory) else spec
+    return spec.model_copy(update={"memory": of_mebibytes(mib)}) if mib > mebibytes(spec.memory) else spec

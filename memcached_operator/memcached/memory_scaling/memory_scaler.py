@@ -9,9 +9,11 @@ from typing import Final, TypeAlias
 from prometheus_client import Metric
 from prometheus_client.metrics_core import GaugeMetricFamily
 
-from memcached_operator.api.names import InvalidSpec
+from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.quantities import kibibytes, mebibytes, of_mebibytes
+from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import decode_status
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached.memory_scaling.effective_memory import with_effective_memory
 from memcached_operator.memcached.memory_scaling.eviction_samples import History, extended
 from memcached_operator.memcached.memory_scaling.retaining_condition import Scaling
@@ -31,8 +33,6 @@ from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_stats.stats_answer import Answer
-from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime import KeyedStates, ObjectKey
 
 _DAY_S: Final = 86_400.0

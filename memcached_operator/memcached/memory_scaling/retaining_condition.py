@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from memcached_operator.api.status import RETAINING, Problem, Reason, Status, sentence
+from memcached_operator.api.v1alpha1 import MemoryScaling
 from memcached_operator.memcached.memory_scaling.scaling_decision import (
     AtMaximum,
     Blocked,
@@ -20,7 +21,6 @@ from memcached_operator.memcached.memory_scaling.scaling_decision import (
     Retained,
     Waiting,
 )
-from memcached_operator.memcached.spec import MemoryScaling
 from operator_runtime import Condition
 
 # In which servers report nothing of what they evict, whatever else is known of them.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from memcached_operator.api.names import API_VERSION, KIND, PLURAL, Workload
+from memcached_operator.api.names import API_VERSION, KIND, PLURAL
+from memcached_operator.api.v1alpha1 import Workload
 from memcached_operator.memcached.desired.budget import BudgetRecord, budget_record
 from memcached_operator.memcached.desired.network_policy import NETWORK_POLICY
 from memcached_operator.memcached.desired.owned_record import OwnedRecord, is_owned

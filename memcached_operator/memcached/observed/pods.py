@@ -7,8 +7,9 @@ from typing import Final
 
 import msgspec
 
-from memcached_operator.api.names import RELOADER, RESTART_CONTAINER, Workload
+from memcached_operator.api.names import RELOADER, RESTART_CONTAINER
 from memcached_operator.api.quantities import value
+from memcached_operator.api.v1alpha1 import Workload
 from memcached_operator.memcached.desired.object_types import Identity, OwnerRef, controller_of
 from memcached_operator.memcached.desired.secrets import PLAIN, Transport, transport_of
 from memcached_operator.memcached.labels import (

@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from memcached_operator.api.names import RELOADER, Workload
+from memcached_operator.api.names import RELOADER
 from memcached_operator.api.reserved_pod_fields import find, keyed
+from memcached_operator.api.v1alpha1 import Workload
 from memcached_operator.memcached.desired.applied_options import applied_options, digests
 from memcached_operator.memcached.desired.object_types import Manifest, ObjectMeta, SeenCondition, as_json
 from memcached_operator.memcached.desired.owned_record import (

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
-import msgspec
+from pydantic import BaseModel
 
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached.desired.pod_template import USER_ID, fingerprint, template
 from memcached_operator.memcached.desired.secrets import transport
 from memcached_operator.memcached.desired.warm_restart import are_alike
@@ -27,7 +28,6 @@ from memcached_operator.memcached.rollout.cost_messages import (
     scaling,
 )
 from memcached_operator.memcached.rollout.live_requirements import RESTARTS, Means, why_not_live
-from memcached_operator.memcached.spec import Spec, restarts_for_memory
 from operator_runtime import Difference
 
 
@@ -91,7 +91,7 @@ class Basis(NamedTuple):
         return template("", spec.image or self.image, self.user_id, spec).template
 
     def why_not_live(self, spec: Spec) -> str:
-        restarts = RESTARTS if restarts_for_memory(spec) else ""
+        restarts = RESTARTS if spec.podTemplate.restarts_for_memory else ""
         return why_not_live(transport(spec.tls, spec.auth), self.means, restarts=restarts)
 
 
@@ -102,7 +102,7 @@ def changes(old: Spec, new: Spec, basis: Basis) -> tuple[Change, ...]:
     for field, was in _differing(old, new):
         after = _with(before, field.names, field.value)
         cost = Cost.MOVING if field.names == ("workload",) else _effect(before, after, basis)
-        desired, live_ = (None if each is _ABSENT else each for each in (field.value, was))
+        desired, live_ = (_plain(each) for each in (field.value, was))
         found.setdefault(_in_all(cost, total, old, new), []).append(Difference(("spec", *field.names), desired, live_))
         before = after
     return tuple(Change(cost, tuple(found[cost]), _in_words(cost, old, new, basis)) for cost in Cost if cost in found)
@@ -162,7 +162,7 @@ def _differing(old: Spec, new: Spec) -> Iterator[tuple[_Field, object]]:
 
 
 def _fields(part: Any, names: tuple[str, ...] = ()) -> Iterator[_Field]:
-    for name in part.__struct_fields__:
+    for name in type(part).model_fields:
         value = getattr(part, name)
         if name in ("service", "podTemplate", "metadata", "rollout", "resources"):
             yield from _fields(value, (*names, name))
@@ -172,6 +172,13 @@ def _fields(part: Any, names: tuple[str, ...] = ()) -> Iterator[_Field]:
             yield _Field((*names, name), value)
 
 
+def _plain(value: object) -> object:
+    """A value as JSON has it, None where there is none."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(exclude_none=True)
+    return None if value is _ABSENT else value
+
+
 def _with(part: Any, names: tuple[str, ...], value: object) -> Any:
     """A part of a specification with another value of that field."""
     name, *inner = names
@@ -179,4 +186,4 @@ def _with(part: Any, names: tuple[str, ...], value: object) -> Any:
         rest = {each: quantity for each, quantity in part.items() if each != name}
         return rest if value is _ABSENT else rest | {name: value}
     changed = _with(getattr(part, name), tuple(inner), value) if inner else value
-    return msgspec.structs.replace(part, **{name: changed})
+    return part.model_copy(update={name: changed})

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Final
 
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached.desired.memory_annotation import memory_of
 from memcached_operator.memcached.desired.pod_template import SLEEP_S
-from memcached_operator.memcached.spec import Spec
 
 SERVER_S: Final = 2 * SLEEP_S
 """What a server takes to end and the next one to be ready, in seconds: it sleeps before it ends, and the first probe of

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from memcached_operator.api.quantities import mebibytes, of_mebibytes
 from memcached_operator.api.status import Reason
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached.desired.memory_annotation import memory_of
 from memcached_operator.memcached.memory_scaling.retaining_condition import blocked
 from memcached_operator.memcached.memory_scaling.scaling_decision import Blocked
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.rollout.resize_state import Resizing
-from memcached_operator.memcached.spec import Spec
 
 
 def without_step(spec: Spec, specified: str, live: str) -> Spec:
@@ -28,7 +26,7 @@ def without_step(spec: Spec, specified: str, live: str) -> Spec:
     if made is None or max(made.mib, mebibytes(specified)) >= mebibytes(spec.memory):
         return spec
     memory = of_mebibytes(made.mib) if made.mib > mebibytes(specified) else specified
-    return msgspec.structs.replace(spec, memory=memory)
+    return spec.model_copy(update={"memory": memory})
 
 
 def refusal(resizing: Resizing, servers: Sequence[PodRecord], kept: str, desired: str) -> Blocked | None:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from memcached_operator.api.status import Problem, Reason
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached.labels import selector_labels, selector_text
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pod_creation_failures import CREATIONS, Creation, about, why_not_made
@@ -23,7 +24,6 @@ from memcached_operator.memcached.refusal_reasons import pods_refused
 from memcached_operator.memcached.rollout.bounded_reads import READ_AFTER_S, BoundedReads
 from memcached_operator.memcached.rollout.reconcile_results import soonest
 from memcached_operator.memcached.rollout.rollout_state import missing_servers
-from memcached_operator.memcached.spec import Spec
 from operator_runtime import (
     Client,
     Forbidden,

@@ -8,10 +8,10 @@ from datetime import datetime
 import msgspec
 
 from memcached_operator.api.status import Status
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_list.plan import Plan
-from memcached_operator.memcached.spec import Spec
 from operator_runtime import ObjectKey
 
 

@@ -6,12 +6,12 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from memcached_operator.api.names import InvalidSpec
+from memcached_operator.api.complaints import InvalidSpec
+from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import Reason
 from memcached_operator.memcached.observed.caches import Caches
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord, reported_conditions
 from memcached_operator.memcached.rollout.rollout_state import is_stale
-from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime import ObjectKey
 
 logger = logging.getLogger(__name__)

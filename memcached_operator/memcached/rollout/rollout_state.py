@@ -8,10 +8,10 @@ from typing import Final
 
 import msgspec
 
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.rollout import in_place
-from memcached_operator.memcached.spec import Spec
 
 STUCK_AFTER_S: Final = 120.0
 """After so many seconds a server that does not get ready is thought to never do so. memcached starts in less than one;

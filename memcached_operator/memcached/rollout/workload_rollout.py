@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from memcached_operator.api.names import Workload
+from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import Problem, Reason
+from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.memory_scaling.scaling_decision import Blocked
@@ -35,8 +36,6 @@ from memcached_operator.memcached.rollout.workload_decision import (
     has_foreign_template,
 )
 from memcached_operator.memcached.server_list.workload_migration import OTHER
-from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime import Keeper, ObjectKey
 
 Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached.desired.changed_fields import differing
 from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.server_list_configmap import PUBLICATION, listed
@@ -23,7 +24,6 @@ from memcached_operator.memcached.rollout.cost_messages import (
     rolling,
 )
 from memcached_operator.memcached.rollout.in_place import needs_admission
-from memcached_operator.memcached.spec import Spec
 from operator_runtime import Change, ObjectKey
 
 

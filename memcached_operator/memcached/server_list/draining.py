@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Drain, Status
 from memcached_operator.api.status_times import bounded_time, parsed_time, status_time
+from memcached_operator.api.v1alpha1 import Workload
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.server_list.published_list import (

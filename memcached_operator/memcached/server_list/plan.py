@@ -12,14 +12,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Status
+from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.server_list.draining import left_s, stateful_set_servers, without_future_times
 from memcached_operator.memcached.server_list.published_list import FREE, ListPolicy, Servers, next_list
 from memcached_operator.memcached.server_list.workload_migration import listed_workload, migration
-from memcached_operator.memcached.spec import Spec
 from operator_runtime import ObjectKey
 
 

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Drain, Status
+from memcached_operator.api.v1alpha1 import Workload
 from memcached_operator.memcached.labels import PORT, server
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord

@@ -10,13 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Drain, Status
 from memcached_operator.api.status_times import status_time
+from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.memcached.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.server_list.published_list import addresses
-from memcached_operator.memcached.spec import Spec
 
 OTHER: Final[Mapping[Workload, Workload]] = {"Deployment": "StatefulSet", "StatefulSet": "Deployment"}
 """The workload that a Memcached moves from, by the one that it moves to."""

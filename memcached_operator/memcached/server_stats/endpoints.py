@@ -17,7 +17,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from memcached_operator.api.names import InvalidSpec
+from memcached_operator.api.complaints import InvalidSpec
+from memcached_operator.api.reading import read_spec
+from memcached_operator.api.v1alpha1 import Auth, Tls
 from memcached_operator.memcached.desired.object_types import Identity
 from memcached_operator.memcached.desired.secrets import NO_CREDENTIALS
 from memcached_operator.memcached.labels import PEERS_PORT, PORT
@@ -32,8 +34,6 @@ from memcached_operator.memcached.server_stats.server_connection import (
     client_context,
     without_certificate,
 )
-from memcached_operator.memcached.spec import Auth, Tls
-from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime import (
     Client,
     Forbidden,

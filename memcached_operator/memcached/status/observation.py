@@ -8,9 +8,9 @@ from typing import Final
 
 import msgspec
 
-from memcached_operator.api.names import Workload
 from memcached_operator.api.quantities import canonical
 from memcached_operator.api.status import Handover, Problem, Reason, Status, first_of, joined
+from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.memcached.desired.owned_record import named_finalizers, who_must_remove
 from memcached_operator.memcached.desired.service import is_load_balanced
 from memcached_operator.memcached.handover.handovers import Progress
@@ -27,7 +27,6 @@ from memcached_operator.memcached.rollout.workload_decision import Hold
 from memcached_operator.memcached.server_list.published_list import Servers, as_ending, as_published
 from memcached_operator.memcached.server_list.workload_migration import OTHER
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth
-from memcached_operator.memcached.spec import Spec
 
 _LOAD_BALANCED: Final = Problem(
     Reason.LOAD_BALANCED_SERVERS,

@@ -12,8 +12,8 @@ from typing import Any
 import pymemcache
 import pytest
 
+from memcached_operator.api.v1alpha1 import Auth
 from memcached_operator.memcached.desired.secrets import options
-from memcached_operator.memcached.spec import Auth
 from operator_runtime.testing.waiting import until
 
 PAGE = (Path(__file__).parents[3] / "docs" / "tls.md").read_text()
@@ -28,7 +28,7 @@ def test_the_client_of_the_page_logs_in_with_each_connection_and_another_one_is_
     (tmp_path / "password-file").write_text(f"{line}\n")  # without its end, older releases know no last line
     shown: dict[str, Any] = {}
     exec(code, shown)
-    words = [each.replace("/etc/memcached/auth", str(tmp_path)) for each in options(None, Auth("a"))]
+    words = [each.replace("/etc/memcached/auth", str(tmp_path)) for each in options(None, Auth(secretName="a"))]
     server = subprocess.Popen(
         [MEMCACHED, "-l", "127.0.0.1", "-p", "-1", "-u", "root", *words],
         env={"MEMCACHED_PORT_FILENAME": str(tmp_path / "port")},

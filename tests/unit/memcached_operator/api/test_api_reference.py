@@ -8,6 +8,7 @@ from pathlib import Path
 
 from memcached_operator.api.api_reference import CONDITIONS, REASONS, api_reference
 from memcached_operator.api.status import Problem, Reason
+from memcached_operator.api.v1alpha1 import MemoryScaling
 from memcached_operator.memcached.memory_scaling.retaining_condition import Scaling
 from memcached_operator.memcached.memory_scaling.scaling_decision import (
     AtMaximum,
@@ -21,7 +22,6 @@ from memcached_operator.memcached.memory_scaling.scaling_decision import (
 from memcached_operator.memcached.rollout.next_step import Rollout
 from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
 from memcached_operator.memcached.server_stats.stats_cache import ServerHealth, Verdict
-from memcached_operator.memcached.spec import MemoryScaling
 from tests.unit.memcached_operator.memcached.status_support import (
     DEPLOYING,
     EXCEEDED,

@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from memcached_operator.api.names import QUANTITY
 from memcached_operator.api.quantities import canonical, kibibytes, mebibytes, value
+from memcached_operator.api.v1alpha1 import QUANTITY
 
 FORMS: list[tuple[str | int, str, str]] = [
     ("1024Mi", "1073741824", "1Gi"),

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from memcached_operator.api.reading import read_spec
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached.desired.auxiliary_objects import auxiliary_objects
 from memcached_operator.memcached.desired.budget import BUDGET, budget_record
 from memcached_operator.memcached.desired.network_policy import NETWORK_POLICY
@@ -22,8 +24,6 @@ from memcached_operator.memcached.desired.service import SERVICE
 from memcached_operator.memcached.desired.workload import STATEFUL_SET, desired_workload
 from memcached_operator.memcached.observed.caches import BUDGETS, CONFIG_MAPS, NETWORK_POLICIES, SERVICES, STATEFUL_SETS
 from memcached_operator.memcached.observed.workloads import stateful_set_record
-from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime import Difference, Kind, Rules
 from operator_runtime.owned.patching import patch_of
 from tests.unit.memcached_operator.memcached.support import HERE, OWNER

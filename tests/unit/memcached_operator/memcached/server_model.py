@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Status
+from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.memcached.labels import server
 from memcached_operator.memcached.observed.pod_status import NO_PROBLEM
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.server_list.plan import Plan, plan as plan_servers
-from memcached_operator.memcached.spec import Spec
 from operator_runtime import ObjectKey
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE, UID, pod_of
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Problem, Status, decode_status
+from memcached_operator.api.v1alpha1 import Workload
 from memcached_operator.memcached.memory_scaling.retaining_condition import Scaling
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord

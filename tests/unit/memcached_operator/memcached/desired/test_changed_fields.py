@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from memcached_operator.api.reading import read_spec
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached.desired.changed_fields import differing
 from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
-from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.spec_validation import read_spec
 from tests.unit.memcached_operator.memcached.support import IMAGE, OWNER
 
 

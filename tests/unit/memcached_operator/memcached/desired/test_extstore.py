@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached import labels
 from memcached_operator.memcached.desired.changed_fields import differing
 from memcached_operator.memcached.desired.extstore import extstore_of
@@ -13,7 +14,6 @@ from memcached_operator.memcached.desired.object_types import as_json
 from memcached_operator.memcached.desired.pod_template import USER_ID, fingerprint, template
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.desired.workload_types import PodTemplate
-from memcached_operator.memcached.spec import Spec
 from tests.unit.memcached_operator.memcached.live import spec_of
 from tests.unit.memcached_operator.memcached.support import IMAGE, OWNER
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached import labels
 from memcached_operator.memcached.desired.changed_fields import differing
 from memcached_operator.memcached.desired.handover_proxy import lua, script
@@ -18,7 +19,6 @@ from memcached_operator.memcached.desired.object_types import as_json
 from memcached_operator.memcached.desired.pod_template import USER_ID, fingerprint, template
 from memcached_operator.memcached.desired.secrets import transport_of
 from memcached_operator.memcached.desired.workload import desired_workload
-from memcached_operator.memcached.spec import Spec
 from tests.unit.memcached_operator.memcached.live import spec_of
 from tests.unit.memcached_operator.memcached.support import IMAGE, OWNER
 

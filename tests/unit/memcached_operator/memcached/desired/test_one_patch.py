@@ -11,11 +11,11 @@ import pytest
 
 from kube_simulator.patches.strategic import strategic_merge
 from kube_simulator.schema import kubernetes
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached.desired.workload import DEPLOYMENT, STATEFUL_SET, desired_workload
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
 from memcached_operator.memcached.observed.caches import DEPLOYMENTS, STATEFUL_SETS
 from memcached_operator.memcached.observed.workloads import deployment_record, stateful_set_record
-from memcached_operator.memcached.spec import Spec
 from operator_runtime.owned.patching import needs_live, patch_of
 from tests.unit.memcached_operator.memcached.live import full_spec, spec_of
 from tests.unit.memcached_operator.memcached.support import OWNER

@@ -7,9 +7,9 @@ import json
 import msgspec
 import pytest
 
-from memcached_operator.api.names import Workload
+from memcached_operator.api.reading import read_spec
+from memcached_operator.api.v1alpha1 import Workload
 from memcached_operator.memcached.desired.workload import desired_workload
-from memcached_operator.memcached.spec_validation import read_spec
 from tests.unit.memcached_operator.memcached.support import HERE, IMAGE, OWNER
 
 SPECS = {

@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from memcached_operator.api.v1alpha1 import Auth, Tls
 from memcached_operator.memcached.desired.secrets import options, script
-from memcached_operator.memcached.spec import Auth, Tls
 from operator_runtime.testing.waiting import until
 
 MEMCACHED = shutil.which("memcached")
@@ -49,7 +49,7 @@ def certificate(name: str, *, days: int = 1, begins: datetime.datetime | None = 
 
 ONE, OTHER, EXPIRED = certificate("one", days=9), certificate("other", days=9), certificate("expired")
 PASSWORDS = {"password-file": b"user:password\n"}
-TLS, AUTH = Tls("cache-tls"), Auth("cache-passwords")
+TLS, AUTH = Tls(secretName="cache-tls"), Auth(secretName="cache-passwords")
 
 
 class Pod:
@@ -280,7 +280,7 @@ def test_what_is_wrong_with_a_secret_is_told_with_its_reason_and_its_key(
 )
 def test_the_authority_of_clients_is_desired_where_they_show_certificates(pod: Pod, files: Files, problem: str) -> None:
     pod.write("tls", files)
-    assert problem in pod.ends(Tls("cache-tls", clientAuth="Require"), None)
+    assert problem in pod.ends(Tls(secretName="cache-tls", clientAuth="Require"), None)
     pod.start(TLS, None)
     until("it is not ready without", lambda: pod.ready)
 
@@ -499,7 +499,7 @@ def test_a_server_that_may_not_be_signalled_is_told_once_and_again_when_that_is_
     assert pod.termination_message.strip() == ""
 
 
-VERIFYING = Tls("cache-tls", clientAuth="Require")
+VERIFYING = Tls(secretName="cache-tls", clientAuth="Require")
 REMOVED = "AuthorityRemoved: memcached trusts a CA that is no longer in ca.crt of the Secret cache-tls\n"
 
 

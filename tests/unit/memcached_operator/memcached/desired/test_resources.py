@@ -6,8 +6,8 @@ import pytest
 
 from memcached_operator.api.quantities import canonical
 from memcached_operator.api.sizing import memory_needed_mib
+from memcached_operator.api.v1alpha1 import Resources, Spec
 from memcached_operator.memcached.desired.resources import resources_of
-from memcached_operator.memcached.spec import Resources, Spec
 
 NEEDED = canonical(f"{memory_needed_mib(64, 1024, 4)}Mi")
 GIB = {"memory": "1Gi"}

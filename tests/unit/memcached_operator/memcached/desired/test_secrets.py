@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from memcached_operator.api.reading import read_spec
 from memcached_operator.memcached.desired.pod_template import fingerprint, template
 from memcached_operator.memcached.desired.secrets import Transport, script
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.desired.workload_types import PodTemplate
 from memcached_operator.memcached.observed.pods import pod_record
-from memcached_operator.memcached.spec_validation import read_spec
 from tests.unit.memcached_operator.memcached.support import IMAGE, NAME, OWNER, live_pod
 
 TLS = "/etc/memcached/tls"

@@ -12,15 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
-import msgspec
 import pytest
-from msgspec.structs import replace
 
+from memcached_operator.api.v1alpha1 import Auth, PodTemplate, Spec, Tls
 from memcached_operator.memcached import labels
 from memcached_operator.memcached.desired.pod_template import template
 from memcached_operator.memcached.desired.warm_restart import script
 from memcached_operator.memcached.desired.workload_types import Container, PodSpec
-from memcached_operator.memcached.spec import Auth, PodTemplate, Spec, Tls
 from operator_runtime.testing.waiting import until
 
 MEMCACHED = shutil.which("memcached")
@@ -276,19 +274,19 @@ def container(spec: Spec) -> Container:
 def test_the_file_has_a_page_for_each_size_class_besides_the_memory_and_the_volume_what_is_written_at_the_end(
     memory: str, extra: tuple[str, ...], file_mib: int, limit: str
 ) -> None:
-    spec = replace(WARM, memory=memory, extraArgs=extra)
+    spec = WARM.model_copy(update={"memory": memory, "extraArgs": extra})
     command = container(spec).command or ()
     assert command[command.index("-m") + 1] == str(file_mib)
     items, _ = pod(spec)[0].volumes or ()
     assert items.emptyDir is not None
     assert (items.emptyDir.medium, items.emptyDir.sizeLimit) == ("Memory", limit)
     # The file is in the place of what memcached would have for items without it.
-    assert container(spec).resources == container(replace(spec, warmRestart=False)).resources
+    assert container(spec).resources == container(spec.model_copy(update={"warmRestart": False})).resources
 
 
 def test_the_arguments_and_the_secrets_are_those_of_any_server() -> None:
-    spec = Spec(workload="StatefulSet", extraArgs=("-vv",), tls=Tls("a"), auth=Auth("b"))
-    plain, warm = container(spec), container(replace(spec, warmRestart=True))
+    spec = Spec(workload="StatefulSet", extraArgs=("-vv",), tls=Tls(secretName="a"), auth=Auth(secretName="b"))
+    plain, warm = container(spec), container(spec.model_copy(update={"warmRestart": True}))
     assert plain.command is not None
     assert warm.command is not None
     assert warm.command[0] == "sh"
@@ -305,9 +303,9 @@ def test_the_arguments_and_the_secrets_are_those_of_any_server() -> None:
     [
         (pod(WARM, "memcached:2"), True),
         (pod(WARM, restart="monday"), True),
-        (pod(msgspec.structs.replace(WARM, memory="128Mi")), False),
-        (pod(msgspec.structs.replace(WARM, threads=2)), False),
-        (pod(msgspec.structs.replace(WARM, podTemplate=PodTemplate(spec={"hostNetwork": True}))), False),
+        (pod(WARM.model_copy(update={"memory": "128Mi"})), False),
+        (pod(WARM.model_copy(update={"threads": 2})), False),
+        (pod(WARM.model_copy(update={"podTemplate": PodTemplate(spec={"hostNetwork": True})})), False),
         (pod(Spec(workload="StatefulSet")), False),
     ],
     ids=["image", "restart", "memory", "threads", "podTemplate", "cold"],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memcached_operator.api.names import HANDOVER_SECONDS
 from memcached_operator.api.status import Status
+from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS
 from memcached_operator.memcached.handover.desired_list import DesiredList, unchanged_list
 
 LISTED = Status(workload="StatefulSet", serverList=("s-0.s.shop.svc:11211", "s-2.s.shop.svc:11211"))

@@ -10,8 +10,8 @@ from unittest.mock import ANY
 
 import pytest
 
-from memcached_operator.api.names import HANDOVER_SECONDS
 from memcached_operator.api.status import Handover, HandoverStep
+from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS
 from memcached_operator.memcached.handover.actions import (
     Action,
     Advance,

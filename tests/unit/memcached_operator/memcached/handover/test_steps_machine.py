@@ -11,6 +11,7 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from memcached_operator.api.status import Handover as HandoverStatus, HandoverStep, Status
+from memcached_operator.api.v1alpha1 import Handover, Spec
 from memcached_operator.memcached.handover.actions import (
     Advance,
     Empty,
@@ -29,7 +30,6 @@ from memcached_operator.memcached.handover.steps import are_servers_kept, decide
 from memcached_operator.memcached.rollout.reconcile_results import soonest
 from memcached_operator.memcached.server_list.plan import plan
 from memcached_operator.memcached.server_list.published_list import ListPolicy, listed_ordinals
-from memcached_operator.memcached.spec import Handover, Spec
 from tests.unit.memcached_operator.memcached.server_model import KEY, START, named_pod, workload_of
 
 FOR_S, DRAIN_S = 60, 5

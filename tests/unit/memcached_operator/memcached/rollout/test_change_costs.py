@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from memcached_operator.api.names import InvalidSpec, Workload
+from memcached_operator.api.complaints import InvalidSpec
+from memcached_operator.api.reading import read_spec
+from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.memcached.desired.auxiliary_objects import auxiliary_objects
 from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.rollout.change_costs import Basis, Change, Cost, changes
 from memcached_operator.memcached.rollout.live_requirements import Means
-from memcached_operator.memcached.spec import Spec
-from memcached_operator.memcached.spec_validation import read_spec
 from tests.unit.memcached_operator.memcached.support import IMAGE, OWNER
 
 DEPLOYMENT, STATEFUL_SET = {"size": 6}, {"size": 6, "workload": "StatefulSet"}
@@ -140,7 +140,7 @@ def test_every_field_of_the_specification_is_told_of() -> None:
         (STATEFUL_SET, SCALING),
     ]
     reported = {path.split(".")[1] for old, new in (({}, full), *others) for path in costs(old, new)}
-    assert reported == set(Spec.__struct_fields__)
+    assert reported == set(Spec.model_fields)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from memcached_operator.api.v1alpha1 import Rollout as Pace, Spec, Tls
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.rollout.in_place import LATE_AFTER_S, Request, change, mark_updated_patch
 from memcached_operator.memcached.rollout.next_step import Evict, MarkUpdated, RestartInPlace, Rollout, Step
-from memcached_operator.memcached.spec import Rollout as Pace, Spec, Tls
 from tests.unit.memcached_operator.memcached.rollout.test_next_step import (
     PAUSE_S,
     SPEC,
@@ -122,7 +122,7 @@ def test_one_server_at_a_time_is_changed_in_place(pods: list[PodRecord], what: t
 
 
 def test_a_pause_begins_nothing_and_ends_what_was_begun() -> None:
-    paused = msgspec.structs.replace(SPEC, rollout=Pace(paused=True))
+    paused = SPEC.model_copy(update={"rollout": Pace(paused=True)})
     assert done(in_place_rollout_of(warm(0), warm(1), warm(2), spec=paused)) == NOTHING
     assert done(in_place_rollout_of(warm(0), warm(1), warm(2, to="new", restarted=True), spec=paused)) == SETTLES_2
 
@@ -174,7 +174,7 @@ def test_a_server_that_is_to_start_again_is_reconciled_when_it_is_late(other: Po
 
 
 def test_a_pod_gets_the_image_of_the_template_in_all_containers_that_run_it() -> None:
-    spec = Spec(workload="StatefulSet", warmRestart=True, tls=Tls("cache-tls"))
+    spec = Spec(workload="StatefulSet", warmRestart=True, tls=Tls(secretName="cache-tls"))
     desired = desired_workload("StatefulSet", OWNER, 3, "memcached:2", None, spec, restart="monday")
     annotations = {
         "cache.example.com/in-place": f"new 3 {NOW_S}",
@@ -191,7 +191,7 @@ def test_a_pod_gets_the_image_of_the_template_in_all_containers_that_run_it() ->
 
 
 def test_a_restart_alone_touches_no_image() -> None:
-    spec = Spec(workload="StatefulSet", warmRestart=True, tls=Tls("cache-tls"))
+    spec = Spec(workload="StatefulSet", warmRestart=True, tls=Tls(secretName="cache-tls"))
     desired = desired_workload("StatefulSet", OWNER, 3, "memcached:1", None, spec, restart="monday")
     annotations = {"cache.example.com/in-place": f"new 3 {NOW_S}", "cache.example.com/restart": "monday"}
     assert change(mirrored(2, image="memcached:1"), WARM, desired, NOW_S) == {

@@ -11,13 +11,13 @@ from typing import cast
 import msgspec
 import pytest
 
+from memcached_operator.api.reading import read_spec
 from memcached_operator.memcached.observed.pod_creation_failures import Creation
 from memcached_operator.memcached.observed.pod_termination import OVERDUE_S, why_not_ended
 from memcached_operator.memcached.observed.pods import PodRecord, pod_record
 from memcached_operator.memcached.rollout.bounded_reads import READ_AFTER_S, READ_EVERY_S, REREAD_AFTER_S
 from memcached_operator.memcached.rollout.missing_pods import MissingPods
 from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S
-from memcached_operator.memcached.spec_validation import read_spec
 from operator_runtime import Client, KeyedStates
 from operator_runtime.client.errors import Forbidden, KubeError, ServerError
 from operator_runtime.testing.clock import START_S, FakeClock

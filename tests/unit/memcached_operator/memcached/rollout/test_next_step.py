@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from memcached_operator.api.v1alpha1 import Rollout as Pace, Spec
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.rollout.next_step import (
@@ -20,7 +21,6 @@ from memcached_operator.memcached.rollout.next_step import (
     rollout,
 )
 from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S, RolloutState, is_stale, missing_servers
-from memcached_operator.memcached.spec import Rollout as Pace, Spec
 from tests.unit.memcached_operator.memcached.server_model import START, named_pod, workload_of
 from tests.unit.memcached_operator.memcached.support import NAME, pod_of, problem_of
 
@@ -183,7 +183,7 @@ def test_a_server_beside_which_another_container_fails_has_its_keys() -> None:
 
 
 def test_a_paused_rollout_counts_and_does_nothing() -> None:
-    spec = msgspec.structs.replace(SPEC, rollout=Pace(paused=True))
+    spec = SPEC.model_copy(update={"rollout": Pace(paused=True)})
     bad = server(2, "bad", ready=False, problem="ImagePullBackOff")
     assert rollout_of(server(0), server(1), bad, spec=spec) == Rollout(Wait(WaitReason.UNPAUSED), stale=3)
 
@@ -232,7 +232,7 @@ def test_servers_that_show_another_certificate_than_new_ones_would_are_replaced_
     found = rollout_of(pods[0], server(1, "b", for_s=20), pods[2], outdated_secrets=(pods[0].uid,))
     assert (found.stale, evicted(found), found.requeue_s) == (1, None, PAUSE_S - 20)
     assert rollout_of(*pods, outdated_secrets=("gone",)) == DONE
-    paused = msgspec.structs.replace(SPEC, rollout=Pace(paused=True))
+    paused = SPEC.model_copy(update={"rollout": Pace(paused=True)})
     assert rollout_of(*pods, outdated_secrets=(pods[0].uid,), spec=paused) == Rollout(
         Wait(WaitReason.UNPAUSED), stale=1
     )
@@ -240,7 +240,7 @@ def test_servers_that_show_another_certificate_than_new_ones_would_are_replaced_
 
 def test_of_a_deployment_too_those_with_another_certificate_go_one_at_a_time() -> None:
     deployment = msgspec.structs.replace(workload_of("Deployment", 2), template_hash="new", memory=MEMORY)
-    spec = msgspec.structs.replace(SPEC, size=2, workload="Deployment")
+    spec = SPEC.model_copy(update={"size": 2, "workload": "Deployment"})
     since_s = int(START.timestamp() - PAUSE_S)
     a, b = (msgspec.structs.replace(pod_of(each), template_hash="new", memory=MEMORY, since_s=since_s) for each in "ab")
     both = (a.uid, b.uid)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from memcached_operator.api.v1alpha1 import Rollout as Pace
 from memcached_operator.memcached.rollout import next_step
 from memcached_operator.memcached.rollout.next_step import (
     Done,
@@ -16,7 +17,6 @@ from memcached_operator.memcached.rollout.next_step import (
     WaitReason,
 )
 from memcached_operator.memcached.rollout.rollout_state import STUCK_AFTER_S, RolloutState
-from memcached_operator.memcached.spec import Rollout as Pace
 from tests.unit.memcached_operator.memcached.rollout.test_in_place import WARM, warm
 from tests.unit.memcached_operator.memcached.rollout.test_next_step import (
     PAUSE_S,
@@ -29,12 +29,12 @@ from tests.unit.memcached_operator.memcached.server_model import workload_of
 from tests.unit.memcached_operator.memcached.support import NAME, pod_of
 
 DEPLOYMENT = msgspec.structs.replace(workload_of("Deployment", 2), template_hash="new", memory="64Mi,100Mi,100Mi")
-OF_DEPLOYMENT = msgspec.structs.replace(SPEC, size=2, workload="Deployment")
+OF_DEPLOYMENT = SPEC.model_copy(update={"size": 2, "workload": "Deployment"})
 OLD, NEW = (
     msgspec.structs.replace(pod_of(name), template_hash=template_hash, memory=DEPLOYMENT.memory)
     for name, template_hash in (("a", "old"), ("b", "new"))
 )
-PAUSED = msgspec.structs.replace(SPEC, rollout=Pace(pauseSeconds=PAUSE_S, paused=True))
+PAUSED = SPEC.model_copy(update={"rollout": Pace(pauseSeconds=PAUSE_S, paused=True)})
 OTHERS = (server(0, "b"), server(1, "b"))
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from memcached_operator.api.names import Workload
+from memcached_operator.api.v1alpha1 import PodTemplate, Spec, Workload
 from memcached_operator.memcached.desired.workload import CODEC, desired_workload
 from memcached_operator.memcached.observed.workloads import WorkloadRecord, deployment_record, stateful_set_record
 from memcached_operator.memcached.rollout.workload_decision import (
@@ -20,7 +20,6 @@ from memcached_operator.memcached.rollout.workload_decision import (
     decide,
     has_foreign_template,
 )
-from memcached_operator.memcached.spec import Spec
 from tests.unit.memcached_operator.memcached.support import IMAGE, OWNER
 
 OTHER_IMAGE, MORE = {"image": "memcached:2"}, {"memory": "128Mi"}
@@ -150,7 +149,7 @@ def test_what_holds_a_template_back(
 
 
 def test_what_another_client_passed_through_is_left_with_a_template_that_is_held_back() -> None:
-    passing = Spec(podTemplate=msgspec.convert({"spec": {"priorityClassName": "high"}}, type(Spec().podTemplate)))
+    passing = Spec(podTemplate=PodTemplate(spec={"priorityClassName": "high"}))
     made = desired_workload("StatefulSet", OWNER, 3, IMAGE, spec=passing)
     live = stateful_set_record(msgspec.json.encode(made.body()))
     desired = desired_workload("StatefulSet", OWNER, 4, "memcached:2")

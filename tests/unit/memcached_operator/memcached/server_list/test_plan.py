@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Drain, Status
+from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 from memcached_operator.memcached.server_list.plan import Plan, plan
 from memcached_operator.memcached.server_list.published_list import Servers, as_ending, as_published
-from memcached_operator.memcached.spec import Spec
 from operator_runtime import rfc3339
 from tests.unit.memcached_operator.memcached.server_model import (
     KEY,

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import msgspec
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from memcached_operator.api.names import Workload
-from memcached_operator.memcached.spec import Spec
+from memcached_operator.api.v1alpha1 import Spec, Workload
 from tests.unit.memcached_operator.memcached.server_model import Cluster
 
 kinds = st.sampled_from(["Deployment", "StatefulSet"])
@@ -25,15 +23,15 @@ class Servers(RuleBasedStateMachine):
 
     @rule(size=st.integers(0, 4))
     def size_is_changed(self, size: int) -> None:
-        self.cluster.spec = msgspec.structs.replace(self.cluster.spec, size=size)
+        self.cluster.spec = self.cluster.spec.model_copy(update={"size": size})
 
     @rule(kind=kinds)
     def workload_is_changed(self, kind: Workload) -> None:
-        self.cluster.spec = msgspec.structs.replace(self.cluster.spec, workload=kind)
+        self.cluster.spec = self.cluster.spec.model_copy(update={"workload": kind})
 
     @rule(drain_s=seconds)
     def drain_seconds_are_changed(self, drain_s: int) -> None:
-        self.cluster.spec = msgspec.structs.replace(self.cluster.spec, drainSeconds=drain_s)
+        self.cluster.spec = self.cluster.spec.model_copy(update={"drainSeconds": drain_s})
 
     @rule(dies=st.booleans())
     def operator_reconciles(self, dies: bool) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from memcached_operator.api.names import Workload
 from memcached_operator.api.status import Drain, Problem, Reason, Status, joined
+from memcached_operator.api.v1alpha1 import Workload
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.server_list.published_list import Servers
 from memcached_operator.memcached.status.conditions import status_of

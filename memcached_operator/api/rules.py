@@ -1,0 +1,362 @@
+"""Pure: rules between the fields of a specification.
+
+`RULES` are those that the API server keeps to as well, in CEL: a field that the schema has a default for is always
+there. The functions below them have what CEL cannot say, each with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+from pydantic import BaseModel
+
+from memcached_operator.api.arguments import judge_remembered
+from memcached_operator.api.complaints import shown
+from memcached_operator.api.disk_layout import least_volume_mib
+from memcached_operator.api.memcached_flags import CHUNK_KIB
+from memcached_operator.api.names import CONTAINER, RESTART_CONTAINER
+from memcached_operator.api.quantities import kibibytes, mebibytes, value
+from memcached_operator.api.reserved_pod_fields import of_pod_template
+from memcached_operator.api.server_memory import memory_of_server_mib
+from memcached_operator.api.v1alpha1 import QUANTITY_MAX, Spec
+
+_ONE_POD_MODE: Final = "ReadWriteOncePod"
+# -c is how many files memcached may have open. Measured of 1.6.45 with 1, 2, 4, 8 and 64 threads: with so many it turns
+# the first client away, with two less it ends at once. 1.6.18 keeps 4 for each thread.
+_OWN: Final = 9
+_OWN_OF_A_THREAD: Final = 5
+# The file of a disk, and of a memory that outlives a restart.
+_OWN_FILE: Final = 1
+# The same with its proxy, which hands over.
+_PROXY: Final = 16
+_PROXY_OF_A_THREAD: Final = 7
+# Connections to and from another server while they fill themselves from each other; measured with one to three.
+_PEER_OF_A_THREAD: Final = 2
+
+
+class Rule(NamedTuple):
+    """A rule over several fields.
+
+    Attributes:
+        field: the one that a message names, as a path below `spec`.
+        message: what it must be.
+        holds: whether a specification keeps to the rule.
+        cel: the same for the API server, which has `spec` as `self`: one of these is true.
+        reason: how the API server classes what breaks it.
+    """
+
+    field: str
+    message: str
+    holds: Callable[[Spec], bool]
+    cel: tuple[str, ...]
+    reason: str = "FieldValueInvalid"
+
+
+def complaints(spec: Spec) -> list[str]:
+    """Complaints of each rule that a specification breaks: the field, what it must be, and what it is."""
+    broken = (each for each in RULES if not each.holds(spec))
+    return [
+        *(f"spec.{rule.field}: {rule.message}, got {shown(_at(spec, rule.field))}" for rule in broken),
+        *_of_arguments(spec),
+        *_of_extstore(spec),
+        *_of_resources(spec),
+        *of_pod_template(spec.podTemplate.given()),
+    ]
+
+
+def cel_rules() -> list[dict[str, Any]]:
+    """The rules as `x-kubernetes-validations` of `spec`."""
+    return [
+        {
+            "rule": " || ".join(rule.cel),
+            "message": rule.message,
+            "fieldPath": f".{rule.field}",
+            "reason": rule.reason,
+        }
+        for rule in RULES
+    ]
+
+
+def _at(part: Any, path: str) -> object:
+    for name in path.split("."):
+        part = getattr(part, name)
+    return part.model_dump(exclude_unset=True) if isinstance(part, BaseModel) else part
+
+
+def own_connections(spec: Spec) -> int:
+    """Connections of `spec.maxConnections` that memcached keeps for itself, and for other servers."""
+    if spec.handover is None:
+        return _OWN + _OWN_OF_A_THREAD * spec.threads + _OWN_FILE * ((spec.extstore is not None) + spec.warmRestart)
+    return _PROXY + spec.threads * (_PROXY_OF_A_THREAD + _PEER_OF_A_THREAD * max(spec.size - 1, 0))
+
+
+def _replaces_none(spec: Spec) -> bool:
+    """Report whether the pace of a Deployment's rolling update lets no server be replaced."""
+    return spec.rollout.maxUnavailable in (0, "0%") and spec.rollout.maxSurge in (None, 0, "0%")
+
+
+def _modes(spec: Spec) -> set[str]:
+    claim = spec.extstore.volume.ephemeral if spec.extstore is not None else None
+    return set(claim.accessModes) if claim is not None else set()
+
+
+_NAMED: Final = "self.workload == 'StatefulSet'"
+_NO_STATEFUL_SET: Final = "self.workload != 'StatefulSet'"
+_COLD: Final = "!self.warmRestart"
+_NO_SCALING: Final = "!has(self.memoryScaling)"
+_NO_EXTSTORE: Final = "!has(self.extstore)"
+# May be null where server-side apply has taken its last field.
+_NO_HANDOVER: Final = "!has(self.handover) || self.handover == null"
+_EPHEMERAL: Final = "(has(self.extstore.volume.ephemeral) && self.extstore.volume.ephemeral != null)"
+_EMPTY_DIR: Final = "(has(self.extstore.volume.emptyDir) && self.extstore.volume.emptyDir != null)"
+_PEERS: Final = "(self.size > 1 ? self.size - 1 : 0)"
+
+
+def _amount(path: str, larger: str) -> str:
+    """The number of a size in one of two units, in the smaller of them."""
+    return f"({path}.endsWith('{larger}') ? 1024 : 1) * int({path}.substring(0, {path}.size() - 2))"
+
+
+def _malformed(*paths: str) -> str:
+    """Report whether the schema refuses a size, of which a rule could make no number: one error is enough."""
+    return " || ".join(f"!{path}.matches('^[0-9]{{1,7}}[KMG]i$')" for path in paths)
+
+
+_ITEM_KIB: Final = _amount("self.maxItemSize", "Mi")
+_MEMORY_MIB: Final = _amount("self.memory", "Gi")
+
+RULES: Final = (
+    Rule(
+        "service.type",
+        "must be Headless when spec.workload is StatefulSet, as the DNS names of its servers come from the headless "
+        "Service, or Disabled if you create that Service yourself",
+        lambda spec: spec.workload != "StatefulSet" or spec.service.type != "ClusterIP",
+        (_NO_STATEFUL_SET, "self.service.type != 'ClusterIP'"),
+    ),
+    Rule(
+        "rollout.maxUnavailable",
+        "must be omitted when spec.workload is StatefulSet, whose servers are replaced one at a time",
+        lambda spec: spec.workload != "StatefulSet" or spec.rollout.maxUnavailable is None,
+        (_NO_STATEFUL_SET, "!has(self.rollout.maxUnavailable)"),
+        "FieldValueForbidden",
+    ),
+    Rule(
+        "rollout.maxSurge",
+        "must be omitted when spec.workload is StatefulSet, whose servers are replaced one at a time",
+        lambda spec: spec.workload != "StatefulSet" or spec.rollout.maxSurge is None,
+        (_NO_STATEFUL_SET, "!has(self.rollout.maxSurge)"),
+        "FieldValueForbidden",
+    ),
+    Rule(
+        "rollout.maxUnavailable",
+        "must be 1 or more when spec.rollout.maxSurge is 0 or omitted, as no server could be replaced",
+        lambda spec: spec.workload == "StatefulSet" or not _replaces_none(spec),
+        (
+            _NAMED,
+            "!has(self.rollout.maxUnavailable)",
+            "!(self.rollout.maxUnavailable == 0 || self.rollout.maxUnavailable == '0%')",
+            "(has(self.rollout.maxSurge) && !(self.rollout.maxSurge == 0 || self.rollout.maxSurge == '0%'))",
+        ),
+    ),
+    Rule(
+        "warmRestart",
+        "must be false or omitted unless spec.workload is StatefulSet, as a Deployment replaces pods to change them",
+        lambda spec: not spec.warmRestart or spec.workload == "StatefulSet",
+        (_COLD, _NAMED),
+    ),
+    Rule(
+        "maxItemSize",
+        "must be at most half of spec.memory; lower it or raise the memory",
+        lambda spec: kibibytes(spec.maxItemSize) <= kibibytes(spec.memory) // 2,
+        (_malformed("self.maxItemSize", "self.memory"), f"{_ITEM_KIB} <= 512 * {_MEMORY_MIB}"),
+    ),
+    Rule(
+        "memoryScaling",
+        "must be omitted unless spec.workload is StatefulSet, as a Deployment replaces pods to change their memory",
+        lambda spec: spec.memoryScaling is None or spec.workload == "StatefulSet",
+        (_NO_SCALING, _NAMED),
+        "FieldValueForbidden",
+    ),
+    Rule(
+        "memoryScaling",
+        "must be omitted when spec.warmRestart is true, as a memory file keeps its size",
+        lambda spec: spec.memoryScaling is None or not spec.warmRestart,
+        (_NO_SCALING, _COLD),
+        "FieldValueForbidden",
+    ),
+    Rule(
+        "memoryScaling.max",
+        "must be at least spec.memory, which is the least",
+        lambda spec: spec.memoryScaling is None or mebibytes(spec.memoryScaling.max) >= mebibytes(spec.memory),
+        (
+            _NO_SCALING,
+            _malformed("self.memoryScaling.max", "self.memory"),
+            f"{_amount('self.memoryScaling.max', 'Gi')} >= {_MEMORY_MIB}",
+        ),
+    ),
+    Rule(
+        "extstore.volume",
+        "must contain either ephemeral or emptyDir",
+        lambda spec: (
+            spec.extstore is None or (spec.extstore.volume.ephemeral is None) != (spec.extstore.volume.emptyDir is None)
+        ),
+        (_NO_EXTSTORE, f"{_EPHEMERAL} != {_EMPTY_DIR}"),
+    ),
+    Rule(
+        "extstore.volume.ephemeral.accessModes",
+        f"must be {_ONE_POD_MODE} alone, which excludes other modes, or not contain it",
+        lambda spec: _ONE_POD_MODE not in _modes(spec) or len(_modes(spec)) == 1,
+        (
+            _NO_EXTSTORE,
+            f"!{_EPHEMERAL}",
+            f"!('{_ONE_POD_MODE}' in self.extstore.volume.ephemeral.accessModes)",
+            f"self.extstore.volume.ephemeral.accessModes.all(each, each == '{_ONE_POD_MODE}')",
+        ),
+    ),
+    Rule(
+        "extstore",
+        "must be omitted when spec.warmRestart is true, as a memcached with a disk restores no items",
+        lambda spec: spec.extstore is None or not spec.warmRestart,
+        (_NO_EXTSTORE, _COLD),
+        "FieldValueForbidden",
+    ),
+    Rule(
+        "extstore.itemSizeMin",
+        "must be less than the bytes of spec.maxItemSize, as no item would be moved to the disk",
+        lambda spec: spec.extstore is None or spec.extstore.itemSizeMin < kibibytes(spec.maxItemSize) * 1024,
+        (_NO_EXTSTORE, _malformed("self.maxItemSize"), f"self.extstore.itemSizeMin < 1024 * {_ITEM_KIB}"),
+    ),
+    Rule(
+        "handover",
+        "must be omitted unless spec.workload is StatefulSet, as the list of a Deployment changes with each of its "
+        "pods",
+        lambda spec: spec.handover is None or spec.workload == "StatefulSet",
+        (_NO_HANDOVER, _NAMED),
+        "FieldValueForbidden",
+    ),
+    Rule(
+        "handover",
+        "must be omitted when spec.tls is set, as memcached's proxy does not verify the servers that it queries",
+        lambda spec: spec.handover is None or spec.tls is None,
+        (_NO_HANDOVER, "!has(self.tls)"),
+        "FieldValueForbidden",
+    ),
+    Rule(
+        "handover",
+        "must be omitted when spec.auth is set, as memcached has no passwords with its proxy",
+        lambda spec: spec.handover is None or spec.auth is None,
+        (_NO_HANDOVER, "!has(self.auth)"),
+        "FieldValueForbidden",
+    ),
+    Rule(
+        "handover",
+        "must be omitted when spec.warmRestart is true, as a server that restarts with its items has values that other "
+        "servers have replaced meanwhile",
+        lambda spec: spec.handover is None or not spec.warmRestart,
+        (_NO_HANDOVER, _COLD),
+        "FieldValueForbidden",
+    ),
+    Rule(
+        "handover",
+        "must be omitted when spec.extstore is set, as memcached sets the time of last use when it moves a value to "
+        "the disk: outdated values could not be distinguished from used ones",
+        lambda spec: spec.handover is None or spec.extstore is None,
+        (_NO_HANDOVER, _NO_EXTSTORE),
+        "FieldValueForbidden",
+    ),
+    Rule(
+        "maxConnections",
+        f"must be more than {_OWN} + {_OWN_OF_A_THREAD} * spec.threads, which memcached keeps for itself, and "
+        f"{_OWN_FILE} more with spec.extstore or spec.warmRestart; with spec.handover more than {_PROXY} + "
+        f"{_PROXY_OF_A_THREAD} * spec.threads + {_PEER_OF_A_THREAD} * spec.threads * (spec.size - 1)",
+        lambda spec: spec.maxConnections > own_connections(spec),
+        (
+            f"self.maxConnections > ({_NO_HANDOVER} ? {_OWN} + {_OWN_OF_A_THREAD} * self.threads + "
+            f"(has(self.extstore) ? {_OWN_FILE} : 0) + (self.warmRestart ? {_OWN_FILE} : 0) : "
+            f"{_PROXY} + self.threads * ({_PROXY_OF_A_THREAD} + {_PEER_OF_A_THREAD} * {_PEERS}))",
+        ),
+    ),
+)
+
+
+def _of_arguments(spec: Spec) -> Iterator[str]:
+    """CEL cannot read memcached's arguments, whose letters may be joined and whose names may be cut short."""
+    arguments, got = judge_remembered(spec.extraArgs, spec.threads), shown(spec.extraArgs)
+    item_kib = kibibytes(spec.maxItemSize)
+    if item_kib % (step_kib := arguments.item_step_kib(item_kib)):
+        chosen = "or of N KiB with -o slab_chunk_max=N in" if step_kib == CHUNK_KIB else "by"
+        yield (
+            f"spec.maxItemSize: must be a multiple of {step_kib}Ki, {chosen} spec.extraArgs, got "
+            f"{shown(spec.maxItemSize)}"
+        )
+    yield from arguments.complaints
+    if spec.memoryScaling is not None and not arguments.evicts:
+        yield (
+            "spec.extraArgs: must not contain -M with spec.memoryScaling, which follows what is evicted; omit one of "
+            f"them, got {got}"
+        )
+    if spec.handover is not None and (against := arguments.against_handover):
+        yield (
+            f"spec.extraArgs: must not contain {' and '.join(sorted(against))} with spec.handover, which needs CAS "
+            f"numbers, the list of keys and evictions; omit it, got {got}"
+        )
+    if spec.auth is not None and arguments.protocol == "auto":
+        yield (
+            "spec.extraArgs: must not set -B to auto with spec.auth, whose passwords work with the text protocol "
+            'only; omit it, got "auto"'
+        )
+    # The schema passes podTemplate on as it is: CEL sees nothing of it.
+    if spec.memoryScaling is not None and spec.podTemplate.restarts_for_memory:
+        yield (
+            f"spec.podTemplate.spec.containers[{CONTAINER}].resizePolicy: must not be {RESTART_CONTAINER} for memory "
+            "with spec.memoryScaling, whose steps would empty the servers; omit one of them, got "
+            f"{shown(RESTART_CONTAINER)}"
+        )
+
+
+def _of_extstore(spec: Spec) -> Iterator[str]:
+    """CEL has no powers of two, in which a disk is divided, and before Kubernetes 1.29 no quantities."""
+    extstore, item_kib = spec.extstore, kibibytes(spec.maxItemSize)
+    if extstore is None:
+        return
+    if mebibytes(extstore.size) < (least := least_volume_mib(item_kib)):
+        yield (
+            f"spec.extstore.size: must be at least {least}Mi with spec.maxItemSize {spec.maxItemSize}; raise it or "
+            f"lower that field, got {shown(extstore.size)}"
+        )
+    limit = spec.resources.limits.get("ephemeral-storage")
+    if extstore.volume.emptyDir is not None and limit is not None and value(limit) < value(extstore.size):
+        yield (
+            f"spec.resources.limits.ephemeral-storage: must be at least spec.extstore.size {extstore.size}, as a pod "
+            f"that uses more is evicted, got {shown(limit)}"
+        )
+
+
+def _of_resources(spec: Spec) -> Iterator[str]:
+    """CEL has no names in its messages, and no formula of the memory that a server takes."""
+    for kind, quantities in (("requests", spec.resources.requests), ("limits", spec.resources.limits)):
+        for name, quantity in quantities.items():
+            if value(quantity) > QUANTITY_MAX:
+                yield f"spec.resources.{kind}[{name}]: must be at most {QUANTITY_MAX}, got {shown(quantity)}"
+    if (limit := spec.resources.limits.get("memory")) is not None:
+        # Of servers whose memory grows the limit does not.
+        field, memory = ("memory", spec.memory)
+        if spec.memoryScaling is not None:
+            field, memory = ("memoryScaling.max", spec.memoryScaling.max)
+        needed = memory_of_server_mib(spec.model_copy(update={"memory": memory}))
+        if value(limit) < needed * 2**20:
+            yield (
+                f"spec.resources.limits.memory: must be at least {needed}Mi, which a server needs with spec.{field} "
+                f"{memory}, spec.maxConnections {spec.maxConnections}{' by TLS' if spec.tls else ''} and "
+                f"spec.threads {spec.threads}{' and a disk' if spec.extstore else ''}"
+                f"{' and to hand over' if spec.handover else ''}; raise the limit or lower these "
+                f"fields, got {shown(limit)}"
+            )
+    for name, most in spec.resources.limits.items():
+        requested = spec.resources.requests.get(name)
+        if requested is not None and value(requested) > value(most):
+            yield (
+                f"spec.resources.requests[{name}]: must be at most spec.resources.limits[{name}], {most}, "
+                f"got {shown(requested)}"
+            )
