@@ -70,6 +70,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         problem: why it is not ready, as far as is known.
         waits: what it waits for in the ordinary course of starting, as far as is known; a problem once it takes long,
             see `rollout.observed_times`.
+        placed: it has a node.
         failure: why it has failed for good, in its node's words.
         down: its memcached does not run and has no keys to lose: it has no node, never ran, cannot start, or has ended.
         outdated: what its memcached has of its Secrets' former content although they changed, in its sidecar's words.
@@ -121,6 +122,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     waits: PodProblem = NO_PROBLEM
     failure: PodProblem = NO_PROBLEM
     down: bool = False
+    placed: bool = False
     outdated: PodProblem = NO_PROBLEM
     termination: Termination | None = None
 
@@ -262,6 +264,7 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         peers=meta.annotations.peers,
         outdated_items=bool(meta.annotations.outdated_items),
         down=is_down(status),
+        placed=bool(pod.spec.nodeName),
         waits=NO_PROBLEM if readiness.status == "True" else wait_of(status),
         failure=failure_of(status),
         outdated=outdated_of(status),

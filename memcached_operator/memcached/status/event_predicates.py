@@ -80,5 +80,6 @@ def _as_placed(before: PodRecord, after: PodRecord) -> PodRecord:
         address=after.address,
         since_s=after.since_s,
         waits=after.waits,
+        placed=after.placed,
         down=before.down and after.down,
     )
