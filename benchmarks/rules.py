@@ -64,7 +64,9 @@ async def _measure(control_plane: ControlPlane, prefix: str, count: int) -> tupl
     """CPU in seconds for all creates, and for all writes of a status."""
     pid = control_plane.apiserver_pid
     assert pid is not None, "it runs as long as its control plane"
-    endpoint = Endpoint.from_kubeconfig(control_plane.user_kubeconfig("bench", ["system:masters"]), control_plane.ca_path)
+    endpoint = Endpoint.from_kubeconfig(
+        control_plane.user_kubeconfig("bench", ["system:masters"]), control_plane.ca_path
+    )
     names = [f"{prefix}-{index}" for index in range(count)]
     async with endpoint.session(_WRITERS) as session:
 

@@ -20,6 +20,8 @@ from operator_runtime import Fields
 
 _NO_LIMIT: Final = "100%"
 
+_BY_DEFAULT: Final = DisruptionBudget()
+
 
 class BudgetSpec(Fields, frozen=True, omit_defaults=True):  # `spec` of a PodDisruptionBudget
     absent: ClassVar[tuple[str, ...]] = ("minAvailable",)
@@ -93,7 +95,7 @@ def budget_record(raw: msgspec.Raw | bytes) -> BudgetRecord:
 
 def budget(owner: Owner, spec: Spec) -> BudgetManifest | None:
     """The PodDisruptionBudget that a Memcached desires, if it desires one."""
-    desired = spec.disruptionBudget or (DisruptionBudget() if spec.size > 1 else None)
+    desired = spec.disruptionBudget or (_BY_DEFAULT if spec.size > 1 else None)
     if desired is None or desired.maxUnavailable == _NO_LIMIT:
         return None
     return BudgetManifest(

@@ -11,12 +11,10 @@ import json
 from collections.abc import Iterator
 from itertools import chain, combinations
 
-import msgspec
-
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.labels import WARM_ANNOTATION
-from memcached_operator.memcached.spec import Spec
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.memcached.support import HERE, IMAGE, OWNER
 
@@ -59,7 +57,7 @@ def of_all() -> dict[str, dict[str, list[str]]]:
 
 def digests(spec: Json) -> Iterator[str]:
     """What a server is replaced for, what one that starts again keeps its items for, and all of the template."""
-    made = desired_workload("StatefulSet", OWNER, 3, IMAGE, spec=msgspec.convert(spec, Spec))
+    made = desired_workload("StatefulSet", OWNER, 3, IMAGE, spec=Spec.model_validate(spec))
     template = made.body()["spec"]["template"]
     yield fingerprint(made.spec.template).template_hash
     yield template["metadata"]["annotations"].get(WARM_ANNOTATION, "")
