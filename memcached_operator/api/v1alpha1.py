@@ -265,7 +265,11 @@ class PodTemplate(Model):
 
     def given(self) -> dict[str, Any]:
         """Return the whole specification as JSON has it, {} where it is empty."""
-        found: dict[str, Any] = self.model_dump(exclude_defaults=True)
+        of_pods = {"labels": self.metadata.labels, "annotations": self.metadata.annotations}
+        metadata = {name: values for name, values in of_pods.items() if values}
+        found: dict[str, Any] = {"metadata": metadata} if metadata else {}
+        if self.spec:
+            found["spec"] = self.spec
         if account := self.spec.get("serviceAccountName") or self.spec.get("serviceAccount"):
             # The API server fills in the field's other name, and would put back an account that is taken out again.
             found["spec"] = self.spec | {"serviceAccountName": account, "serviceAccount": account}
