@@ -134,6 +134,7 @@ async def test_why_the_volumes_of_a_first_pod_are_not_mounted_is_told_without_an
     world.pods(0, 1)
     (first,) = [each for key, each in world.api.objects.items() if key[0] == "Pod"]
     first["metadata"]["creationTimestamp"] = rfc3339(world)
+    first["spec"] = first.get("spec", {}) | {"nodeName": "node-1"}
     first["status"] = {"phase": "Pending"}
     world.api.put(first)
     world.show()
