@@ -250,12 +250,6 @@ bench-watch *args:
 bench-stats *args:
     @"$(python -m lab.pythons)" -m benchmarks.server_stats "$@"
 
-# Measure what the rules of the CRD cost the API server on each write (--count N, --rounds N)
-[group('test')]
-[no-exit-message]
-bench-rules *args:
-    @python -m benchmarks.rules "$@"
-
 # Measure what servers take for a request while they fill themselves from each other (--requests N, --help)
 [group('test')]
 [no-exit-message]

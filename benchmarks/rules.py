@@ -1,4 +1,4 @@
-"""``./dev bench-rules``: what the rules of the CustomResourceDefinition cost the API server on each write.
+"""``python -m benchmarks.rules``: what the rules of the CustomResourceDefinition cost the API server on each write.
 
 Memcacheds are created, and their status is written, under the definition and under the same one without rules, in
 turn: only the difference counts, as everything else is the same.
@@ -33,7 +33,7 @@ _STATUS = {"replicas": 3, "readyReplicas": 3, "serverList": [f"shop-{index}.shop
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="./dev bench-rules", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.rules", description=__doc__)
     parser.add_argument("--count", type=int, default=1500, metavar="N", help="Memcacheds per round (default: 1500)")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="rounds of both (default: 3)")
     options = parser.parse_args(arguments)
