@@ -148,8 +148,7 @@ if TYPE_CHECKING:
     )
     from operator_runtime.settings.runtime_settings import RuntimeSettings as RuntimeSettings
     from operator_runtime.settings.setting import (
-        Setting as Setting,
-        Switch as Switch,
+        setting as setting,
     )
     from operator_runtime.telemetry.metrics import (
         Metrics as Metrics,
@@ -229,7 +228,7 @@ _PLACES = {
     "owned.ensure_rules": ("Change", "EnsureResult", "NotOwned", "Reverted", "Rules", "Unwatched"),
     "serving.probes": ("Checks",),
     "settings.runtime_settings": ("RuntimeSettings",),
-    "settings.setting": ("Setting", "Switch"),
+    "settings.setting": ("setting",),
     "telemetry.metrics": ("Metrics", "Source"),
 }
 _MODULES = {name: place for place, names in _PLACES.items() for name in names}

@@ -10,7 +10,8 @@ from typing import Final
 
 from operator_runtime.identity import Program
 from operator_runtime.operator import Operator, serve
-from operator_runtime.settings.runtime_settings import S, schema_of
+from operator_runtime.settings.runtime_settings import S
+from operator_runtime.settings.schema import Schema
 from operator_runtime.testing.cache_guard import CacheGuard
 from operator_runtime.testing.waiting import DEADLINE_S, async_until
 
@@ -36,7 +37,7 @@ def settings_of(program: Program, settings: type[S], values: Mapping[str, object
         TypeError: `settings` makes no program, as `run` would report, or has no setting of a name.
         SettingsError: a value is not allowed.
     """
-    return schema_of(settings, program).load({**_FOR_TESTS, **values}, environ={})
+    return Schema(settings, program).load({**_FOR_TESTS, **values}, environ={})
 
 
 @asynccontextmanager

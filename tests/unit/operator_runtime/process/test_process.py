@@ -14,7 +14,8 @@ from operator_runtime.identity import Program
 from operator_runtime.process import logs, process
 from operator_runtime.process.command import operate
 from operator_runtime.serving.listening import ServingError
-from operator_runtime.settings.runtime_settings import RuntimeSettings, schema_of
+from operator_runtime.settings.runtime_settings import RuntimeSettings
+from operator_runtime.settings.schema import Schema
 
 pytestmark = pytest.mark.usefixtures("no_variables", "logging_as_it_was")
 
@@ -34,7 +35,7 @@ def test_lines_logged_by_the_operator_have_the_format_that_was_asked_for(capsys:
         logging.getLogger("samples.parts").debug("making")
         return 7
 
-    schema = schema_of(RuntimeSettings, SAMPLE)
+    schema = Schema(RuntimeSettings, SAMPLE)
     given = RuntimeSettings(log_format="json", log_level="debug")
     assert operate(SAMPLE, schema, given, serve, own_packages=["samples"]) == 7
     assert [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()] == ["ready", "making"]
