@@ -6,14 +6,12 @@ traverse them (`gc=False`), and a few hundred bytes each where a decoded object 
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import msgspec
 
 from memcached_operator.memcached.desired.object_types import Identity
 from memcached_operator.memcached.desired.warm_restart import restart_of
 from memcached_operator.memcached.labels import RESTART_ANNOTATION, RESTORED_ANNOTATION, Owner
-from operator_runtime import UNDECODABLE, ObjectKey, decode_nested, shared
+from operator_runtime import UNDECODABLE, ObjectKey, decode_nested
 
 
 class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
@@ -76,7 +74,7 @@ def memcached_record(raw: msgspec.Raw | bytes) -> MemcachedRecord:
     object_ = _decode_memcached(raw)
     meta = object_.metadata
     return MemcachedRecord(
-        namespace=shared(meta.namespace),
+        namespace=meta.namespace,
         name=meta.name,
         uid=meta.uid,
         resource_version=meta.resourceVersion,
@@ -84,16 +82,10 @@ def memcached_record(raw: msgspec.Raw | bytes) -> MemcachedRecord:
         deleting=meta.deletionTimestamp is not None,
         spec=bytes(object_.spec),
         status=bytes(object_.status),
-        finalizers=_one_tuple(meta.finalizers),
+        finalizers=meta.finalizers,
         restored_from=meta.annotations.restored_from if meta.annotations is not None else "",
         restart=restart_of(meta.annotations.restart) if meta.annotations is not None else "",
     )
-
-
-@lru_cache(maxsize=64)  # there are few different ones
-def _one_tuple(finalizers: tuple[str, ...]) -> tuple[str, ...]:
-    """The tuple that stands for all equal ones."""
-    return finalizers
 
 
 class _Seen(msgspec.Struct):

@@ -10,8 +10,6 @@ from typing import Final, NamedTuple, Self
 
 import msgspec
 
-from operator_runtime import shared
-
 _COMMANDS: Final = ("get", "delete", "incr", "decr", "cas", "touch")
 FIGURES: Final = (
     *("uptime", "time", "rusage_user", "rusage_system"),
@@ -100,7 +98,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     def of(cls, stats: Mapping[bytes, bytes], items: Mapping[bytes, bytes] | None = None) -> Self:
         """Read the lines of `stats`, and of `stats items` where there are some."""
         version = stats.get(b"version", b"")
-        text = shared(version.decode("ascii")) if _VERSION.fullmatch(version) else ""
+        text = version.decode("ascii") if _VERSION.fullmatch(version) else ""
         names = _ALL if b"extstore_limit_maxbytes" in stats else _BASIC
         figures = pack(f"{len(names)}d", *[_number(stats.get(name)) for name in names])
         held = items or {}
