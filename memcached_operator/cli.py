@@ -3,7 +3,6 @@
 Each command imports what it needs when it is chosen, so that `--help` is quick and `crd` loads no HTTP client.
 """
 
-import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -69,17 +68,11 @@ def parser_of(name: str) -> Parser:
 
 
 def _run(flags: Flags) -> int:
-    # What imports make stays: the collector would go through it a hundred times for nothing, a twelfth of their time.
-    gc.disable()
-    try:
-        settings = _settings(flags)
+    settings = _settings(flags)
 
-        from memcached_operator import operator
-        from memcached_operator.settings_schema import SCHEMA
-        from operator_runtime.process.command import operate
-    finally:
-        gc.freeze()  # until the caches are filled: see `Manager`
-        gc.enable()
+    from memcached_operator import operator
+    from memcached_operator.settings_schema import SCHEMA
+    from operator_runtime.process.command import operate
 
     return operate(PROGRAM, SCHEMA, settings, operator.run, own_packages=("memcached_operator",))
 

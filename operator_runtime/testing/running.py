@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
@@ -101,8 +100,6 @@ async def running_operator(
         if not done:
             running.cancel()
             await asyncio.wait({running})
-        # The manager freezes what came with the first lists, for the life of a process. This one lives on.
-        gc.unfreeze()
     if not done:
         raise AssertionError(f"{program.name} did not end within {deadline_s:g} s after it was stopped")
     if ended_by_itself:
