@@ -333,8 +333,7 @@ async def serve(
     if stop is None:
         stop = asyncio.Event()
         _stop_on_signals(stop)
-    # Credentials of its own: an election by a Lease has an event loop of its own.
-    election = election_of(election_config(settings, program), lambda: cluster_access(settings), os.environ)
+    election = election_of(election_config(settings, program), access, os.environ)
     async with AsyncExitStack() as stack:
         fence = None
         if election is not None:
@@ -358,7 +357,6 @@ async def serve(
             leadership=election,
         )
         if election is not None:
-            operator.checks.add_health("leader-election", election.complaint)
             operator.metrics.add(lambda: election_families(election))
         set_up(operator, settings)
         manager = operator.finish()

@@ -14,15 +14,16 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, Self
+from typing import Self
 
 import msgspec
 import orjson
 
 from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import Conflict, Forbidden, KubeError, NotFound, WriteRefused
-from operator_runtime.client.resources import CONFIG_MAPS, NODES, PODS, Resource
-from operator_runtime.client.response_identity import Expected, ExpectedObject
+from operator_runtime.client.resources import CONFIG_MAPS, NODES, PODS
+from operator_runtime.client.response_identity import ExpectedObject
 from operator_runtime.client.retry import Backoff
 
 logger = logging.getLogger(__name__)
@@ -102,15 +103,6 @@ def verdict(pod: Observed, node: Observed | None, *, node_known: bool = True) ->
     return Verdict.WAIT
 
 
-class LifeApi(Protocol):
-    """Methods of `ApiClient` that this election calls."""
-
-    async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes: ...
-    async def create(self, resource: Resource, namespace: str | None, body: object, *, field_manager: str) -> bytes: ...
-    async def request(self, method: str, path: str, *, body: bytes | None, expected: Expected | None) -> bytes: ...
-    async def close(self) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Holder:
     """The pod that owns the ConfigMap."""
@@ -124,7 +116,7 @@ class LifeElection:
 
     def __init__(
         self,
-        client: LifeApi,
+        client: ApiClient,
         lock: ObjectKey,
         pod_name: str,
         *,
@@ -161,10 +153,6 @@ class LifeElection:
         """
         if not self.leading:
             raise WriteRefused(f"not sent: this process does not hold {self}")
-
-    def complaint(self) -> str | None:
-        """Return the election's complaint for a probe: nothing can be wrong."""
-        return None
 
     async def elected(self) -> None:
         """Wait until this process leads."""

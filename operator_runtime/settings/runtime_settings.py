@@ -248,11 +248,15 @@ class RuntimeSettings:
         "info has a line for each change, and none for a reconcile that changes nothing.",
     )
 
-    def __post_init__(self) -> None:
-        timing = Timing(
+    @property
+    def timing(self) -> Timing:
+        """Lengths of an election by a Lease."""
+        return Timing(
             self.leader_elect_lease_duration_s, self.leader_elect_renew_deadline_s, self.leader_elect_retry_period_s
         )
-        problems = timing.problems(
+
+    def __post_init__(self) -> None:
+        problems = self.timing.problems(
             lease="--leader-elect-lease-duration-s",
             renew_deadline="--leader-elect-renew-deadline-s",
             retry="--leader-elect-retry-period-s",
