@@ -6,7 +6,7 @@ are never changed in place: a new version replaces the old one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
 from operator_runtime.cache.selection import Selection
@@ -66,13 +66,11 @@ class Store(Generic[R]):
             record.
     """
 
-    def __init__(
-        self, indexes: Mapping[str, IndexFunction[R]] | None = None, *, selection: Selection | None = None
-    ) -> None:
+    def __init__(self, selection: Selection | None = None) -> None:
         self.selection = selection or Selection()
         self._records: dict[ObjectKey, R] = {}
-        self._functions = dict(indexes or {})
-        self._indexes: dict[str, dict[ObjectKey, set[ObjectKey]]] = {name: {} for name in self._functions}
+        self._functions: dict[str, IndexFunction[R]] = {}
+        self._indexes: dict[str, dict[ObjectKey, set[ObjectKey]]] = {}
         self._handlers: list[Handler[R]] = []
         self._callback_errors = CallbackErrors()
         # By scope, while a snapshot of it is being read: what was put since it was begun.
