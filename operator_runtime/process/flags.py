@@ -73,15 +73,15 @@ def add_settings(parser: Parser, options: Iterable[Option], shown: Collection[st
         exclusive.add_argument(
             *option.flags,
             dest=option.name,
-            action="append" if option.repeatable else "store",
+            action="append" if option.none_of_several else "store",
             nargs="?" if option.is_switch else None,
             const="true" if option.is_switch else None,
             metavar=option.metavar,
             help=argparse.SUPPRESS if hidden else help_text,
         )
-        if switch := option.switch:
+        if switch := option.none_of_several:
             text = argparse.SUPPRESS if hidden else switch.help
-            exclusive.add_argument(*switch.flags, dest=option.name, action="store_const", const=switch.value, help=text)
+            exclusive.add_argument(*switch.flags, dest=option.name, action="store_const", const="", help=text)
 
 
 def asks_for_help(arguments: Sequence[str]) -> bool:

@@ -108,4 +108,4 @@ class Schema(Generic[S]):
 def _variable_of(option: Option, environ: Mapping[str, str]) -> str | None:
     """The text of its variable; None where that sets nothing."""
     text = None if option.variable_read_elsewhere else environ.get(option.variable)
-    return text if text or option.empty_counts else None
+    return text if text or option.none_of_several else None

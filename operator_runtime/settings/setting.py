@@ -23,10 +23,9 @@ _TRUTHS: Final = {
 
 
 class Switch(NamedTuple):
-    """Flags that take no value and stand for one value of a setting. The setting's own flags exclude them."""
+    """Flags that take no value and stand for the empty one. The setting's own flags exclude them."""
 
     flags: tuple[str, ...]
-    value: str
     help: str
 
 
@@ -48,9 +47,7 @@ def setting(
     flags: tuple[str, ...] = (),
     variable: str = "",
     variable_read_elsewhere: bool = False,
-    empty_counts: bool = False,
-    repeatable: bool = False,
-    switch: Switch | None = None,
+    none_of_several: Switch | None = None,
 ) -> T:
     """Declare a setting, as the default of a field of a settings class.
 
@@ -69,9 +66,8 @@ def setting(
         flags: the long form that messages use comes first; () means `--` and the field's name.
         variable: the environment variable; "" means the prefix and the field's name.
         variable_read_elsewhere: the variable is documented here and read by the module that knows its format.
-        empty_counts: an empty variable is a value. For other settings it means "not set", as templates produce it.
-        repeatable: the flag may be given several times; the values are joined by commas.
-        switch: flags for one of the values.
+        none_of_several: the value is a list, joined by commas: the flag may be given several times, an empty text is a
+            value, and these flags stand for it. For other settings an empty variable is none, as templates produce it.
     """
     metadata = {name: value for name, value in locals().items() if name != "default"}
     return dataclasses.field(default=default, metadata=metadata)
@@ -102,9 +98,7 @@ class Option:
     flags: tuple[str, ...]
     variable: str
     variable_read_elsewhere: bool
-    empty_counts: bool
-    repeatable: bool
-    switch: Switch | None
+    none_of_several: Switch | None
 
     @property
     def is_switch(self) -> bool:

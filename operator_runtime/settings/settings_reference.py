@@ -12,7 +12,7 @@ from operator_runtime.settings.setting import Option
 def reference(schema: Schema[Any], *, title: str, origin: str) -> str:
     """Write the reference of the settings: how they are read, a table of them, then a section for each."""
     options = schema.options
-    empty = ", ".join(f"`{option.variable}`" for option in options if option.empty_counts)
+    empty = ", ".join(f"`{option.variable}`" for option in options if option.none_of_several)
     introduction = (
         "A flag overrides the environment variable, and the variable the default. A variable that is set to nothing "
         f"counts as not set{f', {empty} excepted' if empty else ''}. A wrong value ends the operator at once with exit "
@@ -29,8 +29,8 @@ def reference(schema: Schema[Any], *, title: str, origin: str) -> str:
         lines += ["", f"### `{option.flags[0]}{value}`", "", option.help, ""]
         if option.flags[1:]:
             lines.append(f"- Also: {_quoted(option.flags[1:])}")
-        if option.switch:
-            lines.append(f"- {_quoted(option.switch.flags)}: {option.switch.help}")
+        if switch := option.none_of_several:
+            lines.append(f"- {_quoted(switch.flags)}: {switch.help}")
         lines += [
             f"- Variable: `{option.variable}`",
             f"- Allowed: {option.allowed}",

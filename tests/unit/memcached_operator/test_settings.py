@@ -48,7 +48,7 @@ class TestReference:
 
     def test_flags_and_variables_are_used_once(self) -> None:
         flags = [flag for option in SCHEMA.options for flag in option.flags]
-        flags += [flag for option in SCHEMA.options if option.switch for flag in option.switch.flags]
+        flags += [flag for option in SCHEMA.options if option.none_of_several for flag in option.none_of_several.flags]
         variables = [option.variable for option in SCHEMA.options]
         assert len(set(flags)) == len(flags)
         assert len(set(variables)) == len(variables)

@@ -22,8 +22,7 @@ class Kettle(RuntimeSettings):
         "Taste.",
         flags=("--leaf", "-l"),
         variable="TEA_LEAF",
-        empty_counts=True,
-        switch=Switch(("--green",), "green", "Green tea."),
+        none_of_several=Switch(("--no-leaf",), "Hot water."),
     )
     shelf: str | None = setting(
         None,
@@ -144,6 +143,6 @@ def test_the_reference_lists_all_and_then_explains_each_by_group() -> None:
     ]
     assert page.endswith("\n") and not page.endswith("\n\n")  # noqa: PT018
     assert (
-        "### `--leaf LEAF`\n\nLeaf.\n\n- Also: `-l`\n- `--green`: Green tea.\n- Variable: `TEA_LEAF`\n"
+        "### `--leaf LEAF`\n\nLeaf.\n\n- Also: `-l`\n- `--no-leaf`: Hot water.\n- Variable: `TEA_LEAF`\n"
         "- Allowed: green, black or white\n- Default: `black`\n- Why: Taste.\n"
     ) in page
