@@ -104,14 +104,12 @@ def operate(
     own_packages: Iterable[str] = (),
 ) -> int:
     """Set up logging, warn of variables that set nothing, and run the operator; the exit code."""
-    from operator_runtime.controller.controller import current_reconcile
     from operator_runtime.process import logs
     from operator_runtime.process.process import run_to_the_end
 
     logs.configure(
         log_format=settings.log_format,
         level=settings.log_level,
-        current_reconcile=lambda: current_reconcile.get(None),
         own_packages=own_packages,
     )
     for sentence in schema.unknown_variables(os.environ):
