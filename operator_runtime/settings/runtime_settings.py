@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal, TypeVar, dataclass_transform
 
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label, is_subdomain
 from operator_runtime.election.timing import LONGEST_LEASE_S, Timing
@@ -54,6 +54,7 @@ def address(text: str) -> str:
     return text
 
 
+@dataclass_transform(kw_only_default=True, frozen_default=True)
 @dataclass(frozen=True, kw_only=True)
 class RuntimeSettings:
     """Settings of every operator: `--help` has the meaning of each, `docs/settings.md` the reason. Immutable.
