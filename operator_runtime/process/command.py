@@ -70,11 +70,6 @@ def run(
 def _command(
     program: Program, schema: Schema[S], set_up: Callable[[Operator, S], None], arguments: Sequence[str]
 ) -> int:
-    if list(arguments) == ["settings-reference"]:  # for the page among the program's documents
-        from operator_runtime.settings.settings_reference import reference
-
-        origin = f"Made by `{program.name} settings-reference`; do not edit."
-        return flags.printed(reference(schema, title="Settings", origin=origin))
     parser = flags.Parser(
         prog=program.name,
         usage=f"{program.name} [flags]",
