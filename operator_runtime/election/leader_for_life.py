@@ -12,7 +12,6 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
@@ -103,14 +102,6 @@ def verdict(pod: Observed, node: Observed | None, *, node_known: bool = True) ->
     return Verdict.WAIT
 
 
-@dataclass(frozen=True, slots=True)
-class _Holder:
-    """The pod that owns the ConfigMap."""
-
-    name: str
-    uid: str
-
-
 class LifeElection:
     """Stands for election in `elected`; what it got it keeps."""
 
@@ -192,8 +183,7 @@ class LifeElection:
             found = _decode(await self._client.get(CONFIG_MAPS, self.lock.namespace, self.lock.name))
         except NotFound:  # freed just now
             return False
-        pods = [_Holder(each.name, each.uid) for each in found.metadata.ownerReferences if each.kind == PODS.kind]
-        holder = next(iter(pods), None)
+        holder = next((each for each in found.metadata.ownerReferences if each.kind == PODS.kind), None)
         if holder is None:
             raise _NotYetError(f"{self} is owned by no pod, so that nothing will free it: delete it by hand")
         if holder.uid == own.metadata.uid:  # this container has been restarted, its pod is the same
@@ -207,7 +197,7 @@ class LifeElection:
         metadata = {"name": self.lock.name, "namespace": self.lock.namespace, "ownerReferences": [owner]}
         return {"apiVersion": CONFIG_MAPS.api_version, "kind": CONFIG_MAPS.kind, "metadata": metadata}
 
-    async def _judge(self, holder: _Holder) -> None:
+    async def _judge(self, holder: _Owner) -> None:
         """Delete the leader's pod where nothing else will."""
         try:
             pod = _decode(await self._client.get(PODS, self.lock.namespace, holder.name))
