@@ -56,7 +56,7 @@ class Schema(Generic[S]):
         """The settings that are given by their names, else those of the variables, else the defaults.
 
         Args:
-            given: texts, or lists of them, as flags have them, which are read; other values stand as they are.
+            given: texts, or lists of them, as flags have them, or values.
             environ: the variables.
 
         Raises:
@@ -71,9 +71,8 @@ class Schema(Generic[S]):
                 origin, value = option.variable, variable
             else:
                 continue
-            text = ",".join(value) if isinstance(value, list) else value
             try:
-                values[option.name] = option.value_of(text) if isinstance(text, str) else text
+                values[option.name] = option.value_of(",".join(value) if isinstance(value, list) else value)
             except NotAllowedError as error:
                 wrong = f"is not allowed, it must be {option.allowed}"
                 problems += [f"{origin}: {each!r} {wrong}" for each in error.args]

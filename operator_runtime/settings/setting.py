@@ -105,19 +105,23 @@ class Option:
         """Report whether it is true or false, so that the flag alone means true."""
         return self.type is bool
 
-    def value_of(self, text: str) -> object:
-        """Convert a text to the type.
+    def value_of(self, given: object) -> object:
+        """Read a text; of other values, which tests and programs give, only the limits are checked.
 
         Raises:
-            NotAllowedError: it is not allowed; its arguments are the wrong ones, where the text has several values.
+            NotAllowedError: it is not allowed; its arguments are the wrong ones, where a text has several values.
         """
         try:
-            value = self.read(text) if self.read is not None else text
-            return self._typed(value) if isinstance(value, str) else value
+            value = self.read(given) if self.read is not None and isinstance(given, str) else given
+            value = self._typed(value) if isinstance(value, str) else value
         except NotAllowedError:
             raise
         except (ValueError, KeyError):
-            raise NotAllowedError(text) from None
+            raise NotAllowedError(given) from None
+        least, greatest = self.limits or (-inf, inf)
+        if isinstance(value, int | float) and not least <= value <= greatest:
+            raise NotAllowedError(given)
+        return value
 
     def _typed(self, text: str) -> object:
         if self.type is bool:
@@ -125,13 +129,7 @@ class Option:
         if get_origin(self.type) is Literal:
             words = get_args(self.type)
             return words[words.index(text.lower())]
-        if self.type not in (int, float):
-            return text
-        number: float = self.type(text)
-        least, greatest = self.limits or (-inf, inf)
-        if not least <= number <= greatest:
-            raise NotAllowedError(text)
-        return number
+        return self.type(text) if self.type in (int, float) else text
 
 
 def options_of(model: type[Any], prefix: str, defaults: Mapping[str, object]) -> Iterator[Option]:

@@ -82,7 +82,8 @@ def test_true_and_false_have_the_words_that_people_use(text: str, truth: bool) -
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("cups", "null"), ("cups", "0x2"), ("cups", "7"), ("whistle", ""), ("sugar", "nan")]
+    ("name", "value"),
+    [("cups", "null"), ("cups", "0x2"), ("cups", "7"), ("cups", 7), ("whistle", ""), ("sugar", "nan")],
 )
 def test_what_only_looks_like_a_value_is_refused(name: str, value: object) -> None:
     with pytest.raises(SettingsError, match=f"--{name}: {value!r} is not allowed"):
