@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
         return cli.main(["demo", *arguments])
 
     def run() -> int:
-        return demo_command.run(replace(cli.demo_options(parse(cli.demo_parser(), words)), cluster=real))
+        return demo_command.run(replace(cli.demo_options(parse(cli.parser_of("demo"), words)), cluster=real))
 
     return answered("demo", run)
 

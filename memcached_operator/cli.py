@@ -3,8 +3,7 @@
 Each command imports what it needs when it is chosen, so that `--help` is quick and `crd` loads no HTTP client.
 """
 
-import argparse
-import gc
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,14 +14,12 @@ from operator_runtime.process.flags import (
     Flags,
     Parser,
     UsageError,
-    add_option,
     add_settings,
     answered,
     asks_for_help,
     did_you_mean,
     parse,
     printed,
-    settings_from,
 )
 
 if TYPE_CHECKING:
@@ -35,8 +32,9 @@ class Command:
     """Command that a word on the command line runs. One without help is not listed."""
 
     help: str
-    parser: Callable[[], Parser]
     run: Callable[[Flags], int]
+    add_flags: Callable[[Parser], None] = lambda _parser: None
+    description: str = ""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,10 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(words: list[str]) -> int:
     name, arguments = _command_of(words)
-    command = COMMANDS[name]
-    if asks_for_help(arguments):
-        return printed(command.parser().format_help())
-    return command.run(parse(command.parser(), arguments))
+    parser = parser_of(name)
+    return printed(parser.format_help()) if asks_for_help(arguments) else COMMANDS[name].run(parse(parser, arguments))
 
 
 def _command_of(arguments: list[str]) -> tuple[str, list[str]]:
@@ -63,18 +59,20 @@ def _command_of(arguments: list[str]) -> tuple[str, list[str]]:
     raise UsageError(f"unknown command {first!r}{did_you_mean(first, _listed_commands())}")
 
 
-def _run(flags: Flags) -> int:
-    # What imports make stays: the collector would go through it a hundred times for nothing, a twelfth of their time.
-    gc.disable()
-    try:
-        settings = _settings(flags)
+def parser_of(name: str) -> Parser:
+    """Make the parser of a command's flags."""
+    command, prog = COMMANDS[name], f"{PROGRAM.name} {name}"
+    parser = Parser(prog=prog, usage=f"{prog} [flags]", description=command.description or command.help)
+    command.add_flags(parser)
+    return parser
 
-        from memcached_operator import operator
-        from memcached_operator.settings_schema import SCHEMA
-        from operator_runtime.process.command import operate
-    finally:
-        gc.freeze()  # until the caches are filled: see `Manager`
-        gc.enable()
+
+def _run(flags: Flags) -> int:
+    settings = _settings(flags)
+
+    from memcached_operator import operator
+    from memcached_operator.settings_schema import SCHEMA
+    from operator_runtime.process.command import operate
 
     return operate(PROGRAM, SCHEMA, settings, operator.run, own_packages=("memcached_operator",))
 
@@ -82,7 +80,18 @@ def _run(flags: Flags) -> int:
 def _settings(flags: Flags) -> "Settings":
     from memcached_operator.settings_schema import SCHEMA
 
-    return settings_from(SCHEMA, flags)
+    return SCHEMA.load(flags, os.environ)
+
+
+def _add_run_flags(parser: Parser) -> None:
+    from memcached_operator.settings_schema import SCHEMA
+    from operator_runtime.process.command import VARIABLES_IN_WORDS
+
+    width = max(map(len, _listed_commands()))
+    commands = "\n".join(f"  {name:<{width}}  {COMMANDS[name].help}" for name in _listed_commands())
+    parser.usage = f"{PROGRAM.name} [run] [flags]\n       {PROGRAM.name} COMMAND"
+    parser.description = f"{PROGRAM.description}\n{VARIABLES_IN_WORDS}\n\ncommands:\n{commands}"
+    add_settings(parser, SCHEMA.options)
 
 
 def _demo(flags: Flags) -> int:
@@ -103,32 +112,19 @@ def demo_options(flags: Flags) -> "DemoOptions":
         remedy = "in a checkout it is `./dev demo`, elsewhere `pip install 'memcached-operator[demo]'`"
         raise UsageError(f"the demo is not available, as {error.name} is not installed: {remedy}") from None
 
-    (picture,) = flags.get("picture", ("",))
     return DemoOptions(
         once="once" in flags,
         plain="plain" in flags,
         memcached="no_memcached" not in flags,
-        picture=Path(picture) if picture else None,
+        picture=Path(flags["picture"]) if flags.get("picture") else None,
     )
 
 
-def demo_parser() -> Parser:
-    parser = Parser(
-        prog=f"{PROGRAM.name} demo",
-        description=(
-            "Shows the operator at work without a cluster: a simulated Kubernetes API, the operator, and a\n"
-            "script of what a team does and what goes wrong. Without a terminal, or with --plain, it prints one\n"
-            "line per step, and exits with code 0 if every step succeeded."
-        ),
-    )
-    for flag, text in {
-        "--once": "exit after the last step instead of waiting for Ctrl-C",
-        "--plain": "print one line per step instead of the live view",
-        "--no-memcached": "simulate the pods even if memcached is installed",
-    }.items():
-        parser.add_argument(flag, action="store_const", const="yes", default=argparse.SUPPRESS, help=text)
-    parser.add_argument("--picture", metavar="PATH", default=argparse.SUPPRESS, help="draw the live view as an SVG")
-    return parser
+def _add_demo_flags(parser: Parser) -> None:
+    parser.add_argument("--once", action="store_true", help="exit after the last step instead of waiting for Ctrl-C")
+    parser.add_argument("--plain", action="store_true", help="print one line per step instead of the live view")
+    parser.add_argument("--no-memcached", action="store_true", help="simulate the pods even if memcached is installed")
+    parser.add_argument("--picture", metavar="PATH", help="draw the live view as an SVG")
 
 
 def _crd(_flags: Flags) -> int:
@@ -150,16 +146,16 @@ _CHECKED = frozenset(
 
 def _check(flags: Flags) -> int:
     own = ("as_service_account", "output")
-    (output,) = flags.get("output", ("text",))
-    settings = _settings({name: values for name, values in flags.items() if name not in own})
+    output = flags.get("output", "text")
+    settings = _settings({name: value for name, value in flags.items() if name not in own})
     if output not in ("text", "json"):
         raise UsageError(f"--output: {output!r} is not allowed, it must be text or json")
 
     from memcached_operator.check.check_command import CheckOptions, run
     from operator_runtime.cache.store import ObjectKey
 
-    key = ObjectKey(*_account(*flags["as_service_account"])) if "as_service_account" in flags else None
-    return run(CheckOptions(settings, key, "json" if output == "json" else "text"))
+    key = ObjectKey(*_account(flags["as_service_account"])) if "as_service_account" in flags else None
+    return run(CheckOptions(settings, key, output))
 
 
 def _account(value: str) -> tuple[str, str]:
@@ -177,35 +173,18 @@ def _account(value: str) -> tuple[str, str]:
     return namespace, name
 
 
-def _check_parser() -> Parser:
+def _add_check_flags(parser: Parser) -> None:
     from memcached_operator.settings_schema import SCHEMA
 
-    parser = Parser(
-        prog=f"{PROGRAM.name} check",
-        usage=f"{PROGRAM.name} check [flags]",
-        description=(
-            "Checks whether the operator can work on a cluster, before and after it is installed there: the\n"
-            "API server and its version, the CRD, namespaces, and each permission that the operator needs.\n"
-            "Prints the remedy for what is missing. Changes nothing. Exit code: 0 if all is well, 1 if not.\n\n"
-            "All flags and variables of run are accepted, so that the operator's own can be passed unchanged.\n"
-            "Those that make a difference here are listed."
-        ),
-    )
     group = parser.add_argument_group("What is checked")
     group.add_argument(
         "--as-service-account",
         metavar="NAMESPACE/NAME",
-        default=argparse.SUPPRESS,
-        help=(
-            "Check the permissions of the ServiceAccount that the operator has or will have, not those of the "
-            "current user, and whether that user may install what is missing."
-        ),
+        help="Check the permissions of the ServiceAccount that the operator has or will have, not those of the "
+        "current user, and whether that user may install what is missing.",
     )
-    group.add_argument(
-        "-o", "--output", metavar="text|json", default=argparse.SUPPRESS, help="Output: for people, or for programs."
-    )
+    group.add_argument("-o", "--output", metavar="text|json", help="Output: for people, or for programs.")
     add_settings(parser, SCHEMA.options, shown=_CHECKED)
-    return parser
 
 
 # The settings that decide what a Memcached becomes, and what a change of it costs.
@@ -213,16 +192,16 @@ _RENDERED = frozenset({"memcached_image", "memcached_user_id", "server_credentia
 
 
 def _render(flags: Flags) -> int:
-    files = flags.get("filename", ())
+    files = tuple(flags.get("filename", ()))
     if not all(files) or not files:
         raise UsageError("render needs a file: -f FILE, or -f - for standard input")
-    settings = _settings({name: values for name, values in flags.items() if name in _RENDERED})
+    settings = _settings({name: value for name, value in flags.items() if name in _RENDERED})
 
     from memcached_operator.render import diff_command, render_command
     from memcached_operator.render.rendering import RenderOptions
     from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 
-    (namespace,) = flags.get("namespace", ("default",))
+    namespace = flags.get("namespace", "default")
     if not is_label(namespace):
         raise UsageError(f"--namespace: {namespace!r} is not allowed, it must be {LABEL_IN_WORDS}")
     options = RenderOptions(
@@ -230,53 +209,34 @@ def _render(flags: Flags) -> int:
     )
     if "diff" not in flags:
         return render_command.run(options)
-    (old,) = flags["diff"]
+    old = flags["diff"]
     if not old or (old == "-" and "-" in files):
         raise UsageError("--diff needs another file to compare with: --diff OLD, or --diff - for standard input")
     return diff_command.run(old, options)
 
 
-def _render_parser() -> Parser:
+def _add_render_flags(parser: Parser) -> None:
     from memcached_operator.settings_schema import SCHEMA
 
-    parser = Parser(
-        prog=f"{PROGRAM.name} render",
-        description=(
-            "Prints the objects that the operator would create for each Memcached in a file, as YAML;\n"
-            "needs no cluster. Invalid Memcacheds are reported in the operator's words. Exit code: 0 if\n"
-            "there were objects for each, 1 if not. With --diff: 0 if nothing changes, 1 if something\n"
-            "does, 2 if not all could be compared."
-        ),
-    )
     parser.add_argument(
-        "-f",
-        "--filename",
+        *("-f", "--filename"),
         metavar="FILE",
         action="append",
-        default=argparse.SUPPRESS,
         help="YAML or JSON, one document or several, or a list as kubectl get -o yaml prints it; - for standard input. "
         "May be repeated.",
     )
     parser.add_argument(
-        "-n",
-        "--namespace",
+        *("-n", "--namespace"),
         metavar="NAMESPACE",
-        default=argparse.SUPPRESS,
         help="Namespace of a Memcached that does not name one (default: default).",
     )
     parser.add_argument(
         "--diff",
         metavar="OLD",
-        default=argparse.SUPPRESS,
-        help=(
-            "Print what changes for each Memcached since OLD, by namespace and name, what that costs its servers, "
-            "and how its objects differ. OLD is such a file, too, or the output of kubectl get; - for standard input."
-        ),
+        help="Print what changes for each Memcached since OLD, by namespace and name, what that costs its servers, "
+        "and how its objects differ. OLD is such a file, too, or the output of kubectl get; - for standard input.",
     )
-    for option in SCHEMA.options:
-        if option.name in _RENDERED:
-            add_option(parser, option)
-    return parser
+    add_settings(parser, [option for option in SCHEMA.options if option.name in _RENDERED])
 
 
 def _version(_flags: Flags) -> int:
@@ -295,38 +255,41 @@ def _settings_reference(_flags: Flags) -> int:
     return printed(settings_reference())
 
 
-def _plain_parser(name: str) -> Callable[[], Parser]:
-    return lambda: Parser(prog=f"{PROGRAM.name} {name}", description=COMMANDS[name].help)
-
-
-def _run_parser() -> Parser:
-    from memcached_operator.settings_schema import SCHEMA
-    from operator_runtime.process.command import VARIABLES_IN_WORDS
-
-    width = max(map(len, _listed_commands()))
-    commands = "\n".join(f"  {name:<{width}}  {COMMANDS[name].help}" for name in _listed_commands())
-    parser = Parser(
-        prog=PROGRAM.name,
-        usage=f"{PROGRAM.name} [run] [flags]\n       {PROGRAM.name} COMMAND",
-        description=f"{PROGRAM.description}\n{VARIABLES_IN_WORDS}\n\ncommands:\n{commands}",
-    )
-    add_settings(parser, SCHEMA.options)
-    return parser
-
-
 def _listed_commands() -> list[str]:
     return [name for name, command in COMMANDS.items() if command.help]
 
 
 COMMANDS: dict[str, Command] = {
-    "run": Command("run the operator; the default command", _run_parser, _run),
-    "demo": Command("show the operator at work without a cluster (needs the extra `demo`)", demo_parser, _demo),
-    "check": Command("check whether the operator can work on a cluster, and what is missing", _check_parser, _check),
-    "render": Command(
-        "print the objects that the operator would create for a Memcached, without a cluster", _render_parser, _render
+    "run": Command("run the operator; the default command", _run, _add_run_flags),
+    "demo": Command(
+        "show the operator at work without a cluster (needs the extra `demo`)",
+        _demo,
+        _add_demo_flags,
+        "Shows the operator at work without a cluster: a simulated Kubernetes API, the operator, and a\n"
+        "script of what a team does and what goes wrong. Without a terminal, or with --plain, it prints one\n"
+        "line per step, and exits with code 0 if every step succeeded.",
     ),
-    "crd": Command("print the CustomResourceDefinition of Memcached", _plain_parser("crd"), _crd),
-    "version": Command("print the version", _plain_parser("version"), _version),
-    "api-reference": Command("", _plain_parser("api-reference"), _api_reference),
-    "settings-reference": Command("", _plain_parser("settings-reference"), _settings_reference),
+    "check": Command(
+        "check whether the operator can work on a cluster, and what is missing",
+        _check,
+        _add_check_flags,
+        "Checks whether the operator can work on a cluster, before and after it is installed there: the\n"
+        "API server and its version, the CRD, namespaces, and each permission that the operator needs.\n"
+        "Prints the remedy for what is missing. Changes nothing. Exit code: 0 if all is well, 1 if not.\n\n"
+        "All flags and variables of run are accepted, so that the operator's own can be passed unchanged.\n"
+        "Those that make a difference here are listed.",
+    ),
+    "render": Command(
+        "print the objects that the operator would create for a Memcached, without a cluster",
+        _render,
+        _add_render_flags,
+        "Prints the objects that the operator would create for each Memcached in a file, as YAML;\n"
+        "needs no cluster. Invalid Memcacheds are reported in the operator's words. Exit code: 0 if\n"
+        "there were objects for each, 1 if not. With --diff: 0 if nothing changes, 1 if something\n"
+        "does, 2 if not all could be compared.",
+    ),
+    "crd": Command("print the CustomResourceDefinition of Memcached", _crd),
+    "version": Command("print the version", _version),
+    "api-reference": Command("", _api_reference),
+    "settings-reference": Command("", _settings_reference),
 }

@@ -4,9 +4,9 @@ from typing import Final
 
 from memcached_operator.about import PROGRAM
 from memcached_operator.settings import Settings
-from operator_runtime.settings.runtime_settings import schema_of
+from operator_runtime.settings.schema import Schema
 
-SCHEMA: Final = schema_of(Settings, PROGRAM)
+SCHEMA: Final = Schema(Settings, PROGRAM)
 
 
 def settings_reference() -> str:

@@ -1,27 +1,20 @@
 """A runtime for operators, which knows nothing of Memcached. What is named here is its surface for authors.
 
-Each name is loaded when it is first used: an operator pays in memory for what it uses.
+Each name is loaded when it is first used: an operator pays in memory for what it uses. The imports below are what type
+checkers see, and by the text of this module also where `__getattr__` finds each name.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from operator_runtime.cache.compaction import (
-        Packing as Packing,
-    )
-    from operator_runtime.cache.sharing import (
-        shared as shared,
-    )
-    from operator_runtime.cache.store import (
-        ObjectKey as ObjectKey,
-        Store as Store,
-    )
-    from operator_runtime.client.access.cert_chain import (
-        load_cert_chain as load_cert_chain,
-    )
+    from operator_runtime.cache.store import ObjectKey as ObjectKey, Store as Store
+    from operator_runtime.client.access.cert_chain import load_cert_chain as load_cert_chain
     from operator_runtime.client.errors import (
         UNDECODABLE as UNDECODABLE,
         Conflict as Conflict,
@@ -32,26 +25,12 @@ if TYPE_CHECKING:
         ServerError as ServerError,
         TooManyRequests as TooManyRequests,
     )
-    from operator_runtime.client.json_depth import (
-        decode_nested as decode_nested,
-        shallow as shallow,
-    )
-    from operator_runtime.controller.builder import (
-        ControllerBuilder as ControllerBuilder,
-    )
-    from operator_runtime.controller.channel import (
-        Channel as Channel,
-    )
-    from operator_runtime.controller.client import (
-        Client as Client,
-    )
-    from operator_runtime.controller.controller import (
-        Result as Result,
-        StaleCache as StaleCache,
-    )
-    from operator_runtime.controller.manager import (
-        Service as Service,
-    )
+    from operator_runtime.client.json_depth import decode_nested as decode_nested, shallow as shallow
+    from operator_runtime.controller.builder import ControllerBuilder as ControllerBuilder
+    from operator_runtime.controller.channel import Channel as Channel
+    from operator_runtime.controller.client import Client as Client
+    from operator_runtime.controller.controller import Result as Result, StaleCache as StaleCache
+    from operator_runtime.controller.manager import Service as Service
     from operator_runtime.controller.predicates import (
         Predicate as Predicate,
         all_of as all_of,
@@ -69,18 +48,10 @@ if TYPE_CHECKING:
         custom_resource_definition as custom_resource_definition,
         to_yaml as to_yaml,
     )
-    from operator_runtime.crd.crd_reference import (
-        crd_reference as crd_reference,
-    )
-    from operator_runtime.diagnostics.failure_log import (
-        TerminalError as TerminalError,
-    )
-    from operator_runtime.events.recorder import (
-        EventRecorder as EventRecorder,
-    )
-    from operator_runtime.identity import (
-        Program as Program,
-    )
+    from operator_runtime.crd.crd_reference import crd_reference as crd_reference
+    from operator_runtime.diagnostics.failure_log import TerminalError as TerminalError
+    from operator_runtime.events.recorder import EventRecorder as EventRecorder
+    from operator_runtime.identity import Program as Program
     from operator_runtime.objects.conditions import (
         Condition as Condition,
         Conditions as Conditions,
@@ -102,10 +73,7 @@ if TYPE_CHECKING:
         resource_of as resource_of,
         typed as typed,
     )
-    from operator_runtime.operator import (
-        Operator as Operator,
-        serve as serve,
-    )
+    from operator_runtime.operator import Operator as Operator, serve as serve
     from operator_runtime.owned.compare import (
         Difference as Difference,
         Entry as Entry,
@@ -131,116 +99,29 @@ if TYPE_CHECKING:
         Stage as Stage,
         Waiting as Waiting,
     )
-    from operator_runtime.owned.keeper import (
-        Keeper as Keeper,
-    )
+    from operator_runtime.owned.keeper import Keeper as Keeper
     from operator_runtime.owned.owners import Owners as Owners
-    from operator_runtime.owned.per_key_state import (
-        KeyedState as KeyedState,
-        KeyedStates as KeyedStates,
-    )
+    from operator_runtime.owned.per_key_state import KeyedState as KeyedState, KeyedStates as KeyedStates
     from operator_runtime.owned.refusals import Refused as Refused
-    from operator_runtime.process.command import (
-        run as run,
-    )
-    from operator_runtime.serving.probes import (
-        Checks as Checks,
-    )
+    from operator_runtime.process.command import run as run
+    from operator_runtime.serving.probes import Checks as Checks
     from operator_runtime.settings.runtime_settings import RuntimeSettings as RuntimeSettings
-    from operator_runtime.settings.setting import (
-        Setting as Setting,
-        Switch as Switch,
-    )
-    from operator_runtime.telemetry.metrics import (
-        Metrics as Metrics,
-        Source as Source,
-    )
+    from operator_runtime.settings.setting import setting as setting
+    from operator_runtime.telemetry.metrics import Metrics as Metrics, Source as Source
 
-# Where each name stands, below this package.
-_PLACES = {
-    "cache.compaction": ("Packing",),
-    "cache.sharing": ("shared",),
-    "cache.store": ("ObjectKey", "Store"),
-    "client.access.cert_chain": ("load_cert_chain",),
-    "client.errors": (
-        "Conflict",
-        "Forbidden",
-        "Invalid",
-        "KubeError",
-        "NotFound",
-        "ServerError",
-        "TooManyRequests",
-        "UNDECODABLE",
-    ),
-    "client.json_depth": ("decode_nested", "shallow"),
-    "controller.builder": ("ControllerBuilder",),
-    "controller.channel": ("Channel",),
-    "controller.client": ("Client",),
-    "controller.controller": ("Result", "StaleCache"),
-    "controller.manager": ("Service",),
-    "controller.predicates": (
-        "Predicate",
-        "all_of",
-        "always",
-        "annotations_changed",
-        "any_of",
-        "generation_changed",
-        "labels_changed",
-        "none_of",
-    ),
-    "crd.crd_generation": ("CustomResource", "PrinterColumn", "Scale", "custom_resource_definition", "to_yaml"),
-    "crd.crd_reference": ("crd_reference",),
-    "diagnostics.failure_log": ("TerminalError",),
-    "events.recorder": ("EventRecorder",),
-    "identity": ("Program",),
-    "objects.conditions": ("Condition", "Conditions", "condition_of", "rfc3339", "set_conditions"),
-    "objects.kinds": (
-        "ApiObject",
-        "Kind",
-        "Metadata",
-        "Object",
-        "OwnerReference",
-        "PlainObject",
-        "UnreadableObject",
-        "owner_reference",
-        "plain",
-        "reference",
-        "resource_of",
-        "typed",
-    ),
-    "operator": ("Operator", "serve"),
-    "process.command": ("run",),
-    "owned.compare": (
-        "Difference",
-        "Entry",
-        "Fields",
-        "Steps",
-        "differences",
-        "field_name",
-        "field_names",
-        "names_of",
-        "no_longer",
-    ),
-    "owned.finalizer": ("Finalized", "Finalizer", "Stage", "Waiting"),
-    "owned.keeper": ("Keeper",),
-    "owned.per_key_state": ("KeyedState", "KeyedStates"),
-    "owned.owners": ("Owners",),
-    "owned.refusals": ("Refused",),
-    "owned.ensure_rules": ("Change", "EnsureResult", "NotOwned", "Reverted", "Rules", "Unwatched"),
-    "serving.probes": ("Checks",),
-    "settings.runtime_settings": ("RuntimeSettings",),
-    "settings.setting": ("Setting", "Switch"),
-    "telemetry.metrics": ("Metrics", "Source"),
+_MODULES = {
+    name.name: node.module
+    for node in ast.walk(ast.parse(inspect.getsource(sys.modules[__name__])))
+    if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith(f"{__name__}.")
+    for name in node.names
 }
-_MODULES = {name: place for place, names in _PLACES.items() for name in names}
 
-__all__ = sorted(_MODULES)  # noqa: PLE0605 -- a test compares it with the imports above
+__all__ = sorted(_MODULES)  # noqa: PLE0605 -- it is a list of texts
 
 
 def __getattr__(name: str) -> object:
-    place = _MODULES.get(name)
-    if place is None:
+    if name not in _MODULES:
         raise AttributeError(f"{__name__} has no {name!r}; it has {', '.join(__all__)}")
-    value: object = getattr(import_module(f"{__name__}.{place}"), name)
+    value: object = getattr(import_module(_MODULES[name]), name)
     globals()[name] = value
     return value

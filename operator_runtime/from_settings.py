@@ -46,9 +46,7 @@ def election_config(settings: RuntimeSettings, program: Program) -> ElectionConf
         mode=settings.leader_elect_mode,
         name=settings.leader_elect_id or f"{settings.operator_name}-lock",
         namespace=settings.leader_elect_namespace,
-        lease_s=settings.leader_elect_lease_duration_s,
-        renew_deadline_s=settings.leader_elect_renew_deadline_s,
-        retry_s=settings.leader_elect_retry_period_s,
+        timing=settings.timing,
         user_agent=user_agent_of(settings, program),
         field_manager=program.name,
     )

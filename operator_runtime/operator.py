@@ -130,22 +130,19 @@ class Operator:
             stores_of=self._informers.stores_of,
         )
 
-    def informer(
-        self, kind: Kind[R], *, labels: str = "", fields: str = "", crd_hint: str = "", optional: bool = False
-    ) -> Store[R]:
+    def informer(self, kind: Kind[R], *, labels: str = "", crd_hint: str = "", optional: bool = False) -> Store[R]:
         """The cache of the objects of `kind` that the selectors choose: shared, read without waiting.
 
         Args:
             kind: see `Kind`; one instance used twice has one cache.
             labels: label selector, as in the API's query.
-            fields: field selector, likewise.
             crd_hint: what to do where the cluster does not know the kind, for the log.
             optional: the cluster may do without the kind, or the operator's account without the right to list it. Then
                 nothing waits for the first list any more, the cache is empty, and readiness does not depend on it. When
                 the kind is installed or the right is granted, it is filled, and the controllers that watch it reconcile
                 everything again.
         """
-        return self._informers.store(kind, labels=labels, fields=fields, crd_hint=crd_hint, optional=optional)
+        return self._informers.store(kind, labels=labels, crd_hint=crd_hint, optional=optional)
 
     def owners(self, kind: Kind[O]) -> Owners[O]:
         """The objects of `kind` as owners of others: what is remembered of each, and how often is written for it.
@@ -222,7 +219,6 @@ class Operator:
         workers: int | None = None,
         when: Predicate[R] = always,
         labels: str = "",
-        fields: str = "",
         crd_hint: str = "",
     ) -> ControllerBuilder:
         """Reconcile each object of `kind` when it changes; the builder adds more reasons.
@@ -234,7 +230,6 @@ class Operator:
             workers: reconciles at the same time; None for the setting's.
             when: which changes of an object of `kind` count.
             labels: label selector of the watch.
-            fields: field selector of the watch.
             crd_hint: what to do where the cluster does not know the kind, for the log.
 
         Raises:
@@ -269,7 +264,7 @@ class Operator:
         self._own_writes[name] = own
         builder = ControllerBuilder(controller, kind, self._informers, own, initial_keys)
         self._builders.append(builder)
-        return builder.watches(kind, itself, when=when, labels=labels, fields=fields, crd_hint=crd_hint)
+        return builder.watches(kind, itself, when=when, labels=labels, crd_hint=crd_hint)
 
     def metrics_at(self, path: str) -> Metrics:
         """Return the metrics of another path of the metrics server: figures of the managed objects rather than the
@@ -333,8 +328,7 @@ async def serve(
     if stop is None:
         stop = asyncio.Event()
         _stop_on_signals(stop)
-    # Credentials of its own: an election by a Lease has an event loop of its own.
-    election = election_of(election_config(settings, program), lambda: cluster_access(settings), os.environ)
+    election = election_of(election_config(settings, program), access, os.environ)
     async with AsyncExitStack() as stack:
         fence = None
         if election is not None:
@@ -358,7 +352,6 @@ async def serve(
             leadership=election,
         )
         if election is not None:
-            operator.checks.add_health("leader-election", election.complaint)
             operator.metrics.add(lambda: election_families(election))
         set_up(operator, settings)
         manager = operator.finish()

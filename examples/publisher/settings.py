@@ -1,20 +1,16 @@
 """Settings of the publisher in addition to those of every operator."""
 
-from typing import Annotated
-
-from operator_runtime import RuntimeSettings, Setting
+from operator_runtime import RuntimeSettings, setting
 
 
-class Settings(RuntimeSettings, frozen=True):
+class Settings(RuntimeSettings):
     """Settings of the publisher: where the files are."""
 
-    folder: Annotated[
-        str,
-        Setting(
-            "Files",
-            help="Folder whose subfolders are published.",
-            why="Where the manifests mount it.",
-            metavar="DIR",
-            allowed="a folder's path",
-        ),
-    ] = "/publications"
+    folder: str = setting(
+        "/publications",
+        "Folder whose subfolders are published.",
+        "Where the manifests mount it.",
+        group="Files",
+        metavar="DIR",
+        allowed="a folder's path",
+    )

@@ -100,7 +100,7 @@ class OwnWrites:
         stores = self._stores.get(kind, ())
         held = [record for store in stores if (record := store.get(at)) is not None]
         # One that is held will be seen to leave.
-        if not held and not any(each.selection.may_hold(at.namespace, at.name, labels) for each in stores):
+        if not held and not any(each.selection.may_hold(at.namespace, labels) for each in stores):
             return
         if (known and not held and not self._may_arrive(key, kind, at, uid)) or any(
             version_reached(each.resource_version, resource_version) for each in held
@@ -195,7 +195,7 @@ class OwnWrites:
         if any((each.place, each.uid) == ((kind, at), uid) for each in self._pending.get(key, ())):
             return True
         return any(
-            store.awaits_snapshot(at.namespace) and store.selection.may_hold(at.namespace, at.name, None)
+            store.awaits_snapshot(at.namespace) and store.selection.may_hold(at.namespace)
             for store in self._stores.get(kind, ())
         )
 

@@ -8,20 +8,20 @@ import random
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
 from operator_runtime.cache.store import ObjectKey, Store, key_of
 from operator_runtime.cache.watch_remedies import remedy_for
+from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.discovery import misnamed
 from operator_runtime.client.errors import Forbidden, KubeError, NotFound, StreamStalled
 from operator_runtime.client.frames import MAX_PAGE_BYTES
 from operator_runtime.client.lines import LineSplitter
 from operator_runtime.client.resources import Resource
-from operator_runtime.client.response_identity import Expected, ExpectedList
+from operator_runtime.client.response_identity import ExpectedList
 from operator_runtime.client.watch import SILENCE_LIMIT_S, Record, Watch
 from operator_runtime.client.watch_ends import Cause, Pause
 
@@ -38,34 +38,6 @@ _LINES_PER_TURN = 500
 _FAILURES_BEFORE_WORDS = 2
 # An unreadable object is named once; beyond so many names we only count.
 _UNREADABLE_NAMES = 1000
-
-
-class ByteStream(Protocol):
-    """The body of a watch's answer; see `client.stream.Stream`."""
-
-    @property
-    def received_bytes(self) -> int: ...
-
-    async def read(self) -> bytes: ...
-
-
-class WatchClient(Protocol):
-    """Methods of `client.api_client.ApiClient` that a reflector calls."""
-
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None,
-        gzip: bool,
-        max_bytes: int,
-        expected: Expected | None = None,
-    ) -> bytes: ...
-
-    def stream(
-        self, path: str, query: Mapping[str, str], silence_limit_s: float
-    ) -> AbstractAsyncContextManager[ByteStream]: ...
 
 
 @dataclass(slots=True)
@@ -107,7 +79,7 @@ class Reflector(Generic[R]):
 
     def __init__(
         self,
-        client: WatchClient,
+        client: ApiClient,
         resource: Resource,
         decode: Callable[[msgspec.Raw], R],
         store: Store[R],

@@ -1,4 +1,4 @@
-"""Pure: selection of the objects that a cache can hold at all, by the scope and the selectors of its watches."""
+"""Pure: selection of the objects that a cache can hold at all, by the scope and the selector of its watches."""
 
 from __future__ import annotations
 
@@ -22,29 +22,21 @@ class Selection:
     Attributes:
         namespaces: those that are watched; () for all, and for cluster-scoped kinds.
         labels: label selector, as in the API's query.
-        fields: field selector, likewise.
     """
 
     namespaces: tuple[str, ...] = ()
     labels: str = ""
-    fields: str = ""
 
-    def may_hold(self, namespace: str, name: str, labels: Mapping[str, str] | None = None) -> bool:
+    def may_hold(self, namespace: str, labels: Mapping[str, str] | None = None) -> bool:
         """Report whether an object belongs here; False only where that is certain.
 
         Args:
             namespace: of the object, "" for one of a cluster-scoped kind.
-            name: of the object.
             labels: of the object, None where they are not known.
         """
         if self.namespaces and namespace not in self.namespaces:
             return False
-        if labels is not None and not all(_may_match(each, labels) for each in _requirements(self.labels)):
-            return False
-        known = {"metadata.name": name, "metadata.namespace": namespace}
-        # The names of fields are no names of labels, but what is written of them has the same form.
-        fields = [each for each in _requirements(self.fields) if each.partition("=")[0].strip(" !") in known]
-        return all(_may_match(each, known) for each in fields)
+        return labels is None or all(_may_match(each, labels) for each in _requirements(self.labels))
 
 
 def _requirements(selector: str) -> list[str]:

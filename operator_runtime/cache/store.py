@@ -6,7 +6,7 @@ are never changed in place: a new version replaces the old one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
 from operator_runtime.cache.selection import Selection
@@ -34,10 +34,6 @@ def key_of(record: Record) -> ObjectKey:
 # (before, after): None before means new, None after means gone from the watched set.
 Handler = Callable[[R | None, R | None], None]
 IndexFunction = Callable[[R], ObjectKey | None]
-
-# Under most values there are few keys; a set of two takes four times what a tuple does.
-_FEW = 8
-_Index = dict[ObjectKey, tuple[ObjectKey, ...] | set[ObjectKey]]
 
 
 def version_reached(seen: str, desired: str) -> bool:
@@ -70,13 +66,11 @@ class Store(Generic[R]):
             record.
     """
 
-    def __init__(
-        self, indexes: Mapping[str, IndexFunction[R]] | None = None, *, selection: Selection | None = None
-    ) -> None:
+    def __init__(self, selection: Selection | None = None) -> None:
         self.selection = selection or Selection()
         self._records: dict[ObjectKey, R] = {}
-        self._functions = dict(indexes or {})
-        self._indexes: dict[str, _Index] = {name: {} for name in self._functions}
+        self._functions: dict[str, IndexFunction[R]] = {}
+        self._indexes: dict[str, dict[ObjectKey, set[ObjectKey]]] = {}
         self._handlers: list[Handler[R]] = []
         self._callback_errors = CallbackErrors()
         # By scope, while a snapshot of it is being read: what was put since it was begun.
@@ -237,21 +231,13 @@ class Store(Generic[R]):
             return None
 
     def _file(self, index: str, value: ObjectKey | None, key: ObjectKey) -> None:
-        if value is None:
-            return
-        filed = self._indexes[index].get(value, ())
-        if isinstance(filed, set):
-            filed.add(key)
-        elif key not in filed:
-            self._indexes[index][value] = (*filed, key) if len(filed) < _FEW else {*filed, key}
+        if value is not None:
+            self._indexes[index].setdefault(value, set()).add(key)
 
     def _unfile(self, index: str, value: ObjectKey | None, key: ObjectKey) -> None:
         if value is None:
             return
         filed = self._indexes[index][value]
-        if isinstance(filed, set):
-            filed.discard(key)
-        else:
-            self._indexes[index][value] = filed = tuple(each for each in filed if each != key)
+        filed.discard(key)
         if not filed:
             del self._indexes[index][value]

@@ -80,7 +80,6 @@ class ControllerBuilder:
         *,
         when: Predicate[Owned] = always,
         labels: str = "",
-        fields: str = "",
         crd_hint: str = "",
         optional: bool = False,
     ) -> ControllerBuilder:
@@ -90,13 +89,10 @@ class ControllerBuilder:
             kind: what is owned.
             when: which changes count.
             labels: label selector of the watch.
-            fields: field selector of the watch.
             crd_hint: what to do where the cluster does not know the kind, for the log.
             optional: the cluster may do without the kind, or the account without the right: see `Operator.informer`.
         """
-        return self.watches(
-            kind, self._owner_of, when=when, labels=labels, fields=fields, crd_hint=crd_hint, optional=optional
-        )
+        return self.watches(kind, self._owner_of, when=when, labels=labels, crd_hint=crd_hint, optional=optional)
 
     def watches(
         self,
@@ -105,7 +101,6 @@ class ControllerBuilder:
         *,
         when: Predicate[R] = always,
         labels: str = "",
-        fields: str = "",
         crd_hint: str = "",
         optional: bool = False,
         after_create: bool = True,
@@ -117,7 +112,6 @@ class ControllerBuilder:
             map_to_keys: the keys for an object; quick, and without I/O.
             when: which changes count.
             labels: label selector of the watch.
-            fields: field selector of the watch.
             crd_hint: what to do where the cluster does not know the kind, for the log.
             optional: the cluster may do without the kind, or the account without the right: see `Operator.informer`.
             after_create: reconcile once more when the watch shows what a reconcile of the same key made; False where
@@ -133,7 +127,7 @@ class ControllerBuilder:
                 "add it in the set-up function, as the operator runs already"
             )
         check_plain(when, f"the predicate of controller {self.controller.name!r} for {kind.resource.kind}")
-        store = self._informers.store(kind, labels=labels, fields=fields, crd_hint=crd_hint, optional=optional)
+        store = self._informers.store(kind, labels=labels, crd_hint=crd_hint, optional=optional)
         keys = self._keys(map_to_keys, kind.resource.kind)
         controller, own, name = self.controller, self._own_writes, kind.resource.qualified_name
 

@@ -20,7 +20,6 @@ R = TypeVar("R", bound=Record)
 class _Selection(NamedTuple):
     kind: int  # the identity of a `Kind`: two of the same resource may decode other fields
     labels: str
-    fields: str
 
 
 class _Informer(NamedTuple):
@@ -47,17 +46,15 @@ class Informers:
         self._silence_limit_s = silence_limit_s
         self._stores: dict[_Selection, _Informer] = {}
 
-    def store(
-        self, kind: Kind[R], *, labels: str = "", fields: str = "", crd_hint: str = "", optional: bool = False
-    ) -> Store[R]:
+    def store(self, kind: Kind[R], *, labels: str = "", crd_hint: str = "", optional: bool = False) -> Store[R]:
         """The cache of the objects of `kind` that the selectors choose; the same one for the same question.
 
         Kinds are the same by identity. Where one requests a cache that is not optional, it is for none.
         """
-        selection = _Selection(id(kind), labels, fields)
+        selection = _Selection(id(kind), labels)
         informer = self._stores.get(selection)
         if informer is None:
-            informer = self._stores[selection] = self._watched(kind, labels, fields)
+            informer = self._stores[selection] = self._watched(kind, labels)
             for reflector in informer.reflectors:
                 reflector.optional = optional
         for reflector in informer.reflectors:
@@ -88,10 +85,10 @@ class Informers:
                 for reflector in informer.reflectors:
                     reflector.when_late.append(late)
 
-    def _watched(self, kind: Kind[R], labels: str, fields: str) -> _Informer:
+    def _watched(self, kind: Kind[R], labels: str) -> _Informer:
         resource = kind.resource
         scope = self._namespaces if resource.namespaced else ()
-        store: Store[R] = Store(selection=Selection(scope, labels, fields))
+        store: Store[R] = Store(selection=Selection(scope, labels))
         remedies: dict[type[KubeError], str] = {}
         # Kinds of Kubernetes' own are never missing for want of a definition.
         if "." in resource.group:
@@ -109,7 +106,6 @@ class Informers:
                 store,
                 namespace=namespace,
                 label_selector=labels,
-                field_selector=fields,
                 number=number,
                 silence_limit_s=self._silence_limit_s,
                 remedies=remedies,

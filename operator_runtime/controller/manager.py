@@ -174,9 +174,6 @@ class Manager:
         finally:
             for task in (stopping, *syncs):
                 task.cancel()
-        # What came with the first snapshots lives as long as the process: the collector need not traverse it again. Nor
-        # does it now, before the first write: of all that there is, half a MiB is garbage.
-        gc.freeze()
         there = ", ".join(each.description for each in self._reflectors if each.refusal is None)
         refused = [f"{each.description} ({each.refusal})" for each in self._reflectors if each.refusal is not None]
         without = f"; going on without {', '.join(refused)}" if refused else ""

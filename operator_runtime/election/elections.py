@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -14,12 +14,13 @@ from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.access.auth import ClusterAccess
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import KubeError
+from operator_runtime.election.timing import Timing
 from operator_runtime.telemetry.metrics import counter, gauge
 
 if TYPE_CHECKING:
     # Loaded where they are needed: together they take most of a MiB.
     from operator_runtime.election.leader_for_life import LifeElection
-    from operator_runtime.election.lease_thread import LeaseElection
+    from operator_runtime.election.lease_election import LeaseElection
 
     Election = LeaseElection | LifeElection
 
@@ -40,9 +41,7 @@ class ElectionConfig:
         mode: by a Lease that is renewed, or by a ConfigMap that its owner frees.
         name: of either.
         namespace: of either; None for this pod's own.
-        lease_s: the length of the lease, see `timing.Timing`.
-        renew_deadline_s: likewise.
-        retry_s: likewise.
+        timing: the lengths of an election by a Lease.
         user_agent: names us to the API server.
         field_manager: named by every write.
     """
@@ -50,16 +49,12 @@ class ElectionConfig:
     mode: Literal["lease", "life"]
     name: str
     namespace: str | None
-    lease_s: int
-    renew_deadline_s: float
-    retry_s: float
+    timing: Timing
     user_agent: str
     field_manager: str
 
 
-def election_of(
-    config: ElectionConfig | None, connect: Callable[[], ClusterAccess], environ: Mapping[str, str]
-) -> Election | None:
+def election_of(config: ElectionConfig | None, access: ClusterAccess, environ: Mapping[str, str]) -> Election | None:
     """The election to stand for; None where this process leads without one.
 
     Raises:
@@ -67,19 +62,16 @@ def election_of(
     """
     if config is None:
         return None
-    access = connect()
     lock = lock_of(config, own=access.namespace, in_pod=access.in_pod)
     if lock is None:
         logger.info("leader election for life is skipped: this is not a pod, so that there is nothing to own a lock")
         return None
     # An election by a Lease bounds each request itself, and more closely.
-    client = ApiClient(access, user_agent=config.user_agent, timeout_s=config.renew_deadline_s)
+    client = ApiClient(access, user_agent=config.user_agent, timeout_s=config.timing.renew_deadline_s)
     if config.mode == "lease":
-        from operator_runtime.election.lease_thread import LeaseElection, own_identity
-        from operator_runtime.election.timing import Timing
+        from operator_runtime.election.lease_election import LeaseElection, own_identity
 
-        timing = Timing(config.lease_s, config.renew_deadline_s, config.retry_s)
-        return LeaseElection(client, lock, own_identity(environ), timing, field_manager=config.field_manager)
+        return LeaseElection(client, lock, own_identity(environ), config.timing, field_manager=config.field_manager)
     from operator_runtime.election.leader_for_life import LifeElection
 
     pod_name = environ.get("POD_NAME") or socket.gethostname()

@@ -12,17 +12,17 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, Self
+from typing import Self
 
 import msgspec
 import orjson
 
 from operator_runtime.cache.store import ObjectKey
+from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import Conflict, Forbidden, KubeError, NotFound, WriteRefused
-from operator_runtime.client.resources import CONFIG_MAPS, NODES, PODS, Resource
-from operator_runtime.client.response_identity import Expected, ExpectedObject
+from operator_runtime.client.resources import CONFIG_MAPS, NODES, PODS
+from operator_runtime.client.response_identity import ExpectedObject
 from operator_runtime.client.retry import Backoff
 
 logger = logging.getLogger(__name__)
@@ -102,29 +102,12 @@ def verdict(pod: Observed, node: Observed | None, *, node_known: bool = True) ->
     return Verdict.WAIT
 
 
-class LifeApi(Protocol):
-    """Methods of `ApiClient` that this election calls."""
-
-    async def get(self, resource: Resource, namespace: str | None, name: str) -> bytes: ...
-    async def create(self, resource: Resource, namespace: str | None, body: object, *, field_manager: str) -> bytes: ...
-    async def request(self, method: str, path: str, *, body: bytes | None, expected: Expected | None) -> bytes: ...
-    async def close(self) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Holder:
-    """The pod that owns the ConfigMap."""
-
-    name: str
-    uid: str
-
-
 class LifeElection:
     """Stands for election in `elected`; what it got it keeps."""
 
     def __init__(
         self,
-        client: LifeApi,
+        client: ApiClient,
         lock: ObjectKey,
         pod_name: str,
         *,
@@ -161,10 +144,6 @@ class LifeElection:
         """
         if not self.leading:
             raise WriteRefused(f"not sent: this process does not hold {self}")
-
-    def complaint(self) -> str | None:
-        """Return the election's complaint for a probe: nothing can be wrong."""
-        return None
 
     async def elected(self) -> None:
         """Wait until this process leads."""
@@ -204,8 +183,7 @@ class LifeElection:
             found = _decode(await self._client.get(CONFIG_MAPS, self.lock.namespace, self.lock.name))
         except NotFound:  # freed just now
             return False
-        pods = [_Holder(each.name, each.uid) for each in found.metadata.ownerReferences if each.kind == PODS.kind]
-        holder = next(iter(pods), None)
+        holder = next((each for each in found.metadata.ownerReferences if each.kind == PODS.kind), None)
         if holder is None:
             raise _NotYetError(f"{self} is owned by no pod, so that nothing will free it: delete it by hand")
         if holder.uid == own.metadata.uid:  # this container has been restarted, its pod is the same
@@ -219,7 +197,7 @@ class LifeElection:
         metadata = {"name": self.lock.name, "namespace": self.lock.namespace, "ownerReferences": [owner]}
         return {"apiVersion": CONFIG_MAPS.api_version, "kind": CONFIG_MAPS.kind, "metadata": metadata}
 
-    async def _judge(self, holder: _Holder) -> None:
+    async def _judge(self, holder: _Owner) -> None:
         """Delete the leader's pod where nothing else will."""
         try:
             pod = _decode(await self._client.get(PODS, self.lock.namespace, holder.name))

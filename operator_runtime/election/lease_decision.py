@@ -1,7 +1,7 @@
 """Pure: decision on who leads by a Lease, and when a leader has lost it, as a step function without I/O.
 
 `step(candidate, state, event, now)` gives the next state and the next actions: send a request, begin to lead, end.
-`wake_at` says when to come back if nothing happens until then. Threads, HTTP and clocks are `lease_thread`'s.
+`wake_at` says when to come back if nothing happens until then. HTTP and clocks are `lease_election`'s.
 
 What makes it safe, and what it rests on:
 

@@ -25,8 +25,9 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import count, takewhile
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
+from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import (
     ApiError,
     Conflict,
@@ -37,7 +38,7 @@ from operator_runtime.client.errors import (
     TooManyRequests,
     Unreachable,
 )
-from operator_runtime.client.resources import EVENTS, Resource
+from operator_runtime.client.resources import EVENTS
 from operator_runtime.events.event_bodies import (
     MAX_REASON_BYTES,
     Event,
@@ -66,16 +67,6 @@ _MAX_KNOWN = 1024
 _TRIES = 3
 _RETRY_S = 1.0
 _LONGEST_RETRY_S = 10.0
-
-
-class EventsApi(Protocol):
-    """Methods of `ApiClient` that the recorder calls."""
-
-    async def create(self, resource: Resource, namespace: str, body: object, *, field_manager: str) -> bytes: ...
-
-    async def merge_patch(
-        self, resource: Resource, namespace: str, name: str, body: object, *, field_manager: str
-    ) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +117,7 @@ class EventRecorder:
 
     def __init__(
         self,
-        api: EventsApi,
+        api: ApiClient,
         *,
         reporting_controller: str,
         reporting_instance: str,

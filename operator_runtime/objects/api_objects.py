@@ -11,7 +11,6 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 import msgspec
 
-from operator_runtime.cache.sharing import shared
 from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.watch import Record
 
@@ -215,7 +214,7 @@ _decode_body = msgspec.json.Decoder(dict[str, Any]).decode
 
 def _metadata(wire: _WireMetadata) -> Metadata:
     return Metadata(
-        shared(wire.namespace or ""),
+        wire.namespace or "",
         wire.name,
         wire.uid,
         wire.resource_version,

@@ -313,7 +313,7 @@ class Keeper(Generic[O, W, P]):
     def _may_show(self, live: P) -> bool:
         """Report whether the cache has, or may yet have, an object; one whose type does not give labels has none."""
         labels = getattr(live, "labels", {})
-        return self._store.selection.may_hold(live.namespace, live.name, labels)
+        return self._store.selection.may_hold(live.namespace, labels)
 
     def _unwatched(self, error: KubeError) -> Unwatched:
         resource = self._kind.resource

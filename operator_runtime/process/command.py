@@ -12,55 +12,29 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from argparse import SUPPRESS
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from operator_runtime.identity import Program
 from operator_runtime.process import flags
-from operator_runtime.settings.runtime_settings import RuntimeSettings, S, schema_of
+from operator_runtime.settings.runtime_settings import RuntimeSettings, S
+from operator_runtime.settings.schema import Schema
 
 if TYPE_CHECKING:
     from operator_runtime.operator import Operator
-    from operator_runtime.settings.schema import Schema
 
 logger = logging.getLogger(__name__)
 
 
-@overload
-def run(
-    name: str,
-    set_up: Callable[[Operator, RuntimeSettings], None],
-    *,
-    version: str,
-    description: str = ...,
-    leader_election_id: str | None = ...,
-    argv: Sequence[str] | None = ...,
-) -> int: ...
-
-
-@overload
 def run(
     name: str,
     set_up: Callable[[Operator, S], None],
     *,
     version: str,
-    description: str = ...,
-    leader_election_id: str | None = ...,
-    settings: type[S],
-    argv: Sequence[str] | None = ...,
-) -> int: ...
-
-
-def run(
-    name: str,
-    set_up: Callable[[Operator, Any], None],
-    *,
-    version: str,
     description: str = "",
     leader_election_id: str | None = None,
-    settings: type[RuntimeSettings] = RuntimeSettings,
+    settings: type[S] | None = None,
     argv: Sequence[str] | None = None,
 ) -> int:
     """Run the command line, which without `--help` or `--version` is to run the operator until it is stopped.
@@ -73,7 +47,7 @@ def run(
         version: of the program.
         description: a sentence for its help.
         leader_election_id: the default name of the lock of its leader; None for the operator's name and `-lock`.
-        settings: a subclass of RuntimeSettings, where the operator has settings of its own.
+        settings: a subclass of RuntimeSettings; None where the operator has no settings of its own.
         argv: the arguments; None for the process's own.
 
     Returns:
@@ -89,37 +63,28 @@ def run(
     arguments = list(sys.argv[1:] if argv is None else argv)
     if "--version" in arguments:
         return flags.printed(f"{name} {version}\n")
-    schema = schema_of(settings, program)
-    return flags.answered(name, lambda: _command(program, schema, set_up, arguments))
+    model: type[Any] = settings or RuntimeSettings
+    return flags.answered(name, lambda: _command(program, Schema(model, program), set_up, arguments))
 
 
 def _command(
     program: Program, schema: Schema[S], set_up: Callable[[Operator, S], None], arguments: Sequence[str]
 ) -> int:
-    if list(arguments) == ["settings-reference"]:  # for the page among the program's documents
-        from operator_runtime.settings.settings_reference import reference
-
-        origin = f"Made by `{program.name} settings-reference`; do not edit."
-        return flags.printed(reference(schema, title="Settings", origin=origin))
-    if flags.asks_for_help(arguments):
-        return flags.printed(_parser(program, schema).format_help())
-    settings = flags.settings_from(schema, flags.parse(_parser(program, schema), arguments))
-
-    from operator_runtime.operator import serve
-
-    own_packages = packages_of(set_up)
-    return operate(program, schema, settings, lambda given: serve(given, program, set_up), own_packages=own_packages)
-
-
-def _parser(program: Program, schema: Schema[Any]) -> flags.Parser:
     parser = flags.Parser(
         prog=program.name,
         usage=f"{program.name} [flags]",
         description=f"{program.description}\n{VARIABLES_IN_WORDS}".lstrip(),
     )
-    parser.add_argument("--version", action="store_const", const="yes", default=SUPPRESS, help="print the version")
+    parser.add_argument("--version", action="store_true", help="print the version")
     flags.add_settings(parser, schema.options)
-    return parser
+    if flags.asks_for_help(arguments):
+        return flags.printed(parser.format_help())
+    settings = schema.load(flags.parse(parser, arguments), os.environ)
+
+    from operator_runtime.operator import serve
+
+    own_packages = packages_of(set_up)
+    return operate(program, schema, settings, lambda given: serve(given, program, set_up), own_packages=own_packages)
 
 
 VARIABLES_IN_WORDS = "In parentheses: the environment variable, which a flag overrides, and the default."
@@ -134,14 +99,12 @@ def operate(
     own_packages: Iterable[str] = (),
 ) -> int:
     """Set up logging, warn of variables that set nothing, and run the operator; the exit code."""
-    from operator_runtime.controller.controller import current_reconcile
     from operator_runtime.process import logs
     from operator_runtime.process.process import run_to_the_end
 
     logs.configure(
         log_format=settings.log_format,
         level=settings.log_level,
-        current_reconcile=lambda: current_reconcile.get(None),
         own_packages=own_packages,
     )
     for sentence in schema.unknown_variables(os.environ):

@@ -7,18 +7,16 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from operator_runtime.settings.runtime_settings import S
-    from operator_runtime.settings.schema import Schema
     from operator_runtime.settings.setting import Option
 
 # Exit codes: 2 is what shells and argparse use for wrong usage, 130 what a shell reports when Ctrl-C ended a program.
 DONE, WRONG_USAGE, INTERRUPTED = 0, 2, 130
 
-Flags = Mapping[str, tuple[str, ...]]
-"""What each flag that was given says, as text, by its setting's name: several where it may be repeated and was."""
+Flags = Mapping[str, Any]
+"""What each flag that was given says, by its setting's name: a text, or a list of them where it may be repeated."""
 
 
 class UsageError(Exception):
@@ -35,6 +33,7 @@ class Parser(argparse.ArgumentParser):
             prog=prog,
             usage=usage,
             description=description,
+            argument_default=argparse.SUPPRESS,
             allow_abbrev=False,
             formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=8, width=width),
         )
@@ -49,9 +48,11 @@ class Parser(argparse.ArgumentParser):
 
 def answered(program_name: str, work: Callable[[], int]) -> int:
     """The exit code of `work`. What is wrong with its arguments is printed on standard error, a line each."""
+    from operator_runtime.settings.schema import SettingsError
+
     try:
         return work()
-    except UsageError as error:
+    except (UsageError, SettingsError) as error:
         for line in str(error).splitlines():
             print(f"{program_name}: {line}", file=sys.stderr)
         print(f"Try '{program_name} --help'.", file=sys.stderr)
@@ -61,40 +62,26 @@ def answered(program_name: str, work: Callable[[], int]) -> int:
 
 
 def add_settings(parser: Parser, options: Iterable[Option], shown: Collection[str] | None = None) -> None:
-    """A flag for each setting; the help shows these, or all."""
+    """Add the flags of each setting, group by group; the help shows these, or all."""
     groups: dict[str, argparse._ArgumentGroup] = {}
     for option in options:
-        if shown is not None and option.name not in shown:
-            add_option(parser, option, hidden=True)
-            continue
-        if option.setting.group not in groups:
-            groups[option.setting.group] = parser.add_argument_group(option.setting.group)
-        add_option(groups[option.setting.group], option)
-
-
-def add_option(group: argparse._ActionsContainer, option: Option, *, hidden: bool = False) -> None:
-    """The flags of one setting."""
-    help_text = f"{option.setting.help} ({option.variable}; default: {option.default})"
-    exclusive = group.add_mutually_exclusive_group()
-    exclusive.add_argument(
-        *option.flags,
-        dest=option.name,
-        action="append" if option.setting.repeatable else "store",
-        nargs="?" if option.is_switch else None,
-        const="true" if option.is_switch else None,
-        default=argparse.SUPPRESS,
-        metavar=option.setting.metavar,
-        help=argparse.SUPPRESS if hidden else help_text.replace("%", "%%"),
-    )
-    for switch in option.setting.switches:
+        hidden = shown is not None and option.name not in shown
+        if not hidden and option.group not in groups:
+            groups[option.group] = parser.add_argument_group(option.group)
+        exclusive = (parser if hidden else groups[option.group]).add_mutually_exclusive_group()
+        help_text = f"{option.help} ({option.variable}; default: {option.default})".replace("%", "%%")
         exclusive.add_argument(
-            *switch.flags,
+            *option.flags,
             dest=option.name,
-            action="store_const",
-            const=switch.value,
-            default=argparse.SUPPRESS,
-            help=argparse.SUPPRESS if hidden else switch.help,
+            action="append" if option.none_of_several else "store",
+            nargs="?" if option.is_switch else None,
+            const="true" if option.is_switch else None,
+            metavar=option.metavar,
+            help=argparse.SUPPRESS if hidden else help_text,
         )
+        if switch := option.none_of_several:
+            text = argparse.SUPPRESS if hidden else switch.help
+            exclusive.add_argument(*switch.flags, dest=option.name, action="store_const", const="", help=text)
 
 
 def asks_for_help(arguments: Sequence[str]) -> bool:
@@ -114,7 +101,7 @@ def parse(parser: Parser, arguments: Sequence[str]) -> Flags:
         word = next((word for word in unknown if word.startswith("-")), unknown[0]).partition("=")[0]
         kind = "flag" if word.startswith("-") else "argument"
         raise UsageError(f"unknown {kind} {word!r}{did_you_mean(word, parser.known_flags())}")
-    return {name: tuple(value) if isinstance(value, list) else (value,) for name, value in vars(given).items()}
+    return vars(given)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -123,20 +110,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
     near = get_close_matches(word, list(known), n=1)
     return f"; did you mean {near[0]}?" if near else ""
-
-
-def settings_from(schema: Schema[S], flags: Flags) -> S:
-    """The settings that the flags and this process's environment give.
-
-    Raises:
-        UsageError: a value is not allowed.
-    """
-    from operator_runtime.settings.schema import SettingsError
-
-    try:
-        return schema.load({name: ",".join(values) for name, values in flags.items()}, os.environ)
-    except SettingsError as error:
-        raise UsageError("\n".join(error.problems)) from None
 
 
 def printed(text: str) -> int:

@@ -17,31 +17,18 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Literal, Protocol, TextIO
+from typing import Literal, TextIO
+
+from operator_runtime.controller.controller import ReconcileContext, current_reconcile
 
 # An operator that is built on it names its own packages besides.
 RUNTIME_PACKAGE = "operator_runtime"
-
-
-class Reconcile(Protocol):
-    """Reconcile that a log line was written in. `key` prints as namespace/name."""
-
-    @property
-    def controller(self) -> str: ...
-    @property
-    def key(self) -> object: ...
-    @property
-    def id(self) -> str: ...
-
-
-CurrentReconcile = Callable[[], Reconcile | None]
 
 
 def configure(
     *,
     log_format: Literal["text", "json"],
     level: str,
-    current_reconcile: CurrentReconcile,
     own_packages: Iterable[str] = (),
     stream: TextIO | None = None,
     environ: Mapping[str, str] = os.environ,
@@ -50,7 +37,6 @@ def configure(
 
     Args:
         level: least level of our own lines, a name of the logging module in any case. Libraries log from warning on.
-        current_reconcile: the reconcile that the caller's task works for, None outside of any.
         own_packages: whose lines are our own besides the runtime's.
         stream: None means standard error.
         environ: NO_COLOR and TERM decide about colour, which only a terminal gets (https://no-color.org).
@@ -58,10 +44,12 @@ def configure(
     stream = sys.stderr if stream is None else stream
     own = (RUNTIME_PACKAGE, *own_packages)
     if log_format == "json":
-        handler = LineHandler(stream, lambda record: json_line(record, current_reconcile()))
+        handler = LineHandler(stream, lambda record: json_line(record, current_reconcile.get(None)))
     else:
         coloured = stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
-        handler = LineHandler(stream, lambda record: text_line(record, current_reconcile(), own, coloured=coloured))
+        handler = LineHandler(
+            stream, lambda record: text_line(record, current_reconcile.get(None), own, coloured=coloured)
+        )
     root = logging.getLogger()
     for old in [handler for handler in root.handlers if isinstance(handler, LineHandler)]:
         root.removeHandler(old)
@@ -104,7 +92,7 @@ _COLOUR_OFF = "\x1b[0m"
 
 def text_line(
     record: logging.LogRecord,
-    reconcile: Reconcile | None,
+    reconcile: ReconcileContext | None,
     own: Sequence[str] = (RUNTIME_PACKAGE,),
     *,
     coloured: bool = False,
@@ -135,7 +123,7 @@ def _short_name(logger_name: str, own: Sequence[str]) -> str:
     return min((logger_name.removeprefix(f"{package}.") for package in own), key=len)
 
 
-def json_line(record: logging.LogRecord, reconcile: Reconcile | None) -> str:
+def json_line(record: logging.LogRecord, reconcile: ReconcileContext | None) -> str:
     """A line for machines: one JSON object in ASCII.
 
     ts, level, logger and message are always there; controller, namespace, name and reconcile inside a reconcile;
@@ -184,7 +172,7 @@ def _message(record: logging.LogRecord) -> str:
         return f"{record.msg} {record.args!r}"
 
 
-def _fields(record: logging.LogRecord, reconcile: Reconcile | None) -> dict[str, object]:
+def _fields(record: logging.LogRecord, reconcile: ReconcileContext | None) -> dict[str, object]:
     """The line's own fields, after those of the reconcile's object where the line does not name another."""
     fields: dict[str, object] = {}
     if reconcile:

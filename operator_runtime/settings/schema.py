@@ -1,20 +1,14 @@
-"""Settings of one program: its options, and the values that flags and variables give them.
-
-Knows no particular setting: a model is a msgspec struct whose fields are annotated with a `Setting`.
-"""
+"""Settings of one program: its options, and the values that flags and variables give them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic
 
-import msgspec
-
-from operator_runtime.settings.schema_errors import mistakes_of, wrong_defaults
-from operator_runtime.settings.setting import NotAllowedError, Option, fields_of, in_words, option_of
-
-S = TypeVar("S", bound=msgspec.Struct)
+from operator_runtime.identity import Program
+from operator_runtime.settings.runtime_settings import RuntimeSettings, S
+from operator_runtime.settings.setting import NotAllowedError, Option, options_of
 
 # A Service whose name begins like the operator's puts such variables into every container of its namespace
 # (https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables).
@@ -35,51 +29,50 @@ class Schema(Generic[S]):
     """The settings of one program.
 
     Attributes:
-        model: the struct that holds the values.
+        model: the class that holds the values.
         prefix: what the variables begin with that have no name of their own.
         options: group after group as they first occur, and in each in the model's order.
     """
 
-    def __init__(self, model: type[S], prefix: str, defaults: Mapping[str, object] | None = None) -> None:
+    def __init__(self, model: type[S], program: Program) -> None:
         """
         Args:
-            model: has a default and a `Setting` for each field.
-            prefix: of the variables.
-            defaults: those that stand before the model's own.
+            model: each of its fields is declared by `setting`.
+            program: gives the prefix, and the defaults of the operator's name and of its lock's.
 
         Raises:
-            TypeError: the model lacks what settings need; the message has a line for each mistake, with what to write.
+            TypeError: the model is no subclass of RuntimeSettings, or a field of it is no setting.
         """
+        if not (isinstance(model, type) and issubclass(model, RuntimeSettings)):  # type: ignore[redundant-expr]
+            raise TypeError(f"settings={model!r} is no subclass of RuntimeSettings")
         self.model = model
-        self.prefix = prefix
-        self._defaults = dict(defaults or {})
-        fields = fields_of(model, self._defaults)
-        if mistakes := mistakes_of(fields, prefix):
-            raise TypeError("\n".join(mistakes))
-        words = {field.name: in_words(field.default) for field in fields}
-        groups = list(dict.fromkeys(field.setting.group for field in fields if field.setting is not None))
-        options = [option_of(field, prefix, words) for field in fields]
-        self.options = tuple(sorted(options, key=lambda option: groups.index(option.setting.group)))
-        if mistakes := wrong_defaults(model, self.options, {field.name: field.default for field in fields}):
-            raise TypeError("\n".join(mistakes))
+        self.prefix = program.variable_prefix
+        self._defaults = {"operator_name": program.name, "leader_elect_id": program.leader_election_id}
+        options = list(options_of(model, self.prefix, self._defaults))
+        groups = [option.group for option in options]
+        self.options = tuple(sorted(options, key=lambda option: groups.index(option.group)))
 
     def load(self, given: Mapping[str, object], environ: Mapping[str, str]) -> S:
-        """The settings that are given by their names (the flags, as text), else those of the variables, else defaults.
+        """The settings that are given by their names, else those of the variables, else the defaults.
+
+        Args:
+            given: texts, or lists of them, as flags have them, or values.
+            environ: the variables.
 
         Raises:
             SettingsError: naming each flag or variable that holds a wrong value, and each name that is no setting's.
         """
-        values = dict(self._defaults)
+        values: dict[str, Any] = dict(self._defaults)
         problems = [f"there is no setting {name}" for name in given.keys() - {option.name for option in self.options}]
         for option in self.options:
             if option.name in given:
                 origin, value = option.flags[0], given[option.name]
-            elif (text := _variable_of(option, environ)) is not None:
-                origin, value = option.variable, text
+            elif (variable := _variable_of(option, environ)) is not None:
+                origin, value = option.variable, variable
             else:
                 continue
             try:
-                values[option.name] = option.value_of(value)
+                values[option.name] = option.value_of(",".join(value) if isinstance(value, list) else value)
             except NotAllowedError as error:
                 wrong = f"is not allowed, it must be {option.allowed}"
                 problems += [f"{origin}: {each!r} {wrong}" for each in error.args]
@@ -113,5 +106,5 @@ class Schema(Generic[S]):
 
 def _variable_of(option: Option, environ: Mapping[str, str]) -> str | None:
     """The text of its variable; None where that sets nothing."""
-    text = None if option.setting.variable_read_elsewhere else environ.get(option.variable)
-    return text if text or option.setting.empty_counts else None
+    text = None if option.variable_read_elsewhere else environ.get(option.variable)
+    return text if text or option.none_of_several else None

@@ -1,203 +1,159 @@
-"""Annotation of a setting's type, and what is made of both: flags, variable, words, and a value of text.
+"""Declaration of a setting, and what is made of it: flags, variable, words, and a value of text.
 
-Knows no particular setting. The field of a msgspec struct is one by its annotation:
+Knows no particular setting. The field of a settings class is one by its default:
 
-    cups: Annotated[int, Meta(ge=1, le=6), Setting("Tea", help="Cups.", why="Most drink two.", metavar="NUMBER")] = 2
+    cups: int = setting(2, "Number of cups.", "Most drink two.", group="Tea", limits=(1, 6))
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from math import inf
+from types import NoneType
+from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
-import msgspec
+T = TypeVar("T")
+
+_UNITS: Final = {"s": "SECONDS", "ms": "MILLISECONDS"}
+_TRUTHS: Final = {
+    **dict.fromkeys(("true", "1", "yes", "on", "y", "t"), True),
+    **dict.fromkeys(("false", "0", "no", "off", "n", "f"), False),
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
-    """Flags that take no value and stand for one value of a setting. The setting's own flags exclude them."""
+class Switch(NamedTuple):
+    """Flags that take no value and stand for the empty one. The setting's own flags exclude them."""
 
     flags: tuple[str, ...]
-    value: str
     help: str
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """Properties of a setting that its field's type cannot express.
-
-    Attributes:
-        group: heading under which help and reference show it.
-        help: a sentence.
-        why: why the default is what it is, for people who think of changing it.
-        metavar: the word that stands for the value in the help.
-        flags: the long form that messages use comes first; () means `--` and the field's name.
-        variable: None means the prefix and the field's name.
-        variable_read_elsewhere: the variable is documented here and read by the module that knows its format.
-        empty_counts: an empty variable is a value. For other settings it means "not set", as templates produce it.
-        repeatable: the flag may be given several times; the values are joined by commas.
-        switches: flags for single values.
-        allowed: the allowed values in words, to follow "must be", where the type does not have them.
-        unset: what happens without a value, where the default is None. `{workers}` in it stands for the default of the
-            field `workers`.
-        read: makes of the text what its type takes, or text again where that is a number or true or false; raises
-            ValueError for what is not allowed.
-    """
-
-    group: str
-    help: str
-    why: str
-    metavar: str
-    flags: tuple[str, ...] = ()
-    variable: str | None = None
-    variable_read_elsewhere: bool = False
-    empty_counts: bool = False
-    repeatable: bool = False
-    switches: tuple[Switch, ...] = ()
-    allowed: str = ""
-    unset: str = ""
-    read: Callable[[str], object] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A field of a settings model, taken apart.
-
-    Attributes:
-        name: in the model.
-        type: as it is annotated.
-        plain: the type without limits, and without None where that is a value too.
-        limits: what msgspec holds the values to.
-        setting: the annotation of the type, if there is one.
-        default: msgspec.NODEFAULT where there is none.
-    """
-
-    name: str
-    type: Any
-    plain: Any
-    limits: tuple[msgspec.Meta, ...]
-    setting: Setting | None
-    default: object
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """Flags of the setting; at least one."""
-        return (self.setting and self.setting.flags) or ("--" + self.name.replace("_", "-"),)
-
-    def variable(self, prefix: str) -> str:
-        """The environment variable."""
-        return (self.setting and self.setting.variable) or prefix + self.name.upper()
-
-    def limit(self, name: Literal["ge", "le"]) -> float | None:
-        """The least or the greatest value, None where there is none."""
-        return next((limit for meta in self.limits if (limit := getattr(meta, name)) is not None), None)
-
-
-def fields_of(model: type[msgspec.Struct], defaults: Mapping[str, object]) -> tuple[Field, ...]:
-    """A model's fields, those of its bases first; `defaults` stand before the model's own."""
-    types = get_type_hints(model, include_extras=True)
-    fields = {field.name: field for field in msgspec.structs.fields(model)}
-    return tuple(
-        _field(name, type_, defaults[name] if name in defaults else _default(fields[name]))
-        for name, type_ in types.items()
-        if name in fields
-    )
-
-
-def _default(field: msgspec.structs.FieldInfo) -> object:
-    return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
-
-
-def _field(name: str, type_: Any, default: object) -> Field:
-    plain, metadata = _unwrapped(type_)
-    limits = tuple(each for each in metadata if isinstance(each, msgspec.Meta))
-    setting = next((each for each in metadata if isinstance(each, Setting)), None)
-    return Field(name, type_, plain, limits, setting, default)
-
-
-def _unwrapped(type_: Any) -> tuple[Any, list[object]]:
-    """A type without annotations and None, and the annotations."""
-    if get_origin(type_) is Annotated:
-        inner, *metadata = get_args(type_)
-        plain, more = _unwrapped(inner)
-        return plain, [*metadata, *more]
-    if get_origin(type_) in (Union, UnionType):
-        others = [each for each in get_args(type_) if each is not NoneType]
-        if len(others) == 1:
-            return _unwrapped(others[0])
-    return type_, []
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """A field that is a setting, with everything worked out.
-
-    Attributes:
-        name: the field's name in the model.
-        type: as it is annotated.
-        flags: at least one.
-        default: in words.
-        allowed: in words, to follow "must be".
-        is_switch: true or false; the flag alone means true.
-    """
-
-    name: str
-    type: Any
-    setting: Setting
-    flags: tuple[str, ...]
-    variable: str
-    default: str
-    allowed: str
-    is_switch: bool
-    _of_text: Callable[[str], object]
-
-    def value_of(self, given: object) -> object:
-        """Convert what is given, as text or as a value, to the type.
-
-        Raises:
-            NotAllowedError: it is not allowed.
-        """
-        value = given
-        try:
-            if isinstance(value, str) and self.setting.read is not None:
-                value = self.setting.read(value)
-            if isinstance(value, str):
-                value = self._of_text(value)
-            return msgspec.convert(value, self.type)
-        except (ValueError, msgspec.ValidationError):
-            # Of several the wrong ones alone are named.
-            several = value if isinstance(value, tuple | list) else ()
-            raise NotAllowedError(*[each for each in several if not self._fits((each,))] or [given]) from None
-
-    def _fits(self, value: object) -> bool:
-        try:
-            msgspec.convert(value, self.type)
-        except msgspec.ValidationError:
-            return False
-        return True
 
 
 class NotAllowedError(ValueError):
     """Error of values that a setting may not have, which are its arguments."""
 
 
-def option_of(field: Field, prefix: str, defaults: Mapping[str, str]) -> Option:
-    """The option that a field without mistakes is; `defaults` are those of all, in words."""
-    setting = field.setting
-    assert setting is not None
-    return Option(
-        name=field.name,
-        type=field.type,
-        setting=setting,
-        flags=field.flags,
-        variable=field.variable(prefix),
-        default=setting.unset.format_map(defaults) if field.default is None else in_words(field.default),
-        allowed=setting.allowed or _allowed_by_type(field),
-        is_switch=field.plain is bool,
-        _of_text=_OF_TEXT.get(field.plain, str),
-    )
+def setting(
+    default: T,
+    help: str,
+    why: str,
+    *,
+    group: str = "",
+    limits: tuple[float, float] | None = None,
+    read: Callable[[str], object] | None = None,
+    allowed: str = "",
+    unset: str = "",
+    metavar: str = "",
+    flags: tuple[str, ...] = (),
+    variable: str = "",
+    variable_read_elsewhere: bool = False,
+    none_of_several: Switch | None = None,
+) -> T:
+    """Declare a setting, as the default of a field of a settings class.
+
+    Args:
+        default: the value without a flag and a variable.
+        help: a sentence.
+        why: why the default is what it is, for people who think of changing it.
+        group: heading under which help and reference show it; that of the field before it where it is left out.
+        limits: the least and the greatest number.
+        read: makes the value of its text, or for a number the text of a number; raises ValueError for what is not
+            allowed. Only numbers, booleans and Literals of text need none; any other text is taken as it is.
+        allowed: the allowed values in words, to follow "must be", where type and limits do not have them.
+        unset: what happens without a value, where the default is None. `{workers}` in it stands for the default of the
+            field `workers`.
+        metavar: the word that stands for the value in the help, where name and type do not have a good one.
+        flags: the long form that messages use comes first; () means `--` and the field's name.
+        variable: the environment variable; "" means the prefix and the field's name.
+        variable_read_elsewhere: the variable is documented here and read by the module that knows its format.
+        none_of_several: the value is a list, joined by commas: the flag may be given several times, an empty text is a
+            value, and these flags stand for it. For other settings an empty variable is none, as templates produce it.
+    """
+    metadata = {name: value for name, value in locals().items() if name != "default"}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Option:
+    """A setting with everything worked out: `setting` has the meaning of what is not described here.
+
+    Attributes:
+        name: the field's name in the model.
+        type: without None.
+        default: in words.
+        allowed: in words, to follow "must be".
+    """
+
+    name: str
+    type: Any
+    group: str
+    help: str
+    why: str
+    default: str
+    limits: tuple[float, float] | None
+    read: Callable[[str], object] | None
+    allowed: str
+    unset: str
+    metavar: str
+    flags: tuple[str, ...]
+    variable: str
+    variable_read_elsewhere: bool
+    none_of_several: Switch | None
+
+    @property
+    def is_switch(self) -> bool:
+        """Report whether it is true or false, so that the flag alone means true."""
+        return self.type is bool
+
+    def value_of(self, given: object) -> object:
+        """Read a text; of other values, which tests and programs give, only the limits are checked.
+
+        Raises:
+            NotAllowedError: it is not allowed; its arguments are the wrong ones, where a text has several values.
+        """
+        try:
+            value = self.read(given) if self.read is not None and isinstance(given, str) else given
+            value = self._typed(value) if isinstance(value, str) else value
+        except NotAllowedError:
+            raise
+        except (ValueError, KeyError):
+            raise NotAllowedError(given) from None
+        least, greatest = self.limits or (-inf, inf)
+        if isinstance(value, int | float) and not least <= value <= greatest:
+            raise NotAllowedError(given)
+        return value
+
+    def _typed(self, text: str) -> object:
+        if self.type is bool:
+            return _TRUTHS[text.lower()]
+        if get_origin(self.type) is Literal:
+            words = get_args(self.type)
+            return words[words.index(text.lower())]
+        return self.type(text) if self.type in (int, float) else text
+
+
+def options_of(model: type[Any], prefix: str, defaults: Mapping[str, object]) -> Iterator[Option]:
+    """The options of a settings class; `defaults` stand before its own, `prefix` before most variables."""
+    types = get_type_hints(model)
+    values = {field.name: defaults.get(field.name, field.default) for field in dataclasses.fields(model)}
+    words = {name: in_words(value) for name, value in values.items()}
+    group = ""
+    for field in dataclasses.fields(model):
+        if not field.metadata:
+            raise TypeError(f"the field {field.name} of {model.__name__} is no setting: declare it by setting()")
+        given, name, type_ = dict(field.metadata), field.name, _without_none(types[field.name])
+        group = given["group"] or group
+        given |= {
+            "name": name,
+            "type": type_,
+            "group": group,
+            "default": given["unset"].format_map(words) if values[name] is None else words[name],
+            "allowed": given["allowed"] or _allowed(type_, given["limits"]),
+            "metavar": given["metavar"] or _metavar(name, type_),
+            "flags": given["flags"] or ("--" + name.replace("_", "-"),),
+            "variable": given["variable"] or prefix + name.upper(),
+        }
+        yield Option(**given)
 
 
 def in_words(default: object) -> str:
@@ -207,21 +163,25 @@ def in_words(default: object) -> str:
     return f"{default:g}" if isinstance(default, float) else str(default)
 
 
-def _allowed_by_type(field: Field) -> str:
-    if field.plain is bool:
+def _without_none(type_: Any) -> Any:
+    others = [each for each in get_args(type_) if each is not NoneType]
+    return others[0] if NoneType in get_args(type_) else type_
+
+
+def _metavar(name: str, type_: Any) -> str:
+    if type_ is bool:
+        return "true|false"
+    last = name.rpartition("_")[2]
+    return _UNITS.get(last, "NUMBER" if type_ is int else last.upper())
+
+
+def _allowed(type_: Any, limits: tuple[float, float] | None) -> str:
+    if type_ is bool:
         return "true or false"
-    if get_origin(field.plain) is Literal:
-        *others, last = get_args(field.plain)
-        return f"{', '.join(others)} or {last}" if others else str(last)
-    return f"a {'whole ' if field.plain is int else ''}number from {field.limit('ge')} to {field.limit('le')}"
-
-
-def _truth(text: str) -> object:
-    return _TRUTHS.get(text.lower(), text)
-
-
-_TRUTHS = {
-    **dict.fromkeys(("true", "1", "yes", "on", "y", "t"), True),
-    **dict.fromkeys(("false", "0", "no", "off", "n", "f"), False),
-}
-_OF_TEXT: Mapping[Any, Callable[[str], object]] = {bool: _truth, int: int, float: float}
+    if get_origin(type_) is Literal:
+        *others, last = get_args(type_)
+        return f"{', '.join(others)} or {last}"
+    if type_ not in (int, float):
+        return "a text"
+    between = f" from {limits[0]} to {limits[1]}" if limits else ""
+    return f"a {'whole ' if type_ is int else ''}number{between}"

@@ -12,7 +12,7 @@ from operator_runtime.settings.setting import Option
 def reference(schema: Schema[Any], *, title: str, origin: str) -> str:
     """Write the reference of the settings: how they are read, a table of them, then a section for each."""
     options = schema.options
-    empty = ", ".join(f"`{option.variable}`" for option in options if option.setting.empty_counts)
+    empty = ", ".join(f"`{option.variable}`" for option in options if option.none_of_several)
     introduction = (
         "A flag overrides the environment variable, and the variable the default. A variable that is set to nothing "
         f"counts as not set{f', {empty} excepted' if empty else ''}. A wrong value ends the operator at once with exit "
@@ -23,25 +23,25 @@ def reference(schema: Schema[Any], *, title: str, origin: str) -> str:
     lines += ["| Flag | Variable | Default |", "|---|---|---|"]
     lines += [f"| `{option.flags[0]}` | `{option.variable}` | {_default(option)} |" for option in options]
     for option, previous in zip(options, (None, *options), strict=False):
-        setting = option.setting
-        if previous is None or previous.setting.group != setting.group:
-            lines += ["", f"## {setting.group}"]
-        value = f"[={setting.metavar}]" if option.is_switch else f" {setting.metavar}"
-        lines += ["", f"### `{option.flags[0]}{value}`", "", setting.help, ""]
+        if previous is None or previous.group != option.group:
+            lines += ["", f"## {option.group}"]
+        value = f"[={option.metavar}]" if option.is_switch else f" {option.metavar}"
+        lines += ["", f"### `{option.flags[0]}{value}`", "", option.help, ""]
         if option.flags[1:]:
             lines.append(f"- Also: {_quoted(option.flags[1:])}")
-        lines += [f"- {_quoted(switch.flags)}: {switch.help}" for switch in setting.switches]
+        if switch := option.none_of_several:
+            lines.append(f"- {_quoted(switch.flags)}: {switch.help}")
         lines += [
             f"- Variable: `{option.variable}`",
             f"- Allowed: {option.allowed}",
             f"- Default: {_default(option)}",
-            f"- Why: {setting.why}",
+            f"- Why: {option.why}",
         ]
     return "\n".join(lines) + "\n"
 
 
 def _default(option: Option) -> str:
-    return option.default if option.setting.unset else f"`{option.default}`"
+    return option.default if option.unset else f"`{option.default}`"
 
 
 def _quoted(flags: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar, overload
+from typing import Any, Final, Self, TypeVar
 
 import orjson
 import uvloop
@@ -186,33 +186,11 @@ class SimulatedCluster:
 
     # The operator.
 
-    @overload
-    def operator(
-        self,
-        set_up: Callable[[Operator, RuntimeSettings], None],
-        *,
-        settings: type[RuntimeSettings] = ...,
-        program: Program = ...,
-        deadline_s: float = ...,
-        **values: object,
-    ) -> AbstractAsyncContextManager[Operator]: ...
-
-    @overload
     def operator(
         self,
         set_up: Callable[[Operator, S], None],
         *,
-        settings: type[S],
-        program: Program = ...,
-        deadline_s: float = ...,
-        **values: object,
-    ) -> AbstractAsyncContextManager[Operator]: ...
-
-    def operator(
-        self,
-        set_up: Callable[[Operator, Any], None],
-        *,
-        settings: type[RuntimeSettings] = RuntimeSettings,
+        settings: type[S] | None = None,
         program: Program = UNDER_TEST,
         deadline_s: float = DEADLINE_S,
         **values: object,
@@ -223,7 +201,7 @@ class SimulatedCluster:
 
         Args:
             set_up: adds its controllers and whatever else, as `program.command.run` takes it.
-            settings: a subclass of RuntimeSettings, where it has settings of its own.
+            settings: a subclass of RuntimeSettings; None where it has no settings of its own.
             program: its name and version.
             deadline_s: for how many seconds to wait until it is in sync, and at the end for its end.
             values: settings by their names. Without: the administrator of this simulator, all namespaces, no leader
@@ -237,7 +215,8 @@ class SimulatedCluster:
             SettingsError: a setting has a value that is not allowed.
         """
         given = {"kubeconfig": str(self.kubeconfig_path), **values}
-        return running_operator(set_up, program, settings_of(program, settings, given), deadline_s=deadline_s)
+        model: type[Any] = settings or RuntimeSettings
+        return running_operator(set_up, program, settings_of(program, model, given), deadline_s=deadline_s)
 
     # What goes wrong.
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
 
 from operator_runtime.identity import Program
 from operator_runtime.operator import Operator, serve
-from operator_runtime.settings.runtime_settings import S, schema_of
+from operator_runtime.settings.runtime_settings import S
+from operator_runtime.settings.schema import Schema
 from operator_runtime.testing.cache_guard import CacheGuard
 from operator_runtime.testing.waiting import DEADLINE_S, async_until
 
@@ -36,7 +36,7 @@ def settings_of(program: Program, settings: type[S], values: Mapping[str, object
         TypeError: `settings` makes no program, as `run` would report, or has no setting of a name.
         SettingsError: a value is not allowed.
     """
-    return schema_of(settings, program).load({**_FOR_TESTS, **values}, environ={})
+    return Schema(settings, program).load({**_FOR_TESTS, **values}, environ={})
 
 
 @asynccontextmanager
@@ -100,8 +100,6 @@ async def running_operator(
         if not done:
             running.cancel()
             await asyncio.wait({running})
-        # The manager freezes what came with the first lists, for the life of a process. This one lives on.
-        gc.unfreeze()
     if not done:
         raise AssertionError(f"{program.name} did not end within {deadline_s:g} s after it was stopped")
     if ended_by_itself:

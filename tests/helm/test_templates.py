@@ -558,7 +558,7 @@ def refusal(values: Mapping[str, Any]) -> str:
 
 
 def flags_of(option: Option) -> list[str]:
-    return [*option.flags, *(flag for switch in option.setting.switches for flag in switch.flags)]
+    return [*option.flags, *(option.none_of_several.flags if option.none_of_several else ())]
 
 
 def test_each_setting_that_the_chart_has_an_opinion_on_is_refused_however_it_is_written_and_all_at_once() -> None:

@@ -16,7 +16,7 @@ from memcached_operator.api.names import API_VERSION, KIND
 from memcached_operator.memcached.desired.applied_options import digests
 from memcached_operator.memcached.desired.object_types import Manifest, ObjectMeta, OwnerRef, comparable, controller_of
 from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, OWNER_UID_ANNOTATION
-from operator_runtime import OwnerReference, shared
+from operator_runtime import OwnerReference
 
 _NO_OWNER: Final = OwnerRef()
 _OWNED_ANNOTATIONS: Final = (OWNER_UID_ANNOTATION, APPLIED_OPTIONS_ANNOTATION)
@@ -63,19 +63,16 @@ class OwnedRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 def common_fields(meta: ObjectMeta) -> dict[str, Any]:
     """The fields that every record has, but for its form."""
     owner = controller_of(meta.ownerReferences) or _NO_OWNER
-    made_for_uid = (meta.annotations or {}).get(OWNER_UID_ANNOTATION, "")
     deleting = meta.deletionTimestamp is not None
     return {
-        "namespace": shared(meta.namespace or ""),
+        "namespace": meta.namespace or "",
         "name": meta.name or "",
         "uid": meta.uid or "",
         "resource_version": meta.resourceVersion or "",
-        "owner_kind": shared(owner.kind) if owner.uid else "",
-        # Most are of their owner's name: the same text as one object.
-        "owner_name": meta.name if owner.name == meta.name else owner.name,
+        "owner_kind": owner.kind if owner.uid else "",
+        "owner_name": owner.name,
         "owner_uid": owner.uid,
-        # The same text as one object: most records hold it twice.
-        "made_for_uid": owner.uid if made_for_uid == owner.uid else made_for_uid,
+        "made_for_uid": (meta.annotations or {}).get(OWNER_UID_ANNOTATION, ""),
         "deleting": deleting,
         "finalizers": foreign_finalizers(meta.finalizers) if deleting else (),
     }

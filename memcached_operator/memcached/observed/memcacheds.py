@@ -6,48 +6,12 @@ traverse them (`gc=False`), and a few hundred bytes each where a decoded object 
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import msgspec
 
 from memcached_operator.memcached.desired.object_types import Identity
 from memcached_operator.memcached.desired.warm_restart import restart_of
 from memcached_operator.memcached.labels import RESTART_ANNOTATION, RESTORED_ANNOTATION, Owner
-from operator_runtime import UNDECODABLE, ObjectKey, Packing, decode_nested, shared
-
-
-def _typical(*conditions: tuple[str, str, str, str]) -> str:
-    """A status as the API server sends it: its fields in the order of the alphabet, without a space."""
-    as_json = ",".join(
-        f'{{"lastTransitionTime":"2026-01-01T00:00:00Z","message":"{message}","observedGeneration":1,'
-        f'"reason":"{reason}","status":"{status}","type":"{type_}"}}'
-        for type_, status, reason, message in conditions
-    )
-    return (
-        f'{{"conditions":[{as_json}],"image":"docker.io/library/memcached:1.6.45-alpine","nodes":["cache-0","cache-1"],'
-        '"observedGeneration":1,"readyReplicas":2,"replicas":2,"selector":"app=memcached,memcached_cr=cache",'
-        '"serverList":["cache-0.cache.shop.svc:11211","cache-1.cache.shop.svc:11211"],"service":"cache",'
-        '"version":"1.6.45","workload":"Deployment"}'
-    )
-
-
-_AS_EXPECTED = ("Degraded", "False", "AsExpected", "There is no problem.")
-STATUSES = Packing(
-    _typical(
-        ("Available", "False", "MinimumReplicasUnavailable", "0 of 2 servers are ready."),
-        ("Progressing", "True", "Deploying", "2 servers are desired, 2 exist, 0 are ready."),
-        _AS_EXPECTED,
-        ("Ready", "False", "Deploying", "2 servers are desired, 2 exist, 0 are ready."),
-        ("Serving", "Unknown", "NotQueried", "Servers are not queried, because --server-stats-interval-s is 0."),
-    ),
-    _typical(
-        ("Available", "True", "MinimumReplicasAvailable", "2 of 2 servers are ready."),
-        ("Progressing", "False", "Complete", "All 2 servers have been rolled out."),
-        _AS_EXPECTED,
-        ("Ready", "True", "AllServersReady", "All 2 servers are ready."),
-        ("Serving", "True", "Answering", "All ready servers answer."),
-    ),
-)
+from operator_runtime import UNDECODABLE, ObjectKey, decode_nested
 
 
 class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
@@ -56,7 +20,7 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         deleting: it has a deletionTimestamp; unless it carries our finalizer, nothing is written for it any more.
         spec: JSON of `spec`, b"" when it is absent.
-        packed_status: JSON of `status`, packed; b"" when it is absent.
+        status: JSON of `status`, b"" when it is absent.
         finalizers: who must agree before it goes: we, the garbage collector, others.
         restored_from: uid of the Memcached in whose place it was restored from a backup, "" for none.
         restart: what requests a restart of each server, "" for nothing.
@@ -69,7 +33,7 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
     generation: int
     deleting: bool
     spec: bytes
-    packed_status: bytes
+    status: bytes
     finalizers: tuple[str, ...] = ()
     restored_from: str = ""
     restart: str = ""
@@ -82,11 +46,6 @@ class MemcachedRecord(msgspec.Struct, frozen=True, gc=False):
     def owner(self) -> Owner:
         """Owner as the objects that it owns name it."""
         return Owner(self.name, self.namespace, self.uid)
-
-    @property
-    def status(self) -> bytes:
-        """JSON of `status`, b"" when it is absent."""
-        return STATUSES.unpacked(self.packed_status)
 
 
 class _Annotations(msgspec.Struct):
@@ -115,24 +74,18 @@ def memcached_record(raw: msgspec.Raw | bytes) -> MemcachedRecord:
     object_ = _decode_memcached(raw)
     meta = object_.metadata
     return MemcachedRecord(
-        namespace=shared(meta.namespace),
+        namespace=meta.namespace,
         name=meta.name,
         uid=meta.uid,
         resource_version=meta.resourceVersion,
         generation=meta.generation,
         deleting=meta.deletionTimestamp is not None,
         spec=bytes(object_.spec),
-        packed_status=STATUSES.packed(object_.status),
-        finalizers=_one_tuple(meta.finalizers),
+        status=bytes(object_.status),
+        finalizers=meta.finalizers,
         restored_from=meta.annotations.restored_from if meta.annotations is not None else "",
         restart=restart_of(meta.annotations.restart) if meta.annotations is not None else "",
     )
-
-
-@lru_cache(maxsize=64)  # there are few different ones
-def _one_tuple(finalizers: tuple[str, ...]) -> tuple[str, ...]:
-    """The tuple that stands for all equal ones."""
-    return finalizers
 
 
 class _Seen(msgspec.Struct):

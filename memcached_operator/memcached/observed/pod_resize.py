@@ -12,7 +12,6 @@ from memcached_operator.memcached.desired.memory_annotation import Memory
 from memcached_operator.memcached.desired.object_types import Identity, SeenCondition
 from memcached_operator.memcached.desired.workload_types import Resources
 from memcached_operator.memcached.labels import CONTAINER
-from operator_runtime import shared
 
 
 class Step(Enum):
@@ -140,7 +139,7 @@ def resizable(raw: msgspec.Raw | bytes) -> Resizable:
         _Condition(),
     )
     return Resizable(
-        namespace=shared(pod.metadata.namespace),
+        namespace=pod.metadata.namespace,
         name=pod.metadata.name,
         uid=pod.metadata.uid,
         resource_version=pod.metadata.resourceVersion,

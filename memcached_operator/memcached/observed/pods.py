@@ -36,7 +36,7 @@ from memcached_operator.memcached.observed.pod_status import (
     problem_of,
     wait_of,
 )
-from operator_runtime import ObjectKey, shared
+from operator_runtime import ObjectKey
 
 NO_ORDINAL: Final = -1
 # Containers that the operator makes, which run the same image.
@@ -237,12 +237,12 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
     own = status.memcached
     ordinal = _ordinal(meta.name, labels.memcached_cr) if of_stateful_set or left_behind else NO_ORDINAL
     return PodRecord(
-        namespace=shared(meta.namespace),
+        namespace=meta.namespace,
         name=meta.name,
         uid=meta.uid,
         resource_version=meta.resourceVersion,
         memcached=labels.memcached_cr if of_deployment or ordinal != NO_ORDINAL else "",
-        revision=shared(labels.pod_template_hash if of_deployment else labels.revision_hash),
+        revision=labels.pod_template_hash if of_deployment else labels.revision_hash,
         active=meta.deletionTimestamp is None and status.phase not in ("Succeeded", "Failed"),
         ready=readiness.status == "True",
         problem=problem_of(status),
@@ -251,15 +251,15 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         since_s=max(seconds_of(each.lastTransitionTime) for each in (readiness, placed))
         or seconds_of(meta.creationTimestamp),
         restarts=own.restartCount if own is not None else 0,
-        template_hash=shared(meta.annotations.template_hash),
-        memory=shared(meta.annotations.memory),
-        restarted=shared(meta.annotations.restarted),
+        template_hash=meta.annotations.template_hash,
+        memory=meta.annotations.memory,
+        restarted=meta.annotations.restarted,
         transport=transport_of(meta.annotations.transport),
-        restart_hash=shared(meta.annotations.restart_hash),
-        image=shared(meta.annotations.image),
+        restart_hash=meta.annotations.restart_hash,
+        image=meta.annotations.image,
         rewritten=_is_rewritten(pod.spec, meta.annotations.image),
         restarts_for_memory=_restarts_for_memory(pod.spec),
-        memory_limit=shared(_memory_limit(pod)),
+        memory_limit=_memory_limit(pod),
         in_place=meta.annotations.in_place,
         peers=meta.annotations.peers,
         outdated_items=bool(meta.annotations.outdated_items),
@@ -296,7 +296,7 @@ def _termination(pod: _PodObject) -> Termination | None:
         return None
     ends_s = seconds_of(meta.deletionTimestamp)
     since_s = ends_s - (meta.deletionGracePeriodSeconds or 0)
-    return Termination(since_s, ends_s, shared(pod.spec.nodeName), tuple(map(shared, meta.finalizers or ())))
+    return Termination(since_s, ends_s, pod.spec.nodeName, tuple(meta.finalizers or ()))
 
 
 def seconds_of(time: str | None) -> int:

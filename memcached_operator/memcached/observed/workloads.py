@@ -35,7 +35,6 @@ from memcached_operator.memcached.labels import (
     TRANSPORT_ANNOTATION,
     WARM_ANNOTATION,
 )
-from operator_runtime import shared
 
 
 class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
@@ -143,12 +142,12 @@ def _owned_part(meta: ObjectMeta, raw: msgspec.Raw, name: str, made_for_uid: str
     found = {
         "normalized": normalized_of(_owned(owned, spec, raw), name, made_for_uid),
         "replicas": spec.replicas or 0,
-        "image": shared(_image(spec)),
-        "template_hash": shared(annotations.get(TEMPLATE_ANNOTATION, "")),
-        "memory": shared(annotations.get(MEMORY_ANNOTATION, "")),
-        "restarted": shared(annotations.get(RESTARTED_ANNOTATION, "")),
-        "restart": shared(annotations.get(RESTART_ANNOTATION, "")),
-        "restart_hash": shared(annotations.get(WARM_ANNOTATION, "")),
+        "image": _image(spec),
+        "template_hash": annotations.get(TEMPLATE_ANNOTATION, ""),
+        "memory": annotations.get(MEMORY_ANNOTATION, ""),
+        "restarted": annotations.get(RESTARTED_ANNOTATION, ""),
+        "restart": annotations.get(RESTART_ANNOTATION, ""),
+        "restart_hash": annotations.get(WARM_ANNOTATION, ""),
         "sidecar": _has_sidecar(spec),
     }
     # Else what is no name, or no uid, would be taken for one: any client may write either there.
@@ -185,7 +184,7 @@ def _rollout_of_deployment(object_: _Object) -> dict[str, Any]:
 
 
 def _rollout_of_stateful_set(object_: _Object) -> dict[str, Any]:
-    return {"revised": False, "rolled_out": True, "revision": shared(object_.status.updateRevision)}
+    return {"revised": False, "rolled_out": True, "revision": object_.status.updateRevision}
 
 
 def _left_out(spec: WorkloadSpec) -> dict[str, Any]:

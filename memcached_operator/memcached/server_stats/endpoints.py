@@ -43,7 +43,6 @@ from operator_runtime import (
     ObjectKey,
     load_cert_chain,
     resource_of,
-    shared,
 )
 
 CACHE_S: Final = 60.0
@@ -83,7 +82,7 @@ def secret_record(raw: msgspec.Raw | bytes) -> SecretRecord:
     secret = _decode(raw)
     meta, data = secret.metadata, secret.data or {}
     files = {key: b64decode(data[key]) for key in (PASSWORDS, CERTIFICATE, KEY) if key in data}
-    return SecretRecord(shared(meta.namespace), meta.name, meta.uid, meta.resourceVersion, files)
+    return SecretRecord(meta.namespace, meta.name, meta.uid, meta.resourceVersion, files)
 
 
 SECRETS = Kind(resource_of("v1", "Secret", "secrets"), secret_record)

@@ -1,16 +1,14 @@
-"""Statistics of one answer of a server, packed: there may be thousands of servers."""
+"""Statistics of one answer of a server, as arrays of numbers: there may be thousands of servers."""
 
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterator, Mapping
 from math import nan
-from struct import Struct, pack
 from typing import Final, NamedTuple, Self
 
 import msgspec
-
-from operator_runtime import shared
 
 _COMMANDS: Final = ("get", "delete", "incr", "decr", "cas", "touch")
 FIGURES: Final = (
@@ -69,8 +67,6 @@ class SizeClass(NamedTuple):
 _PLACE: Final = {name: place for place, name in enumerate((*FIGURES, *EXTSTORE))}
 _BASIC: Final = tuple(name.encode() for name in FIGURES)
 _ALL: Final = tuple(name.encode() for name in (*FIGURES, *EXTSTORE))
-_NUMBER: Final = Struct("d")
-_CLASS: Final = Struct(f"<B{len(BY_CLASS)}d")
 # memcached has at most so many (MAX_NUMBER_OF_SLAB_CLASSES).
 _CLASSES: Final = tuple(
     (number, tuple(f"items:{number}:{name}".encode() for name in BY_CLASS)) for number in range(1, 64)
@@ -88,53 +84,53 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         version: its release, "" where it reports none that can be shown.
-        packed: the figures, see `number`.
-        classes: the figures of each size class that has had an item, see `by_class`.
+        figures: in the order of `FIGURES` and `EXTSTORE`, see `number`.
+        classes: those of each size class that has had an item, one after another, see `size_classes`.
     """
 
     version: str
-    packed: bytes
-    classes: bytes = b""
+    figures: array[float]
+    classes: array[float]
 
     @classmethod
     def of(cls, stats: Mapping[bytes, bytes], items: Mapping[bytes, bytes] | None = None) -> Self:
         """Read the lines of `stats`, and of `stats items` where there are some."""
         version = stats.get(b"version", b"")
-        text = shared(version.decode("ascii")) if _VERSION.fullmatch(version) else ""
+        text = version.decode("ascii") if _VERSION.fullmatch(version) else ""
         names = _ALL if b"extstore_limit_maxbytes" in stats else _BASIC
-        figures = pack(f"{len(names)}d", *[_number(stats.get(name)) for name in names])
+        classes = array("d")
         held = items or {}
-        classes = [
-            _CLASS.pack(slab, *map(_number, map(held.get, names))) for slab, names in _CLASSES if names[0] in held
-        ]
-        return cls(text, figures, b"".join(classes))
+        for slab, names_of_class in _CLASSES:
+            if names_of_class[0] in held:
+                classes.extend((slab, *map(_number, map(held.get, names_of_class))))
+        return cls(text, array("d", map(_number, map(stats.get, names))), classes)
 
     @property
     def has_extstore(self) -> bool:
         """Report whether it has the figures of `EXTSTORE`."""
-        return len(self.packed) > len(FIGURES) * _NUMBER.size
+        return len(self.figures) > len(FIGURES)
 
     def number(self, name: str) -> float:
         """The figure of that name of `FIGURES` or `EXTSTORE`, NaN where the server does not give it."""
-        place = _PLACE[name] * _NUMBER.size
-        if place >= len(self.packed):
-            return nan
-        value: float = _NUMBER.unpack_from(self.packed, place)[0]
-        return value
+        place = _PLACE[name]
+        return self.figures[place] if place < len(self.figures) else nan
 
     def by_class(self, name: str) -> Iterator[tuple[int, float]]:
         """The figure of that name of `BY_CLASS` of each size class."""
         place = BY_CLASS.index(name) + 1
-        return ((each[0], each[place]) for each in _CLASS.iter_unpack(self.classes))
+        return ((each.number, each[place]) for each in self.size_classes())
 
     def size_classes(self) -> Iterator[SizeClass]:
         """The figures of each size class."""
-        return map(SizeClass._make, _CLASS.iter_unpack(self.classes))
+        width = len(SizeClass._fields)
+        for place in range(0, len(self.classes), width):
+            number, *figures = self.classes[place : place + width]
+            yield SizeClass(int(number), *figures)
 
     @property
     def class_count(self) -> int:
         """Number of size classes with figures."""
-        return len(self.classes) // _CLASS.size
+        return len(self.classes) // len(SizeClass._fields)
 
 
 def _number(text: bytes | None) -> float:

@@ -8,7 +8,7 @@ import re
 from lab import ROOT
 from memcached_operator.settings import Settings
 from memcached_operator.settings_schema import SCHEMA
-from operator_runtime.election.lease_thread import RELEASE_TIMEOUT_S
+from operator_runtime.election.lease_election import RELEASE_TIMEOUT_S
 from operator_runtime.events.recorder import EventRecorder
 from tests.unit.manifests.install_files import container, deployment, pod
 

@@ -129,10 +129,10 @@ class TestHelp:
         for option in SCHEMA.options:
             # From 3.13 on argparse names the value once, behind all the flags.
             flags = f"({option.flags[0]}|{', '.join(option.flags)})"
-            value = f"[{option.setting.metavar}]" if option.is_switch else option.setting.metavar
+            value = f"[{option.metavar}]" if option.is_switch else option.metavar
             assert re.search(f" {flags} {re.escape(value)}[ ,]", words), option.name
             # Lines end at hyphens too.
-            for text in (f"({option.variable}; default: {option.default})", option.setting.help):
+            for text in (f"({option.variable}; default: {option.default})", option.help):
                 assert "".join(text.split()) in "".join(words.split())
 
     def test_a_command_has_help_of_its_own(self, capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,7 +86,7 @@ def build(*namespaces: str, begun: bool = True, **settings: object) -> Built:
 def memcached(version: str = "1", *, name: str = KEY.name, spec: bytes = b'{"size":1}') -> MemcachedRecord:
     return MemcachedRecord(
         namespace=KEY.namespace, name=name, uid="u", resource_version=version, generation=1, deleting=False,
-        spec=spec, packed_status=b"",
+        spec=spec, status=b"",
     )  # fmt: skip
 
 

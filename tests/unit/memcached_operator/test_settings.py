@@ -43,13 +43,12 @@ class TestReference:
         assert len(sections) == len(SCHEMA.options)
         for section, option in zip(sections, SCHEMA.options, strict=True):
             assert section.startswith(f"`{option.flags[0]}{'[' if option.is_switch else ' '}")
-            setting = option.setting
-            for part in (setting.help, f"`{option.variable}`", option.allowed, option.default, setting.why):
+            for part in (option.help, f"`{option.variable}`", option.allowed, option.default, option.why):
                 assert part in section
 
     def test_flags_and_variables_are_used_once(self) -> None:
         flags = [flag for option in SCHEMA.options for flag in option.flags]
-        flags += [flag for option in SCHEMA.options for switch in option.setting.switches for flag in switch.flags]
+        flags += [flag for option in SCHEMA.options if option.none_of_several for flag in option.none_of_several.flags]
         variables = [option.variable for option in SCHEMA.options]
         assert len(set(flags)) == len(flags)
         assert len(set(variables)) == len(variables)
@@ -62,4 +61,4 @@ class TestReference:
     def test_a_field_with_a_unit_says_so_in_its_help(self, suffix: str, unit: str) -> None:
         timed = [option for option in SCHEMA.options if option.name.endswith(suffix)]
         assert timed
-        assert [option.name for option in timed if unit not in option.setting.help] == []
+        assert [option.name for option in timed if unit not in option.help] == []

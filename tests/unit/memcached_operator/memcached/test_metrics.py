@@ -6,7 +6,7 @@ from prometheus_client import Metric
 
 from memcached_operator.api.status import OWNED_CONDITIONS
 from memcached_operator.memcached.metrics import OTHER_FIELDS, RepairCounts, condition_family, memcached_families
-from memcached_operator.memcached.observed.memcacheds import STATUSES, MemcachedRecord
+from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from operator_runtime.cache.store import ObjectKey
 from tests.unit.memcached_operator.memcached.support import NAME, NAMESPACE
 from tests.unit.memcached_operator.memcached.world import World
@@ -64,8 +64,7 @@ async def test_a_memcacheds_servers_are_shown_as_long_as_it_is_there() -> None:
 
 
 def record(name: str, status: bytes) -> MemcachedRecord:
-    packed = STATUSES.packed(status)
-    return MemcachedRecord(NAMESPACE, name, f"uid-of-{name}", "1", 1, False, spec=b"{}", packed_status=packed)
+    return MemcachedRecord(NAMESPACE, name, f"uid-of-{name}", "1", 1, False, spec=b"{}", status=status)
 
 
 def counted(*statuses: object) -> dict[tuple[str, ...], float]:

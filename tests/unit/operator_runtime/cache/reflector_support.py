@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
 from operator_runtime.cache.reflector import Reflector
 from operator_runtime.cache.store import Store
+from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import KubeError, classify_response
 from operator_runtime.client.frames import MAX_PAGE_BYTES
-from operator_runtime.client.response_identity import Expected, ExpectedList
+from operator_runtime.client.response_identity import ExpectedList
 from tests.unit.operator_runtime.client import watch_support
 from tests.unit.things import THINGS, Thing, decode
 
@@ -57,7 +59,7 @@ class Body:
         return chunk
 
 
-class Server:
+class Server(ApiClient):
     """Answers as scripted, then holds the next request open for ever.
 
     Attributes:
@@ -73,28 +75,19 @@ class Server:
         self.open_streams = 0
         self.exhausted = asyncio.Event()
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None,
-        gzip: bool,
-        max_bytes: int,
-        expected: Expected | None = None,
-    ) -> bytes:
-        assert (method, gzip, max_bytes) == ("GET", True, MAX_PAGE_BYTES)
+    async def request(self, method: str, path: str, **given: Any) -> bytes:
+        assert (method, given["gzip"], given["max_bytes"]) == ("GET", True, MAX_PAGE_BYTES)
         if path == "/apis/example.com/v1":
             self.discoveries += 1
             if isinstance(self.discovery, KubeError):
                 raise self.discovery
             return self.discovery
-        assert isinstance(expected, ExpectedList)
-        answer = await self._next(query or {})
+        assert isinstance(given["expected"], ExpectedList)
+        answer = await self._next(given["query"])
         return answer if isinstance(answer, bytes) else b"".join(map(_must_be_bytes, answer))
 
     @asynccontextmanager
-    async def stream(self, path: str, query: Mapping[str, str], silence_limit_s: float) -> AsyncIterator[Body]:
+    async def stream(self, path: str, query: Mapping[str, str], silence_limit_s: float) -> AsyncIterator[Any]:
         assert path == "/apis/example.com/v1/namespaces/ns/things"
         answer = await self._next(query)
         assert not isinstance(answer, bytes)

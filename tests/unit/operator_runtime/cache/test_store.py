@@ -16,7 +16,9 @@ def owner_of(thing: Thing) -> ObjectKey | None:
 
 
 def new_store() -> Store[Thing]:
-    return Store({"owner": owner_of})
+    store: Store[Thing] = Store()
+    store.add_index("owner", owner_of)
+    return store
 
 
 @pytest.fixture

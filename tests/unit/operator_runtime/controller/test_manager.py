@@ -75,12 +75,11 @@ class Part:
 
 
 @pytest.fixture(autouse=True)
-def _thaw() -> Iterator[None]:
-    """The manager freezes the collector's heap and sets its pace, which is for a process that ends with it."""
+def _pace() -> Iterator[None]:
+    """The manager sets the collector's pace, which is for a process that ends with it."""
     before = gc.get_threshold()
     yield
     gc.set_threshold(*before)
-    gc.unfreeze()
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from operator_runtime.cache.store import ObjectKey
 from operator_runtime.client.access.credentials import ClusterAccess
 from operator_runtime.election.elections import ElectionConfig, ElectionError, election_families, election_of
 from operator_runtime.election.leader_for_life import LifeElection
-from operator_runtime.election.lease_thread import LeaseElection
+from operator_runtime.election.lease_election import LeaseElection
+from operator_runtime.election.timing import Timing
 from tests.unit.operator_runtime.client.client_support import FakeCredentials
 from tests.unit.operator_runtime.series import series
 
@@ -19,16 +20,16 @@ ON_A_LAPTOP = replace(IN_A_POD, in_pod=False)
 
 
 def config(mode: Literal["lease", "life"] = "lease", namespace: str | None = None) -> ElectionConfig:
-    return ElectionConfig(mode, "lock", namespace, 15, 10.0, 2.0, "agent", "us")
+    return ElectionConfig(mode, "lock", namespace, Timing(), "agent", "us")
 
 
 async def test_a_lease_is_in_the_pods_own_namespace_or_the_one_that_is_given() -> None:
-    own = election_of(config(), lambda: IN_A_POD, {"POD_NAME": "operator-7"})
+    own = election_of(config(), IN_A_POD, {"POD_NAME": "operator-7"})
     assert isinstance(own, LeaseElection)
     assert own.lock == ObjectKey("ops", "lock")
     assert own.identity.startswith("operator-7_")
     for access in (IN_A_POD, ON_A_LAPTOP):
-        given = election_of(config(namespace="other"), lambda access=access: access, {})  # type: ignore[misc]
+        given = election_of(config(namespace="other"), access, {})
         assert given is not None
         assert given.lock == ObjectKey("other", "lock")
 
@@ -39,7 +40,7 @@ async def test_a_lease_is_in_the_pods_own_namespace_or_the_one_that_is_given() -
 )
 def test_a_lease_without_a_namespace_is_an_error_with_the_remedy(access: ClusterAccess, why: str) -> None:
     with pytest.raises(ElectionError) as caught:
-        election_of(config(), lambda: access, {})
+        election_of(config(), access, {})
     assert str(caught.value) == f"leader election needs a namespace, and {why}: give --leader-elect-namespace"
 
 
@@ -47,22 +48,22 @@ def test_without_the_setting_there_is_none_and_for_life_outside_a_cluster_is_ski
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
-    assert election_of(None, pytest.fail, {}) is None
-    assert election_of(config("life", "ops"), lambda: ON_A_LAPTOP, {}) is None
+    assert election_of(None, IN_A_POD, {}) is None
+    assert election_of(config("life", "ops"), ON_A_LAPTOP, {}) is None
     (line,) = caplog.messages
     assert line.startswith("leader election for life is skipped: this is not a pod")
 
 
 async def test_for_life_is_in_the_pods_namespace_and_nowhere_else() -> None:
-    found = election_of(config("life"), lambda: IN_A_POD, {"POD_NAME": "operator-7"})
+    found = election_of(config("life"), IN_A_POD, {"POD_NAME": "operator-7"})
     assert isinstance(found, LifeElection)
     assert found.lock == ObjectKey("ops", "lock")
     with pytest.raises(ElectionError, match=r"--leader-elect-namespace other: .* leave the flag out"):
-        election_of(config("life", "other"), lambda: IN_A_POD, {})
+        election_of(config("life", "other"), IN_A_POD, {})
 
 
 async def test_metrics_say_who_leads_by_client_gos_names() -> None:
-    standing = election_of(config("life"), lambda: IN_A_POD, {})
+    standing = election_of(config("life"), IN_A_POD, {})
     assert isinstance(standing, LifeElection)
     standing.leading = True
     assert series(election_families(standing)) == {

@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import KubeError
 from operator_runtime.events.event_bodies import ObjectReference
-from operator_runtime.events.recorder import EventRecorder, EventsApi
+from operator_runtime.events.recorder import EventRecorder
 from operator_runtime.testing.clock import START_S, FakeClock
 from operator_runtime.testing.waiting import async_until
 from tests.unit.fake_server import FakeServer, Sent
@@ -53,7 +54,7 @@ class FakeApi(FakeServer):
         await settle()
 
 
-def recorder_of(api: EventsApi, time: FakeClock, **options: Any) -> EventRecorder:
+def recorder_of(api: ApiClient, time: FakeClock, **options: Any) -> EventRecorder:
     return EventRecorder(
         api,
         reporting_controller="cache.example.com/memcached-operator",

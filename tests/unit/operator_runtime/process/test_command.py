@@ -7,25 +7,24 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import pytest
-from msgspec import Meta
 
 from operator_runtime.identity import Program
 from operator_runtime.process.command import packages_of, run
 from operator_runtime.settings.runtime_settings import RuntimeSettings
-from operator_runtime.settings.setting import Setting
+from operator_runtime.settings.setting import setting
 
 pytestmark = pytest.mark.usefixtures("no_variables", "logging_as_it_was")
 
 ROOT = Path(__file__).parents[4]
 
 
-class SampleSettings(RuntimeSettings, frozen=True):
+class SampleSettings(RuntimeSettings):
     """What this operator may be told besides."""
 
-    parts: Annotated[int, Meta(ge=1, le=6), Setting("Tea", help="Parts.", why="Two.", metavar="NUMBER")] = 2
+    parts: int = setting(2, "Parts.", "Two.", group="Tea", limits=(1, 6))
 
 
 def set_up(operator: object, settings: RuntimeSettings) -> None:
@@ -90,12 +89,7 @@ class TestWords:
         assert "default:theoperator'snameand`-lock`:sample-operator-lock)" in words.replace(" ", "")
         assert "emcached" not in out
 
-    def test_so_is_the_reference(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert sample("settings-reference") == 0
-        page = capsys.readouterr().out
-        assert page.startswith("# Settings\n\n<!-- Made by `sample-operator settings-reference`; do not edit. -->\n")
-        assert "| `--parts` | `SAMPLE_OPERATOR_PARTS` | `2` |" in page
-        assert "emcached" not in page
+    def test_the_version_is_printed(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert sample("--version") == 0
         assert capsys.readouterr().out == "sample-operator 1.2.3\n"
 
@@ -115,55 +109,19 @@ class TestWords:
         assert captured.err == f"sample-operator: {message}\nTry 'sample-operator --help'.\n"
 
 
-class TestWhatAnAuthorGotWrong:
-    @pytest.mark.parametrize("settings", [object, set_up, Program])
-    def test_settings_that_are_none_are_refused(self, settings: object) -> None:
-        with pytest.raises(TypeError, match=re.escape(f"settings={settings!r} is no subclass of RuntimeSettings")):
-            sample(settings=settings)
+@pytest.mark.parametrize("settings", [object, Program])
+def test_settings_that_are_none_are_refused(settings: object) -> None:
+    with pytest.raises(TypeError, match=re.escape(f"settings={settings!r} is no subclass of RuntimeSettings")):
+        sample(settings=settings)
 
-    def test_all_that_is_wrong_is_told_at_once_whatever_the_command_line_asks_for(self) -> None:
-        class Settings(RuntimeSettings, frozen=True):
-            parts: int
-            lid: Annotated[str, Setting("Tea", help="Lid.", why="Dust.", metavar="LID")] = "on"
 
-        with pytest.raises(TypeError) as caught:
-            sample("--help", settings=Settings)
-        no_default, no_setting, not_allowed = str(caught.value).splitlines()
-        assert no_default.startswith("the setting parts has no default: ")
-        assert no_setting.startswith("the setting parts has no Setting; ")
-        assert not_allowed.startswith("the setting lid does not say what is allowed: ")
+def test_a_set_up_that_would_wait_and_a_name_that_no_reporter_has_are_refused() -> None:
+    async def never(operator: object, settings: RuntimeSettings) -> None: ...
 
-    def test_defaults_that_the_settings_forbid_are_the_authors_and_no_users(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        class Settings(SampleSettings, frozen=True):
-            parts: Annotated[int, Meta(ge=1, le=6), Setting("Tea", help="Parts.", why="All.", metavar="N")] = 7
-            log_level: Annotated[
-                Literal["info", "loud"], Setting("Logs", help="Words.", why="Calm.", metavar="LEVEL")
-            ] = "quiet"  # type: ignore[assignment]
-
-        monkeypatch.setenv("SAMPLE_OPERATOR_PARTS", "3")  # what a user says is not looked at
-        with pytest.raises(TypeError) as caught:
-            sample(settings=Settings)
-        assert str(caught.value).splitlines() == [
-            "the setting log_level has the default 'quiet', which it does not allow itself: it must be info or loud",
-            "the setting parts has the default 7, which it does not allow itself: "
-            "it must be a whole number from 1 to 6",
-        ]
-
-    def test_what_does_not_fit_together_is_refused(self) -> None:
-        class Settings(SampleSettings, frozen=True):
-            def __post_init__(self) -> None:
-                raise ValueError("a lid for each cup")
-
-        async def never(operator: object, settings: RuntimeSettings) -> None: ...
-
-        with pytest.raises(TypeError, match=r"^the defaults of Settings do not fit: a lid for each cup$"):
-            sample(settings=Settings)
-        with pytest.raises(TypeError, match="set_up must be a plain function"):
-            run("sample-operator", never, version="1")  # type: ignore[arg-type]
-        with pytest.raises(ValueError, match="such as my-own-shell"):
-            run("Sample", set_up, version="1")
+    with pytest.raises(TypeError, match="set_up must be a plain function"):
+        run("sample-operator", never, version="1")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="such as my-own-shell"):
+        run("Sample", set_up, version="1")
 
 
 def test_lines_of_the_package_of_set_up_are_the_operators_own(monkeypatch: pytest.MonkeyPatch) -> None:

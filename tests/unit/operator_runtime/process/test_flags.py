@@ -9,17 +9,17 @@ from operator_runtime.process.flags import Parser, UsageError, answered, parse
 @pytest.fixture
 def parser() -> Parser:
     made = Parser(prog="sample", description="Makes samples.")
-    made.add_argument("--parts", default=argparse.SUPPRESS)
-    made.add_argument("--leaf", action="append", default=argparse.SUPPRESS)
-    made.add_argument("--secret", help=argparse.SUPPRESS, default=argparse.SUPPRESS)
+    made.add_argument("--parts")
+    made.add_argument("--leaf", action="append")
+    made.add_argument("--secret", help=argparse.SUPPRESS)
     return made
 
 
 def test_only_what_was_given_comes_back_and_each_of_what_was_repeated(parser: Parser) -> None:
     assert parse(parser, []) == {}
     assert parse(parser, ["--parts=2", "--leaf", "green", "--leaf=black"]) == {
-        "parts": ("2",),
-        "leaf": ("green", "black"),
+        "parts": "2",
+        "leaf": ["green", "black"],
     }
 
 

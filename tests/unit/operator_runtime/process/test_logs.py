@@ -6,11 +6,12 @@ import os
 import subprocess
 import sys
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from operator_runtime.cache.store import ObjectKey
+from operator_runtime.controller.controller import ReconcileContext
 from operator_runtime.process import logs
 
 pytestmark = pytest.mark.usefixtures("logging_as_it_was")
@@ -19,14 +20,7 @@ MOMENT = 1795255812.3456  # 2026-11-21T10:10:12.345Z
 OWN = "operator_runtime.memcached.reconciler"
 
 
-@dataclass(frozen=True)
-class FakeReconcile:
-    controller: str = "memcached"
-    key: object = "default/example-memcached"
-    id: str = "ab12"
-
-
-RECONCILE = FakeReconcile()
+RECONCILE = ReconcileContext("memcached", ObjectKey("default", "example-memcached"), 1)
 
 
 def record(
@@ -68,11 +62,15 @@ class TestText:
             (
                 record("scaled from %d to %d", 3, 4, fields={"from": 3, "to": 4}),
                 RECONCILE,
-                "memcached default/example-memcached: scaled from 3 to 4  reconcile=ab12",
+                f"memcached default/example-memcached: scaled from 3 to 4  reconcile={RECONCILE.id}",
             ),
             (record("watching", name="operator_runtime.cache.reflector"), None, "cache.reflector: watching"),
-            (record("x", fields={"namespace": "b", "name": "a"}), RECONCILE, "memcached b/a: x  reconcile=ab12"),
-            (record("x"), FakeReconcile(key="node-1"), "memcached node-1: x  reconcile=ab12"),
+            (
+                record("x", fields={"namespace": "b", "name": "a"}),
+                RECONCILE,
+                f"memcached b/a: x  reconcile={RECONCILE.id}",
+            ),
+            (record("x"), RECONCILE._replace(key="node-1"), f"memcached node-1: x  reconcile={RECONCILE.id}"),
             (record("%s", FORGED), None, f"memcached.reconciler: {ESCAPED}"),
             (record("größer — 大"), None, "memcached.reconciler: größer — 大"),
             (record("%d of %d", "x"), None, "memcached.reconciler: %d of %d ('x',)"),
@@ -80,7 +78,7 @@ class TestText:
         ids=["whole", "no reconcile", "fields win", "no namespace", "one line", "all languages", "arguments misfit"],
     )
     def test_a_line_says_when_how_bad_what_about_and_which_run(
-        self, made: logging.LogRecord, reconcile: FakeReconcile | None, message: str
+        self, made: logging.LogRecord, reconcile: ReconcileContext | None, message: str
     ) -> None:
         line = logs.text_line(made, reconcile)
         assert line == text(message)
@@ -95,7 +93,7 @@ class TestText:
     def test_a_traceback_follows_indented_so_that_no_part_of_it_looks_like_a_line_of_its_own(self) -> None:
         forged = raised("first\n2026-11-21T10:10:12.345Z INFO  forged\x1b[2J")
         first, *rest = logs.text_line(record("failed", error=forged), RECONCILE).split("\n")
-        assert first.endswith("failed  reconcile=ab12")
+        assert first.endswith(f"failed  reconcile={RECONCILE.id}")
         assert rest[0] == "    Traceback (most recent call last):"
         assert rest[-1] == r"    2026-11-21T10:10:12.345Z INFO  forged\x1b[2J"
         assert all(line.startswith("    ") for line in rest)
@@ -107,7 +105,7 @@ class TestText:
 
 
 class TestJson:
-    def read(self, made: logging.LogRecord, reconcile: FakeReconcile | None = None) -> dict[str, Any]:
+    def read(self, made: logging.LogRecord, reconcile: ReconcileContext | None = None) -> dict[str, Any]:
         line = logs.json_line(made, reconcile)
         assert line.isascii()
         assert len(line.splitlines()) == 1
@@ -124,7 +122,7 @@ class TestJson:
             "controller": "memcached",
             "namespace": "default",
             "name": "example-memcached",
-            "reconcile": "ab12",
+            "reconcile": RECONCILE.id,
             "why": "size",
             "replicas": 4,
         }
@@ -133,7 +131,7 @@ class TestJson:
         document = self.read(record("real", fields={"message": "forged", "level": "x", "reconcile": "y"}), RECONCILE)
         assert (document["message"], document["message_"]) == ("real", "forged")
         assert (document["level"], document["level_"]) == ("info", "x")
-        assert (document["reconcile"], document["reconcile_"]) == ("ab12", "y")
+        assert (document["reconcile"], document["reconcile_"]) == (RECONCILE.id, "y")
 
     def test_an_exception_is_a_field(self) -> None:
         exception = self.read(record("failed", error=raised("why\nso")))["exception"]
@@ -161,11 +159,8 @@ def configured(
     log_format: Any = "text",
     level: str = "info",
     environ: dict[str, str] | None = None,
-    reconcile: FakeReconcile | None = None,
 ) -> io.StringIO:
-    logs.configure(
-        log_format=log_format, level=level, current_reconcile=lambda: reconcile, stream=stream, environ=environ or {}
-    )
+    logs.configure(log_format=log_format, level=level, stream=stream, environ=environ or {})
     return stream
 
 
@@ -190,7 +185,7 @@ class TestConfigure:
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         own = ("sample_operator", "sample_operator.parts")
-        logs.configure(log_format="text", level="info", current_reconcile=lambda: None, own_packages=own)
+        logs.configure(log_format="text", level="info", own_packages=own)
         for name in ("sample_operator.parts.making", "sample_operator.samples", OWN, "sample_operators"):
             logging.getLogger(name).info("x")
         captured = capsys.readouterr()
@@ -263,7 +258,7 @@ class TestUnwritable:
         program = (
             "import logging, sys\n"
             "from operator_runtime.process import logs\n"
-            "logs.configure(log_format='text', level='info', current_reconcile=lambda: None)\n"
+            "logs.configure(log_format='text', level='info')\n"
             "logger = logging.getLogger('operator_runtime.x')\n"
             "for line in range(3): logger.info('line %d', line)\n"
             "print('went on')\n"

@@ -14,7 +14,8 @@ from operator_runtime.identity import Program
 from operator_runtime.process import logs, process
 from operator_runtime.process.command import operate
 from operator_runtime.serving.listening import ServingError
-from operator_runtime.settings.runtime_settings import RuntimeSettings, schema_of
+from operator_runtime.settings.runtime_settings import RuntimeSettings
+from operator_runtime.settings.schema import Schema
 
 pytestmark = pytest.mark.usefixtures("no_variables", "logging_as_it_was")
 
@@ -34,7 +35,7 @@ def test_lines_logged_by_the_operator_have_the_format_that_was_asked_for(capsys:
         logging.getLogger("samples.parts").debug("making")
         return 7
 
-    schema = schema_of(RuntimeSettings, SAMPLE)
+    schema = Schema(RuntimeSettings, SAMPLE)
     given = RuntimeSettings(log_format="json", log_level="debug")
     assert operate(SAMPLE, schema, given, serve, own_packages=["samples"]) == 7
     assert [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()] == ["ready", "making"]
@@ -67,7 +68,7 @@ def test_what_keeps_it_from_starting_is_one_plain_line(
 
 
 def test_for_machines_that_line_is_json_too(capsys: pytest.CaptureFixture[str]) -> None:
-    logs.configure(log_format="json", level="info", current_reconcile=lambda: None)
+    logs.configure(log_format="json", level="info")
     run = raising(AuthenticationUnavailable("no token in /sa:\nmount it"))
     assert process.run_to_the_end(SAMPLE, run, RuntimeSettings(log_format="json")) == 1
     document = json.loads(capsys.readouterr().err)
@@ -76,7 +77,7 @@ def test_for_machines_that_line_is_json_too(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_fault_of_its_own_is_logged_with_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    logs.configure(log_format="text", level="info", current_reconcile=lambda: None)
+    logs.configure(log_format="text", level="info")
     assert process.run_to_the_end(SAMPLE, raising(RuntimeError("a bug")), RuntimeSettings()) == 1
     first, second, *_, last = capsys.readouterr().err.splitlines()
     assert first.endswith("FATAL process.process: ended by an internal error")
@@ -87,7 +88,7 @@ def test_an_exit_in_its_midst_does_not_pass_without_a_word(capsys: pytest.Captur
     async def run(settings: RuntimeSettings) -> int:
         sys.exit(3)
 
-    logs.configure(log_format="text", level="info", current_reconcile=lambda: None)
+    logs.configure(log_format="text", level="info")
     with pytest.raises(SystemExit) as ended:
         process.run_to_the_end(SAMPLE, run, RuntimeSettings())
     assert ended.value.code == 3

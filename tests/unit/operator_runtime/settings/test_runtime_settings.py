@@ -2,27 +2,25 @@
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Annotated
 
 import pytest
-from msgspec import Meta
 
 from operator_runtime.identity import Program
 from operator_runtime.serving.listening import parse_address
-from operator_runtime.settings.runtime_settings import RuntimeSettings, schema_of
-from operator_runtime.settings.schema import SettingsError
-from operator_runtime.settings.setting import Setting
+from operator_runtime.settings.runtime_settings import RuntimeSettings
+from operator_runtime.settings.schema import Schema, SettingsError
+from operator_runtime.settings.setting import setting
 
 pytestmark = pytest.mark.usefixtures("no_variables")
 
 
-class SampleSettings(RuntimeSettings, frozen=True):
+class SampleSettings(RuntimeSettings):
     """What this operator may be told besides."""
 
-    cups: Annotated[int, Meta(ge=1, le=6), Setting("Tea", help="Cups.", why="Two.", metavar="NUMBER")] = 2
+    cups: int = setting(2, "Cups.", "Two.", group="Tea", limits=(1, 6))
 
 
-SCHEMA = schema_of(SampleSettings, Program("sample-operator", "1.2.3"))
+SCHEMA = Schema(SampleSettings, Program("sample-operator", "1.2.3"))
 
 
 def load_settings(flags: Mapping[str, str]) -> SampleSettings:
@@ -50,7 +48,7 @@ class TestAnOperatorsSettings:
         assert load_settings({"cups": "3"}).cups == 3
 
     def test_a_lock_of_its_own_is_a_default_like_any_other(self) -> None:
-        named = schema_of(SampleSettings, Program("sample-operator", "1", leader_election_id="a9b2e162.example.com"))
+        named = Schema(SampleSettings, Program("sample-operator", "1", leader_election_id="a9b2e162.example.com"))
         assert named.load({}, {}).leader_elect_id == "a9b2e162.example.com"
         (default,) = (option.default for option in named.options if option.name == "leader_elect_id")
         assert default == "a9b2e162.example.com"
