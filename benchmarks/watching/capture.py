@@ -51,7 +51,7 @@ async def captured(size: int) -> Captured:
         await _create(session, _CRDS, memcached_crd())
         # A pause between two servers would have to be waited for.
         body = {**memcached(NAME, size, extras=False)}
-        body["spec"] = {**body["spec"], "rollout": {"pauseSeconds": 0}}  # type: ignore[dict-item]
+        body["spec"] = {**body["spec"], "rollout": {"minReadySeconds": 0}}  # type: ignore[dict-item]
         await _create(session, MEMCACHEDS.path(NAMESPACE), body)
         operator = OperatorProcess(
             [sys.executable, "-m", "memcached_operator", "run", "-A", *_FLAGS],

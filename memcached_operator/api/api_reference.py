@@ -190,7 +190,8 @@ REASONS: Final[Mapping[Reason, ReasonDoc]] = {
     ),
     Reason.RETENTION_KEPT: ReasonDoc(
         (Bearing("Retaining", "True"),),
-        "What clients request is evicted no earlier than `spec.memoryScaling.retention` after the last request for it.",
+        "What clients request is evicted no earlier than `spec.memoryScaling.retentionSeconds` after the last request "
+        "for it.",
     ),
     Reason.MEMORY_UNUSED: ReasonDoc(
         (Bearing("Retaining", "True"),),

@@ -232,15 +232,15 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
     recommendedMemory: Annotated[
         str | None,
         Meta(
-            description="Smallest memory of each server, by an estimate, with which spec.memoryScaling.retention would "
-            "be kept. Absent while it is not known, or not less than the memory in force.",
+            description="Smallest memory of each server, by an estimate, with which "
+            "spec.memoryScaling.retentionSeconds would be kept. Absent while it is not known, or not less than the memory in force.",
             extra_json_schema=_MEMORY,
         ),
     ] = None
     draining: Annotated[
         tuple[Drain, ...] | None,
         Meta(
-            description="Servers that left the list and still run, until spec.drainSeconds have passed.",
+            description="Servers that left the list and still run, until spec.drainPeriodSeconds have passed.",
             extra_json_schema=_SERVERS,
         ),
     ] = None
@@ -266,8 +266,8 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
             description="Latest observations of the state. Ready: everything specified exists and is ready. Available: "
             "enough servers are ready. Progressing: a change is being rolled out. Degraded: something requires manual "
             "intervention. Serving: the servers answer requests. Retaining: items stay for "
-            "spec.memoryScaling.retention; present only with that field. Discouraged: something is specified that is "
-            "not recommended; present only while it is True.",
+            "spec.memoryScaling.retentionSeconds; present only with that field. Discouraged: something is specified "
+            "that is not recommended; present only while it is True.",
         ),
     ] = None
 

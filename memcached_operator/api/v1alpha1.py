@@ -37,7 +37,6 @@ _DNS_NAME: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9]
 _DNS_NAME_LENGTH: Final = 253
 # A share of the servers, as a PodDisruptionBudget takes it.
 _PERCENTAGE: Final = "([0-9]|[1-9][0-9]|100)%"
-_SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
 
 Workload = Literal["Deployment", "StatefulSet"]
 AccessMode = Literal["ReadWriteOnce", "ReadWriteOncePod", "ReadWriteMany"]
@@ -90,11 +89,11 @@ _Memory = Annotated[
     Field(pattern=f"^({MEMORY_PATTERN})$", max_length=MEMORY_LENGTH),
     Words('must be a string of whole Mi or Gi from 8Mi on, such as "64Mi" or "4Gi"'),
 ]
-# As Kubernetes writes durations, with one unit: 1s to 99999h.
+_RETENTION_MAX: Final = 100_000 * 3600  # more than eleven years
 _Retention = Annotated[
-    str,
-    Field(pattern="^[1-9][0-9]{0,4}[smh]$", max_length=len("99999h")),
-    Words('must be a number from 1 to 99999 with s, m or h, such as "90s", "30m" or "12h"'),
+    int,
+    Field(ge=1, le=_RETENTION_MAX, json_schema_extra=_INT32),
+    Words(f"must be a whole number of seconds from 1 to {_RETENTION_MAX}"),
 ]
 # memcached's own limits, 1Ki to 1Gi.
 _ItemSize = Annotated[
@@ -315,8 +314,8 @@ class Resources(Model):
 class Rollout(Model):
     """Replacement of servers when a change cannot be applied to a running server."""
 
-    example = '{"pauseSeconds": 60}'
-    pauseSeconds: _Hour = Field(
+    example = '{"minReadySeconds": 60}'
+    minReadySeconds: _Hour = Field(
         default=60, description="Seconds for which a new server must be ready before the next one is replaced."
     )
     paused: bool = Field(default=False, description="Indicates that no further server is replaced.")
@@ -341,20 +340,15 @@ class MemoryScaling(Model):
     status and never to the specification.
     """
 
-    example = '{"max": "4Gi", "retention": "1h"}'
+    example = '{"max": "4Gi", "retentionSeconds": 3600}'
     max: _Memory = Field(
         description="Largest memory of each server for items, in whole Mi or Gi. Cannot be less than spec.memory."
     )
-    retention: _Retention = Field(
-        default="1h",
-        description="How long an item that a client has requested is to stay after the last request for it, such as "
-        "90s, 30m or 12h. While such items are evicted earlier, the memory grows by a quarter at a time.",
+    retentionSeconds: _Retention = Field(
+        default=3600,
+        description="Seconds for which an item that a client has requested is to stay after the last request for it. "
+        "While such items are evicted earlier, the memory grows by a quarter at a time.",
     )
-
-    @property
-    def retention_s(self) -> int:
-        """The retention in seconds."""
-        return int(self.retention[:-1]) * _SECONDS[self.retention[-1]]
 
 
 class EphemeralVolume(Model):
@@ -410,8 +404,8 @@ class Handover(Model):
     Servers then run with memcached's proxy: memcached 1.6.45 or newer, in an image that contains sh.
     """
 
-    example = '{"forSeconds": 600}, or {}'
-    forSeconds: _HandoverSeconds = Field(
+    example = '{"periodSeconds": 600}, or {}'
+    periodSeconds: _HandoverSeconds = Field(
         default=HANDOVER_SECONDS,
         description="Seconds for which servers fill themselves from each other after the list of servers changed. What "
         "nobody reads or writes during that time is not taken over.",
@@ -497,7 +491,7 @@ class Spec(Model):
         description="Kind of the workload that runs the pods. In a StatefulSet each server has a stable DNS name, "
         "NAME-0.NAME and so on; this is recommended for more than one server. In a Deployment the address of a server "
         "changes with its pod. When the value changes, new servers are created beside the old ones, which are deleted "
-        "once clients have had spec.drainSeconds to move.",
+        "once clients have had spec.drainPeriodSeconds to move.",
     )
     service: Service = Service()
     disruptionBudget: DisruptionBudget | None = Field(
@@ -517,7 +511,7 @@ class Spec(Model):
         "ConfigMap with the name of the Memcached and the suffix -servers, as lines (key servers) and as JSON (key "
         "servers.json). If omitted, the list is only in the status.",
     )
-    drainSeconds: _Day = Field(
+    drainPeriodSeconds: _Day = Field(
         default=30,
         description="Seconds that a server continues to run after it left the list of servers, so that clients have "
         "time to follow the list.",

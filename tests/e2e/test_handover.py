@@ -50,7 +50,7 @@ class Scene:
 
     def resize(self, size: int) -> None:
         self.kubectl.apply(
-            memcached(NAME, size, workload="StatefulSet", drainSeconds=FOR_S, podTemplate=AT_ONCE, **self.spec)
+            memcached(NAME, size, workload="StatefulSet", drainPeriodSeconds=FOR_S, podTemplate=AT_ONCE, **self.spec)
         )
 
     def start(self, size: int) -> list[str]:
@@ -111,7 +111,7 @@ def _printed(when: str, counts: dict[str, Counts]) -> dict[str, Counts]:
     return counts
 
 
-@pytest.mark.parametrize("spec", [{"handover": {"forSeconds": FOR_S}}, {}], ids=["with", "without"])
+@pytest.mark.parametrize("spec", [{"handover": {"periodSeconds": FOR_S}}, {}], ids=["with", "without"])
 def test_no_key_is_missed_and_no_value_is_old_while_three_servers_become_six_and_then_two(
     kubectl: Kubectl, spec: dict[str, Any]
 ) -> None:
@@ -134,7 +134,7 @@ def test_no_key_is_missed_and_no_value_is_old_while_three_servers_become_six_and
 
 
 def test_a_server_that_is_killed_meanwhile_costs_its_own_keys_and_no_others(node: Node, kubectl: Kubectl) -> None:
-    scene = Scene(kubectl, {"handover": {"forSeconds": FOR_S}})
+    scene = Scene(kubectl, {"handover": {"periodSeconds": FOR_S}})
     servers = scene.start(3)
     with load(servers, scene.address, KEYS) as clients:
         clients.read_all()
@@ -167,7 +167,7 @@ def test_servers_whose_memcached_is_too_old_change_without_a_hand_over_and_a_con
     node: Node, kubectl: Kubectl
 ) -> None:
     node.load_image(images.older_memcached_image(OLDER_MEMCACHED))
-    scene = Scene(kubectl, {"image": OLDER_MEMCACHED, "handover": {"forSeconds": FOR_S}})
+    scene = Scene(kubectl, {"image": OLDER_MEMCACHED, "handover": {"periodSeconds": FOR_S}})
     scene.resize(2)
     kubectl.wait(f"mc/{NAME}", "condition=Ready")
     scene.listed(2)
@@ -184,7 +184,7 @@ def test_servers_whose_memcached_is_too_old_change_without_a_hand_over_and_a_con
 
 
 def test_another_leader_goes_on_with_each_step(node: Node, system: Kubectl, kubectl: Kubectl) -> None:
-    scene = Scene(kubectl, {"handover": {"forSeconds": FOR_S}})
+    scene = Scene(kubectl, {"handover": {"periodSeconds": FOR_S}})
     servers = scene.start(2)
     with load(servers, scene.address, KEYS // 10) as clients:
         clients.read_all()

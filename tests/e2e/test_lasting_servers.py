@@ -34,7 +34,7 @@ pytestmark = pytest.mark.timeout(600)
 @pytest.fixture(scope="module")
 def scene(node: Node, client_image: None, system: Kubectl) -> Iterator[Scene]:
     """A client has found each key at one of six servers of a StatefulSet."""
-    with lasting(node, system, "e2e-lasting", KEYS, drainSeconds=DRAIN_S, podTemplate=AT_ONCE) as scene:
+    with lasting(node, system, "e2e-lasting", KEYS, drainPeriodSeconds=DRAIN_S, podTemplate=AT_ONCE) as scene:
         yield scene
 
 

@@ -113,7 +113,7 @@ def test_memory_settles_where_the_working_set_fits_and_no_server_restarts(
     assert incarnations(kubectl) == before
     notes = [each["note"] for each in kubectl.get("events.events.k8s.io")["items"] if each["reason"] == "MemoryGrows"]
     assert len(notes) == len(changed) - 1
-    assert all(f"retention is {RETENTION_S}s: " in each for each in notes)
+    assert all(f"retention is {RETENTION_S // 60}m: " in each for each in notes)
     assert in_force(kubectl) in kubectl("get", "mc", NAME, "-o", "wide")
 
     kubectl("delete", "pod", PODS[1])
@@ -144,7 +144,7 @@ def test_a_full_node_is_told_and_leaves_no_server_larger_than_the_others(
 
 
 def desired(memory_mib: int, max_mib: int) -> dict[str, Any]:
-    scaling = {"max": f"{max_mib}Mi", "retention": f"{RETENTION_S}s"}
+    scaling = {"max": f"{max_mib}Mi", "retentionSeconds": RETENTION_S}
     return memcached(NAME, 2, workload="StatefulSet", memory=f"{memory_mib}Mi", memoryScaling=scaling)
 
 

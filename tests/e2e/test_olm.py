@@ -153,7 +153,7 @@ def test_an_image_changes_in_place_under_an_operator_that_olm_installed(
     node: Node, olm: Olm, released: Release, other_memcached: None
 ) -> None:
     with fresh_namespace(node, "olm-home") as home, subscribed(node, olm, home, []):
-        spec = {"workload": "StatefulSet", "warmRestart": True, "rollout": {"pauseSeconds": 0}}
+        spec = {"workload": "StatefulSet", "warmRestart": True, "rollout": {"minReadySeconds": 0}}
         home.apply(memcached("cache", 3, **spec))
         home.wait("mc/cache", "condition=Ready")
         before = {pod: uid for pod, (uid, _) in servers(home).items()}

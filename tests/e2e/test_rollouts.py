@@ -67,7 +67,7 @@ def full(node: Node, system: Kubectl) -> Iterator[tuple[Kubectl, str]]:
 @pytest.fixture(scope="module")
 def scene(node: Node, client_image: None, other_memcached: None, system: Kubectl, full: object) -> Iterator[Scene]:
     """A client has found each key at one of six servers."""
-    rollout = {"pauseSeconds": PAUSE_S}
+    rollout = {"minReadySeconds": PAUSE_S}
     with lasting(node, system, "e2e-rollouts", KEYS, image=MEMCACHED, rollout=rollout, podTemplate=AT_ONCE) as scene:
         yield scene
 
@@ -164,7 +164,7 @@ def test_another_default_image_reaches_one_memcached_after_the_other(
     node: Node, system: Kubectl, other_memcached: None
 ) -> None:
     with fresh_namespace(node, "e2e-defaults") as kubectl:
-        rollout = {"pauseSeconds": 1}
+        rollout = {"minReadySeconds": 1}
         for name, workload in DEFAULTS.items():
             kubectl.apply(memcached(name, DEFAULT_SIZE, workload=workload, rollout=rollout, podTemplate=AT_ONCE))
         for name in DEFAULTS:

@@ -340,7 +340,7 @@ def test_a_ca_that_is_taken_out_lets_no_client_in_once_its_server_is_replaced(sc
 
     trust(former.pem)
     tls = {"secretName": "rotated-tls", "clientAuth": "Require"}
-    kubectl.apply(memcached(name, 1, workload="StatefulSet", tls=tls, rollout={"pauseSeconds": 0}))
+    kubectl.apply(memcached(name, 1, workload="StatefulSet", tls=tls, rollout={"minReadySeconds": 0}))
     kubectl.wait(f"mc/{name}", "condition=Ready")
     assert (lets_in(former), lets_in(latter)) == (True, False)
     before = uid()
@@ -375,7 +375,7 @@ def test_a_server_of_another_user_takes_its_renewed_passwords_and_one_that_may_n
             if user is not None
         }
         auth = {"secretName": "owned-passwords"}
-        kubectl.apply(memcached(name, 1, auth=auth, rollout={"pauseSeconds": 0}, podTemplate={"spec": lists}))
+        kubectl.apply(memcached(name, 1, auth=auth, rollout={"minReadySeconds": 0}, podTemplate={"spec": lists}))
         kubectl.wait(f"mc/{name}", "condition=Ready")
         (found,) = _pods(kubectl, name)
         return str(found["status"]["podIP"])

@@ -140,7 +140,7 @@ def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 def _make_servers(kubectl: Kubectl) -> None:
     """Memcacheds, settled: nothing about them is going to change any more."""
-    rollout = {"pauseSeconds": 0}  # until which a Deployment is not rolled out
+    rollout = {"minReadySeconds": 0}  # until which a Deployment is not rolled out
     kubectl.apply(
         memcached(NAME, SIZE, rollout=rollout), memcached(LASTING, SIZE, workload="StatefulSet", rollout=rollout)
     )

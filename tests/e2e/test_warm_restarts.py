@@ -47,7 +47,7 @@ pytestmark = pytest.mark.timeout(600)
 def scene(node: Node, client_image: None, other_memcached: None, system: Kubectl) -> Iterator[Scene]:
     """A client has found each key at one of six servers."""
     node.load_image(images.memcached_image(THIRD_MEMCACHED))
-    rollout = {"pauseSeconds": PAUSE_S}
+    rollout = {"minReadySeconds": PAUSE_S}
     with lasting(node, system, "e2e-warm", KEYS, image=MEMCACHED, warmRestart=True, rollout=rollout) as scene:
         yield scene
 
@@ -141,7 +141,12 @@ def test_what_a_memcached_wrote_out_and_was_torn_is_put_away_once_and_told(node:
 def test_full_servers_are_warm_after_a_restart_that_is_asked_for_and_stay_below_their_limits(
     node: Node, system: Kubectl, kubectl: Kubectl
 ) -> None:
-    spec = {"workload": "StatefulSet", "warmRestart": True, "memory": f"{FULL_MIB}Mi", "rollout": {"pauseSeconds": 0}}
+    spec = {
+        "workload": "StatefulSet",
+        "warmRestart": True,
+        "memory": f"{FULL_MIB}Mi",
+        "rollout": {"minReadySeconds": 0},
+    }
     for name in SIZES:
         kubectl.apply(memcached(name, 1, **spec))
     for name in SIZES:
@@ -165,7 +170,7 @@ def test_what_renews_passwords_gets_the_image_too_and_items_are_kept(
     other_memcached: None, system: Kubectl, kubectl: Kubectl
 ) -> None:
     kubectl("create", "secret", "generic", "passwords", "--from-literal=password-file=user:password")
-    spec = {"workload": "StatefulSet", "warmRestart": True, "image": MEMCACHED, "rollout": {"pauseSeconds": 0}}
+    spec = {"workload": "StatefulSet", "warmRestart": True, "image": MEMCACHED, "rollout": {"minReadySeconds": 0}}
     kubectl.apply(memcached(NAME, 1, auth={"secretName": "passwords"}, **spec))
     kubectl.wait(f"mc/{NAME}", "condition=Ready")
     before = _places(kubectl)

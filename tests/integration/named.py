@@ -85,7 +85,7 @@ def drain_soon(kubectl: Kubectl) -> tuple[datetime, int]:
     (drain,) = status(kubectl)["draining"]
     since = datetime.fromisoformat(drain["startTime"])
     drain_s = math.ceil((datetime.now(UTC) - since).total_seconds()) + 2
-    change(kubectl, drainSeconds=drain_s)
+    change(kubectl, drainPeriodSeconds=drain_s)
     return since, drain_s
 
 

@@ -172,7 +172,7 @@ def _with_a_named_server(trial: Trial, **more: object) -> None:
     spec: dict[str, object] = {
         "workload": "StatefulSet",
         "image": "memcached:1.6.44",
-        "rollout": {"pauseSeconds": 0},
+        "rollout": {"minReadySeconds": 0},
     } | more
     trial.kubectl.apply(memcached(trial.name, 1, **spec))
     pod = f"{trial.name}-0"

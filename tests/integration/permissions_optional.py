@@ -45,7 +45,7 @@ ALONE: dict[str, Any] = {
     "service": {"type": "Disabled"},
     "disruptionBudget": {"maxUnavailable": "100%"},
     "workload": "Deployment",
-    "drainSeconds": 0,
+    "drainPeriodSeconds": 0,
 }
 """A specification that asks for none of these kinds."""
 

@@ -159,7 +159,7 @@ def test_a_foreign_object_is_left_alone_and_reported_and_the_own_one_comes_when_
     for kind in kinds:
         kubectl("delete", kind, KINDS[kind][0])
     # One that bears no label of ours is on no watch: it is looked for again after a while.
-    change(kubectl, drainSeconds=1)
+    change(kubectl, drainPeriodSeconds=1)
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
     for kind in kinds:
         kubectl.wait(f"{kind}/{KINDS[kind][0]}", "create")

@@ -80,7 +80,7 @@ def stored(kubectl: Kubectl, name: str = "shop", resource: str = "mc") -> dict[s
     return found
 
 
-ROLLOUT = {"pauseSeconds": 60, "paused": False}
+ROLLOUT = {"minReadySeconds": 60, "paused": False}
 FILLED_IN = {
     "size": 1,
     "memory": "64Mi",
@@ -91,7 +91,7 @@ FILLED_IN = {
     "warmRestart": False,
     "workload": "Deployment",
     "service": {"type": "Headless"},
-    "drainSeconds": 30,
+    "drainPeriodSeconds": 30,
 }
 
 
@@ -169,15 +169,15 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"disruptionBudget": {"maxUnavailable": True}}, BUDGET),
     ({"podTemplate": {"spec": []}}, "spec.podTemplate.spec in body must be of type object"),
     ({"networkPolicy": {}}, "spec.networkPolicy.allowFrom: Required value"),
-    ({"drainSeconds": 86_401}, "spec.drainSeconds in body should be less than or equal to 86400"),
+    ({"drainPeriodSeconds": 86_401}, "spec.drainPeriodSeconds in body should be less than or equal to 86400"),
     ({"memory": "7Mi"}, "spec.memory in body should match"),
     ({"maxItemSize": "1025Mi"}, "spec.maxItemSize in body should match"),
     ({"extraArgs": ["-v"] * 65}, "spec.extraArgs: Too many: 65: must have at most 64 items"),
     ({"resources": {"requests": {"cpu": 2**53}}}, "spec.resources.requests.cpu in body should be less than"),
     ({"tls": {"secretName": "Shop"}}, 'spec.tls.secretName: Invalid value: "Shop": spec.tls.secretName in body'),
     (
-        STATEFUL | {"memoryScaling": {"max": "1Gi", "retention": "1d"}},
-        "spec.memoryScaling.retention in body should match",
+        STATEFUL | {"memoryScaling": {"max": "1Gi", "retentionSeconds": 0}},
+        "spec.memoryScaling.retentionSeconds in body should be greater than or equal to 1",
     ),
 ]
 
@@ -275,7 +275,7 @@ def test_what_is_passed_on_is_kept_as_it_was_written(kubectl: Kubectl) -> None:
         "workload": "StatefulSet",
         "service": {"annotations": {"a.b/c": "d"}},
         "disruptionBudget": {"maxUnavailable": "100%"},
-        "drainSeconds": 0,
+        "drainPeriodSeconds": 0,
         "podTemplate": {
             "metadata": {"labels": {"a": "b"}},
             "spec": {
@@ -293,7 +293,7 @@ def test_what_is_passed_on_is_kept_as_it_was_written(kubectl: Kubectl) -> None:
         "maxItemSize": "999936Ki",
         "extraArgs": ["-o", "idle_timeout=60"],
         "resources": {"requests": {"cpu": 1, "memory": "1e9"}, "limits": {"memory": "1.5Gi", "example.com/x": "2"}},
-        "rollout": {"pauseSeconds": 0, "paused": False},
+        "rollout": {"minReadySeconds": 0, "paused": False},
     }
     assert succeeded(kubectl("create", "-f", "-", body=memcached(spec=spec)))
     assert stored(kubectl)["spec"] == spec | {

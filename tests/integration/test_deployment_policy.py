@@ -62,7 +62,7 @@ def test_the_operator_does_all_its_work_and_cannot_touch_a_foreign_workload(
     kubectl("create", "-f", "-", input=other)  # of anybody else nothing is asked
 
     operators.start("-n", kubectl.namespace, "--finalizer").ready()
-    complete(kubectl, "shop", 1, workload=kind, drainSeconds=0)
+    complete(kubectl, "shop", 1, workload=kind, drainPeriodSeconds=0)
     kubectl("scale", "mc/shop", "--replicas=0")
     wait(kubectl, shop, ".spec.replicas", 0)
     kubectl("label", shop, "app-", "memcached_cr-")

@@ -71,7 +71,7 @@ def test_describe_tells_what_was_created_scaled_and_updated(kubectl: Kubectl) ->
 def test_an_event_tells_what_a_change_costs_as_render_told_it_before(
     kubectl: Kubectl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    change = {"memory": "128Mi", "threads": 8, "drainSeconds": 5}
+    change = {"memory": "128Mi", "threads": 8, "drainPeriodSeconds": 5}
     kubectl.apply(memcached("shop", 3, workload="StatefulSet"), create=True)
     wait(kubectl, "mc/shop", ".status.observedGeneration", 1)
     old, new = tmp_path / "old.yaml", tmp_path / "new.json"

@@ -73,7 +73,7 @@ def test_the_example_is_created_looked_at_scaled_and_deleted(
     wait_condition(kubectl, "example-memcached", "Progressing", "Complete")
     (row,) = table(kubectl("get", "deployment"))
     assert row["NAME"] == "example-memcached"
-    # AVAILABLE counts servers that have been ready for spec.rollout.pauseSeconds, a minute by default.
+    # AVAILABLE counts servers that have been ready for spec.rollout.minReadySeconds, a minute by default.
     assert (row["READY"], row["UP-TO-DATE"]) == ("3/3", "3")
     (row,) = table(kubectl("get", "memcached"))
     assert (row["NAME"], row["SIZE"], row["READY"], row["AVAILABLE"]) == ("example-memcached", "3", "3", "True")

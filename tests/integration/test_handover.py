@@ -122,7 +122,7 @@ def found(kubelet: Kubelet, servers: int, *, writes: bool = False) -> int:
 def test_two_servers_become_three_and_one_and_no_key_is_missed(kubectl: Kubectl) -> None:
     with running(kubectl) as kubelet:
         # So long clients have the first list, and longer each further one.
-        kubectl.apply(memcached("shop", 2, workload="StatefulSet", handover={"forSeconds": 10}), create=True)
+        kubectl.apply(memcached("shop", 2, workload="StatefulSet", handover={"periodSeconds": 10}), create=True)
         wait_condition(kubectl, "shop", "Ready", "AllServersReady")
         wait(kubectl, "mc/shop", ".status.handover.step", "Complete")
         # What nobody used since then may be old, and times of uses are coarse.
@@ -131,7 +131,7 @@ def test_two_servers_become_three_and_one_and_no_key_is_missed(kubectl: Kubectl)
         )
         until("the list has just changed", lambda: datetime.now(UTC) > settled)
         assert found(kubelet, 2, writes=True) == KEYS
-        change(kubectl, size=3, handover={"forSeconds": 60})
+        change(kubectl, size=3, handover={"periodSeconds": 60})
         wait_list(kubectl, 0, 1, 2)
         assert status(kubectl)["handover"]["step"] == "Published"
         assert found(kubelet, 3) == KEYS

@@ -36,7 +36,7 @@ def start(kubectl: Kubectl, operators: Operators) -> OperatorProcess:
 
 def on_deployment(kubectl: Kubectl) -> None:
     """A Memcached named shop with two servers by address, whose former servers drain for long."""
-    kubectl.apply(memcached("shop", 2, drainSeconds=LONG_S), create=True)
+    kubectl.apply(memcached("shop", 2, drainPeriodSeconds=LONG_S), create=True)
     wait(kubectl, "mc/shop", ".status.replicas", 2)
     give_addresses(kubectl)
     wait_condition(kubectl, "shop", "Ready", "AllServersReady")

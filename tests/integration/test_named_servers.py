@@ -66,7 +66,7 @@ def test_a_server_that_is_lost_keeps_its_place(kubectl: Kubectl) -> None:
 
 
 def test_a_server_that_goes_leaves_the_list_first_and_runs_on_for_the_drain_seconds(kubectl: Kubectl) -> None:
-    create(kubectl, 3, drainSeconds=LONG_S)
+    create(kubectl, 3, drainPeriodSeconds=LONG_S)
     mark = kubectl.cluster.audit_mark()
     kubectl("scale", "mc/shop", "--replicas=1")
     wait_list(kubectl, 0)

@@ -27,7 +27,7 @@ def start(kubectl: Kubectl, operators: Operators, image: str = FORMER) -> Operat
 
 def test_an_operator_that_starts_in_the_middle_of_a_rollout_keeps_its_pace(shop: Rolling, operators: Operators) -> None:
     first = start(shop.kubectl, operators)
-    shop.create(3, rollout={"pauseSeconds": PAUSE_S})
+    shop.create(3, rollout={"minReadySeconds": PAUSE_S})
     shop.change(image=NEXT)
     assert shop.next() == "shop-2"
     first.kill()
@@ -54,7 +54,7 @@ def test_memcacheds_that_name_no_image_come_to_another_default_one_after_the_oth
             all_of_them, ("StatefulSet", "Deployment", "StatefulSet", "StatefulSet"), strict=True
         ):
             named = {"image": "memcached:1.6.40"} if each.name == "named" else {}
-            each.create(1, workload=workload, rollout={"pauseSeconds": 0}, **named)
+            each.create(1, workload=workload, rollout={"minReadySeconds": 0}, **named)
         *waiting, named_one = all_of_them
         assert first.stop() == 0
         start(kubectl, operators, NEXT)

@@ -12,7 +12,7 @@ from tests.kubectl_in_namespace import Kubectl
 
 pytestmark = [pytest.mark.core, pytest.mark.usefixtures("operator")]
 
-PACE = {"pauseSeconds": PAUSE_S}
+PACE = {"minReadySeconds": PAUSE_S}
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_a_budget_of_the_users_own_holds_it_and_the_status_says_so(
 
 
 def test_a_deployment_that_was_paused_by_hand_goes_on_and_is_not_taken_for_rolled_out(shop: Rolling) -> None:
-    shop.create(2, workload="Deployment", image=FORMER, rollout={"pauseSeconds": 0})
+    shop.create(2, workload="Deployment", image=FORMER, rollout={"minReadySeconds": 0})
     shop.kubectl("rollout", "pause", "deployment/shop")
     shop.change(image=NEXT)
     new = shop.next()

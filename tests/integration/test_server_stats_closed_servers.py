@@ -139,7 +139,7 @@ def test_where_nothing_reloads_them_servers_with_another_certificate_than_the_se
     permitted(kubectl, operators)
     renewed = AUTHORITY.issue(*names(kubectl))
     kubectl.apply(secret("certificate", renewed.files))
-    restart, rollout = tls() | {"reload": "Restart"}, {"pauseSeconds": 0}
+    restart, rollout = tls() | {"reload": "Restart"}, {"minReadySeconds": 0}
     kubectl.apply(memcached("shop", 1, tls=restart, rollout=rollout))
     wait(kubectl, "mc/shop", ".status.replicas", 1)
     (before,) = pods_of(kubectl, "shop")

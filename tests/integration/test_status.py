@@ -62,7 +62,7 @@ def test_nodes_are_the_sorted_names_of_its_own_pods_that_live(kubectl: Kubectl) 
 
 
 def test_ready_replicas_and_available_follow_the_pods(kubectl: Kubectl) -> None:
-    create_memcached(kubectl, "shop", 3, rollout={"pauseSeconds": 0})
+    create_memcached(kubectl, "shop", 3, rollout={"minReadySeconds": 0})
     assert kubectl.get("mc", "shop")["status"]["readyReplicas"] == 0
     pods = pods_of(kubectl, "shop")
     for ready, available in ((1, "False"), (2, "False"), (3, "True")):
@@ -79,7 +79,7 @@ def test_ready_replicas_and_available_follow_the_pods(kubectl: Kubectl) -> None:
 
 
 def test_progressing_tells_deploying_scaling_updating_and_complete(kubectl: Kubectl) -> None:
-    kubectl.apply(memcached("shop", 1, rollout={"pauseSeconds": 0}), create=True)
+    kubectl.apply(memcached("shop", 1, rollout={"minReadySeconds": 0}), create=True)
     assert wait_condition(kubectl, "shop", "Progressing", "Deploying")["status"] == "True"
     wait(kubectl, "mc/shop", ".status.replicas", 1)
     make_ready(kubectl, pods_of(kubectl, "shop"))

@@ -12,7 +12,7 @@ from tests.kubectl_in_namespace import Kubectl
 
 pytestmark = pytest.mark.usefixtures("operator")
 
-PACE = {"pauseSeconds": PAUSE_S}
+PACE = {"minReadySeconds": PAUSE_S}
 RESTART = "cache.example.com/restart"
 
 

@@ -92,8 +92,8 @@ def _of_deployment(common: WorkloadSpec, spec: Spec, paused: bool) -> WorkloadSp
         strategy=Strategy(
             "RollingUpdate", RollingUpdate(unavailable, 0 if rollout.maxSurge is None else rollout.maxSurge)
         ),
-        minReadySeconds=rollout.pauseSeconds,
-        progressDeadlineSeconds=rollout.pauseSeconds + DEADLINE_S,
+        minReadySeconds=rollout.minReadySeconds,
+        progressDeadlineSeconds=rollout.minReadySeconds + DEADLINE_S,
         paused=paused,
     )
 

@@ -27,7 +27,7 @@ class DesiredList(NamedTuple):
 
 def desired_list(spec: Spec, last: Status) -> DesiredList:
     """The desired list of a specification."""
-    for_s = spec.handover.forSeconds if spec.handover is not None else None
+    for_s = spec.handover.periodSeconds if spec.handover is not None else None
     return DesiredList(spec.size, frozenset(listed_ordinals(last)), for_s)
 
 
@@ -39,14 +39,14 @@ def unchanged_list(unreadable: bytes, last: Status) -> DesiredList:
     """
     size = listed_size(last)
     try:
-        for_s = msgspec.json.decode(unreadable, type=_Handover).handover.forSeconds
+        for_s = msgspec.json.decode(unreadable, type=_Handover).handover.periodSeconds
     except msgspec.MsgspecError:
         for_s = HANDOVER_SECONDS
     return DesiredList(size, frozenset(range(size)), for_s)
 
 
 class _ForSeconds(msgspec.Struct):
-    forSeconds: Annotated[int, msgspec.Meta(ge=HANDOVER_SECONDS_MIN, le=HANDOVER_SECONDS_MAX)] = HANDOVER_SECONDS
+    periodSeconds: Annotated[int, msgspec.Meta(ge=HANDOVER_SECONDS_MIN, le=HANDOVER_SECONDS_MAX)] = HANDOVER_SECONDS
 
 
 class _Handover(msgspec.Struct):

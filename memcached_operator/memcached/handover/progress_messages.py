@@ -20,7 +20,7 @@ EVENTS: Final[Mapping[HandoverStep, str]] = {
     HandoverStep.COMPLETE: "The hand-over has ended",
 }
 """The note of the event of each step."""
-_ANEW: Final = "clients get the time of spec.handover.forSeconds anew to follow the list"
+_ANEW: Final = "clients get the time of spec.handover.periodSeconds anew to follow the list"
 RESUMED: Final[Mapping[HandoverStep, str]] = {
     HandoverStep.PUBLISHED: "Another client changed status.handover while servers fill themselves from each other: "
     f"{_ANEW}",

@@ -4,7 +4,7 @@ Each step is confirmed by every server before the next:
 
     Preparing      all servers are ready, and what former owners have kept is deleted
     Connecting     every server has all others as peers, old and new; then the list is published
-    Published      clients follow the list, for `spec.handover.forSeconds`
+    Published      clients follow the list, for `spec.handover.periodSeconds`
     Disconnecting  no server has peers; then servers that left the list are removed
 
 A second change while the list is published goes straight to the union of all. What is decided follows from the status,

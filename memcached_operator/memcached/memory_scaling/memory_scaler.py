@@ -94,7 +94,7 @@ class Scaler:
             return False
         known = self._known.of(memcached.key)
         history = known.histories.get(pod.uid, History())
-        retention_s = spec.memoryScaling.retention_s
+        retention_s = spec.memoryScaling.retentionSeconds
         known.histories[pod.uid] = extended(history, answer, pod.restarts, self._window_s, retention_s)
         pods = self._caches.own_pods_of(memcached)
         for gone in known.histories.keys() - {each.uid for each in pods if each.active}:
@@ -143,7 +143,7 @@ class Scaler:
             "Shortest time, over servers, for which items had been idle that clients had fetched and that were evicted "
             "in the last while; absent while there are none.",
         )
-        required = family("required_retention_seconds", "spec.memoryScaling.retention of the Memcached.")
+        required = family("required_retention_seconds", "spec.memoryScaling.retentionSeconds of the Memcached.")
         for key, known in self._known.items():
             memcached = self._caches.memcacheds.get(key)
             spec = self._spec_of(memcached) if memcached is not None else None
@@ -153,7 +153,7 @@ class Scaler:
             in_force = with_effective_memory(spec, _reported(memcached))
             desired.add_metric(at, mebibytes(in_force.memory) * 2.0**20)
             most.add_metric(at, mebibytes(spec.memoryScaling.max) * 2.0**20)
-            required.add_metric(at, spec.memoryScaling.retention_s)
+            required.add_metric(at, spec.memoryScaling.retentionSeconds)
             histories = _histories(known, _serving(spec, self._caches.own_pods_of(memcached)))
             if limits := [each.limit_mib for each in histories if each.limit_mib is not None]:
                 actual.add_metric(at, min(limits) * 2.0**20)
@@ -166,7 +166,7 @@ class Scaler:
         scaling = spec.memoryScaling
         if scaling is None:
             return Observing(), None
-        mib, max_mib, retention_s = mebibytes(spec.memory), mebibytes(scaling.max), scaling.retention_s
+        mib, max_mib, retention_s = mebibytes(spec.memory), mebibytes(scaling.max), scaling.retentionSeconds
         if mib != known.mib:  # servers are yet to be given it
             known.mib = mib
             known.histories = {uid: each for uid, each in known.histories.items() if each.limit_mib in (mib, None)}

@@ -66,7 +66,7 @@ def retaining(scaling: Scaling, serving: Condition, last: Status, generation: in
     if not is_queried or (serving.status == "Unknown" and serving.reason in _UNKNOWN):
         message = f"What servers evict is not known, so their memory does not grow. {serving.message}"
         return Condition(RETAINING, "Unknown", serving.reason, message)
-    retention = scaling.spec.retention
+    retention = _retention(scaling)
     match scaling.decision:
         case Retained(is_unused=True):
             return Condition(RETAINING, "True", Reason.MEMORY_UNUSED, f"{_unused(scaling)}.")
@@ -82,7 +82,7 @@ def retaining(scaling: Scaling, serving: Condition, last: Status, generation: in
         case AtMaximum():
             message = (
                 f"Items idle for less than {retention} are evicted, and the memory is at spec.memoryScaling.max, "
-                f"{scaling.spec.max}. Raise it, or lower spec.memoryScaling.retention."
+                f"{scaling.spec.max}. Raise it, or lower spec.memoryScaling.retentionSeconds."
             )
             return Condition(RETAINING, "False", Reason.MAXIMUM_REACHED, message)
         case Blocked(problem=problem):
@@ -112,11 +112,11 @@ def events(scaling: Scaling, last: Status) -> list[ScalingEvent]:
     found, before = [], last.condition(RETAINING)
     match scaling.decision:
         case Grow() if scaling.memory != last.memory:
-            found.append(ScalingEvent("Normal", "MemoryGrows", _step(scaling.decision, scaling.spec.retention)))
+            found.append(ScalingEvent("Normal", "MemoryGrows", _step(scaling.decision, _retention(scaling))))
         case Blocked(problem=problem) if before is None or before.message != problem.message:
             found.append(ScalingEvent("Warning", problem.reason, problem.message))
         case AtMaximum() if before is None or before.reason != Reason.MAXIMUM_REACHED:
-            note = f"Items idle for less than {scaling.spec.retention} are evicted at the maximum of {scaling.spec.max}"
+            note = f"Items idle for less than {_retention(scaling)} are evicted at the maximum of {scaling.spec.max}"
             found.append(ScalingEvent("Warning", Reason.MAXIMUM_REACHED, note))
         case Retained(is_unused=True) if before is None or before.reason != Reason.MEMORY_UNUSED:
             found.append(ScalingEvent("Normal", Reason.MEMORY_UNUSED, _unused(scaling)))
@@ -132,7 +132,7 @@ def blocked(why: str, reason: Reason, kept_mib: int) -> Blocked:
 def _unused(scaling: Scaling) -> str:
     return (
         f"For a day, {scaling.recommended} of {scaling.memory} would have kept what clients request within "
-        f"{scaling.spec.retention}. Servers do not shrink by themselves, as that evicts: to shrink them, lower "
+        f"{_retention(scaling)}. Servers do not shrink by themselves, as that evicts: to shrink them, lower "
         "spec.memory and spec.memoryScaling.max"
     )
 
@@ -140,6 +140,13 @@ def _unused(scaling: Scaling) -> str:
 def _step(step: Grow, retention: str) -> str:
     idle = duration_text(step.idle_s)
     return f"Items idle for {idle} were evicted, retention is {retention}: {step.from_mib} → {step.to_mib} MiB"
+
+
+def _retention(scaling: Scaling) -> str:
+    """Write the retention in the largest unit of which it is a whole number."""
+    seconds = scaling.spec.retentionSeconds
+    unit, length_s = next(each for each in (("h", 3600), ("m", 60), ("s", 1)) if seconds % each[1] == 0)
+    return f"{seconds // length_s}{unit}"
 
 
 def duration_text(seconds: float) -> str:

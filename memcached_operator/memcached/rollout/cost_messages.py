@@ -43,7 +43,7 @@ def _one_by_one(spec: Spec, servers: int, until: str, done: str, keys: str) -> s
     until = ", once spec.rollout.paused is false" if spec.rollout.paused else until and f", {until}"
     if not servers:
         return f"no server runs, so none is {done}{until}"
-    pause_s, named = spec.rollout.pauseSeconds, spec.workload == "StatefulSet"
+    pause_s, named = spec.rollout.minReadySeconds, spec.workload == "StatefulSet"
     together = 1 if named else min(_at_a_time(spec), servers)
     rounds = -(-servers // together)
     pace = f", {'one' if together == 1 else together} at a time" if rounds > 1 else ""
@@ -108,7 +108,7 @@ def scaling(old: Spec, new: Spec) -> str:
     if new.workload == "StatefulSet":
         return (
             f"{_are(-more)} removed from the list, from the highest ordinal, and deleted with {_its(-more)} keys "
-            f"{new.drainSeconds} s later"
+            f"{new.drainPeriodSeconds} s later"
         )
     return f"{_are(-more)} deleted with {_its(-more)} keys"
 
@@ -117,7 +117,7 @@ def moving(old: Spec, new: Spec) -> str:
     """Describe a change of the workload that runs the servers."""
     return (
         f"{_are(new.size)} created by a {new.workload}, without keys; once all are ready they become the list, and "
-        f"those of the {old.workload} are deleted {new.drainSeconds} s later"
+        f"those of the {old.workload} are deleted {new.drainPeriodSeconds} s later"
     )
 
 

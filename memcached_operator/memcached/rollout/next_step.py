@@ -2,8 +2,8 @@
 
 A server that is replaced loses its keys; one whose container starts again in its pod keeps its items, and is away for a
 moment. So one is updated after the other, from the highest ordinal, and the next only when all have been ready for
-`spec.rollout.pauseSeconds`, but for servers of another template that have not been ready for long. Of a StatefulSet the
-operator does this: it evicts pods, so that disruption budgets hold, or patches them, which no budget limits. A
+`spec.rollout.minReadySeconds`, but for servers of another template that have not been ready for long. Of a StatefulSet
+the operator does this: it evicts pods, so that disruption budgets hold, or patches them, which no budget limits. A
 Deployment's own controller does the like where the template changed. Where a Secret did, which shows in no template,
 the operator does it for both. What is decided here follows from the caches, and from what the servers show, so that a
 new leader goes on at the same pace.
@@ -32,7 +32,7 @@ class WaitReason(Enum):
     PODS = "a server's pod is being created"
     HANDOVER = "servers fill themselves from each other; one that is replaced would not know of the others' writes"
     READY = "a server is not ready"
-    PAUSE = "all servers must have been ready for spec.rollout.pauseSeconds"
+    PAUSE = "all servers must have been ready for spec.rollout.minReadySeconds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ def pausing(state: RolloutState) -> Step | None:
     A server that is not ready, as on a node that cannot be reached, does not lengthen the pause: it may have keys, so
     it is replaced after the pause of the others.
     """
-    pause_s = state.spec.rollout.pauseSeconds
+    pause_s = state.spec.rollout.minReadySeconds
     left_s = max((state.left_s(pod, pause_s) for pod in state.servers if pod.ready), default=0.0)
     return Wait(WaitReason.PAUSE, left_s) if left_s else None
 

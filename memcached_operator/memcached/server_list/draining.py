@@ -1,7 +1,7 @@
 """Pure: the draining of servers that left the list, and when they may be removed.
 
-When the size of a StatefulSet shrinks, servers leave the list first. They are removed `spec.drainSeconds` after that
-was written into the status, from the top.
+When the size of a StatefulSet shrinks, servers leave the list first. They are removed `spec.drainPeriodSeconds` after
+that was written into the status, from the top.
 """
 
 from __future__ import annotations

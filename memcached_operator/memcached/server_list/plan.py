@@ -61,7 +61,7 @@ def plan(
     target: Workload = spec.workload
     last = without_future_times(last, now)
     listed = listed_workload(spec, last, owned, pods)
-    drained = [each for each in last.draining or () if left_s(each, spec.drainSeconds, now) == 0.0]
+    drained = [each for each in last.draining or () if left_s(each, spec.drainPeriodSeconds, now) == 0.0]
     over = () if policy.keeps_all else drained
     moved = migration(target, listed, last, owned, pods, over, now)
     replicas: dict[Workload, int] = {target: spec.size, listed: spec.size}
@@ -72,5 +72,5 @@ def plan(
         draining = kept.draining + draining
     names = last.serverList or () if policy.is_frozen else next_list(key, spec.size, listed, last, pods)
     # What has drained is acted upon, in this reconcile or when the status has it.
-    next_s = min((left_s(each, spec.drainSeconds, now) for each in draining if each not in drained), default=None)
+    next_s = min((left_s(each, spec.drainPeriodSeconds, now) for each in draining if each not in drained), default=None)
     return Plan(target, replicas, moved.removed, has_drained, Servers(listed, names, draining), next_s)

@@ -121,7 +121,7 @@ MEMCACHED_CASES: Mapping[str, tuple[Case, ...]] = {
             Firing(
                 {"namespace": "ops", "reason": "ResizeImpossible"},
                 "For an hour there have been Memcacheds of the operator in ops that keep items for less than "
-                "spec.memoryScaling.retention and cannot grow, for the reason ResizeImpossible; 2 now.",
+                "spec.memoryScaling.retentionSeconds and cannot grow, for the reason ResizeImpossible; 2 now.",
             ),
         ),
         Case("memory grows", "2h", _memcacheds("Retaining", "False", "Growing", "1x130")),

@@ -27,11 +27,11 @@ FILLED_IN = {
     "maxConnections": 1024,
     "threads": 4,
     "maxItemSize": "1Mi",
-    "rollout": {"pauseSeconds": 60, "paused": False},
+    "rollout": {"minReadySeconds": 60, "paused": False},
     "warmRestart": False,
     "workload": "Deployment",
     "service": {"type": "Headless"},
-    "drainSeconds": 30,
+    "drainPeriodSeconds": 30,
 }
 
 
@@ -60,14 +60,14 @@ def test_the_api_server_fills_in_what_holds_where_a_field_is_left_out() -> None:
         "spec": FILLED_IN,
         **{f"spec.{name}": value for name, value in FILLED_IN.items()},
         "spec.service.type": "Headless",
-        "spec.rollout.pauseSeconds": 60,
+        "spec.rollout.minReadySeconds": 60,
         "spec.rollout.paused": False,
-        "spec.memoryScaling.retention": "1h",
+        "spec.memoryScaling.retentionSeconds": 3600,
         "spec.extstore.itemSizeMin": 512,
         "spec.extstore.threads": 1,
         "spec.extstore.volume.ephemeral.accessModes": ["ReadWriteOnce"],
         "spec.disruptionBudget.maxUnavailable": 1,
-        "spec.handover.forSeconds": 600,
+        "spec.handover.periodSeconds": 600,
         "spec.tls.clientAuth": "None",
         "spec.tls.reload": "Live",
         "status": UNSEEN,
@@ -79,7 +79,7 @@ def test_the_api_server_fills_in_what_holds_where_a_field_is_left_out() -> None:
 def test_what_the_api_server_fills_in_is_what_the_operator_takes_for_a_field_left_out(given: dict[str, Any]) -> None:
     [resource] = custom.resources_of(custom.defaulted(memcached_crd()))
     filled = structural.default(resource.schema, {"spec": given})["spec"]
-    assert filled.keys() >= {"size", "workload", "service", "drainSeconds"}
+    assert filled.keys() >= {"size", "workload", "service", "drainPeriodSeconds"}
     assert read_spec(json.dumps(filled).encode()) == read_spec(json.dumps(given).encode())
 
 

@@ -32,7 +32,7 @@ def complaint(spec: object) -> str:
 
 
 FULL = b"""{
-  "size": 3, "image": "memcached:1.6", "workload": "StatefulSet", "publish": "ConfigMap", "drainSeconds": 0,
+  "size": 3, "image": "memcached:1.6", "workload": "StatefulSet", "publish": "ConfigMap", "drainPeriodSeconds": 0,
   "service": {"type": "Disabled", "annotations": {"a": "b"}, "labels": {"c": "d"}},
   "disruptionBudget": {"maxUnavailable": "25%"},
   "podTemplate": {"metadata": {"labels": {"a": "b"}, "annotations": {"a": "b"}},
@@ -44,8 +44,8 @@ FULL = b"""{
   "resources": {"requests": {"cpu": "1.5", "ephemeral-storage": 5}, "limits": {"memory": "2Gi"}},
   "extstore": {"size": "100Gi", "itemSizeMin": 1024, "threads": 4,
     "volume": {"ephemeral": {"storageClassName": "local", "accessModes": ["ReadWriteOnce"]}}},
-  "memoryScaling": {"max": "1Gi", "retention": "90m"},
-  "rollout": {"pauseSeconds": 5, "paused": true}, "warmRestart": false
+  "memoryScaling": {"max": "1Gi", "retentionSeconds": 5400},
+  "rollout": {"minReadySeconds": 5, "paused": true}, "warmRestart": false
 }"""
 
 
@@ -55,13 +55,18 @@ def test_every_field_is_read() -> None:
 
 
 def test_what_is_left_out_or_null_has_its_default() -> None:
-    nulls = b'{"size": 2, "workload": null, "service": {"type": null}, "podTemplate": null, "drainSeconds": null}'
+    nulls = b'{"size": 2, "workload": null, "service": {"type": null}, "podTemplate": null, "drainPeriodSeconds": null}'
     assert read_spec(b"") == read_spec(b"{}") == read_spec(b"null") == read_spec(b'{"size": null}') == Spec()
     spec = read_spec(nulls)
     assert spec == Spec(size=2) == read_spec(b'{"size": 2, "service": null, "podTemplate": {"metadata": null}}')
-    assert (spec.workload, spec.service.type, spec.publish, spec.drainSeconds) == ("Deployment", "Headless", None, 30)
+    assert (spec.workload, spec.service.type, spec.publish, spec.drainPeriodSeconds) == (
+        "Deployment",
+        "Headless",
+        None,
+        30,
+    )
     assert (spec.memory, spec.maxConnections, spec.threads, spec.maxItemSize) == ("64Mi", 1024, 4, "1Mi")
-    assert (spec.extraArgs, spec.resources.limits, spec.rollout) == ((), {}, Rollout(pauseSeconds=60, paused=False))
+    assert (spec.extraArgs, spec.resources.limits, spec.rollout) == ((), {}, Rollout(minReadySeconds=60, paused=False))
     assert read_spec(b'{"memory": null, "resources": {"limits": null}, "rollout": {"paused": null}}') == Spec()
     assert read_spec(b'{"disruptionBudget": {}}').disruptionBudget == DisruptionBudget(maxUnavailable=1)
 
@@ -157,7 +162,7 @@ SPECS = either(
         size=VALUES,
         image=VALUES,
         memory=MEMORY,
-        memoryScaling=some_of(max=MEMORY, retention=st.sampled_from(["1h", "0h", "90s", "1d", "100000s", "1h\n", "1"])),
+        memoryScaling=some_of(max=MEMORY, retentionSeconds=st.sampled_from([0, 1, 3600, 360_000_000, 360_000_001])),
         maxConnections=st.sampled_from([0, 1, 1024, 1_000_000, 1_000_001]),
         threads=st.sampled_from([0, 1, 4, 64, 65]),
         maxItemSize=ITEM_SIZES,
@@ -168,10 +173,10 @@ SPECS = either(
             itemSizeMin=st.sampled_from([0, 1, 512, 2**20, 2**30, 2**30 + 1]),
             threads=st.sampled_from([0, 1, 64, 65]),
         ),
-        handover=some_of(forSeconds=st.sampled_from([9, 10, 86_400, 86_401])),
+        handover=some_of(periodSeconds=st.sampled_from([9, 10, 86_400, 86_401])),
         resources=some_of(requests=QUANTITIES, limits=QUANTITIES),
         rollout=some_of(
-            pauseSeconds=st.sampled_from([-1, 0, 60, 3600, 3601]),
+            minReadySeconds=st.sampled_from([-1, 0, 60, 3600, 3601]),
             paused=st.booleans(),
             maxUnavailable=COUNT_OR_SHARE,
             maxSurge=COUNT_OR_SHARE,
@@ -192,7 +197,7 @@ SPECS = either(
         ),
         auth=some_of(secretName=SECRET_NAMES),
         publish=st.sampled_from(["ConfigMap", "None"]),
-        drainSeconds=st.sampled_from([-1, 0, 30, 86_400, 86_401]),
+        drainPeriodSeconds=st.sampled_from([-1, 0, 30, 86_400, 86_401]),
     )
 )
 
@@ -268,7 +273,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"networkPolicy": {"allowFrom": None}}, f"spec.networkPolicy.allowFrom: {PEERS}, and is missing"),
     ({"extstore": {"size": "1Gi", "volume": {"emptyDir": 1}}}, "spec.extstore.volume.emptyDir: must be {}, got 1"),
     ({"publish": "Secret"}, 'spec.publish: must be ConfigMap, or omitted, got "Secret" (a string)'),
-    ({"drainSeconds": 86401}, "spec.drainSeconds: must be a whole number of seconds from 0 to 86400, got 86401"),
+    (
+        {"drainPeriodSeconds": 86401},
+        "spec.drainPeriodSeconds: must be a whole number of seconds from 0 to 86400, got 86401",
+    ),
 ]
 
 
@@ -316,9 +324,9 @@ def test_unknown_fields_are_ignored_as_the_api_server_prunes_them() -> None:
 
 
 def test_wrong_fields_inside_one_another_are_all_named() -> None:
-    message = complaint({"service": {"type": "", "labels": {"a": 1, "b": 2}}, "drainSeconds": "30s"})
+    message = complaint({"service": {"type": "", "labels": {"a": 1, "b": 2}}, "drainPeriodSeconds": "30s"})
     named = [part.split(":")[0] for part in message.split("; ") if part.startswith("spec.")]
-    assert named == ["spec.service.type", "spec.service.labels[a]", "spec.service.labels[b]", "spec.drainSeconds"]
+    assert named == ["spec.service.type", "spec.service.labels[a]", "spec.service.labels[b]", "spec.drainPeriodSeconds"]
 
 
 def test_of_very_many_wrong_fields_the_first_are_told() -> None:

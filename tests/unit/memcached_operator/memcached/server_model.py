@@ -76,7 +76,7 @@ class Cluster:
     def reconcile(self, *, dies: bool = False) -> float | None:
         """Act on the plan and write the status, or die in between; when to reconcile again, in seconds."""
         for each, since in self.unlisted.items():
-            if self.now - since >= timedelta(seconds=self.spec.drainSeconds):
+            if self.now - since >= timedelta(seconds=self.spec.drainPeriodSeconds):
                 self.drained.add(each)
         plan = self.plan()
         for kind, replicas in plan.replicas.items():

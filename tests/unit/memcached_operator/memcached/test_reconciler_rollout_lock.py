@@ -63,7 +63,7 @@ async def test_servers_that_drain_make_up_for_none_that_is_not_ready_yet(named: 
         named.clock.advance(PAUSE_S)
     assert EVICT in await sent(named, reconciles=1)
     get_ready(named, 0, ready=False)
-    named.memcached(size=2, workload="StatefulSet", drainSeconds=3600)
+    named.memcached(size=2, workload="StatefulSet", drainPeriodSeconds=3600)
     await sent(named)
     assert not rollout_lock.take(OTHER)
     get_ready(named, 0)

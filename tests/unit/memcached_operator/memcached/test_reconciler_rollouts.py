@@ -128,7 +128,7 @@ async def test_an_eviction_that_is_refused_blocks_nothing_else(
 
 
 async def test_what_a_change_costs_is_told_once_and_before_a_server_is_touched(named: World) -> None:
-    named.memcached(size=4, workload="StatefulSet", drainSeconds=5, rollout={"pauseSeconds": 5})
+    named.memcached(size=4, workload="StatefulSet", drainPeriodSeconds=5, rollout={"minReadySeconds": 5})
     await sent(named)
     assert costs(named) == [], "not of one beside the servers, or of their number"
     for image in ("memcached:2", "memcached:3", IMAGE):

@@ -324,7 +324,7 @@ async def test_nothing_is_told_of_servers_that_are_gone() -> None:
     Servers(world).record_answers(LOSS)
     await sent(world)
     assert world.condition("Retaining") == ("False", "MaximumReached")
-    world.memcached(**SPEC | {"memoryScaling": {"max": "64Mi"}, "size": 0, "drainSeconds": 0})
+    world.memcached(**SPEC | {"memoryScaling": {"max": "64Mi"}, "size": 0, "drainPeriodSeconds": 0})
     await sent(world)
     for ordinal in range(2):
         del world.api.objects["Pod", *KEY[:1], f"{KEY.name}-{ordinal}"]

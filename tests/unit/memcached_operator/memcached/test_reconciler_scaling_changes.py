@@ -32,9 +32,9 @@ def recorded_memory(world: World) -> list[str]:
 
 
 async def test_no_step_begins_during_a_rollout_and_the_first_one_after_it_is_for_all() -> None:
-    world = await running_scaled(rollout={"pauseSeconds": 3600})
+    world = await running_scaled(rollout={"minReadySeconds": 3600})
     servers = Servers(world)
-    world.memcached(**SPEC | {"rollout": {"pauseSeconds": 3600}, "threads": 2})
+    world.memcached(**SPEC | {"rollout": {"minReadySeconds": 3600}, "threads": 2})
     assert EVICT in await sent(world)
     servers.record_answers(LOSS)
     assert await sent(world) == []
@@ -63,7 +63,7 @@ async def test_servers_that_a_user_replaces_during_a_step_are_made_without_it(
     servers.record_answers(LOSS)
     await sent(scaled, reconciles=2)
     assert (scaled.status["memory"], memory_of(scaled)) == ("80Mi", "64")
-    scaled.memcached(**SPEC | {"threads": 2, "rollout": {"pauseSeconds": 60}})
+    scaled.memcached(**SPEC | {"threads": 2, "rollout": {"minReadySeconds": 60}})
     assert EVICT in await sent(scaled, reconciles=3)
     assert memory_of(scaled) == "64"
     await sent(scaled)
@@ -114,10 +114,10 @@ async def test_memory_that_a_user_asks_for_replaces_servers_that_cannot_be_given
 
 
 async def test_servers_that_leave_count_for_nothing() -> None:
-    world = await running_scaled(size=3, drainSeconds=DAY_S)
+    world = await running_scaled(size=3, drainPeriodSeconds=DAY_S)
     servers = Servers(world)
     servers.record_answers(CALM)
-    world.memcached(**SPEC | {"drainSeconds": DAY_S})
+    world.memcached(**SPEC | {"drainPeriodSeconds": DAY_S})
     await sent(world)
     assert world.status["draining"]
     get_ready(world, 0, ready=False)

@@ -32,7 +32,7 @@ def compare(folder: Path, old: str, *new: str) -> int:
 
 
 def test_what_changes_is_told_with_its_cost_and_the_objects(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert compare(folder, OLD, ROLLED.replace("size: 6", "size: 6, drainSeconds: 5")) == 1
+    assert compare(folder, OLD, ROLLED.replace("size: 6", "size: 6, drainPeriodSeconds: 5")) == 1
     captured = capsys.readouterr()
     assert captured.err == ""
     above, _, below = captured.out.partition("---")
@@ -41,7 +41,7 @@ def test_what_changes_is_told_with_its_cost_and_the_objects(folder: Path, capsys
         f"# rolling: {ROLLING} (60 s pause and a few seconds each)\n"
         '#   spec.image: "memcached:1" → "memcached:2"\n'
         "# auxiliary: no server is affected\n"
-        "#   spec.drainSeconds: 30 → 5\n"
+        "#   spec.drainPeriodSeconds: 30 → 5\n"
     )
     files = " old.yaml: default/sessions StatefulSet sessions\n+++ new.yaml: default/sessions StatefulSet sessions\n@@ "
     assert below.startswith(files)

@@ -68,7 +68,7 @@ CHANGES: list[tuple[dict[str, Any], list[str]]] = [
             'spec.auth: absent → {"secretName":"b"}',
         ],
     ),
-    ({"size": 5, "drainSeconds": 5, "rollout": {"pauseSeconds": 5}}, []),
+    ({"size": 5, "drainPeriodSeconds": 5, "rollout": {"minReadySeconds": 5}}, []),
 ]
 
 

@@ -130,7 +130,7 @@ def test_a_pod_has_the_file_of_its_peers_and_both_ports() -> None:
 
 
 def test_for_how_long_is_no_matter_of_the_pods() -> None:
-    assert _pod(_with_handover(handover={"forSeconds": 60})) == _pod(_with_handover())
+    assert _pod(_with_handover(handover={"periodSeconds": 60})) == _pod(_with_handover())
 
 
 def test_servers_are_replaced_for_it_and_the_field_is_named() -> None:

@@ -15,8 +15,9 @@ from tests.unit.memcached_operator.memcached.support import HERE, IMAGE, OWNER
 SPECS = {
     "nothing": b"",
     "no new field": b'{"size": 3}',
-    "fields that are none of the pods'": b"""{"service": {"type": "ClusterIP", "labels": {"a": "b"}}, "drainSeconds": 1,
-        "disruptionBudget": {"maxUnavailable": "100%"}, "networkPolicy": {"allowFrom": []}, "publish": "ConfigMap"}""",
+    "fields that are none of the pods'": b"""{"service": {"type": "ClusterIP", "labels": {"a": "b"}},
+        "drainPeriodSeconds": 1, "disruptionBudget": {"maxUnavailable": "100%"}, "networkPolicy": {"allowFrom": []},
+        "publish": "ConfigMap"}""",
     "options that say nothing": b"""{"podTemplate": {"metadata": {"labels": {}},
         "spec": {"tolerations": [], "affinity": {}, "priorityClassName": "", "volumes": [], "hostNetwork": false}}}""",
 }

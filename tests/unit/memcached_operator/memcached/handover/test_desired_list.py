@@ -14,13 +14,13 @@ LISTED = Status(workload="StatefulSet", serverList=("s-0.s.shop.svc:11211", "s-2
 @pytest.mark.parametrize(
     ("unreadable", "for_s"),
     [
-        (b'{"size": 9, "handover": {"forSeconds": 60}, "extraArgs": ["-M"]}', 60),
+        (b'{"size": 9, "handover": {"periodSeconds": 60}, "extraArgs": ["-M"]}', 60),
         (b'{"size": "x", "handover": {}}', HANDOVER_SECONDS),
         (b'{"size": "x"}', HANDOVER_SECONDS),
         (b'{"handover": null}', HANDOVER_SECONDS),
-        (b'{"handover": {"forSeconds": 1000000000000}}', HANDOVER_SECONDS),
-        (b'{"handover": {"forSeconds": -1}}', HANDOVER_SECONDS),
-        (b'{"handover": {"forSeconds": "long"}}', HANDOVER_SECONDS),
+        (b'{"handover": {"periodSeconds": 1000000000000}}', HANDOVER_SECONDS),
+        (b'{"handover": {"periodSeconds": -1}}', HANDOVER_SECONDS),
+        (b'{"handover": {"periodSeconds": "long"}}', HANDOVER_SECONDS),
         (b"[]", HANDOVER_SECONDS),
         (b"", HANDOVER_SECONDS),
     ],

@@ -87,8 +87,8 @@ class Servers:
         return OUTDATED_ITEMS_ANNOTATION in pod(self.world, ordinal)["metadata"]["annotations"]
 
     def size(self, size: int, **spec: Any) -> None:
-        handover = {"handover": {"forSeconds": FOR_S}}
-        self.world.memcached(size=size, workload="StatefulSet", drainSeconds=1, **(handover | spec))
+        handover = {"handover": {"periodSeconds": FOR_S}}
+        self.world.memcached(size=size, workload="StatefulSet", drainPeriodSeconds=1, **(handover | spec))
 
     @property
     def listed(self) -> int:
@@ -268,7 +268,7 @@ async def test_a_server_that_gets_ready_during_the_purge_deletes_old_copies_too(
 async def test_a_rollout_waits_from_the_purge_on() -> None:
     servers = await begun(4)
     servers.purged.clear()
-    servers.size(3, image="memcached:1.6.50", rollout={"pauseSeconds": 5})
+    servers.size(3, image="memcached:1.6.50", rollout={"minReadySeconds": 5})
     await servers.until("Preparing")
     for _ in range(100):
         await servers.control_and_reconcile(1.0)

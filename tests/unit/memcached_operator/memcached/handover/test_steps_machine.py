@@ -106,8 +106,8 @@ class Cluster:
 
     @property
     def spec(self) -> Spec:
-        handover = Handover(forSeconds=FOR_S) if self.desired else None
-        return Spec(size=self.size, workload="StatefulSet", drainSeconds=DRAIN_S, handover=handover)
+        handover = Handover(periodSeconds=FOR_S) if self.desired else None
+        return Spec(size=self.size, workload="StatefulSet", drainPeriodSeconds=DRAIN_S, handover=handover)
 
     def reconcile(self, *, dies: bool = False) -> float | None:
         """One reconcile, in which the operator may die before it writes the status; seconds until the next."""
@@ -135,7 +135,7 @@ class Cluster:
             desired = desired_list(self.spec, self.status)
         elif last is not None and last.step is not HandoverStep.COMPLETE:
             desired = unchanged_list(
-                b'{"handover": {"forSeconds": %d}}' % FOR_S if self.desired else b"{}", self.status
+                b'{"handover": {"periodSeconds": %d}}' % FOR_S if self.desired else b"{}", self.status
             )
         else:
             return None

@@ -60,7 +60,7 @@ def costs(old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
             "rolling",
         ),
         ({"resources": {}}, None, ""),
-        ({"rollout": {"pauseSeconds": 5}}, "spec.rollout.pauseSeconds", "auxiliary"),
+        ({"rollout": {"minReadySeconds": 5}}, "spec.rollout.minReadySeconds", "auxiliary"),
         ({"rollout": {"paused": True}}, "spec.rollout.paused", "auxiliary"),
         ({"service": {"type": "Disabled"}}, "spec.service.type", "auxiliary"),
         ({"disruptionBudget": {"maxUnavailable": 2}}, "spec.disruptionBudget", "auxiliary"),
@@ -68,7 +68,7 @@ def costs(old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
         ({"publish": "ConfigMap"}, "spec.publish", "auxiliary"),
         ({"tls": {"secretName": "a"}}, "spec.tls", "rolling"),
         ({"extstore": DISK}, "spec.extstore", "rolling"),
-        ({"drainSeconds": 0}, "spec.drainSeconds", "auxiliary"),
+        ({"drainPeriodSeconds": 0}, "spec.drainPeriodSeconds", "auxiliary"),
         ({"podTemplate": {"metadata": {"labels": {"a": "b"}}}}, "spec.podTemplate.metadata.labels", "rolling"),
         ({"podTemplate": {"spec": {"dnsPolicy": "Default"}}}, "spec.podTemplate.spec.dnsPolicy", "rolling"),
         ({"podTemplate": {"spec": {"containers": [SIDECAR]}}}, "spec.podTemplate.spec.containers", "rolling"),
@@ -123,16 +123,17 @@ SCALING = STATEFUL_SET | {"memoryScaling": {"max": "1Gi"}}
 def test_servers_are_replaced_to_hand_over_and_not_for_how_long_they_do() -> None:
     handover = STATEFUL_SET | {"handover": {}}
     assert costs(STATEFUL_SET, handover) == costs(handover, STATEFUL_SET) == {"spec.handover": "rolling"}
-    assert costs(handover, STATEFUL_SET | {"handover": {"forSeconds": 60}}) == {"spec.handover": "auxiliary"}
+    assert costs(handover, STATEFUL_SET | {"handover": {"periodSeconds": 60}}) == {"spec.handover": "auxiliary"}
 
 
 def test_every_field_of_the_specification_is_told_of() -> None:
     full: dict[str, Any] = {
         "size": 2, "image": "other", "memory": "1Gi", "maxConnections": 100, "threads": 1, "maxItemSize": "2Mi",
-        "extraArgs": ["-v"], "resources": {"requests": {"cpu": 1}}, "rollout": {"pauseSeconds": 1}, "warmRestart": True,
-        "workload": "StatefulSet", "service": {"type": "Disabled"}, "disruptionBudget": {"maxUnavailable": 2},
+        "extraArgs": ["-v"], "resources": {"requests": {"cpu": 1}}, "rollout": {"minReadySeconds": 1},
+        "warmRestart": True, "workload": "StatefulSet", "service": {"type": "Disabled"},
+        "disruptionBudget": {"maxUnavailable": 2},
         "podTemplate": {"metadata": {"labels": {"a": "b"}}}, "networkPolicy": {"allowFrom": []},
-        "tls": {"secretName": "a"}, "auth": {"secretName": "a"}, "publish": "ConfigMap", "drainSeconds": 1,
+        "tls": {"secretName": "a"}, "auth": {"secretName": "a"}, "publish": "ConfigMap", "drainPeriodSeconds": 1,
     }  # fmt: skip
     others: list[tuple[dict[str, Any], dict[str, Any]]] = [
         ({}, {"extstore": DISK}),
@@ -150,9 +151,9 @@ def test_every_field_of_the_specification_is_told_of() -> None:
         (STATEFUL_SET, {"memory": "128Mi", "size": 7}, {"spec.size": "scaling", "spec.memory": "live"}),
         (
             DEPLOYMENT,
-            {"workload": "StatefulSet", "memory": "128Mi", "size": 7, "drainSeconds": 1},
+            {"workload": "StatefulSet", "memory": "128Mi", "size": 7, "drainPeriodSeconds": 1},
             dict.fromkeys(("spec.workload", "spec.memory"), "moving")
-            | {"spec.size": "scaling", "spec.drainSeconds": "auxiliary"},
+            | {"spec.size": "scaling", "spec.drainPeriodSeconds": "auxiliary"},
         ),
     ],
     ids=["a replaced server comes with its memory", "each for itself", "a move makes all servers as they are to be"],
@@ -165,9 +166,9 @@ def test_of_several_differences_each_costs_what_it_does_beside_the_others(
 
 ONE_BY_ONE = "6 servers are replaced, one at a time"
 LOSE = "each loses its keys and its address"
-PAUSED = {"paused": True, "pauseSeconds": 0}
-AT_ONCE, HALF = {"maxUnavailable": "100%"}, {"maxUnavailable": "50%", "pauseSeconds": 30}
-BOTH = {"maxUnavailable": "20%", "maxSurge": "20%", "pauseSeconds": 0}
+PAUSED = {"paused": True, "minReadySeconds": 0}
+AT_ONCE, HALF = {"maxUnavailable": "100%"}, {"maxUnavailable": "50%", "minReadySeconds": 30}
+BOTH = {"maxUnavailable": "20%", "maxSurge": "20%", "minReadySeconds": 0}
 LIMITS = {"resources": {"limits": {"memory": "1Gi"}}}
 WORDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (
@@ -233,7 +234,7 @@ def test_each_is_told_with_its_cost_and_its_time(old: dict[str, Any], new: dict[
 
 
 def test_the_dearest_is_told_first() -> None:
-    new = {"drainSeconds": 1, "memory": "128Mi", "size": 7}
+    new = {"drainPeriodSeconds": 1, "memory": "128Mi", "size": 7}
     assert [each.cost for each in found(STATEFUL_SET, STATEFUL_SET | new)] == [Cost.SCALING, Cost.LIVE, Cost.AUXILIARY]
     assert [each.cost for each in found(DEPLOYMENT, DEPLOYMENT | new)] == [Cost.ROLLING, Cost.SCALING, Cost.AUXILIARY]
 
@@ -253,7 +254,7 @@ SPECS = st.fixed_dictionaries(
         "maxItemSize": st.sampled_from(["1Mi", "1024Ki", "2Mi"]),
         "extraArgs": st.sampled_from([[], ["-o", "idle_timeout=60"], ["-o", "hashpower=20"]]),
         "resources": st.fixed_dictionaries({}, optional={"requests": QUANTITIES, "limits": QUANTITIES}),
-        "rollout": st.fixed_dictionaries({}, optional={"pauseSeconds": st.integers(0, 60), "paused": st.booleans()}),
+        "rollout": st.fixed_dictionaries({}, optional={"minReadySeconds": st.integers(0, 60), "paused": st.booleans()}),
         "workload": st.sampled_from(["Deployment", "StatefulSet"]),
         "service": st.sampled_from([{}, {"type": "None"}, {"labels": {"a": "b"}}]),
         "disruptionBudget": st.sampled_from([{}, {"maxUnavailable": 2}]),
@@ -267,7 +268,7 @@ SPECS = st.fixed_dictionaries(
         ),
         "networkPolicy": st.just({"allowFrom": []}),
         "publish": st.just("ConfigMap"),
-        "drainSeconds": st.integers(0, 30),
+        "drainPeriodSeconds": st.integers(0, 30),
     },
 )
 

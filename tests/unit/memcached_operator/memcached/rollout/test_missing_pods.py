@@ -298,12 +298,12 @@ def test_of_many_pods_that_do_not_end_the_first_few_are_named() -> None:
 
 
 async def test_pods_that_keep_the_workload_that_servers_have_moved_from_are_told(world: World) -> None:
-    world.memcached(size=1, drainSeconds=0)
+    world.memcached(size=1, drainPeriodSeconds=0)
     await world.reconcile()
     world.deployment["status"] = {"observedGeneration": 1}
     world.pods(1)
     await world.settle()
-    world.memcached(size=1, workload="StatefulSet", drainSeconds=0)
+    world.memcached(size=1, workload="StatefulSet", drainPeriodSeconds=0)
     (left,) = [each for key, each in world.api.objects.items() if key[0] == "Pod"]
     for _ in range(4):
         await reconcile(world)

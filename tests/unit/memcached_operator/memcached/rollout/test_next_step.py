@@ -25,7 +25,7 @@ from tests.unit.memcached_operator.memcached.server_model import START, named_po
 from tests.unit.memcached_operator.memcached.support import NAME, pod_of, problem_of
 
 PAUSE_S = 60
-SPEC = Spec(size=3, workload="StatefulSet", rollout=Pace(pauseSeconds=PAUSE_S))
+SPEC = Spec(size=3, workload="StatefulSet", rollout=Pace(minReadySeconds=PAUSE_S))
 
 
 MEMORY = "64Mi,100Mi,100Mi"

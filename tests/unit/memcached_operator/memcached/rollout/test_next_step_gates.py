@@ -34,7 +34,7 @@ OLD, NEW = (
     msgspec.structs.replace(pod_of(name), template_hash=template_hash, memory=DEPLOYMENT.memory)
     for name, template_hash in (("a", "old"), ("b", "new"))
 )
-PAUSED = SPEC.model_copy(update={"rollout": Pace(pauseSeconds=PAUSE_S, paused=True)})
+PAUSED = SPEC.model_copy(update={"rollout": Pace(minReadySeconds=PAUSE_S, paused=True)})
 OTHERS = (server(0, "b"), server(1, "b"))
 
 

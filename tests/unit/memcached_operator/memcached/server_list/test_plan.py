@@ -166,7 +166,7 @@ def test_the_time_at_which_servers_leave_is_never_before_they_do() -> None:
 def test_the_patience_is_the_specification_s_as_it_is_now() -> None:
     last = of_names(0, draining=(since(1, 30),))
     for drain_s, replicas, next_s in ((30, 1, None), (100, 2, 70.0), (0, 1, None)):
-        found = plan_of(named(1, drainSeconds=drain_s), last=last, sets=2, pods=[named_pod(0), named_pod(1)])
+        found = plan_of(named(1, drainPeriodSeconds=drain_s), last=last, sets=2, pods=[named_pod(0), named_pod(1)])
         assert (found.replicas["StatefulSet"], found.next_s) == (replicas, next_s)
 
 

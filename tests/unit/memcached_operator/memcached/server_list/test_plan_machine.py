@@ -31,7 +31,7 @@ class Servers(RuleBasedStateMachine):
 
     @rule(drain_s=seconds)
     def drain_seconds_are_changed(self, drain_s: int) -> None:
-        self.cluster.spec = self.cluster.spec.model_copy(update={"drainSeconds": drain_s})
+        self.cluster.spec = self.cluster.spec.model_copy(update={"drainPeriodSeconds": drain_s})
 
     @rule(dies=st.booleans())
     def operator_reconciles(self, dies: bool) -> None:
