@@ -233,8 +233,8 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
         str | None,
         Meta(
             description="Smallest memory of each server, by an estimate, with which "
-            "spec.memoryScaling.retentionSeconds would be kept. Absent while it is not known, or not less than the memory "
-            "in force.",
+            "spec.memoryScaling.retentionSeconds would be kept. Absent while it is not known, or not less than the "
+            "memory in force.",
             extra_json_schema=_MEMORY,
         ),
     ] = None
