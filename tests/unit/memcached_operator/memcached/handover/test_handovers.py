@@ -40,8 +40,8 @@ class Servers:
         purged: is set when a purge may end.
     """
 
-    def __init__(self) -> None:
-        self.world = World(peers_port=PeersPort(self.state_of, self.purge, self.empty))
+    def __init__(self, *, finalizer: bool = False) -> None:
+        self.world = World(peers_port=PeersPort(self.state_of, self.purge, self.empty), finalizer=finalizer)
         self.unsupported: set[str] = set()
         self.silent: set[str] = set()
         self.calls: list[tuple[str, str]] = []
@@ -134,9 +134,9 @@ class Servers:
         raise AssertionError(f"{self.steps} and not {step}: {self.world.status}")
 
 
-async def begun(size: int) -> Servers:
+async def begun(size: int, *, finalizer: bool = False) -> Servers:
     """Servers that have handed over for long."""
-    servers = Servers()
+    servers = Servers(finalizer=finalizer)
     servers.size(size)
     await servers.until("Complete")
     servers.world.clock.advance(3600)
