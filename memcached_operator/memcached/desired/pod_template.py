@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -14,11 +14,10 @@ from memcached_operator.api.reserved_pod_fields import keyed
 from memcached_operator.api.server_memory import memory_file_mib
 from memcached_operator.memcached import labels, spec as specification
 from memcached_operator.memcached.desired import extstore as disk
-from memcached_operator.memcached.desired.applied_options import Part
 from memcached_operator.memcached.desired.handover_proxy import with_handover
 from memcached_operator.memcached.desired.memory_annotation import Memory
 from memcached_operator.memcached.desired.object_types import ObjectMeta, as_json
-from memcached_operator.memcached.desired.pod_template_overlay import of_options, parts
+from memcached_operator.memcached.desired.pod_template_overlay import Part, parts
 from memcached_operator.memcached.desired.resources import resources_of
 from memcached_operator.memcached.desired.secrets import (
     options,
@@ -95,15 +94,12 @@ class _Common(NamedTuple):
         template_hash: digest of all but the memory.
         restart_hash: digest of all but the image, "" where a server that starts again has lost its items.
         annotations: of the template.
-        options: paths of what `spec.tls`, `spec.auth`, `spec.extstore`, `spec.warmRestart`, `spec.handover` and
-            `spec.resources` bring in.
     """
 
     spec: PodSpec
     template_hash: str
     restart_hash: str
     annotations: dict[str, str]
-    options: tuple[str, ...]
 
 
 class Pods(NamedTuple):
@@ -112,12 +108,10 @@ class Pods(NamedTuple):
     Attributes:
         template: as the operator makes it.
         passed: what is passed through to them.
-        options: paths of what options bring in.
     """
 
     template: PodTemplate
     passed: tuple[Part, ...]
-    options: tuple[str, ...]
 
 
 def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, restart: str = "") -> Pods:
@@ -138,7 +132,7 @@ def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, 
     made = PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=common.annotations), common.spec)
     passed = tuple(parts(_of_all(given, made), keyed(as_json(made)), _TEMPLATE)) if given else ()
     if not (passed or restart):
-        return Pods(made, (), common.options)
+        return Pods(made, ())
     annotations = common.annotations | {
         labels.TEMPLATE_ANNOTATION: _digest([common.template_hash, passed, *filter(None, [restart])])
     }
@@ -147,7 +141,7 @@ def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, 
     if common.restart_hash and passed:
         annotations[labels.WARM_ANNOTATION] = _digest([common.restart_hash, passed])
     made = PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=annotations), common.spec)
-    return Pods(made, passed, common.options)
+    return Pods(made, passed)
 
 
 def _of_all(given: Mapping[str, Any], made: PodTemplate) -> Mapping[str, Any]:
@@ -270,16 +264,7 @@ def _of(settings: _Settings) -> _Common:
         annotations |= {labels.WARM_ANNOTATION: restart_hash, labels.IMAGE_ANNOTATION: settings.image}
     if transport_text := str(transport(settings.tls, settings.auth, peers_port=settings.hands_over)):
         annotations[labels.TRANSPORT_ANNOTATION] = transport_text
-    made = _pod_spec(settings)
-    whole = keyed(as_json(PodTemplate(ObjectMeta(annotations=annotations), made)))
-    return _Common(made, template_hash, restart_hash, annotations, tuple(of_options(whole, _plain(), _TEMPLATE)))
-
-
-@cache
-def _plain() -> Any:
-    """Return the parts that the templates of all Memcacheds share, `keyed`."""
-    annotations = dict.fromkeys((labels.TEMPLATE_ANNOTATION, labels.MEMORY_ANNOTATION), "")
-    return keyed(as_json(PodTemplate(ObjectMeta(annotations=annotations), _pod_spec(_settings("", USER_ID, DEFAULTS)))))
+    return _Common(_pod_spec(settings), template_hash, restart_hash, annotations)
 
 
 def _digest(made: object) -> str:

@@ -6,13 +6,14 @@ decided, too, whether servers are replaced or changed while they run. So the cos
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Final, NamedTuple
 
-import msgspec
-
+from memcached_operator.api.reserved_pod_fields import keyed
+from memcached_operator.memcached.desired.applied_spec import json_of, spec_of
+from memcached_operator.memcached.desired.keyed_differences import unequal
 from memcached_operator.memcached.desired.pod_template import USER_ID, fingerprint, template
+from memcached_operator.memcached.desired.pod_template_overlay import merged
 from memcached_operator.memcached.desired.secrets import transport
 from memcached_operator.memcached.desired.warm_restart import are_alike
 from memcached_operator.memcached.desired.workload_types import PodTemplate
@@ -29,6 +30,8 @@ from memcached_operator.memcached.rollout.cost_messages import (
 from memcached_operator.memcached.rollout.live_requirements import RESTARTS, Means, why_not_live
 from memcached_operator.memcached.spec import Spec, restarts_for_memory
 from operator_runtime import Difference
+
+_BEFORE_FIELDS: Final = "spec."
 
 
 class Cost(Enum):
@@ -64,16 +67,6 @@ class Change(NamedTuple):
         return f"{self.cost.value}: {', '.join(each.path for each in self.fields)}: {self.words}"
 
 
-class _Field(NamedTuple):
-    """A field of a specification: its name, and where it is a part of others, their names before it."""
-
-    names: tuple[str, ...]
-    value: object
-
-
-_ABSENT = object()
-
-
 class Basis(NamedTuple):
     """Basis of a decision besides the specification: the operator's settings and its cluster.
 
@@ -98,14 +91,18 @@ class Basis(NamedTuple):
 def changes(old: Spec, new: Spec, basis: Basis) -> tuple[Change, ...]:
     """List the costs of giving a Memcached of that specification another one, the dearest first."""
     found: dict[Cost, list[Difference]] = {}
-    total, before = _effect(old, new, basis), old
-    for field, was in _differing(old, new):
-        after = _with(before, field.names, field.value)
-        cost = Cost.MOVING if field.names == ("workload",) else _effect(before, after, basis)
-        desired, live_ = (None if each is _ABSENT else each for each in (field.value, was))
-        found.setdefault(_in_all(cost, total, old, new), []).append(Difference(("spec", *field.names), desired, live_))
-        before = after
+    total, before, spec = _effect(old, new, basis), json_of(old), old
+    for each in differing(old, new):
+        after = merged(before, [(each.path.removeprefix(_BEFORE_FIELDS), each.desired)])
+        cost = Cost.MOVING if each.path == "spec.workload" else _effect(spec, spec_of(after), basis)
+        found.setdefault(_in_all(cost, total, old, new), []).append(each)
+        before, spec = after, spec_of(after)
     return tuple(Change(cost, tuple(found[cost]), _in_words(cost, old, new, basis)) for cost in Cost if cost in found)
+
+
+def differing(old: Spec, new: Spec) -> list[Difference]:
+    """The fields in which two specifications differ; one that was left out has its default."""
+    return [*unequal(keyed(json_of(new)), keyed(json_of(old)), ("spec",))]
 
 
 def _effect(old: Spec, new: Spec, basis: Basis) -> Cost:
@@ -149,34 +146,3 @@ def _in_words(cost: Cost, old: Spec, new: Spec, basis: Basis) -> str:
             return live(before.memory, after.memory, servers) + ("" if known else BEFORE_RESIZE)
         case Cost.AUXILIARY:
             return NO_SERVER_AFFECTED
-
-
-def _differing(old: Spec, new: Spec) -> Iterator[tuple[_Field, object]]:
-    """The fields in which they differ, as the newer has them, with what the older has."""
-    before = {each.names: each.value for each in _fields(old)}
-    after = {each.names: each.value for each in _fields(new)}
-    for names in before | after:
-        was, value = before.get(names, _ABSENT), after.get(names, _ABSENT)
-        if was is _ABSENT or value is _ABSENT or was != value:
-            yield _Field(names, value), was
-
-
-def _fields(part: Any, names: tuple[str, ...] = ()) -> Iterator[_Field]:
-    for name in part.__struct_fields__:
-        value = getattr(part, name)
-        if name in ("service", "podTemplate", "metadata", "rollout", "resources"):
-            yield from _fields(value, (*names, name))
-        elif names == ("resources",) or (*names, name) == ("podTemplate", "spec"):
-            yield from (_Field((*names, name, each), quantity) for each, quantity in value.items())
-        else:
-            yield _Field((*names, name), value)
-
-
-def _with(part: Any, names: tuple[str, ...], value: object) -> Any:
-    """A part of a specification with another value of that field."""
-    name, *inner = names
-    if isinstance(part, Mapping):
-        rest = {each: quantity for each, quantity in part.items() if each != name}
-        return rest if value is _ABSENT else rest | {name: value}
-    changed = _with(getattr(part, name), tuple(inner), value) if inner else value
-    return msgspec.structs.replace(part, **{name: changed})
