@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from memcached_operator.api.quantities import kibibytes, mebibytes
 from memcached_operator.api.reserved_pod_fields import keyed
 from memcached_operator.api.server_memory import memory_file_mib
-from memcached_operator.memcached import labels, spec as specification
+from memcached_operator.memcached import labels
 from memcached_operator.memcached.desired import extstore as disk
+from memcached_operator.memcached.desired.applied_spec import applied_text, spec_of
 from memcached_operator.memcached.desired.handover_proxy import with_handover
 from memcached_operator.memcached.desired.memory_annotation import Memory
 from memcached_operator.memcached.desired.object_types import ObjectMeta, as_json
@@ -40,7 +40,7 @@ from memcached_operator.memcached.desired.workload_types import (
     Sleep,
     TcpSocket,
 )
-from memcached_operator.memcached.spec import Auth, Extstore, Handover, Spec, Tls
+from memcached_operator.memcached.spec import Auth, Extstore, Spec, Tls
 
 # The user and group that the official image makes for itself, on Debian and on Alpine. By number, as runAsNonRoot
 # cannot judge a name.
@@ -52,7 +52,6 @@ READINESS: Final = Probe(TcpSocket(labels.PORT_NAME), periodSeconds=5, timeoutSe
 SLEEP_S: Final = 5
 _DIGEST_BYTES: Final = 8
 _TEMPLATE: Final = "spec.template"
-_NO_RESOURCES: Final = specification.Resources()
 DEFAULTS: Final = Spec()
 
 
@@ -87,31 +86,18 @@ class _Settings(NamedTuple):
     hands_over: bool
 
 
-class _Common(NamedTuple):
-    """Parts that templates of the same settings share.
-
-    Attributes:
-        template_hash: digest of all but the memory.
-        restart_hash: digest of all but the image, "" where a server that starts again has lost its items.
-        annotations: of the template.
-    """
-
-    spec: PodSpec
-    template_hash: str
-    restart_hash: str
-    annotations: dict[str, str]
-
-
 class Pods(NamedTuple):
     """The pods of a Memcached.
 
     Attributes:
         template: as the operator makes it.
         passed: what is passed through to them.
+        applied: the specification that they are made from, as the annotation of their workload has it.
     """
 
     template: PodTemplate
     passed: tuple[Part, ...]
+    applied: str
 
 
 def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, restart: str = "") -> Pods:
@@ -125,29 +111,10 @@ def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, 
         spec: the user's.
         restart: each server is to start again when this text changes.
     """
-    given = spec.podTemplate.given()
-    if given.get("spec", {}).get("securityContext") is not None:
-        user_id = None  # the user's own affair, or the cluster's
-    common = _common(image, user_id, spec) if spec.resources == _NO_RESOURCES else _of(_settings(image, user_id, spec))
-    made = PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=common.annotations), common.spec)
-    passed = tuple(parts(_of_all(given, made), keyed(as_json(made)), _TEMPLATE)) if given else ()
-    if not (passed or restart):
-        return Pods(made, ())
-    annotations = common.annotations | {
-        labels.TEMPLATE_ANNOTATION: _digest([common.template_hash, passed, *filter(None, [restart])])
-    }
-    if restart:
-        annotations[labels.RESTART_ANNOTATION] = restart
-    if common.restart_hash and passed:
-        annotations[labels.WARM_ANNOTATION] = _digest([common.restart_hash, passed])
-    made = PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=annotations), common.spec)
-    return Pods(made, passed)
-
-
-def _of_all(given: Mapping[str, Any], made: PodTemplate) -> Mapping[str, Any]:
-    """Return the given options of all containers of a template that the operator makes, `keyed`."""
-    sidecars = made.spec is not None and made.spec.initContainers
-    return with_agreeing_sidecar(keyed(given)) if sidecars else keyed(given)
+    applied = applied_text(spec)
+    made = _made(image, user_id, applied, restart)
+    metadata = ObjectMeta(labels=labels.labels(name), annotations=made.annotations)
+    return Pods(PodTemplate(metadata, made.spec), made.passed, applied)
 
 
 class Fingerprint(NamedTuple):
@@ -213,39 +180,37 @@ def _item_size(size: str) -> str:
     return f"{kib // 1024}m" if kib % 1024 == 0 else f"{kib}k"
 
 
-def _common(image: str, user_id: int | None, spec: Spec) -> _Common:
-    """Make the template of a specification that names no resources, passing nothing through."""
-    settings = (spec.memory, spec.maxConnections, spec.threads, spec.maxItemSize, spec.extraArgs)
-    options = (spec.tls, spec.auth, spec.extstore, spec.warmRestart, spec.handover is not None)
-    return _cached(image, user_id, settings, options, _sleep_s(spec))
+class _Made(NamedTuple):
+    """Template without the labels, which have the Memcached's name."""
+
+    spec: PodSpec
+    annotations: dict[str, str]
+    passed: tuple[Part, ...]
 
 
 @lru_cache(maxsize=64)  # most Memcacheds share their settings, and frozen structs can be shared
-def _cached(
-    image: str,
-    user_id: int | None,
-    settings: tuple[str, int, int, str, tuple[str, ...]],
-    options: tuple[Tls | None, Auth | None, Extstore | None, bool, bool],
-    sleep_s: int,
-) -> _Common:
-    memory, connections, threads, item_size, extra = settings
-    tls, auth, extstore, warm_restart, hands_over = options
-    spec = Spec(
-        memory=memory,
-        maxConnections=connections,
-        threads=threads,
-        maxItemSize=item_size,
-        extraArgs=extra,
-        tls=tls,
-        auth=auth,
-        extstore=extstore,
-        warmRestart=warm_restart,
-        handover=Handover() if hands_over else None,
-    )
-    return _of(_settings(image, user_id, spec)._replace(sleep_s=sleep_s))
+def _made(image: str, user_id: int | None, applied: str, restart: str) -> _Made:
+    spec = spec_of(msgspec.json.decode(applied))
+    given = spec.podTemplate.given()
+    if given.get("spec", {}).get("securityContext") is not None:
+        user_id = None  # the user's own affair, or the cluster's
+    settings = _settings(image, user_id, spec)
+    made, annotations = _pod_spec(settings), _annotations(settings)
+    whole = keyed(as_json(PodTemplate(ObjectMeta(labels=labels.labels(""), annotations=annotations), made)))
+    added = with_agreeing_sidecar(keyed(given)) if made.initContainers else keyed(given)
+    passed = tuple(parts(added, whole, _TEMPLATE)) if given else ()
+    if passed or restart:
+        more = [passed, *filter(None, [restart])]
+        annotations[labels.TEMPLATE_ANNOTATION] = _digest([annotations[labels.TEMPLATE_ANNOTATION], *more])
+    if passed and labels.WARM_ANNOTATION in annotations:
+        annotations[labels.WARM_ANNOTATION] = _digest([annotations[labels.WARM_ANNOTATION], passed])
+    if restart:
+        annotations[labels.RESTART_ANNOTATION] = restart
+    return _Made(made, annotations, passed)
 
 
-def _of(settings: _Settings) -> _Common:
+def _annotations(settings: _Settings) -> dict[str, str]:
+    """The annotations of a template to which nothing is passed through."""
     requests, limits = (
         tuple(each for each in quantities if each[0] != "memory") for quantities in (settings.requests, settings.limits)
     )
@@ -255,16 +220,17 @@ def _of(settings: _Settings) -> _Common:
     if (extstore := settings.extstore) is not None:
         disk_from = extstore.itemSizeMin
         replacing = replacing._replace(extstore=msgspec.structs.replace(extstore, itemSizeMin=0))
-    template_hash = _digest(_pod_spec(replacing))
-    restart_hash = _digest(_pod_spec(settings._replace(image=""))) if settings.file else ""
     request, limit = (dict(quantities).get("memory", "") for quantities in (settings.requests, settings.limits))
-    memory = Memory(settings.memory, request, limit, disk_from)
-    annotations = {labels.TEMPLATE_ANNOTATION: template_hash, labels.MEMORY_ANNOTATION: memory.annotation}
-    if restart_hash:
+    annotations = {
+        labels.TEMPLATE_ANNOTATION: _digest(_pod_spec(replacing)),
+        labels.MEMORY_ANNOTATION: Memory(settings.memory, request, limit, disk_from).annotation,
+    }
+    if settings.file:
+        restart_hash = _digest(_pod_spec(settings._replace(image="")))
         annotations |= {labels.WARM_ANNOTATION: restart_hash, labels.IMAGE_ANNOTATION: settings.image}
     if transport_text := str(transport(settings.tls, settings.auth, peers_port=settings.hands_over)):
         annotations[labels.TRANSPORT_ANNOTATION] = transport_text
-    return _Common(_pod_spec(settings), template_hash, restart_hash, annotations)
+    return annotations
 
 
 def _digest(made: object) -> str:

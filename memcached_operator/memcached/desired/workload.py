@@ -10,7 +10,7 @@ import msgspec
 
 from memcached_operator.api.names import Workload
 from memcached_operator.api.reserved_pod_fields import keyed
-from memcached_operator.memcached.desired.applied_spec import applied_spec, applied_text
+from memcached_operator.memcached.desired.applied_spec import applied_spec
 from memcached_operator.memcached.desired.drift import Codec
 from memcached_operator.memcached.desired.keyed_differences import drift
 from memcached_operator.memcached.desired.object_types import metadata
@@ -63,12 +63,12 @@ def desired_workload(
         restart: each server is to start again when this text changes.
         paused: a Deployment is to replace no pods for now. One that has made none yet would make none at all.
     """
-    pods, passed = template(owner.name, image, user_id, spec, restart)
+    pods, passed, applied = template(owner.name, image, user_id, spec, restart)
     common = WorkloadSpec(replicas=size, selector=LabelSelector(selector_labels(owner.name)), template=pods)
     return WorkloadManifest(
         apiVersion="apps/v1",
         kind=kind,
-        metadata=metadata(owner, annotations={APPLIED_ANNOTATION: applied_text(spec)}),
+        metadata=metadata(owner, annotations={APPLIED_ANNOTATION: applied}),
         spec=_of_stateful_set(common, owner.name) if kind == "StatefulSet" else _of_deployment(common, spec, paused),
         passed=passed,
     )
@@ -101,7 +101,7 @@ def _of_deployment(common: WorkloadSpec, spec: Spec, paused: bool) -> WorkloadSp
 
 
 class _Applied(NamedTuple):
-    """What such an annotation led to, or leads to by default where there is none.
+    """Workload of the specification in an annotation, or of the defaults where that is unknown.
 
     Attributes:
         body: of the workload, `keyed`.
