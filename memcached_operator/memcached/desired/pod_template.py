@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from memcached_operator.api.quantities import kibibytes, mebibytes
 from memcached_operator.api.reserved_pod_fields import keyed
@@ -18,7 +19,7 @@ from memcached_operator.memcached.desired.handover_proxy import with_handover
 from memcached_operator.memcached.desired.memory_annotation import Memory
 from memcached_operator.memcached.desired.object_types import ObjectMeta, as_json
 from memcached_operator.memcached.desired.pod_template_overlay import Part, parts
-from memcached_operator.memcached.desired.resources import resources_of
+from memcached_operator.memcached.desired.resources import Quantities, resources_of
 from memcached_operator.memcached.desired.secrets import (
     options,
     transport,
@@ -40,7 +41,7 @@ from memcached_operator.memcached.desired.workload_types import (
     Sleep,
     TcpSocket,
 )
-from memcached_operator.memcached.spec import Auth, Extstore, Spec, Tls
+from memcached_operator.memcached.spec import Spec
 
 # The user and group that the official image makes for itself, on Debian and on Alpine. By number, as runAsNonRoot
 # cannot judge a name.
@@ -53,37 +54,6 @@ SLEEP_S: Final = 5
 _DIGEST_BYTES: Final = 8
 _TEMPLATE: Final = "spec.template"
 DEFAULTS: Final = Spec()
-
-
-class _Settings(NamedTuple):
-    """Settings that a container is made with.
-
-    Attributes:
-        requests: quantities by resource, sorted.
-        limits: likewise.
-        sleep_s: before it ends.
-        file: MiB of the file that has its items, 0 for none.
-        extstore: its disk; None for none.
-        largest: `spec.maxItemSize`, by which that is divided.
-        hands_over: it fills itself from others while the list of servers changes.
-    """
-
-    image: str
-    user_id: int | None
-    memory: int
-    connections: int
-    threads: int
-    item_size: str
-    extra: tuple[str, ...]
-    requests: tuple[tuple[str, str], ...]
-    limits: tuple[tuple[str, str], ...]
-    sleep_s: int
-    tls: Tls | None
-    auth: Auth | None
-    file: int
-    extstore: Extstore | None
-    largest: str
-    hands_over: bool
 
 
 class Pods(NamedTuple):
@@ -146,28 +116,6 @@ def command(memory_mib: int, connections: int, threads: int, item_size: str) -> 
     return ("memcached", *(word for option in options for word in option), "-o", "modern", "-v")
 
 
-def _settings(image: str, user_id: int | None, spec: Spec) -> _Settings:
-    requests, limits = resources_of(spec)
-    return _Settings(
-        image=image,
-        user_id=user_id,
-        memory=mebibytes(spec.memory),
-        connections=spec.maxConnections,
-        threads=spec.threads,
-        item_size=_item_size(spec.maxItemSize),
-        extra=spec.extraArgs,
-        requests=tuple(sorted(requests.items())),
-        limits=tuple(sorted(limits.items())),
-        sleep_s=_sleep_s(spec),
-        tls=spec.tls,
-        auth=spec.auth,
-        file=memory_file_mib(spec.memory, spec.threads, spec.extraArgs) if spec.warmRestart else 0,
-        extstore=spec.extstore,
-        largest=spec.maxItemSize,
-        hands_over=spec.handover is not None,
-    )
-
-
 def _sleep_s(spec: Spec) -> int:
     """Return the seconds to sleep, at most those that a server has to end; the API server refuses what is no number."""
     grace_s = spec.podTemplate.spec.get("terminationGracePeriodSeconds")
@@ -194,8 +142,19 @@ def _made(image: str, user_id: int | None, applied: str, restart: str) -> _Made:
     given = spec.podTemplate.given()
     if given.get("spec", {}).get("securityContext") is not None:
         user_id = None  # the user's own affair, or the cluster's
-    settings = _settings(image, user_id, spec)
-    made, annotations = _pod_spec(settings), _annotations(settings)
+    file_mib = memory_file_mib(spec.memory, spec.threads, spec.extraArgs) if spec.warmRestart else 0
+    requests, limits = resources_of(spec)
+    make = partial(_pod_spec, user_id=user_id, file_mib=file_mib)
+    made = make(image, spec, file_mib or mebibytes(spec.memory), requests, limits)
+    annotations = {
+        labels.TEMPLATE_ANNOTATION: _digest(make(image, *_replacing(spec, file_mib, requests, limits))),
+        labels.MEMORY_ANNOTATION: _memory(spec, requests, limits).annotation,
+    }
+    if file_mib:
+        restart_hash = _digest(make("", spec, file_mib, requests, limits))
+        annotations |= {labels.WARM_ANNOTATION: restart_hash, labels.IMAGE_ANNOTATION: image}
+    if transport_text := str(transport(spec.tls, spec.auth, peers_port=spec.handover is not None)):
+        annotations[labels.TRANSPORT_ANNOTATION] = transport_text
     whole = keyed(as_json(PodTemplate(ObjectMeta(labels=labels.labels(""), annotations=annotations), made)))
     added = with_agreeing_sidecar(keyed(given)) if made.initContainers else keyed(given)
     passed = tuple(parts(added, whole, _TEMPLATE)) if given else ()
@@ -209,54 +168,61 @@ def _made(image: str, user_id: int | None, applied: str, restart: str) -> _Made:
     return _Made(made, annotations, passed)
 
 
-def _annotations(settings: _Settings) -> dict[str, str]:
-    """The annotations of a template to which nothing is passed through."""
-    requests, limits = (
-        tuple(each for each in quantities if each[0] != "memory") for quantities in (settings.requests, settings.limits)
-    )
-    # The memory file keeps its size: another one needs a new pod.
-    replacing = settings if settings.file else settings._replace(memory=0, requests=requests, limits=limits)
-    disk_from: int | None = None
-    if (extstore := settings.extstore) is not None:
-        disk_from = extstore.itemSizeMin
-        replacing = replacing._replace(extstore=msgspec.structs.replace(extstore, itemSizeMin=0))
-    request, limit = (dict(quantities).get("memory", "") for quantities in (settings.requests, settings.limits))
-    annotations = {
-        labels.TEMPLATE_ANNOTATION: _digest(_pod_spec(replacing)),
-        labels.MEMORY_ANNOTATION: Memory(settings.memory, request, limit, disk_from).annotation,
-    }
-    if settings.file:
-        restart_hash = _digest(_pod_spec(settings._replace(image="")))
-        annotations |= {labels.WARM_ANNOTATION: restart_hash, labels.IMAGE_ANNOTATION: settings.image}
-    if transport_text := str(transport(settings.tls, settings.auth, peers_port=settings.hands_over)):
-        annotations[labels.TRANSPORT_ANNOTATION] = transport_text
-    return annotations
+def _replacing(
+    spec: Spec, file_mib: int, requests: Quantities, limits: Quantities
+) -> tuple[Spec, int, Quantities, Quantities]:
+    """Settings that only a new pod takes on: all but the memory, and which items are moved to a disk."""
+    if spec.extstore is not None:
+        spec = replace(spec, extstore=replace(spec.extstore, itemSizeMin=0))
+    if file_mib:
+        return spec, file_mib, requests, limits  # the memory file keeps its size: another one needs a new pod
+    requests, limits = ({name: most for name, most in each.items() if name != "memory"} for each in (requests, limits))
+    return spec, 0, requests, limits
+
+
+def _memory(spec: Spec, requests: Quantities, limits: Quantities) -> Memory:
+    disk_from = spec.extstore.itemSizeMin if spec.extstore is not None else None
+    return Memory(mebibytes(spec.memory), requests.get("memory", ""), limits.get("memory", ""), disk_from)
 
 
 def _digest(made: object) -> str:
     return hashlib.blake2b(msgspec.json.encode(made, order="deterministic"), digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def _pod_spec(settings: _Settings) -> PodSpec:
-    """A pod that the `restricted` Pod Security profile admits."""
-    user_id, items_mib = settings.user_id, settings.file or settings.memory
+def _pod_spec(
+    image: str,
+    spec: Spec,
+    items_mib: int,
+    requests: Quantities,
+    limits: Quantities,
+    *,
+    user_id: int | None,
+    file_mib: int,
+) -> PodSpec:
+    """A pod that the `restricted` Pod Security profile admits.
+
+    Args:
+        items_mib: memory for items.
+        file_mib: of the file that has them, 0 for none.
+    """
+    sleep_s = _sleep_s(spec)
     user = {} if user_id is None else {"runAsUser": user_id, "runAsGroup": user_id}
-    sleep = Lifecycle(Hook(Sleep(settings.sleep_s))) if settings.sleep_s else None
+    sleep = Lifecycle(Hook(Sleep(sleep_s))) if sleep_s else None
     made = PodSpec(
         automountServiceAccountToken=False,
         securityContext={"runAsNonRoot": True, **user, "seccompProfile": {"type": "RuntimeDefault"}},
         containers=(
             Container(
                 name=labels.CONTAINER,
-                image=settings.image,
+                image=image,
                 command=(
-                    *command(items_mib, settings.connections, settings.threads, settings.item_size),
-                    *(disk.options(settings.extstore, settings.largest) if settings.extstore is not None else ()),
-                    *options(settings.tls, settings.auth),
+                    *command(items_mib, spec.maxConnections, spec.threads, _item_size(spec.maxItemSize)),
+                    *(disk.options(spec.extstore, spec.maxItemSize) if spec.extstore is not None else ()),
+                    *options(spec.tls, spec.auth),
                 ),
-                args=settings.extra,  # owned, also where it is empty: an added argument is drift
+                args=spec.extraArgs,  # owned, also where it is empty: an added argument is drift
                 ports=(ContainerPort(labels.PORT, labels.PORT_NAME, "TCP"),),
-                resources=Resources(limits=dict(settings.limits), requests=dict(settings.requests)),
+                resources=Resources(limits=limits, requests=requests),
                 readinessProbe=READINESS,
                 lifecycle=sleep,
                 securityContext=ContainerSecurity(
@@ -267,9 +233,9 @@ def _pod_spec(settings: _Settings) -> PodSpec:
             ),
         ),
     )
-    made = with_secrets(made, settings.tls, settings.auth)
-    if settings.extstore is not None:
-        made = disk.with_extstore(made, settings.extstore, user_id)
-    if settings.hands_over:
+    made = with_secrets(made, spec.tls, spec.auth)
+    if spec.extstore is not None:
+        made = disk.with_extstore(made, spec.extstore, user_id)
+    if spec.handover is not None:
         made = with_handover(made)
-    return with_warm_restart(made, settings.file) if settings.file else made
+    return with_warm_restart(made, file_mib) if file_mib else made
