@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from msgspec.structs import replace
 
 from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
+from memcached_operator.memcached.labels import APPLIED_ANNOTATION
 from memcached_operator.memcached.rollout.write_messages import changed_fields
 from memcached_operator.memcached.spec import Spec
 from memcached_operator.memcached.spec_validation import read_spec
@@ -109,3 +111,10 @@ def test_what_asks_for_a_restart_is_told_and_that_items_outlast_one() -> None:
         'metadata.annotations[cache.example.com/restart]: absent → "monday"'
     ]
     assert [str(each) for each in changed_fields(made(warm=True), made())] == ["spec.warmRestart: false → true"]
+
+
+def test_where_another_client_wrote_what_it_was_made_from_no_field_is_named() -> None:
+    live = made({"threads": 8})
+    unknown = live.metadata.annotations | {APPLIED_ANNOTATION: "theirs"} if live.metadata.annotations else {}
+    live = replace(live, metadata=replace(live.metadata, annotations=unknown))
+    assert changed_fields(made({}), live) == []
