@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final, NamedTuple
 
+from memcached_operator.api.names import Workload
 from memcached_operator.api.reserved_pod_fields import keyed
 from memcached_operator.memcached.desired.applied_spec import json_of, spec_of
 from memcached_operator.memcached.desired.keyed_differences import unequal
@@ -105,15 +106,25 @@ def differing(old: Spec, new: Spec) -> list[Difference]:
     return [*unequal(keyed(json_of(new)), keyed(json_of(old)), ("spec",))]
 
 
+def cost_of(old: PodTemplate, new: PodTemplate, workload: Workload, why_not_live: str) -> Cost | None:
+    """Return the cost of giving servers another template; None where it does not concern them.
+
+    Args:
+        workload: that runs the servers.
+        why_not_live: they cannot be given memory while they run; "" where they can, as far as is known.
+    """
+    before, after = fingerprint(old), fingerprint(new)
+    if after.template_hash != before.template_hash:
+        return Cost.IN_PLACE if are_alike(old, new) else Cost.ROLLING
+    if after.memory != before.memory:
+        return Cost.ROLLING if workload == "Deployment" or why_not_live else Cost.LIVE
+    return None
+
+
 def _effect(old: Spec, new: Spec, basis: Basis) -> Cost:
     """Return the cost of a change from one specification to another, if both had the workload of the new one."""
-    was, is_ = basis.template(old), basis.template(new)
-    before, after = fingerprint(was), fingerprint(is_)
-    if after.template_hash != before.template_hash:
-        return Cost.IN_PLACE if are_alike(was, is_) else Cost.ROLLING
-    if after.memory != before.memory:
-        return Cost.ROLLING if new.workload == "Deployment" or basis.why_not_live(new) else Cost.LIVE
-    return Cost.SCALING if old.size != new.size else Cost.AUXILIARY
+    cost = cost_of(basis.template(old), basis.template(new), new.workload, basis.why_not_live(new))
+    return cost or (Cost.SCALING if old.size != new.size else Cost.AUXILIARY)
 
 
 def _in_all(cost: Cost, total: Cost, old: Spec, new: Spec) -> Cost:
