@@ -16,9 +16,9 @@ owned, and a foreign one never is."""
 RESTORED_ANNOTATION: Final = "cache.example.com/restored-from"
 """Of a Memcached: the uid of the one in whose place it was restored from a backup. What was made for that one and has
 no owner is handed over to it."""
-APPLIED_OPTIONS_ANNOTATION: Final = "cache.example.com/applied-options"
-"""What was passed through from the specification, each part with its digest, and the names of what options bring in: by
-it is seen what was taken out again."""
+APPLIED_ANNOTATION: Final = "cache.example.com/applied"
+"""From which specification an object was made, as far as it depends on it: by it is seen what was taken out again. Of
+a ConfigMap: the digest of its list."""
 TEMPLATE_ANNOTATION: Final = "cache.example.com/template"
 """Of a pod template: the digest of all in it that only a new pod takes on."""
 MEMORY_ANNOTATION: Final = "cache.example.com/memory"

@@ -1,7 +1,4 @@
-"""Pure: drift of a live object from the desired one, field by field, in one way for all kinds.
-
-`passthrough_drift` compares the parts that are passed through.
-"""
+"""Pure: drift of a live object from the desired one, field by field, in one way for all kinds."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 import msgspec
 
-from memcached_operator.memcached.desired.applied_options import applied_options
 from memcached_operator.memcached.desired.object_types import Manifest, ObjectMeta, comparable
 from memcached_operator.memcached.desired.owned_record import (
     OwnedRecord,
@@ -20,8 +16,7 @@ from memcached_operator.memcached.desired.owned_record import (
     normalized_of,
     owned_metadata,
 )
-from memcached_operator.memcached.desired.passthrough_drift import is_within, of_parts, passed_through, with_parts
-from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, OWNER_UID_ANNOTATION
+from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION
 from operator_runtime import Difference, ObjectKey, differences
 
 if TYPE_CHECKING:
@@ -46,7 +41,7 @@ class Codec(Generic[M]):
         self,
         type_: type[M],
         normalize: Callable[[M], M] = lambda live: live,
-        excess: Callable[[M, M], Iterable[Difference]] = lambda _desired, _live: (),
+        compare: Callable[[M, M], Iterable[Difference]] = differences,
         *,
         fixed: tuple[str, ...] = (),
         replace: Literal["Background", "Orphan"] | None = None,
@@ -55,12 +50,12 @@ class Codec(Generic[M]):
         Args:
             type_: of the owned part of such an object.
             normalize: brings a live object's specification to the form in which the desired one is built.
-            excess: what a live object has that must not be there, besides what the types show.
+            compare: the differences of a live object from the desired one.
             fixed, replace: see `Rules`.
         """
         self._decode = msgspec.json.Decoder(type_).decode
         self._normalize = normalize
-        self._excess = excess
+        self._compare = compare
         self._fixed = fixed
         self._replace: Literal["Background", "Orphan"] | None = replace
 
@@ -82,18 +77,7 @@ class Codec(Generic[M]):
         compared = comparable(desired)
         if live.owned == compared:
             return ()
-        decoded = self.decoded(live)
-        found = [*differences(self._decode(compared), decoded), *self._excess(desired, decoded)]
-        if not (before := applied_options(decoded)) and not applied_options(desired):
-            return found  # as most
-        passed = [("passed",), *passed_through(desired, decoded)]
-        found = [each for each in found if not is_within(each.steps, passed)]
-        found = with_parts(desired, found, passed)
-        paths = [each.steps for each in found]
-        found += [each for each in of_parts(desired, decoded) if not is_within(each.steps, paths)]
-        if before and not applied_options(desired):
-            found.append(Difference(("metadata", "annotations", APPLIED_OPTIONS_ANNOTATION), None, before))
-        return found
+        return tuple(self._compare(self._decode(compared), self.decoded(live)))
 
     @property
     def rules(self) -> Rules[M, Any]:

@@ -6,15 +6,14 @@ all that is needed.
 
 from __future__ import annotations
 
-import re
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from memcached_operator.api.names import CONTAINER, MOUNTED
+from memcached_operator.api.names import MOUNTED
 from memcached_operator.api.quantities import canonical, kibibytes
 from memcached_operator.api.server_memory import layout_of
-from memcached_operator.api.v1alpha1 import AccessMode, EphemeralVolume, Extstore
+from memcached_operator.api.v1alpha1 import EphemeralVolume, Extstore
 from memcached_operator.memcached.desired.workload_types import (
     Claim,
     ClaimSpec,
@@ -78,21 +77,3 @@ def _volume(claim: EphemeralVolume | None, size: str) -> Volume:
         return Volume(EXTSTORE, emptyDir=EmptyDir(sizeLimit=size))
     spec = ClaimSpec(claim.accessModes, claim.storageClassName, Resources(requests={"storage": size}))
     return Volume(EXTSTORE, ephemeral=Claim(ClaimTemplate(spec)))
-
-
-def extstore_of(pod: PodSpec) -> dict[str, Any] | None:
-    """Return `spec.extstore` of an owned pod, as it was when the pod was created; None without a disk."""
-    volume = next((each for each in pod.volumes or () if each.name == EXTSTORE), None)
-    if volume is None:
-        return None
-    command = " ".join(word for each in pod.containers or () if each.name == CONTAINER for word in each.command or ())
-    numbers = {name: int(number) for name, number in re.findall(r"\b(ext_\w+)=(\d+)\b", command)}
-    found: dict[str, Any] = {"itemSizeMin": numbers.get(_ITEM_SIZE), "threads": numbers.get("ext_threads")}
-    if volume.emptyDir is not None:
-        return {"size": volume.emptyDir.sizeLimit, "volume": {"emptyDir": {}}, **found}
-    template = volume.ephemeral.volumeClaimTemplate if volume.ephemeral is not None else None
-    claim = (template and template.spec) or ClaimSpec()
-    modes: tuple[AccessMode, ...] | None = claim.accessModes
-    given = {"storageClassName": claim.storageClassName, "accessModes": list(modes or ())}
-    size = ((claim.resources and claim.resources.requests) or {}).get("storage")
-    return {"size": size, "volume": {"ephemeral": {name: each for name, each in given.items() if each}}, **found}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -49,11 +49,6 @@ def with_handover(pod: PodSpec) -> PodSpec:
     )
     volumes = (*(pod.volumes or ()), Volume(HANDOVER, downwardAPI=DownwardApi((_PEERS_FILE,))))
     return msgspec.structs.replace(pod, containers=(memcached, *others), volumes=volumes)
-
-
-def handover_of(pod: PodSpec) -> dict[str, Any] | None:
-    """Return `spec.handover` of an owned pod; None without it. Its duration is not a matter of the pod."""
-    return {} if any(each.name == HANDOVER for each in pod.volumes or ()) else None
 
 
 @lru_cache(maxsize=1)

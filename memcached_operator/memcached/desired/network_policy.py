@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from memcached_operator.api.v1alpha1 import Spec
-from memcached_operator.memcached.desired.applied_options import canonical_options
+from memcached_operator.memcached.desired.canonical_options import canonical_options
 from memcached_operator.memcached.desired.drift import Codec
 from memcached_operator.memcached.desired.object_types import Manifest, metadata
 from memcached_operator.memcached.labels import PEERS_PORT, PORT, Owner, selector_labels

@@ -13,13 +13,15 @@ from typing import Any, Final
 import msgspec
 
 from memcached_operator.api.names import API_VERSION, KIND
-from memcached_operator.memcached.desired.applied_options import digests
+from memcached_operator.memcached.desired.applied_spec import applied_spec
 from memcached_operator.memcached.desired.object_types import Manifest, ObjectMeta, OwnerRef, comparable, controller_of
-from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, OWNER_UID_ANNOTATION
+from memcached_operator.memcached.labels import APPLIED_ANNOTATION, OWNER_UID_ANNOTATION
 from operator_runtime import OwnerReference
 
 _NO_OWNER: Final = OwnerRef()
-_OWNED_ANNOTATIONS: Final = (OWNER_UID_ANNOTATION, APPLIED_OPTIONS_ANNOTATION)
+_OWNED_ANNOTATIONS: Final = (OWNER_UID_ANNOTATION, APPLIED_ANNOTATION)
+# In JSON of a specification that passes annotations through.
+_PASSED: Final = '"service"'
 # By which the garbage collector knows what an object's deletion is to do with its dependents.
 ORPHAN_FINALIZER, FOREGROUND_FINALIZER = "orphan", "foregroundDeletion"
 # JSON has no control characters, so these stand in its text for nothing else, and no text put back has any in it.
@@ -104,13 +106,10 @@ def nameless(text: bytes, name: str) -> bytes:
 def owned_metadata(meta: ObjectMeta) -> ObjectMeta:
     """Return what may be owned of a live object's metadata."""
     annotations = meta.annotations or {}
-    passed = digests(annotations.get(APPLIED_OPTIONS_ANNOTATION, ""))
-    annotations = {
-        name: text
-        for name, text in annotations.items()
-        if (name in _OWNED_ANNOTATIONS and text) or f"metadata.annotations[{name}]" in passed
-    }
-    return ObjectMeta(labels=meta.labels, annotations=annotations or None, ownerReferences=meta.ownerReferences)
+    owned = {name: text for name, text in annotations.items() if name in _OWNED_ANNOTATIONS}
+    if _PASSED in owned.get(APPLIED_ANNOTATION, "") and (spec := applied_spec(annotations)) is not None:
+        owned |= {name: annotations[name] for name in spec.service.annotations if name in annotations}
+    return ObjectMeta(labels=meta.labels, annotations=owned or None, ownerReferences=meta.ownerReferences)
 
 
 def is_owned(live: OwnedRecord, uid: str) -> bool:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from functools import cache, lru_cache
-from typing import Any, Final, NamedTuple
+from functools import lru_cache, partial
+from typing import Final, NamedTuple
 
 import msgspec
 
-from memcached_operator.api import v1alpha1
 from memcached_operator.api.quantities import kibibytes, mebibytes
 from memcached_operator.api.reserved_pod_fields import keyed
 from memcached_operator.api.server_memory import memory_file_mib
-from memcached_operator.api.v1alpha1 import Auth, Extstore, Handover, Spec, Tls
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached import labels
 from memcached_operator.memcached.desired import extstore as disk
-from memcached_operator.memcached.desired.applied_options import Part
+from memcached_operator.memcached.desired.applied_spec import applied_text, spec_of
 from memcached_operator.memcached.desired.handover_proxy import with_handover
 from memcached_operator.memcached.desired.memory_annotation import Memory
 from memcached_operator.memcached.desired.object_types import ObjectMeta, as_json
-from memcached_operator.memcached.desired.pod_template_overlay import of_options, parts
-from memcached_operator.memcached.desired.resources import resources_of
+from memcached_operator.memcached.desired.pod_template_overlay import Part, parts
+from memcached_operator.memcached.desired.resources import Quantities, resources_of
 from memcached_operator.memcached.desired.secrets import (
     options,
     transport,
@@ -54,57 +52,7 @@ READINESS: Final = Probe(TcpSocket(labels.PORT_NAME), periodSeconds=5, timeoutSe
 SLEEP_S: Final = 5
 _DIGEST_BYTES: Final = 8
 _TEMPLATE: Final = "spec.template"
-_NO_RESOURCES: Final = v1alpha1.Resources()
 DEFAULTS: Final = Spec()
-
-
-class _Settings(NamedTuple):
-    """Settings that a container is made with.
-
-    Attributes:
-        requests: quantities by resource, sorted.
-        limits: likewise.
-        sleep_s: before it ends.
-        file: MiB of the file that has its items, 0 for none.
-        extstore: its disk; None for none.
-        largest: `spec.maxItemSize`, by which that is divided.
-        hands_over: it fills itself from others while the list of servers changes.
-    """
-
-    image: str
-    user_id: int | None
-    memory: int
-    connections: int
-    threads: int
-    item_size: str
-    extra: tuple[str, ...]
-    requests: tuple[tuple[str, str], ...]
-    limits: tuple[tuple[str, str], ...]
-    sleep_s: int
-    tls: Tls | None
-    auth: Auth | None
-    file: int
-    extstore: Extstore | None
-    largest: str
-    hands_over: bool
-
-
-class _Common(NamedTuple):
-    """Parts that templates of the same settings share.
-
-    Attributes:
-        template_hash: digest of all but the memory.
-        restart_hash: digest of all but the image, "" where a server that starts again has lost its items.
-        annotations: of the template.
-        options: paths of what `spec.tls`, `spec.auth`, `spec.extstore`, `spec.warmRestart`, `spec.handover` and
-            `spec.resources` bring in.
-    """
-
-    spec: PodSpec
-    template_hash: str
-    restart_hash: str
-    annotations: dict[str, str]
-    options: tuple[str, ...]
 
 
 class Pods(NamedTuple):
@@ -113,12 +61,12 @@ class Pods(NamedTuple):
     Attributes:
         template: as the operator makes it.
         passed: what is passed through to them.
-        options: paths of what options bring in.
+        applied: the specification that they are made from, as the annotation of their workload has it.
     """
 
     template: PodTemplate
     passed: tuple[Part, ...]
-    options: tuple[str, ...]
+    applied: str
 
 
 def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, restart: str = "") -> Pods:
@@ -132,29 +80,10 @@ def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, 
         spec: the user's.
         restart: each server is to start again when this text changes.
     """
-    given = spec.podTemplate.given()
-    if given.get("spec", {}).get("securityContext") is not None:
-        user_id = None  # the user's own affair, or the cluster's
-    common = _common(image, user_id, spec) if spec.resources == _NO_RESOURCES else _of(_settings(image, user_id, spec))
-    made = PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=common.annotations), common.spec)
-    passed = tuple(parts(_of_all(given, made), keyed(as_json(made)), _TEMPLATE)) if given else ()
-    if not (passed or restart):
-        return Pods(made, (), common.options)
-    annotations = common.annotations | {
-        labels.TEMPLATE_ANNOTATION: _digest([common.template_hash, passed, *filter(None, [restart])])
-    }
-    if restart:
-        annotations[labels.RESTART_ANNOTATION] = restart
-    if common.restart_hash and passed:
-        annotations[labels.WARM_ANNOTATION] = _digest([common.restart_hash, passed])
-    made = PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=annotations), common.spec)
-    return Pods(made, passed, common.options)
-
-
-def _of_all(given: Mapping[str, Any], made: PodTemplate) -> Mapping[str, Any]:
-    """Return the given options of all containers of a template that the operator makes, `keyed`."""
-    sidecars = made.spec is not None and made.spec.initContainers
-    return with_agreeing_sidecar(keyed(given)) if sidecars else keyed(given)
+    applied = applied_text(spec)
+    made = _made(image, user_id, applied, restart)
+    metadata = ObjectMeta(labels=labels.labels(name), annotations=made.annotations)
+    return Pods(PodTemplate(metadata, made.spec), made.passed, applied)
 
 
 class Fingerprint(NamedTuple):
@@ -186,28 +115,6 @@ def command(memory_mib: int, connections: int, threads: int, item_size: str) -> 
     return ("memcached", *(word for option in options for word in option), "-o", "modern", "-v")
 
 
-def _settings(image: str, user_id: int | None, spec: Spec) -> _Settings:
-    requests, limits = resources_of(spec)
-    return _Settings(
-        image=image,
-        user_id=user_id,
-        memory=mebibytes(spec.memory),
-        connections=spec.maxConnections,
-        threads=spec.threads,
-        item_size=_item_size(spec.maxItemSize),
-        extra=spec.extraArgs,
-        requests=tuple(sorted(requests.items())),
-        limits=tuple(sorted(limits.items())),
-        sleep_s=_sleep_s(spec),
-        tls=spec.tls,
-        auth=spec.auth,
-        file=memory_file_mib(spec) if spec.warmRestart else 0,
-        extstore=spec.extstore,
-        largest=spec.maxItemSize,
-        hands_over=spec.handover is not None,
-    )
-
-
 def _sleep_s(spec: Spec) -> int:
     """Return the seconds to sleep, at most those that a server has to end; the API server refuses what is no number."""
     grace_s = spec.podTemplate.spec.get("terminationGracePeriodSeconds")
@@ -220,93 +127,101 @@ def _item_size(size: str) -> str:
     return f"{kib // 1024}m" if kib % 1024 == 0 else f"{kib}k"
 
 
-def _common(image: str, user_id: int | None, spec: Spec) -> _Common:
-    """Make the template of a specification that names no resources, passing nothing through."""
-    settings = (spec.memory, spec.maxConnections, spec.threads, spec.maxItemSize, spec.extraArgs)
-    options = (spec.tls, spec.auth, spec.extstore, spec.warmRestart, spec.handover is not None)
-    return _cached(image, user_id, settings, options, _sleep_s(spec))
+class _Made(NamedTuple):
+    """Template without the labels, which have the Memcached's name."""
+
+    spec: PodSpec
+    annotations: dict[str, str]
+    passed: tuple[Part, ...]
 
 
 @lru_cache(maxsize=64)  # most Memcacheds share their settings, and frozen structs can be shared
-def _cached(
-    image: str,
-    user_id: int | None,
-    settings: tuple[str, int, int, str, tuple[str, ...]],
-    options: tuple[Tls | None, Auth | None, Extstore | None, bool, bool],
-    sleep_s: int,
-) -> _Common:
-    memory, connections, threads, item_size, extra = settings
-    tls, auth, extstore, warm_restart, hands_over = options
-    spec = Spec(
-        memory=memory,
-        maxConnections=connections,
-        threads=threads,
-        maxItemSize=item_size,
-        extraArgs=extra,
-        tls=tls,
-        auth=auth,
-        extstore=extstore,
-        warmRestart=warm_restart,
-        handover=Handover() if hands_over else None,
-    )
-    return _of(_settings(image, user_id, spec)._replace(sleep_s=sleep_s))
-
-
-def _of(settings: _Settings) -> _Common:
-    requests, limits = (
-        tuple(each for each in quantities if each[0] != "memory") for quantities in (settings.requests, settings.limits)
-    )
-    # The memory file keeps its size: another one needs a new pod.
-    replacing = settings if settings.file else settings._replace(memory=0, requests=requests, limits=limits)
-    disk_from: int | None = None
-    if (extstore := settings.extstore) is not None:
-        disk_from = extstore.itemSizeMin
-        replacing = replacing._replace(extstore=extstore.model_copy(update={"itemSizeMin": 0}))
-    template_hash = _digest(_pod_spec(replacing))
-    restart_hash = _digest(_pod_spec(settings._replace(image=""))) if settings.file else ""
-    request, limit = (dict(quantities).get("memory", "") for quantities in (settings.requests, settings.limits))
-    memory = Memory(settings.memory, request, limit, disk_from)
-    annotations = {labels.TEMPLATE_ANNOTATION: template_hash, labels.MEMORY_ANNOTATION: memory.annotation}
-    if restart_hash:
-        annotations |= {labels.WARM_ANNOTATION: restart_hash, labels.IMAGE_ANNOTATION: settings.image}
-    if transport_text := str(transport(settings.tls, settings.auth, peers_port=settings.hands_over)):
+def _made(image: str, user_id: int | None, applied: str, restart: str) -> _Made:
+    spec = spec_of(msgspec.json.decode(applied))
+    given = spec.podTemplate.given()
+    if given.get("spec", {}).get("securityContext") is not None:
+        user_id = None  # the user's own affair, or the cluster's
+    file_mib = memory_file_mib(spec) if spec.warmRestart else 0
+    requests, limits = resources_of(spec)
+    make = partial(_pod_spec, user_id=user_id, file_mib=file_mib)
+    made = make(image, spec, file_mib or mebibytes(spec.memory), requests, limits)
+    annotations = {
+        labels.TEMPLATE_ANNOTATION: _digest(make(image, *_replacing(spec, file_mib, requests, limits))),
+        labels.MEMORY_ANNOTATION: _memory(spec, requests, limits).annotation,
+    }
+    if file_mib:
+        restart_hash = _digest(make("", spec, file_mib, requests, limits))
+        annotations |= {labels.WARM_ANNOTATION: restart_hash, labels.IMAGE_ANNOTATION: image}
+    if transport_text := str(transport(spec.tls, spec.auth, peers_port=spec.handover is not None)):
         annotations[labels.TRANSPORT_ANNOTATION] = transport_text
-    made = _pod_spec(settings)
-    whole = keyed(as_json(PodTemplate(ObjectMeta(annotations=annotations), made)))
-    return _Common(made, template_hash, restart_hash, annotations, tuple(of_options(whole, _plain(), _TEMPLATE)))
+    whole = keyed(as_json(PodTemplate(ObjectMeta(labels=labels.labels(""), annotations=annotations), made)))
+    added = with_agreeing_sidecar(keyed(given)) if made.initContainers else keyed(given)
+    passed = tuple(parts(added, whole, _TEMPLATE)) if given else ()
+    if passed or restart:
+        more = [passed, *filter(None, [restart])]
+        annotations[labels.TEMPLATE_ANNOTATION] = _digest([annotations[labels.TEMPLATE_ANNOTATION], *more])
+    if passed and labels.WARM_ANNOTATION in annotations:
+        annotations[labels.WARM_ANNOTATION] = _digest([annotations[labels.WARM_ANNOTATION], passed])
+    if restart:
+        annotations[labels.RESTART_ANNOTATION] = restart
+    return _Made(made, annotations, passed)
 
 
-@cache
-def _plain() -> Any:
-    """Return the parts that the templates of all Memcacheds share, `keyed`."""
-    annotations = dict.fromkeys((labels.TEMPLATE_ANNOTATION, labels.MEMORY_ANNOTATION), "")
-    return keyed(as_json(PodTemplate(ObjectMeta(annotations=annotations), _pod_spec(_settings("", USER_ID, DEFAULTS)))))
+def _replacing(
+    spec: Spec, file_mib: int, requests: Quantities, limits: Quantities
+) -> tuple[Spec, int, Quantities, Quantities]:
+    """Settings that only a new pod takes on: all but the memory, and which items are moved to a disk."""
+    if spec.extstore is not None:
+        spec = spec.model_copy(update={"extstore": spec.extstore.model_copy(update={"itemSizeMin": 0})})
+    if file_mib:
+        return spec, file_mib, requests, limits  # the memory file keeps its size: another one needs a new pod
+    requests, limits = ({name: most for name, most in each.items() if name != "memory"} for each in (requests, limits))
+    return spec, 0, requests, limits
+
+
+def _memory(spec: Spec, requests: Quantities, limits: Quantities) -> Memory:
+    disk_from = spec.extstore.itemSizeMin if spec.extstore is not None else None
+    return Memory(mebibytes(spec.memory), requests.get("memory", ""), limits.get("memory", ""), disk_from)
 
 
 def _digest(made: object) -> str:
     return hashlib.blake2b(msgspec.json.encode(made, order="deterministic"), digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def _pod_spec(settings: _Settings) -> PodSpec:
-    """A pod that the `restricted` Pod Security profile admits."""
-    user_id, items_mib = settings.user_id, settings.file or settings.memory
+def _pod_spec(
+    image: str,
+    spec: Spec,
+    items_mib: int,
+    requests: Quantities,
+    limits: Quantities,
+    *,
+    user_id: int | None,
+    file_mib: int,
+) -> PodSpec:
+    """A pod that the `restricted` Pod Security profile admits.
+
+    Args:
+        items_mib: memory for items.
+        file_mib: of the file that has them, 0 for none.
+    """
+    sleep_s = _sleep_s(spec)
     user = {} if user_id is None else {"runAsUser": user_id, "runAsGroup": user_id}
-    sleep = Lifecycle(Hook(Sleep(settings.sleep_s))) if settings.sleep_s else None
+    sleep = Lifecycle(Hook(Sleep(sleep_s))) if sleep_s else None
     made = PodSpec(
         automountServiceAccountToken=False,
         securityContext={"runAsNonRoot": True, **user, "seccompProfile": {"type": "RuntimeDefault"}},
         containers=(
             Container(
                 name=labels.CONTAINER,
-                image=settings.image,
+                image=image,
                 command=(
-                    *command(items_mib, settings.connections, settings.threads, settings.item_size),
-                    *(disk.options(settings.extstore, settings.largest) if settings.extstore is not None else ()),
-                    *options(settings.tls, settings.auth),
+                    *command(items_mib, spec.maxConnections, spec.threads, _item_size(spec.maxItemSize)),
+                    *(disk.options(spec.extstore, spec.maxItemSize) if spec.extstore is not None else ()),
+                    *options(spec.tls, spec.auth),
                 ),
-                args=settings.extra,  # owned, also where it is empty: an added argument is drift
+                args=spec.extraArgs,  # owned, also where it is empty: an added argument is drift
                 ports=(ContainerPort(labels.PORT, labels.PORT_NAME, "TCP"),),
-                resources=Resources(limits=dict(settings.limits), requests=dict(settings.requests)),
+                resources=Resources(limits=limits, requests=requests),
                 readinessProbe=READINESS,
                 lifecycle=sleep,
                 securityContext=ContainerSecurity(
@@ -317,9 +232,9 @@ def _pod_spec(settings: _Settings) -> PodSpec:
             ),
         ),
     )
-    made = with_secrets(made, settings.tls, settings.auth)
-    if settings.extstore is not None:
-        made = disk.with_extstore(made, settings.extstore, user_id)
-    if settings.hands_over:
+    made = with_secrets(made, spec.tls, spec.auth)
+    if spec.extstore is not None:
+        made = disk.with_extstore(made, spec.extstore, user_id)
+    if spec.handover is not None:
         made = with_handover(made)
-    return with_warm_restart(made, settings.file) if settings.file else made
+    return with_warm_restart(made, file_mib) if file_mib else made

@@ -11,8 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from memcached_operator.api.reserved_pod_fields import MERGE_KEYS, keyed, steps
-from memcached_operator.memcached.desired.applied_options import NAMED_BY_PEOPLE, Part, canonical_options
-from memcached_operator.memcached.desired.passthrough_drift import unkeyed
+from memcached_operator.memcached.desired.canonical_options import NAMED_BY_PEOPLE, canonical_options
+from memcached_operator.memcached.desired.keyed_differences import unkeyed
+
+Part = tuple[str, Any]
+"""Something passed through: its path in the object, and its value as JSON has it; None for what must not be there."""
 
 # What a probe or a hook does: one of these, so that another one of the user's is in place of the operator's.
 _HANDLERS: Final = ("exec", "grpc", "httpGet", "sleep", "tcpSocket")
@@ -59,24 +62,6 @@ def merged(body: Mapping[str, Any], passed: Iterable[Part]) -> Any:
             node.pop(last, None)
             node |= {} if value is None else {last: value}
     return unkeyed(whole)
-
-
-def of_options(made: Mapping[str, Any], plain: Mapping[str, Any] | None, path: str = "", of: str = "") -> Iterator[str]:
-    """The paths of what a template that the operator makes has besides a plain one, and of the entries of lists in it.
-
-    Args:
-        made, plain: the templates, or parts of them, that are `keyed`; None where the plain one has nothing.
-        path: where both stand.
-        of: the field that holds both.
-    """
-    for field, value in made.items():
-        here, other = _inner(path, field, of), (plain or {}).get(field)
-        shared = of not in MERGE_KEYS and field in (*MERGE_KEYS, *NAMED_BY_PEOPLE)
-        if other is None and not shared and (plain is not None or of in (*MERGE_KEYS, *NAMED_BY_PEOPLE)):
-            yield here
-        if isinstance(value, Mapping):
-            inner = {} if other is None and shared and plain is not None else other
-            yield from of_options(value, inner, here, "" if of in MERGE_KEYS else field)
 
 
 def _inner(path: str, name: str, of: str) -> str:

@@ -169,17 +169,3 @@ def with_agreeing_sidecar(given: Mapping[str, Any]) -> Mapping[str, Any]:
 def script() -> str:
     """`reloader.sh` as pods have it: without its comments, as a better one is no reason to replace servers."""
     return COMMENT.sub("", Path(__file__).with_name("reloader.sh").read_text())
-
-
-def secrets_of(pod: PodSpec) -> dict[str, dict[str, str]]:
-    """Return `spec.tls` and `spec.auth` of an owned pod, by these names; only those that it has."""
-    sources = {each.name: each.secret.secretName for each in pod.volumes or () if each.secret is not None}
-    found: dict[str, dict[str, str]] = {}
-    if TLS in sources:
-        words = " ".join(word for container in pod.containers or () for word in container.command or ())
-        required = next((mode for mode, number in _VERIFY.items() if f"ssl_verify_mode={number}" in words), "None")
-        reload = "Live" if pod.initContainers else "Restart"
-        found["tls"] = {"secretName": sources[TLS], "clientAuth": required, "reload": reload}
-    if AUTH in sources:
-        found["auth"] = {"secretName": sources[AUTH]}
-    return found

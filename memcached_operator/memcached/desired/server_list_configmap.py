@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
 
 from memcached_operator.api.v1alpha1 import Spec
-from memcached_operator.memcached.desired.applied_options import applied_options, applied_options_text
 from memcached_operator.memcached.desired.drift import Codec
 from memcached_operator.memcached.desired.object_types import Manifest, metadata
-from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, Owner
+from memcached_operator.memcached.labels import APPLIED_ANNOTATION, Owner
 from operator_runtime import Difference, differences
 
 _SUFFIX: Final = "-servers"
 _LIST, _JSON = "servers", "servers.json"
 _IMMUTABLE: Final = "immutable"
+_DIGEST_BYTES: Final = 4
 
 
 class PublicationManifest(Manifest, frozen=True, omit_defaults=True):
@@ -29,13 +30,14 @@ class PublicationManifest(Manifest, frozen=True, omit_defaults=True):
     immutable: bool | None = None
 
 
-def _immutability(desired: PublicationManifest, live: PublicationManifest) -> Sequence[Difference]:
-    """An immutable list prevents another one. As long as it is right it stays."""
-    right = not any(differences(desired.data, live.data))
-    return () if right or not live.immutable else [Difference((_IMMUTABLE,), None, True)]
+def _compare(desired: PublicationManifest, live: PublicationManifest) -> Iterator[Difference]:
+    yield from differences(desired, live)
+    # An immutable list prevents another one. As long as it is right it stays.
+    if live.immutable and any(differences(desired.data, live.data)):
+        yield Difference((_IMMUTABLE,), None, True)
 
 
-PUBLICATION: Final = Codec(PublicationManifest, excess=_immutability, fixed=(_IMMUTABLE,), replace="Background")
+PUBLICATION: Final = Codec(PublicationManifest, compare=_compare, fixed=(_IMMUTABLE,), replace="Background")
 
 
 def publication_name(name: str) -> str:
@@ -55,13 +57,10 @@ def publication(owner: Owner, spec: Spec, servers: Sequence[str]) -> Publication
     """
     if spec.publish is None:
         return None
-    text = applied_options_text({_LIST: list(servers)}.items())
     return PublicationManifest(
         apiVersion="v1",
         kind="ConfigMap",
-        metadata=metadata(
-            owner, name=publication_name(owner.name), annotations={APPLIED_OPTIONS_ANNOTATION: text} if text else None
-        ),
+        metadata=metadata(owner, name=publication_name(owner.name), annotations={APPLIED_ANNOTATION: _digest(servers)}),
         data=_data(servers),
     )
 
@@ -69,7 +68,7 @@ def publication(owner: Owner, spec: Spec, servers: Sequence[str]) -> Publication
 def is_untouched(live: PublicationManifest) -> bool:
     """Report whether the list is as it was written, so that a difference is no other client's change."""
     servers = listed(live)
-    is_recorded = applied_options_text({_LIST: servers}.items()) == applied_options(live)
+    is_recorded = (live.metadata.annotations or {}).get(APPLIED_ANNOTATION) == _digest(servers)
     return is_recorded and (live.data or {}).items() >= _data(servers).items()
 
 
@@ -79,6 +78,10 @@ def listed(live: PublicationManifest) -> list[str]:
         return msgspec.json.decode((live.data or {})[_JSON], type=list[str])
     except (KeyError, msgspec.MsgspecError):
         return []
+
+
+def _digest(servers: Sequence[str]) -> str:
+    return hashlib.blake2b("\n".join(servers).encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def _data(servers: Sequence[str]) -> dict[str, str]:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar, Final
 
 import msgspec
 
 from memcached_operator.api.v1alpha1 import Spec
-from memcached_operator.memcached.desired.applied_options import applied_options_text
+from memcached_operator.memcached.desired.applied_spec import applied_text, applied_to
 from memcached_operator.memcached.desired.drift import Codec
 from memcached_operator.memcached.desired.object_types import Manifest, metadata
-from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION, PORT, PORT_NAME, Owner, selector_labels
-from operator_runtime import Fields
+from memcached_operator.memcached.labels import (
+    APPLIED_ANNOTATION,
+    PORT,
+    PORT_NAME,
+    Owner,
+    selector_labels,
+)
+from operator_runtime import Difference, Fields, differences, names_of, no_longer
 
 HEADLESS: Final = "None"
 """The `clusterIP` of a Service without an address of its own, whose name resolves to those of its pods."""
@@ -55,8 +62,15 @@ def _normalized(live: ServiceManifest) -> ServiceManifest:
     )
 
 
+def _compare(desired: ServiceManifest, live: ServiceManifest) -> Iterator[Difference]:
+    yield from differences(desired, live)
+    if (former := applied_to(live)) is not None:
+        given = {"labels": former.service.labels, "annotations": former.service.annotations}
+        yield from no_longer({"metadata": names_of(given)}, desired.body(), live.body())
+
+
 # Neither can a Service get an address that has none, nor lose it.
-SERVICE: Final = Codec(ServiceManifest, _normalized, fixed=("spec.clusterIP",), replace="Background")
+SERVICE: Final = Codec(ServiceManifest, _normalized, _compare, fixed=("spec.clusterIP",), replace="Background")
 
 
 def service(owner: Owner, spec: Spec, *, named: bool) -> ServiceManifest | None:
@@ -68,15 +82,14 @@ def service(owner: Owner, spec: Spec, *, named: bool) -> ServiceManifest | None:
     desired = spec.service
     if desired.type == "Disabled":
         return None
-    given = {"labels": desired.labels, "annotations": desired.annotations}
-    text = applied_options_text(
-        (f"metadata.{field}[{key}]", value) for field, texts in given.items() for key, value in texts.items()
-    )
-    annotation = {APPLIED_OPTIONS_ANNOTATION: text} if text else {}
     return ServiceManifest(
         apiVersion="v1",
         kind="Service",
-        metadata=metadata(owner, more_labels=desired.labels, annotations=desired.annotations | annotation),
+        metadata=metadata(
+            owner,
+            more_labels=desired.labels,
+            annotations=desired.annotations | {APPLIED_ANNOTATION: applied_text(spec, ("service",))},
+        ),
         spec=ServiceSpec(
             clusterIP=HEADLESS if desired.type == "Headless" else None,
             ports=(ServicePort(PORT_NAME, PORT, "TCP", PORT_NAME),),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
-from typing import Any, Final
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from memcached_operator.api.reserved_pod_fields import keyed
 from memcached_operator.api.v1alpha1 import Spec, Workload
-from memcached_operator.memcached.desired.applied_options import applied_options_text
+from memcached_operator.memcached.desired.applied_spec import applied_spec
 from memcached_operator.memcached.desired.drift import Codec
+from memcached_operator.memcached.desired.keyed_differences import drift
 from memcached_operator.memcached.desired.object_types import metadata
 from memcached_operator.memcached.desired.pod_template import DEFAULTS, USER_ID, template
 from memcached_operator.memcached.desired.workload_types import (
@@ -21,24 +23,24 @@ from memcached_operator.memcached.desired.workload_types import (
     WorkloadSpec,
 )
 from memcached_operator.memcached.labels import (
-    APPLIED_OPTIONS_ANNOTATION,
+    APPLIED_ANNOTATION,
     MEMORY_ANNOTATION,
     POD_ANNOTATIONS,
     TEMPLATE_ANNOTATION,
     Owner,
     selector_labels,
 )
-from operator_runtime import Difference, names_of, no_longer
+from operator_runtime import Difference, differences, names_of, no_longer
 
 # How long a Deployment waits for a server beyond its pause, before it gives up, in seconds: Kubernetes' own
 # default.
 DEADLINE_S: Final = 600
 REPLICAS: Final = "spec.replicas"
-FINGERPRINT_PATHS: Final = {
-    f"spec.template.metadata.annotations[{annotation}]": annotation
-    for annotation in (TEMPLATE_ANNOTATION, MEMORY_ANNOTATION)
-}
-"""Paths of a template's own annotations."""
+DERIVED_PATHS: Final = (
+    f"metadata.annotations[{APPLIED_ANNOTATION}]",
+    *(f"spec.template.metadata.annotations[{each}]" for each in (TEMPLATE_ANNOTATION, MEMORY_ANNOTATION)),
+)
+"""Paths of annotations that follow from other fields."""
 
 
 def desired_workload(
@@ -60,13 +62,12 @@ def desired_workload(
         restart: each server is to start again when this text changes.
         paused: a Deployment is to replace no pods for now. One that has made none yet would make none at all.
     """
-    pods, passed, options = template(owner.name, image, user_id, spec, restart)
-    text = applied_options_text(passed, options) if passed or options else None  # most have neither
+    pods, passed, applied = template(owner.name, image, user_id, spec, restart)
     common = WorkloadSpec(replicas=size, selector=LabelSelector(selector_labels(owner.name)), template=pods)
     return WorkloadManifest(
         apiVersion="apps/v1",
         kind=kind,
-        metadata=metadata(owner, annotations={APPLIED_OPTIONS_ANNOTATION: text} if text else None),
+        metadata=metadata(owner, annotations={APPLIED_ANNOTATION: applied}),
         spec=_of_stateful_set(common, owner.name) if kind == "StatefulSet" else _of_deployment(common, spec, paused),
         passed=passed,
     )
@@ -98,31 +99,50 @@ def _of_deployment(common: WorkloadSpec, spec: Spec, paused: bool) -> WorkloadSp
     )
 
 
-@cache
-def _names_of_any(kind: str | None) -> Any:
-    """The names of the fields that a workload of that kind has by default."""
-    made = desired_workload("StatefulSet" if kind == "StatefulSet" else "Deployment", Owner("", "", ""), 1, "")
-    spec = msgspec.to_builtins(made.spec)
-    spec["template"]["metadata"]["annotations"] |= dict.fromkeys(POD_ANNOTATIONS, "")
-    return names_of({"spec": spec})
+class _Applied(NamedTuple):
+    """Workload of the specification in an annotation, or of the defaults where that is unknown.
+
+    Attributes:
+        body: of the workload, `keyed`.
+        names: of the fields in it, with those that pods alone may have.
+    """
+
+    body: Any
+    names: Any
 
 
-def _excess(desired: WorkloadManifest, live: WorkloadManifest) -> Iterator[Difference]:
-    """Yield fields that others of its kind have and this workload is to be without: user ids, a pause at the end."""
-    names = _names_of_any(desired.kind)
+@lru_cache(maxsize=64)  # most specifications are alike
+def _applied(kind: Workload, text: str) -> _Applied:
+    spec = applied_spec({APPLIED_ANNOTATION: text}) or DEFAULTS
+    body = desired_workload(kind, Owner("", "", ""), 1, "", spec=spec).body()
+    body["spec"]["template"]["metadata"]["annotations"] |= dict.fromkeys(POD_ANNOTATIONS, "")
+    return _Applied(keyed(body), names_of({"spec": body["spec"]}))
+
+
+def _compare(desired: WorkloadManifest, live: WorkloadManifest) -> Iterable[Difference]:
+    """The differences of a workload, with what was applied before, or is by default, and is to be there no more."""
+    kind: Workload = "Deployment" if desired.spec.serviceName is None else "StatefulSet"
+    former = _applied(kind, (live.metadata.annotations or {}).get(APPLIED_ANNOTATION, ""))
     if desired.spec.template == live.spec.template and desired.passed == live.passed:
         desired, live = _without_pods(desired), _without_pods(live)  # as where the size alone has changed
-    return no_longer(names, desired.body(), live.body())
+    wanted, held = desired.body(), live.body()
+    found = list(differences(desired, live))
+    if desired.passed or live.passed:
+        found = [each for each in found if each.desired is None]
+        found += drift(keyed(wanted), keyed(held), former.body)
+    for names in (_applied(kind, "").names, former.names):
+        found += no_longer(names, wanted, held)
+    return {each.steps: each for each in found}.values()
 
 
 def _without_pods(manifest: WorkloadManifest) -> WorkloadManifest:
     return msgspec.structs.replace(manifest, spec=msgspec.structs.replace(manifest.spec, template=None), passed=())
 
 
-DEPLOYMENT: Final = Codec(WorkloadManifest, excess=_excess, fixed=("spec.selector",))
+DEPLOYMENT: Final = Codec(WorkloadManifest, compare=_compare, fixed=("spec.selector",))
 STATEFUL_SET: Final = Codec(
     WorkloadManifest,
-    excess=_excess,
+    compare=_compare,
     # Made otherwise by another release: its pods stay, and are taken over by the new one.
     fixed=("spec.selector", "spec.serviceName", "spec.podManagementPolicy"),
     replace="Orphan",

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from memcached_operator.api.v1alpha1 import AccessMode
-from memcached_operator.memcached.desired.applied_options import Part
 from memcached_operator.memcached.desired.object_types import Manifest, ObjectMeta, as_json
-from memcached_operator.memcached.desired.pod_template_overlay import merged
+from memcached_operator.memcached.desired.pod_template_overlay import Part, merged
 from memcached_operator.memcached.labels import CONTAINER
 from operator_runtime import Fields
 

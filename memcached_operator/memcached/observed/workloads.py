@@ -10,7 +10,8 @@ import msgspec
 from memcached_operator.api.names import RELOADER
 from memcached_operator.api.reserved_pod_fields import find, keyed
 from memcached_operator.api.v1alpha1 import Workload
-from memcached_operator.memcached.desired.applied_options import applied_options, digests
+from memcached_operator.memcached.desired.applied_spec import applied_spec
+from memcached_operator.memcached.desired.keyed_differences import unkeyed
 from memcached_operator.memcached.desired.object_types import Manifest, ObjectMeta, SeenCondition, as_json
 from memcached_operator.memcached.desired.owned_record import (
     OwnedRecord,
@@ -21,7 +22,7 @@ from memcached_operator.memcached.desired.owned_record import (
     owned_metadata,
     uids_in,
 )
-from memcached_operator.memcached.desired.passthrough_drift import unkeyed
+from memcached_operator.memcached.desired.pod_template import USER_ID, template as pods_of
 from memcached_operator.memcached.desired.pod_template_overlay import merged
 from memcached_operator.memcached.desired.workload_types import PodSpec, PodTemplate, WorkloadManifest, WorkloadSpec
 from memcached_operator.memcached.labels import (
@@ -102,7 +103,6 @@ _MOST_KNOWN = 128
 _decode_object = msgspec.json.Decoder(_Object).decode
 _decode_spec = msgspec.json.Decoder(WorkloadSpec).decode
 # The Deployment's controller counts templates here.
-_PASSED = "spec.template."
 _REVISION_ANNOTATION = "deployment.kubernetes.io/revision"
 _FIRST_REVISION = "1"
 _OWNED_ANNOTATIONS = (
@@ -226,9 +226,8 @@ def _owned(owned: ObjectMeta, spec: WorkloadSpec, raw: msgspec.Raw) -> WorkloadM
             ),
         ),
     )
-    # Another client may have written any path there; options are passed through to pods alone.
-    recorded = digests(applied_options(manifest)).items()
-    paths = [path for path, digest in recorded if digest and path.startswith(_PASSED)]
+    former = applied_spec(owned.annotations)
+    paths = [path for path, _ in pods_of("", "", USER_ID, former).passed] if former is not None else ()
     if not paths:
         return manifest
     whole = keyed({"spec": msgspec.json.decode(raw)})

@@ -51,7 +51,6 @@ class Announcements:
                 change.desired,
                 live,
                 servers,
-                needs_new_pods=template.needs_new_pods,
                 why_not="" if template.needs_new_pods else await self._memory.why_not(key, servers),
                 desired_changed=change.provenance is Provenance.SPECIFICATION,
                 after=after,

@@ -6,14 +6,15 @@ decided, too, whether servers are replaced or changed while they run. So the cos
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Final, NamedTuple
 
-from pydantic import BaseModel
-
-from memcached_operator.api.v1alpha1 import Spec
+from memcached_operator.api.reserved_pod_fields import keyed
+from memcached_operator.api.v1alpha1 import Spec, Workload
+from memcached_operator.memcached.desired.applied_spec import json_of, spec_of
+from memcached_operator.memcached.desired.keyed_differences import unequal
 from memcached_operator.memcached.desired.pod_template import USER_ID, fingerprint, template
+from memcached_operator.memcached.desired.pod_template_overlay import merged
 from memcached_operator.memcached.desired.secrets import transport
 from memcached_operator.memcached.desired.warm_restart import are_alike
 from memcached_operator.memcached.desired.workload_types import PodTemplate
@@ -29,6 +30,8 @@ from memcached_operator.memcached.rollout.cost_messages import (
 )
 from memcached_operator.memcached.rollout.live_requirements import RESTARTS, Means, why_not_live
 from operator_runtime import Difference
+
+_BEFORE_FIELDS: Final = "spec."
 
 
 class Cost(Enum):
@@ -64,16 +67,6 @@ class Change(NamedTuple):
         return f"{self.cost.value}: {', '.join(each.path for each in self.fields)}: {self.words}"
 
 
-class _Field(NamedTuple):
-    """A field of a specification: its name, and where it is a part of others, their names before it."""
-
-    names: tuple[str, ...]
-    value: object
-
-
-_ABSENT = object()
-
-
 class Basis(NamedTuple):
     """Basis of a decision besides the specification: the operator's settings and its cluster.
 
@@ -98,25 +91,39 @@ class Basis(NamedTuple):
 def changes(old: Spec, new: Spec, basis: Basis) -> tuple[Change, ...]:
     """List the costs of giving a Memcached of that specification another one, the dearest first."""
     found: dict[Cost, list[Difference]] = {}
-    total, before = _effect(old, new, basis), old
-    for field, was in _differing(old, new):
-        after = _with(before, field.names, field.value)
-        cost = Cost.MOVING if field.names == ("workload",) else _effect(before, after, basis)
-        desired, live_ = (_plain(each) for each in (field.value, was))
-        found.setdefault(_in_all(cost, total, old, new), []).append(Difference(("spec", *field.names), desired, live_))
-        before = after
+    total, before, spec = _effect(old, new, basis), json_of(old), old
+    for each in differing(old, new):
+        after = merged(before, [(each.path.removeprefix(_BEFORE_FIELDS), each.desired)])
+        cost = Cost.MOVING if each.path == "spec.workload" else _effect(spec, spec_of(after), basis)
+        found.setdefault(_in_all(cost, total, old, new), []).append(each)
+        before, spec = after, spec_of(after)
     return tuple(Change(cost, tuple(found[cost]), _in_words(cost, old, new, basis)) for cost in Cost if cost in found)
+
+
+def differing(old: Spec, new: Spec) -> list[Difference]:
+    """The fields in which two specifications differ; one that was left out has its default."""
+    return [*unequal(keyed(json_of(new)), keyed(json_of(old)), ("spec",))]
+
+
+def cost_of(old: PodTemplate, new: PodTemplate, workload: Workload, why_not_live: str) -> Cost | None:
+    """Return the cost of giving servers another template; None where it does not concern them.
+
+    Args:
+        workload: that runs the servers.
+        why_not_live: they cannot be given memory while they run; "" where they can, as far as is known.
+    """
+    before, after = fingerprint(old), fingerprint(new)
+    if after.template_hash != before.template_hash:
+        return Cost.IN_PLACE if are_alike(old, new) else Cost.ROLLING
+    if after.memory != before.memory:
+        return Cost.ROLLING if workload == "Deployment" or why_not_live else Cost.LIVE
+    return None
 
 
 def _effect(old: Spec, new: Spec, basis: Basis) -> Cost:
     """Return the cost of a change from one specification to another, if both had the workload of the new one."""
-    was, is_ = basis.template(old), basis.template(new)
-    before, after = fingerprint(was), fingerprint(is_)
-    if after.template_hash != before.template_hash:
-        return Cost.IN_PLACE if are_alike(was, is_) else Cost.ROLLING
-    if after.memory != before.memory:
-        return Cost.ROLLING if new.workload == "Deployment" or basis.why_not_live(new) else Cost.LIVE
-    return Cost.SCALING if old.size != new.size else Cost.AUXILIARY
+    cost = cost_of(basis.template(old), basis.template(new), new.workload, basis.why_not_live(new))
+    return cost or (Cost.SCALING if old.size != new.size else Cost.AUXILIARY)
 
 
 def _in_all(cost: Cost, total: Cost, old: Spec, new: Spec) -> Cost:
@@ -149,41 +156,3 @@ def _in_words(cost: Cost, old: Spec, new: Spec, basis: Basis) -> str:
             return live(before.memory, after.memory, servers) + ("" if known else BEFORE_RESIZE)
         case Cost.AUXILIARY:
             return NO_SERVER_AFFECTED
-
-
-def _differing(old: Spec, new: Spec) -> Iterator[tuple[_Field, object]]:
-    """The fields in which they differ, as the newer has them, with what the older has."""
-    before = {each.names: each.value for each in _fields(old)}
-    after = {each.names: each.value for each in _fields(new)}
-    for names in before | after:
-        was, value = before.get(names, _ABSENT), after.get(names, _ABSENT)
-        if was is _ABSENT or value is _ABSENT or was != value:
-            yield _Field(names, value), was
-
-
-def _fields(part: Any, names: tuple[str, ...] = ()) -> Iterator[_Field]:
-    for name in type(part).model_fields:
-        value = getattr(part, name)
-        if name in ("service", "podTemplate", "metadata", "rollout", "resources"):
-            yield from _fields(value, (*names, name))
-        elif names == ("resources",) or (*names, name) == ("podTemplate", "spec"):
-            yield from (_Field((*names, name, each), quantity) for each, quantity in value.items())
-        else:
-            yield _Field((*names, name), value)
-
-
-def _plain(value: object) -> object:
-    """A value as JSON has it, None where there is none."""
-    if isinstance(value, BaseModel):
-        return value.model_dump(exclude_none=True)
-    return None if value is _ABSENT else value
-
-
-def _with(part: Any, names: tuple[str, ...], value: object) -> Any:
-    """A part of a specification with another value of that field."""
-    name, *inner = names
-    if isinstance(part, Mapping):
-        rest = {each: quantity for each, quantity in part.items() if each != name}
-        return rest if value is _ABSENT else rest | {name: value}
-    changed = _with(getattr(part, name), tuple(inner), value) if inner else value
-    return part.model_copy(update={name: changed})

@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from memcached_operator.memcached.desired.applied_options import applied_options
 from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.workload import CODEC
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
-from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
+from memcached_operator.memcached.labels import APPLIED_ANNOTATION
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
 
 
@@ -140,9 +139,8 @@ def has_foreign_template(workload: WorkloadRecord, manifest: WorkloadManifest) -
 def _with_template_of(live: WorkloadRecord, desired: WorkloadManifest) -> WorkloadManifest:
     """Build the desired workload with the live template of pods."""
     decoded, meta = CODEC.decoded(live), desired.metadata
-    annotations = {name: text for name, text in (meta.annotations or {}).items() if name != APPLIED_OPTIONS_ANNOTATION}
-    if applied := applied_options(decoded):
-        annotations[APPLIED_OPTIONS_ANNOTATION] = applied
+    applied = {APPLIED_ANNOTATION: (decoded.metadata.annotations or {}).get(APPLIED_ANNOTATION, "")}
+    annotations = {name: text for name, text in ((meta.annotations or {}) | applied).items() if text}
     return msgspec.structs.replace(
         desired,
         metadata=msgspec.structs.replace(meta, annotations=annotations),

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from memcached_operator.api.v1alpha1 import Spec
-from memcached_operator.memcached.desired.changed_fields import differing
+from memcached_operator.memcached.desired.applied_spec import applied_to
+from memcached_operator.memcached.desired.object_types import ObjectMeta
 from memcached_operator.memcached.desired.pod_template import fingerprint
 from memcached_operator.memcached.desired.server_list_configmap import PUBLICATION, listed
-from memcached_operator.memcached.desired.warm_restart import are_alike
-from memcached_operator.memcached.desired.workload import CODEC, FINGERPRINT_PATHS, REPLICAS
+from memcached_operator.memcached.desired.workload import CODEC, DERIVED_PATHS, REPLICAS
 from memcached_operator.memcached.desired.workload_types import WorkloadManifest
+from memcached_operator.memcached.labels import RESTART_ANNOTATION
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
 from memcached_operator.memcached.observed.pods import PodRecord
 from memcached_operator.memcached.observed.workloads import WorkloadRecord
+from memcached_operator.memcached.rollout.change_costs import Cost, cost_of, differing
 from memcached_operator.memcached.rollout.cost_messages import (
     in_place,
     instead_of_live,
@@ -24,7 +26,7 @@ from memcached_operator.memcached.rollout.cost_messages import (
     rolling,
 )
 from memcached_operator.memcached.rollout.in_place import needs_admission
-from operator_runtime import Change, ObjectKey
+from operator_runtime import Change, Difference, ObjectKey
 
 
 class Words(NamedTuple):
@@ -50,7 +52,6 @@ def announced(
     live: WorkloadRecord,
     pods: Sequence[PodRecord],
     *,
-    needs_new_pods: bool,
     why_not: str,
     desired_changed: bool,
     after: ObjectKey | None,
@@ -59,32 +60,48 @@ def announced(
 
     Args:
         pods: of the servers.
-        needs_new_pods: only a new pod takes it on.
         why_not: they cannot be given it while they run; "" where they can, as far as is known.
         desired_changed: by the specification, and not by the operator's own defaults.
         after: whose servers come first, None for none.
     """
     decoded = CODEC.decoded(live)
-    found = differing(desired, decoded)
+    found = changed_fields(desired, decoded)
     servers, paths = min(live.replicas, spec.size), [each.path for each in found]
     until = f"after the servers of {after}" if after is not None else ""
-    alike = are_alike(desired.template, decoded.template)
-    former, mirrored = _replaced(desired, live, pods) if alike else (0, 0)
-    if needs_new_pods and alike and not (pods and mirrored + former == len(pods)):
-        cost, reason, words = "in-place", "InPlaceChange", in_place(spec, servers, until)
-    elif needs_new_pods or why_not:
-        cost, reason, words = "rolling", "RollingChange", rolling(spec, servers, until)
+    cost = cost_of(decoded.template, desired.template, live.kind, why_not)
+    former, mirrored = _replaced(desired, live, pods) if cost is Cost.IN_PLACE else (0, 0)
+    if cost is Cost.IN_PLACE and not (pods and mirrored + former == len(pods)):
+        reason, words = "InPlaceChange", in_place(spec, servers, until)
+    elif cost is Cost.LIVE:
+        was, is_ = (fingerprint(each.template).memory for each in (decoded, desired))
+        reason, words = "LiveChange", live_memory(was, is_, servers)
     else:
-        cost, reason = "live", "LiveChange"
-        words = live_memory(fingerprint(decoded.template).memory, fingerprint(desired.template).memory, servers)
+        cost, reason, words = Cost.ROLLING, "RollingChange", rolling(spec, servers, until)
     words += (instead_of_live(why_not) if why_not else "") + (of_mirrored(mirrored) if mirrored else "")
     words += of_former(former) if former else ""
     named = ", ".join(paths) or "the pods' template"
     whose = "" if desired_changed else "the operator's own defaults have changed: "
     line = f"{whose}{named}: {words}"
-    fields: dict[str, object] = {"action": "change", "cost": cost, "changed": paths}
+    fields: dict[str, object] = {"action": "change", "cost": cost.value, "changed": paths}
     note = ". ".join(filter(None, (line[0].upper() + line[1:] if whose else line, "; ".join(map(str, found)))))
     return Words(reason, line, note if servers else "", fields)
+
+
+def changed_fields(desired: WorkloadManifest, live: WorkloadManifest) -> list[Difference]:
+    """The fields by which the pods of two workloads differ; none where the former specification is not known."""
+    found, old, new = [], applied_to(live), applied_to(desired)
+    if old is not None and new is not None:
+        found = differing(_with_image(old, live), _with_image(new, desired))
+    before, after = ((each.template.metadata or ObjectMeta()).annotations or {} for each in (live, desired))
+    if before.get(RESTART_ANNOTATION) != (restart := after.get(RESTART_ANNOTATION)):
+        steps = ("metadata", "annotations", RESTART_ANNOTATION)
+        found.append(Difference(steps, restart, before.get(RESTART_ANNOTATION)))
+    return found
+
+
+def _with_image(spec: Spec, made: WorkloadManifest) -> Spec:
+    """A specification that names the image also where it is the operator's default."""
+    return spec.model_copy(update={"image": made.image})
 
 
 def _replaced(desired: WorkloadManifest, live: WorkloadRecord, pods: Sequence[PodRecord]) -> tuple[int, int]:
@@ -124,9 +141,9 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Word
         fields = {"action": "publish", "kind": kind, "servers": number}
         # No event: they would use up those of the Memcached while it grows.
         return Words("", f"published {number} servers", "", fields)
-    # The operator's annotations of a template follow from its other fields. They are named only where nothing else
+    # The operator's annotations follow from other fields. They are named only where nothing else
     # differs, as another client has edited them.
-    reported = [each for each in change.fields if each.path not in FINGERPRINT_PATHS] or change.fields
+    reported = [each for each in change.fields if each.path not in DERIVED_PATHS] or change.fields
     what = "; ".join(map(str, reported))
     fields = {"action": "update", "kind": kind, "changed": [each.path for each in reported]}
     return Words("Updated", f"updated {kind}: {what}", f"Updated {kind} {name}: {what}", fields)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION
+from memcached_operator.memcached.labels import APPLIED_ANNOTATION, OWNER_UID_ANNOTATION
 from memcached_operator.memcached.observed.caches import DEPLOYMENTS
 from memcached_operator.memcached.observed.memcacheds import memcached_record
 from operator_runtime.client.errors import KubeError, MalformedAnswer, Unreachable
@@ -270,6 +270,6 @@ async def test_a_foreign_deployment_is_never_written_to_and_that_is_reported_onc
     with caplog.at_level(logging.INFO):
         await world.settle()
     assert caplog.messages[-1] == "no longer degraded"
-    assert world.deployment["metadata"]["annotations"] == {OWNER_UID_ANNOTATION: UID}
+    assert world.deployment["metadata"]["annotations"] == {OWNER_UID_ANNOTATION: UID, APPLIED_ANNOTATION: "{}"}
     assert world.condition("Degraded") == ("False", "AsExpected")
     assert world.condition("Progressing") == ("True", "Deploying")

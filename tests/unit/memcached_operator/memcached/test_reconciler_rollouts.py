@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
+from memcached_operator.memcached.labels import APPLIED_ANNOTATION
 from memcached_operator.memcached.rollout.server_rollout import BUDGET_RETRY_S
 from operator_runtime.client.errors import Conflict, Forbidden, Invalid, ServerError, TooManyRequests
 from tests.unit.memcached_operator.memcached.running_servers import (
@@ -100,7 +100,7 @@ async def test_a_deployment_that_servers_move_from_keeps_its_template(world: Wor
         await world.reconcile(after_s=DELAY_S)
     server, added = world.deployment["spec"]["template"]["spec"]["containers"]
     assert (server["image"], added) == (IMAGE, sidecar)
-    assert "exporter" in world.deployment["metadata"]["annotations"][APPLIED_OPTIONS_ANNOTATION]
+    assert "exporter" in world.deployment["metadata"]["annotations"][APPLIED_ANNOTATION]
     assert template_of(stateful_set(world))["spec"]["containers"][0]["image"] == "memcached:2"
 
 
@@ -140,5 +140,5 @@ async def test_what_a_change_costs_is_told_once_and_before_a_server_is_touched(n
     assert note.startswith(
         "spec.image, spec.threads: 3 servers are replaced, one at a time, from the highest ordinal; "
     )
-    assert note.endswith(f'spec.image: "{IMAGE}" → "memcached:2"; spec.threads: "4" → "8"')
+    assert note.endswith(f'spec.image: "{IMAGE}" → "memcached:2"; spec.threads: 4 → 8')
     assert [note.rpartition(" ")[2] for _, note in others] == ['"memcached:3"', f'"{IMAGE}"'], "also what is put back"

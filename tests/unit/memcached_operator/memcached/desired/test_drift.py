@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memcached_operator.memcached.desired.object_types import comparable
-from memcached_operator.memcached.desired.workload import FINGERPRINT_PATHS
+from memcached_operator.memcached.desired.workload import DERIVED_PATHS
+from memcached_operator.memcached.labels import APPLIED_ANNOTATION
 from tests.unit.memcached_operator.memcached.live import (
     CASES,
     Edit,
@@ -21,7 +22,6 @@ from tests.unit.memcached_operator.memcached.support import OTHER_UID, UID
 
 OTHER_OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": OTHER_UID}
 ADDRESSED = "desired_objects/live_service_with_address.json"
-TAKEN = "cache.example.com/applied-options"
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -150,7 +150,7 @@ def test_a_service_that_is_to_have_an_address_and_has_none_is_to_be_replaced() -
 def test_what_the_user_no_longer_passes_through_is_taken_away_by_its_name_and_what_others_added_stays() -> None:
     less = full_spec()
     del less["service"]
-    taken_away = {"labels": {"team": None}, "annotations": {"example.com/a": None, TAKEN: None}}
+    taken_away = {"labels": {"team": None}, "annotations": {"example.com/a": None, APPLIED_ANNOTATION: "{}"}}
 
     def shared(live: Json) -> None:
         live["metadata"]["labels"]["squad"] = "theirs"
@@ -159,14 +159,14 @@ def test_what_the_user_no_longer_passes_through_is_taken_away_by_its_name_and_wh
     assert patched("Service", shared, spec_of(less)) == {"metadata": taken_away}
 
 
-def test_what_the_user_passes_through_otherwise_differs_as_a_whole_and_nothing_else_of_it_does() -> None:
+def test_of_what_the_user_passes_through_otherwise_that_alone_differs() -> None:
     other = full_spec()
     other["podTemplate"]["spec"]["tolerations"].pop()
     other["podTemplate"]["spec"]["affinity"].pop("nodeAffinity")
     differing = {
-        each.path: each for each in found("StatefulSet", spec=spec_of(other)) if each.path not in FINGERPRINT_PATHS
+        each.path: each for each in found("StatefulSet", spec=spec_of(other)) if each.path not in DERIVED_PATHS
     }
-    assert differing.keys() == {f"metadata.annotations[{TAKEN}]", f"{OF_PODS}.affinity", f"{OF_PODS}.tolerations"}
+    assert differing.keys() == {f"{OF_PODS}.affinity.nodeAffinity", f"{OF_PODS}.tolerations"}
     sent = patched("StatefulSet", lambda _: None, spec_of(other))["spec"]["template"]["spec"]
     assert sent == {"tolerations": other["podTemplate"]["spec"]["tolerations"], "affinity": {"nodeAffinity": None}}
 

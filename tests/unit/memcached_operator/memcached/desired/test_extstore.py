@@ -8,14 +8,11 @@ import pytest
 
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.memcached import labels
-from memcached_operator.memcached.desired.changed_fields import differing
-from memcached_operator.memcached.desired.extstore import extstore_of
 from memcached_operator.memcached.desired.object_types import as_json
 from memcached_operator.memcached.desired.pod_template import USER_ID, fingerprint, template
-from memcached_operator.memcached.desired.workload import desired_workload
 from memcached_operator.memcached.desired.workload_types import PodTemplate
 from tests.unit.memcached_operator.memcached.live import spec_of
-from tests.unit.memcached_operator.memcached.support import IMAGE, OWNER
+from tests.unit.memcached_operator.memcached.support import IMAGE
 
 Json = dict[str, Any]
 NODE: Json = {"size": "1Gi", "volume": {"emptyDir": {}}}
@@ -118,29 +115,3 @@ def test_only_a_pod_with_a_disk_says_which_items_are_moved() -> None:
     annotations = made(Spec()).metadata
     assert annotations is not None
     assert (annotations.annotations or {})[labels.MEMORY_ANNOTATION] == "64Mi,146Mi,146Mi"
-
-
-@pytest.mark.parametrize(
-    "extstore",
-    [
-        {**NODE, "itemSizeMin": 512, "threads": 1},
-        {**CLAIM, "volume": {"ephemeral": {"storageClassName": "fast", "accessModes": ["ReadWriteOncePod"]}}},
-        {**CLAIM, "volume": {"ephemeral": {"accessModes": ["ReadWriteOnce"]}}},
-    ],
-)
-def test_what_a_pod_was_made_with_is_read_off_it(extstore: Json) -> None:
-    spec = made(with_disk(extstore, tls={"secretName": "a"})).spec
-    assert spec is not None
-    assert extstore_of(spec) == extstore
-
-
-def test_in_what_two_disks_differ_is_told_by_the_field() -> None:
-    one, other = (
-        desired_workload("StatefulSet", OWNER, 1, IMAGE, spec=spec)
-        for spec in (with_disk(NODE | {"size": "2Gi"}), with_disk(NODE))
-    )
-    found = next(each for each in differing(one, other) if each.path == "spec.extstore")
-    assert str(found).startswith('spec.extstore: {"size":"1Gi","volume":{"emptyDir":{}},')
-    assert '→ {"size":"2Gi","volume":{"emptyDir":{}},' in str(found)
-    without = desired_workload("StatefulSet", OWNER, 1, IMAGE, spec=spec_of({}))
-    assert "spec.extstore: absent → {" in [str(each)[:25] for each in differing(other, without)]

@@ -144,9 +144,3 @@ def test_one_patch_takes_away_what_the_former_alone_had_and_nothing_of_others(ki
     assert template["metadata"] == other["metadata"]
     assert in_order(template["spec"]) == in_order(other["spec"])
     assert after["spec"] == expected["spec"]
-
-
-def test_what_brings_in_no_field_of_its_own_leaves_no_annotation() -> None:
-    for kind in KINDS:
-        manifest = desired(kind, spec_of({"extraArgs": ["-vv"], "resources": {"limits": {"memory": "1Gi"}}}))
-        assert "cache.example.com/applied-options" not in (manifest.metadata.annotations or {})

@@ -31,7 +31,6 @@ def test_without_options_the_template_is_that_of_the_first_release_byte_for_byte
     # The order of fields is the API server's own.
     template = json.dumps(msgspec.to_builtins(made.spec.template), indent=2, sort_keys=True)
     assert template.encode() + b"\n" == (HERE / "desired_objects" / "template_of_first_release.json").read_bytes()
-    assert set(made.metadata.annotations or {}) == {"cache.example.com/memcached-uid"}
 
 
 def test_an_account_has_both_its_names_or_the_api_server_would_put_one_back_that_is_taken_out_again() -> None:

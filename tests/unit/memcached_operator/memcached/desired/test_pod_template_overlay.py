@@ -8,8 +8,8 @@ import pytest
 
 from memcached_operator.api.reserved_pod_fields import find, keyed
 from memcached_operator.memcached.desired import pod_template_overlay as merging
-from memcached_operator.memcached.desired.passthrough_drift import unkeyed
-from memcached_operator.memcached.desired.pod_template_overlay import merged, of_options
+from memcached_operator.memcached.desired.keyed_differences import unkeyed
+from memcached_operator.memcached.desired.pod_template_overlay import merged
 
 Json = dict[str, Any]
 DESIRED: Json = {
@@ -105,26 +105,3 @@ def test_in_the_merged_template_each_part_is_in_its_place_and_the_rest_is_as_des
     back = merged(found, desired.items())
     back["spec"] = {field: value for field, value in back["spec"].items() if value != {}}
     assert back == DESIRED
-
-
-def test_what_options_bring_in_is_told_by_its_places_and_by_the_entries_of_lists_in_it() -> None:
-    reloader = {"name": "reloader", "image": "a", "volumeMounts": [{"name": "tls", "mountPath": "/tls"}]}
-    server = {"name": "memcached", "image": "b", "resources": {"limits": {"memory": "1Gi", "cpu": "1"}}}
-    plain: Json = {"spec": {"containers": [{"name": "memcached", "image": "a", "resources": {"limits": {}}}]}}
-    made: Json = {
-        "spec": {
-            "shareProcessNamespace": True,
-            "containers": [server],
-            "initContainers": [reloader],
-            "volumes": [{"name": "tls", "secret": {"secretName": "a"}}],
-        }
-    }
-    assert list(of_options(keyed(made), keyed(plain))) == [
-        "spec.shareProcessNamespace",
-        f"{SERVER}.resources.limits[memory]",
-        f"{SERVER}.resources.limits[cpu]",
-        "spec.initContainers[reloader]",
-        "spec.initContainers[reloader].volumeMounts[/tls]",
-        "spec.volumes[tls]",
-    ]
-    assert list(of_options(keyed(made), keyed(made))) == []

@@ -10,7 +10,7 @@ import pytest
 from memcached_operator.memcached.desired.object_types import encode
 from memcached_operator.memcached.desired.owned_record import is_owned
 from memcached_operator.memcached.desired.workload import CODEC
-from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION
+from memcached_operator.memcached.labels import APPLIED_ANNOTATION, OWNER_UID_ANNOTATION
 from operator_runtime import Difference, NotOwned
 from tests.unit.memcached_operator.memcached.support import (
     DEPLOYMENT_UID,
@@ -36,7 +36,9 @@ def owned_by(owner: dict[str, Any] | None, *, annotation: str | None = None) -> 
     live: dict[str, Any] = json.loads(encode(desired_deployment()))
     live["metadata"] |= {"uid": DEPLOYMENT_UID, "resourceVersion": "5", "generation": 1}
     live["metadata"]["ownerReferences"] = [] if owner is None else [CONTROLLING | owner]
-    live["metadata"]["annotations"] = {} if annotation is None else {OWNER_UID_ANNOTATION: annotation}
+    live["metadata"]["annotations"] = {APPLIED_ANNOTATION: "{}"}
+    if annotation is not None:
+        live["metadata"]["annotations"][OWNER_UID_ANNOTATION] = annotation
     return live
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from memcached_operator.memcached.labels import OWNER_UID_ANNOTATION
+from memcached_operator.memcached.labels import APPLIED_ANNOTATION, OWNER_UID_ANNOTATION
 from memcached_operator.memcached.observed import workloads as records
 from memcached_operator.memcached.observed.caches import MEMCACHEDS
 from memcached_operator.memcached.observed.memcacheds import MemcachedRecord, memcached_record
@@ -179,7 +179,7 @@ def test_whatever_the_texts_of_a_deployment_say_it_is_held_as_the_json_that_it_w
         live["metadata"]["labels"]["first"] = label
 
     held = json.loads(deployment(edit).owned)
-    assert held["metadata"].get("annotations", {}) == ({OWNER_UID_ANNOTATION: uid} if uid else {})
+    assert held["metadata"]["annotations"] == {APPLIED_ANNOTATION: "{}", OWNER_UID_ANNOTATION: uid}
     assert held["metadata"]["labels"]["first"] == label
     assert held["spec"] == json.loads(deployment(lambda _: None).owned)["spec"]
 

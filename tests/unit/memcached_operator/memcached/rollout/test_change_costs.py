@@ -69,9 +69,9 @@ def costs(old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
         ({"tls": {"secretName": "a"}}, "spec.tls", "rolling"),
         ({"extstore": DISK}, "spec.extstore", "rolling"),
         ({"drainPeriodSeconds": 0}, "spec.drainPeriodSeconds", "auxiliary"),
-        ({"podTemplate": {"metadata": {"labels": {"a": "b"}}}}, "spec.podTemplate.metadata.labels", "rolling"),
+        ({"podTemplate": {"metadata": {"labels": {"a": "b"}}}}, "spec.podTemplate.metadata.labels[a]", "rolling"),
         ({"podTemplate": {"spec": {"dnsPolicy": "Default"}}}, "spec.podTemplate.spec.dnsPolicy", "rolling"),
-        ({"podTemplate": {"spec": {"containers": [SIDECAR]}}}, "spec.podTemplate.spec.containers", "rolling"),
+        ({"podTemplate": {"spec": {"containers": [SIDECAR]}}}, "spec.podTemplate.spec.containers[exporter]", "rolling"),
         ({"podTemplate": {"spec": {"tolerations": []}}}, "spec.podTemplate.spec.tolerations", "auxiliary"),
         ({"memory": "64Mi", "threads": 4, "service": {"type": "Headless"}}, None, ""),
     ],
@@ -114,7 +114,7 @@ def test_which_items_are_moved_to_a_disk_is_changed_as_memory_is(workload: Workl
         )
     else:
         assert change.cost is Cost.ROLLING
-    assert costs(base, base | {"extstore": DISK | {"size": "2Gi"}}) == {"spec.extstore": "rolling"}
+    assert costs(base, base | {"extstore": DISK | {"size": "2Gi"}}) == {"spec.extstore.size": "rolling"}
 
 
 SCALING = STATEFUL_SET | {"memoryScaling": {"max": "1Gi"}}
@@ -123,7 +123,9 @@ SCALING = STATEFUL_SET | {"memoryScaling": {"max": "1Gi"}}
 def test_servers_are_replaced_to_hand_over_and_not_for_how_long_they_do() -> None:
     handover = STATEFUL_SET | {"handover": {}}
     assert costs(STATEFUL_SET, handover) == costs(handover, STATEFUL_SET) == {"spec.handover": "rolling"}
-    assert costs(handover, STATEFUL_SET | {"handover": {"periodSeconds": 60}}) == {"spec.handover": "auxiliary"}
+    assert costs(handover, STATEFUL_SET | {"handover": {"periodSeconds": 60}}) == {
+        "spec.handover.periodSeconds": "auxiliary"
+    }
 
 
 def test_every_field_of_the_specification_is_told_of() -> None:

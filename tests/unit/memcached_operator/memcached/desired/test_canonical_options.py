@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.desired.applied_options import applied_options_text, canonical_options, digests
+from memcached_operator.memcached.desired.canonical_options import canonical_options
 
 KEPT: dict[str, tuple[Any, Any]] = {
     "an empty text": ({"key": "a", "value": ""}, {"key": "a"}),
@@ -30,16 +30,3 @@ KEPT: dict[str, tuple[Any, Any]] = {
 @pytest.mark.parametrize(("passed", "kept"), KEPT.values(), ids=KEPT)
 def test_what_the_api_server_leaves_out_or_writes_otherwise_is_not_asked_for(passed: object, kept: object) -> None:
     assert canonical_options(passed) == kept
-
-
-def test_the_text_names_the_parts_and_tells_their_values_apart() -> None:
-    one = [("spec.volumes[a]", {"b": 1, "c": 2}), ("metadata.annotations[d=e,f]", "g")]
-    other = [("spec.volumes[a]", {"c": 2, "b": 1}), ("metadata.annotations[d=e,f]", "h")]
-    recorded = [digests(applied_options_text(each) or "") for each in (one, other)]
-    assert [list(each) for each in recorded] == [[path for path, _ in one]] * 2
-    assert [path for path in recorded[0] if recorded[0][path] != recorded[1][path]] == ["metadata.annotations[d=e,f]"]
-    assert digests(applied_options_text(one[:1], ["spec.tls"]) or "") == {
-        "spec.tls": "",
-        one[0][0]: recorded[0][one[0][0]],
-    }
-    assert (applied_options_text([]), digests("")) == (None, {})

@@ -1,27 +1,13 @@
-"""Pure: record of the options that a specification passes through, so that one taken out of it again is seen.
-
-A field that the operator does not set is not its own to compare. One that was passed through, and no longer is,
-would seem another client's. `labels.APPLIED_OPTIONS_ANNOTATION` on the object records which parts were applied, by
-their paths, and the content of each: one that differs now is written as a whole, and one that is not there any more
-goes by name. Of a part that the operator makes for an option, such as TLS, the name is enough.
-"""
+"""Pure: options that are passed through, in the form in which the API server stores them."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-import msgspec
-
 from memcached_operator.api.quantities import canonical
-from memcached_operator.memcached.desired.object_types import Manifest
-from memcached_operator.memcached.labels import APPLIED_OPTIONS_ANNOTATION
 
-Part = tuple[str, Any]
-"""Something passed through: its path in the object, and its value as JSON has it; None for what must not be there."""
-_DIGEST_BYTES = 4
 _QUANTITIES: Final = ("limits", "requests", "overhead")
 # Maps of texts, any of which may be empty.
 NAMED_BY_PEOPLE: Final = ("labels", "annotations", "nodeSelector", "matchLabels", *_QUANTITIES)
@@ -63,30 +49,3 @@ def _quantity(value: object) -> object:
     with suppress(ValueError):  # what is none is the API server's to refuse
         return canonical(str(value)) if isinstance(value, str | int | float) else value
     return value
-
-
-def applied_options_text(passed: Iterable[Part], made: Iterable[str] = ()) -> str | None:
-    """The annotation's text, a line for each part; None where there are none.
-
-    Args:
-        passed: parts that are passed through; their lines have a digest.
-        made: paths of parts that the operator makes for options.
-    """
-    lines = [*(f"{path}=" for path in made), *(f"{path}={_digest(value)}" for path, value in passed)]
-    return "\n".join(lines) or None
-
-
-def _digest(value: object) -> str:
-    encoded = msgspec.json.encode(value, order="deterministic")
-    return hashlib.blake2b(encoded, digest_size=_DIGEST_BYTES).hexdigest()
-
-
-def applied_options(manifest: Manifest) -> str:
-    """The annotation's text on an object, "" where it has none."""
-    return (manifest.metadata.annotations or {}).get(APPLIED_OPTIONS_ANNOTATION, "")
-
-
-def digests(annotation: str) -> dict[str, str]:
-    """The digests of the parts in such a text, by their paths; "" for those that the operator makes."""
-    lines = (line.rpartition("=") for line in annotation.splitlines())
-    return {path: digest for path, _, digest in lines if path}
