@@ -29,20 +29,17 @@ from typing import Literal, Self
 
 from kube_simulator.access import bootstrap, kubeconfig, pki
 from kube_simulator.access.authorizer import Authorizer
-from kube_simulator.access.identities import MASTERS
-from kube_simulator.access.reviews import Access
+from kube_simulator.access.reviews import Reviews
 from kube_simulator.access.tokens import Tokens
-from kube_simulator.access.users import authenticate
-from kube_simulator.admission.chain import Admission
-from kube_simulator.controllers import manager
+from kube_simulator.access.users import MASTERS
+from kube_simulator.controllers.controller import Context
 from kube_simulator.controllers.crds import CustomResources
+from kube_simulator.controllers.manager import ControllerManager
 from kube_simulator.errors import ApiError
 from kube_simulator.faults import Faults
 from kube_simulator.http.audit import AuditLog
-from kube_simulator.http.authorization import may_create
 from kube_simulator.http.discovery import Discovery
 from kube_simulator.http.server import HttpServer, Parts
-from kube_simulator.http.specials import specials
 from kube_simulator.http.verbs import Verbs
 from kube_simulator.requests.api import Api
 from kube_simulator.requests.types import Caller, Target, User
@@ -143,44 +140,35 @@ class Simulator:
     def _compose(self) -> None:
         options = self.options
         self.store, self.registry = Store(), Registry()
-        built_in = kubernetes.builtin_resources()
-        for resource in built_in:
+        for resource in kubernetes.builtin_resources():
             self.registry.put(resource)
-        self._tokens = Tokens(self.store, now=_now)
+        self._tokens = Tokens(self.store, _now)
         authorizer = Authorizer(self.store)
-        self._watches = Watches(self.store, time.monotonic)
-        self._api = Api(self.store, self.registry, Admission(self.store), now=_now, may_create=may_create(authorizer))
-        self._crds = CustomResources(self._api, self.store, self.registry, self._watches, _now)
-        self._controllers = manager.ControllerManager(
-            self._api,
-            self.store,
-            self.registry,
-            _now,
-            manager.Options(
-                ca_certificate=self.ca_path.read_text(),
-                ready_after_s=options.pods_ready_after_s,
-                real_memcached=options.memcached == "auto",
-            ),
+        watches = self._watches = Watches(self.store, time.monotonic)
+        self._api = Api(self.store, self.registry, now=_now, may_create=authorizer.check_creation)
+        context = Context(self._api, self.store, self.registry, _now)
+        self._crds = CustomResources(context, watches)
+        self._controllers = ControllerManager(
+            context,
+            ca_certificate=self.ca_path.read_text(),
+            ready_after_s=options.pods_ready_after_s,
+            real_memcached=options.memcached == "auto",
         )
         self._audit = AuditLog(self.audit_log, _now)
-        access = Access(authorizer, self._tokens, _now)
         self._http = HttpServer(
             Parts(
-                verbs=Verbs(self._api, specials(built_in, access, self._api), _now),
-                watches=self._watches,
+                verbs=Verbs(self._api, Reviews(authorizer, self._tokens), self._tokens, _now),
+                watches=watches,
                 discovery=Discovery(self.registry, lambda: f"{options.host}:{self.port}"),
-                authenticate=self._authenticated,
+                authenticate=self._tokens.authenticate,
                 authorizer=authorizer,
                 faults=self.faults,
                 audit=self._audit,
-                is_known=kubernetes.is_known,
+                registry=self.registry,
                 now=_now,
                 streaming_lists=options.streaming_lists,
             )
         )
-
-    def _authenticated(self, certificate: bytes | None, authorization: str | None) -> User:
-        return authenticate(self._tokens, certificate=certificate, authorization=authorization)
 
     # The parts, for tests of what happens when one goes away.
 

@@ -17,10 +17,8 @@ from kube_simulator.errors import ApiError, bad_request
 JSON_TYPE: Final = "application/json"
 # The API server's limit for the body of a request.
 BODY_LIMIT_BYTES: Final = 3 * 2**20
-# The API server compresses answers from this size on.
+# The API server compresses answers from this size on, at the lowest level.
 GZIP_FROM_BYTES: Final = 128 * 2**10
-# The lowest level, as in the API server: a busy server has more network than processor.
-_GZIP_LEVEL: Final = 1
 
 PatchKind = Literal["merge", "json", "strategic", "apply"]
 _PATCH_KINDS: Final[dict[str, PatchKind]] = {
@@ -59,7 +57,7 @@ def body_object(body: bytes, content_type: str) -> Any:
         ApiError: 415 or 400.
     """
     if _media_type(content_type) not in ("", JSON_TYPE):
-        raise _unsupported(JSON_TYPE)
+        raise _unsupported([JSON_TYPE])
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -72,9 +70,10 @@ def patch_kind(content_type: str, *, custom: bool) -> PatchKind:
     Raises:
         ApiError: 415.
     """
-    found = _PATCH_KINDS.get(_media_type(content_type))
-    if found is None or (found == "strategic" and custom):
-        raise _unsupported(*(media for media, kind in _PATCH_KINDS.items() if not (custom and kind == "strategic")))
+    known = {media: kind for media, kind in _PATCH_KINDS.items() if not (custom and kind == "strategic")}
+    found = known.get(_media_type(content_type))
+    if found is None:
+        raise _unsupported([*known])
     return found
 
 
@@ -102,12 +101,7 @@ def compressed(body: bytes, accept_encoding: str) -> bytes | None:
     """The body in gzip where the client takes that and it is worth it, or None."""
     if len(body) < GZIP_FROM_BYTES or "gzip" not in accept_encoding:
         return None
-    return gzip.compress(body, _GZIP_LEVEL, mtime=0)
-
-
-def too_large() -> ApiError:
-    """413: the body is over the limit."""
-    return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {BODY_LIMIT_BYTES}")
+    return gzip.compress(body, 1, mtime=0)
 
 
 def warning(text: str) -> str:
@@ -116,7 +110,7 @@ def warning(text: str) -> str:
     return f'299 - "{escaped}"'
 
 
-def _unsupported(*media_types: str) -> ApiError:
+def _unsupported(media_types: list[str]) -> ApiError:
     message = "the body of the request was in an unknown format - accepted media types include: "
     return ApiError(415, "UnsupportedMediaType", message + ", ".join(media_types))
 

@@ -23,7 +23,7 @@ from aiohttp import StreamReader, web
 from kube_simulator.access.authorizer import Authorizer
 from kube_simulator.errors import ApiError, Cause, invalid_parameter, not_implemented
 from kube_simulator.faults import Break, Delay, End, Fault, Faults, Refuse, SendError, Stall, refusal
-from kube_simulator.http import authorization, routes
+from kube_simulator.http import routes
 from kube_simulator.http.audit import AuditLog, Record
 from kube_simulator.http.discovery import TEXT_TYPE, Discovery
 from kube_simulator.http.negotiation import (
@@ -31,14 +31,13 @@ from kube_simulator.http.negotiation import (
     JSON_TYPE,
     compressed,
     encoded,
-    too_large,
     wants_table,
 )
 from kube_simulator.http.routes import TextNotFound
 from kube_simulator.http.streams import Encodings
 from kube_simulator.http.verbs import Answer, ResourceRequest, Verbs
 from kube_simulator.requests.types import Caller, Target, User
-from kube_simulator.resources import full_resource
+from kube_simulator.resources import Registry, full_resource
 from kube_simulator.store.watches import Stream, Watches
 
 _log = logging.getLogger(__name__)
@@ -56,8 +55,6 @@ _NO_STREAMING_LISTS = Cause(
     "sendInitialEvents",
 )
 
-Authenticate = Callable[[bytes | None, str | None], User]
-"""From the client's certificate (DER) and the header Authorization to a user; raises 401."""
 Encode = Callable[[str, dict[str, Any]], bytes]
 """The line of one event of a watch, from its type and object."""
 
@@ -69,12 +66,12 @@ class Parts:
     verbs: Verbs
     watches: Watches
     discovery: Discovery
-    authenticate: Authenticate
+    authenticate: Callable[[bytes | None, str | None], User]
+    """From the client's certificate (DER) and the header Authorization to a user; raises 401."""
     authorizer: Authorizer
     faults: Faults
     audit: AuditLog
-    is_known: Callable[[str, str, str], bool]
-    """Whether Kubernetes serves a resource, by group, version and plural, that the simulator may lack."""
+    registry: Registry
     now: Callable[[], datetime]
     """The present time, in UTC."""
     streaming_lists: bool = True
@@ -158,9 +155,9 @@ class HttpServer:
             if any(name.lower().startswith("impersonate-") for name in headers):
                 raise not_implemented("impersonation")
             fault = await self._fault(record)
-            authorization.check(self._parts.authorizer, user, route)
+            self._parts.authorizer.check(user, route.attributes)
             if route.resource:
-                target = routes.target(route, self._parts.discovery.registry, self._parts.is_known)
+                target = routes.target(route, self._parts.registry)
                 table = wants_table(headers.get("Accept", ""), tables=route.verb != "watch")
                 if route.verb == "watch":
                     return await self._watch(request, record, target, fault)
@@ -173,7 +170,8 @@ class HttpServer:
             answer = _NOT_FOUND
         except Exception as error:  # the simulator's own fault: said here, and the client sees what it would see
             _log.exception("%s %s failed", route.method, request.raw_path)
-            answer = _refused(_own_fault(error))
+            message = f"Internal error occurred: {type(error).__name__}: {error}"
+            answer = _refused(ApiError(500, "InternalError", message, {"causes": [{"message": str(error)}]}))
         self._parts.audit.write(record, "ResponseComplete", answer.status)
         response = _response(answer, record, headers.get("Accept-Encoding", ""))
         if isinstance(fault, Break):
@@ -202,14 +200,11 @@ class HttpServer:
         try:
             body = await request.read() if request.body_exists else b""
         except web.HTTPRequestEntityTooLarge:
-            raise too_large() from None
+            message = f"Request entity too large: limit is {BODY_LIMIT_BYTES}"
+            raise ApiError(413, "RequestEntityTooLarge", message) from None
         route, content_type = record.route, request.headers.get("Content-Type", "")
-
-        def named(name: str) -> None:
-            record.name = name
-
         authorized = ResourceRequest(route.verb, target, route.query, body, content_type, caller, table)
-        return await self._parts.verbs.answer(authorized, named)
+        return await self._parts.verbs.answer(authorized, lambda name: setattr(record, "name", name))
 
     async def _watch(
         self, request: web.BaseRequest, record: Record, target: Target, fault: Fault | None
@@ -255,11 +250,6 @@ async def _chunks(stream: Stream, encode: Encode, fault: Fault | None) -> AsyncI
         for kind, found in await stream.batch(1):
             line = encode(kind, found)
             yield line[: len(line) // 2]
-
-
-def _own_fault(error: Exception) -> ApiError:
-    message = f"Internal error occurred: {type(error).__name__}: {error}"
-    return ApiError(500, "InternalError", message, {"causes": [{"message": str(error)}]})
 
 
 def _refused(error: ApiError) -> Answer:

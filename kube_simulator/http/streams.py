@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import orjson
 
-from kube_simulator.requests import views
+from kube_simulator.requests import bodies
 from kube_simulator.resources import Resource
 from kube_simulator.values import Json
 
@@ -35,7 +35,7 @@ class Encodings:
         if entry is None:
             if len(self._entries) >= self._kept:
                 del self._entries[next(iter(self._entries))]
-            entry = self._entries[key] = (found, orjson.dumps(views.shown(resource, found)))
+            entry = self._entries[key] = (found, orjson.dumps(bodies.shown(resource, found)))
         return _line(kind, entry[1])
 
 

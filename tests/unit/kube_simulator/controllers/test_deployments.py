@@ -1,6 +1,11 @@
 """Deployments: their ReplicaSets, rollouts, pauses, history and status."""
 
+from typing import Any
+
+import pytest
+
 from kube_simulator.errors import ApiError
+from kube_simulator.requests.types import Target, Written
 from tests.unit.kube_simulator.controllers.world import World, condition, deployment, image
 
 REVISION = "deployment.kubernetes.io/revision"
@@ -74,8 +79,17 @@ async def test_the_history_is_kept_to_its_limit(world: World) -> None:
     assert world.sizes() == {"web:3": 0, "web:4": 1}
 
 
-async def test_a_refused_replica_set_is_reported_with_the_refusal(world: World) -> None:
-    world.admission.forbidden["CREATE", REPLICA_SETS] = ApiError(403, "Forbidden", "no more of these")
+async def test_a_refused_replica_set_is_reported_with_the_refusal(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = world.api.create
+
+    async def refusing(target: Target, *rest: Any) -> Written:
+        if target.resource.collection == REPLICA_SETS:
+            raise ApiError(403, "Forbidden", "no more of these")
+        return await create(target, *rest)
+
+    monkeypatch.setattr(world.api, "create", refusing)
     await deploy(world, replicas=1)
     progressing = condition(world.get(DEPLOYMENTS, "web"), "Progressing")
     assert (progressing["status"], progressing["reason"]) == ("False", "ReplicaSetCreateError")

@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from kube_simulator.controllers.manager import Options
 from kube_simulator.values import Json
 from tests.unit.kube_simulator.controllers.world import NAMESPACE, World, condition, ready, stamp, template
 
@@ -14,7 +13,7 @@ from tests.unit.kube_simulator.controllers.world import NAMESPACE, World, condit
 @pytest.fixture
 async def node() -> AsyncIterator[World]:
     """Controllers and a node on which pods are ready at once; nothing on it is real."""
-    async with World(Options(ready_after_s=0, real_memcached=False)) as running:
+    async with World(0, real_memcached=False) as running:
         yield running
 
 

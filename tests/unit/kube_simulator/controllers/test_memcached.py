@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from kube_simulator.controllers import memcached
-from kube_simulator.controllers.manager import Options
 from kube_simulator.requests.types import DeleteOptions
 from kube_simulator.values import Json
 from tests.unit.kube_simulator.controllers.world import DEADLINE_S, NAMESPACE, World, ready, turns
@@ -50,7 +49,7 @@ def program() -> str:
 @pytest.fixture
 async def node(program: str) -> AsyncIterator[World]:
     """A node on which pods that run memcached are real, and ready as soon as they answer."""
-    async with World(Options(ready_after_s=0)) as running:
+    async with World(0) as running:
         running.manager.kubelet._back_off_s = 0.2
         yield running
 

@@ -11,7 +11,7 @@ from kube_simulator.http.routes import TextNotFound, parse
 from kube_simulator.http.verbs import Answer
 from kube_simulator.resources import Registry, Resource
 from kube_simulator.schema import kubernetes
-from kube_simulator.schema.node import of_schema
+from kube_simulator.schema.node import Definitions
 from kube_simulator.values import Json
 
 
@@ -23,7 +23,7 @@ def widgets(version: str = "v1") -> Resource:
         "Widget",
         "widget",
         True,
-        of_schema({"type": "object"}),
+        Definitions({}).node({"type": "object"}),
         short_names=("wid",),
         categories=("all",),
         subresources=frozenset({"scale", "status"}),

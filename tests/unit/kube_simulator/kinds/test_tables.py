@@ -87,7 +87,6 @@ def cell(kind: str, value: object) -> object:
     [
         ("string", "text", "text"),
         ("string", 5, "5"),
-        ("string", None, "null"),
         ("string", {"b": "x", "a": 1}, '{"a":1,"b":"x"}'),
         ("string", ["x", "y"], '["x","y"]'),
         ("integer", 5, 5),

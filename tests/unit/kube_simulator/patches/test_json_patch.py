@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kube_simulator.errors import ApiError
-from kube_simulator.patches.json_patch import json_patch
+from kube_simulator.patches.merge import json_patch
 
 FOUND = {"data": {"k": "1", "l": "2"}, "metadata": {"finalizers": ["one", "two"]}}
 

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from kube_simulator.patches.merge import merge_patch
 from kube_simulator.patches.strategic import strategic_merge
-from kube_simulator.schema.node import of_schema
+from kube_simulator.schema.node import Definitions
 from tests.unit.kube_simulator.patches.support import DEPLOYMENTS, EXAMPLES, Json
 
 SIDE: Json = {
@@ -129,7 +129,7 @@ def test_a_patch_that_changes_nothing_gives_the_target_itself_and_nothing_is_cha
 NAMES = st.sampled_from(["a", "b", "c"])
 MAPS = st.dictionaries(NAMES, st.dictionaries(NAMES, NAMES, max_size=2), max_size=3)
 CHANGES = st.dictionaries(NAMES, st.none() | st.dictionaries(NAMES, st.none() | NAMES, max_size=2), max_size=3)
-FREE = of_schema({"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {}}})
+FREE = Definitions({}).node({"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {}}})
 
 
 @given(MAPS, CHANGES)

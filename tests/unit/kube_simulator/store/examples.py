@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from kube_simulator.resources import Resource
-from kube_simulator.schema.node import of_schema
+from kube_simulator.schema.node import Definitions
 from kube_simulator.store.store import Store
 from kube_simulator.values import Json
 
 
 def _resource(group: str, plural: str, kind: str, *, namespaced: bool = True, **more: Any) -> Resource:
-    return Resource(group, "v1", plural, kind, kind.lower(), namespaced, of_schema({"type": "object"}), **more)
+    return Resource(
+        group, "v1", plural, kind, kind.lower(), namespaced, Definitions({}).node({"type": "object"}), **more
+    )
 
 
 LEASES = _resource("coordination.k8s.io", "leases", "Lease")

@@ -232,10 +232,10 @@ async def test_a_reader_who_leaves_is_told_no_more(watches: Watches, store: Stor
 
 
 async def test_streams_can_be_ended_on_request_all_or_some(watches: Watches) -> None:
-    here, there = follow(watches, "ns", resourceVersion=4), follow(watches, "other", resourceVersion=4)
+    here, there = follow(watches, "ns", resourceVersion=4), watches.open(NAMESPACES, "", {"resourceVersion": "4"})
     reader = asyncio.create_task(rest(here))
     await asyncio.sleep(0)
-    watches.end_all(lambda stream: stream.namespace == "ns")
+    watches.end_all(LEASES.collection)
     assert await reader == []
     assert watches.streams == (there,)
     watches.end_all()
