@@ -1,37 +1,31 @@
 """Deployments: a ReplicaSet for each template they had, found by it, named by its hash, numbered by revision.
 
 Differs from Kubernetes: what one reconcile of a Deployment changes in its status is written at once, where Kubernetes
-may write twice; the hash in a ReplicaSet's name is another one; nothing is done for a Deployment that is paused.
+may write twice; the hash in a ReplicaSet's name is another one; nothing is done for a Deployment that is paused. One
+whose strategy is Recreate is rolled as by default, and old ReplicaSets are kept, however many.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 import orjson
 
 from kube_simulator.controllers import rollouts
-from kube_simulator.controllers.controller import Context, Key, Owned, key_of
-from kube_simulator.controllers.event_recorder import Recorder
+from kube_simulator.controllers.controller import key_of
 from kube_simulator.controllers.object_fields import (
     annotations_of,
     by_age,
     condition_of,
-    controller_of,
     controller_reference,
-    counted,
-    is_deleting,
-    is_finished,
     replicas_of,
-    status_of,
     with_metadata,
     with_spec,
 )
 from kube_simulator.controllers.workloads import Workload
 from kube_simulator.errors import ApiError
-from kube_simulator.store.store import Change
 from kube_simulator.values import Json
 
 _HASH_LABEL: Final = "pod-template-hash"
@@ -48,35 +42,12 @@ class Deployments(Workload):
     KIND, COLLECTION, OWNED = "Deployment", "deployments.apps", "replicasets.apps"
     refusal = "ReplicaSetCreateError"
 
-    def __init__(self, context: Context, recorder: Recorder, owned: Owned, pods: Owned) -> None:
-        """
-        Args:
-            pods: of the ReplicaSets.
-        """
-        super().__init__(context, recorder, owned)
-        self._pods = pods
-        self.controller.watch(context.store, "pods", self._keys_of_pod)
-
-    def _keys_of_pod(self, change: Change) -> Iterable[Key]:
-        """Recreate goes on when the last pod of the older templates is gone."""
-        owner = controller_of(change.object) if change.type == "DELETED" else None
-        if owner is None or owner["kind"] != "ReplicaSet":
-            return ()
-        namespace = change.object["metadata"]["namespace"]
-        above = controller_of(self.context.store.get(self.OWNED, namespace, owner["name"]))
-        return () if above is None or above["kind"] != self.KIND else ((namespace, above["name"]),)
-
     async def advance(self, found: Json, owned: list[Json]) -> None:
         """Scale up the ReplicaSet of the present template, and the others down, as far as the strategy lets."""
         if found["spec"].get("paused"):
             return
         new = _find_new(found, owned)
         old = [each for each in by_age(owned) if each is not new]
-        rolling = rollouts.is_rolling(found)
-        if not rolling and (any(map(replicas_of, old)) or self._pods_run(old)):
-            for each in old:
-                await self._resize(found, each, 0)
-            return
         revision, size = max(map(_revision_of, old), default=0) + 1, replicas_of(new) if new else 0
         desired = rollouts.new_size(found, old, size)
         if new is None:
@@ -87,11 +58,9 @@ class Deployments(Workload):
             new = await self._refresh(found, new, revision)
             if await self._resize(found, new, desired):
                 return
-        sizes = rollouts.old_sizes(found, new, old) if rolling else {}
+        sizes = rollouts.old_sizes(found, new, old)
         for each in old:
             await self._resize(found, each, sizes.get(each["metadata"]["name"], replicas_of(each)))
-        if not sizes and rollouts.is_complete(found, status_of(found)):
-            await self._clean_up(found, old)
 
     def written(self, present: Json, owned: list[Json], refused: ApiError | None) -> tuple[Json, float]:
         """The status and the revision; the status subresource takes both."""
@@ -102,10 +71,6 @@ class Deployments(Workload):
             changed = with_metadata(changed, annotations=annotations)
         left_s = rollouts.left_s(changed, condition_of(changed, "Progressing"), now)
         return changed, max(0.0, left_s) + 1  # a second more, as times have whole seconds
-
-    def _pods_run(self, replica_sets: Iterable[Json]) -> bool:
-        pods = (pod for each in replica_sets for pod in self._pods.by(each["metadata"]["uid"]))
-        return any(not is_finished(pod) for pod in pods)
 
     async def _resize(self, deployment: Json, found: Json, size: int) -> bool:
         """Give a ReplicaSet another size; whether it had another."""
@@ -128,14 +93,6 @@ class Deployments(Workload):
         if (ready_s := deployment["spec"].get("minReadySeconds", 0)) != found["spec"].get("minReadySeconds", 0):
             changed = with_spec(changed, minReadySeconds=ready_s)
         return found if changed == found else await self._update(changed)
-
-    async def _clean_up(self, deployment: Json, old: Sequence[Json]) -> None:
-        """Forget the oldest templates beyond `revisionHistoryLimit`, once nothing of them is left."""
-        limit = deployment["spec"].get("revisionHistoryLimit")
-        kept = sorted((each for each in old if not is_deleting(each)), key=_revision_of)
-        for each in kept[: max(0, len(kept) - limit)] if limit is not None else ():
-            if counted(each, "replicas") == replicas_of(each) == 0:
-                await self.delete(each)
 
     async def _update(self, replica_set: Json) -> Json:
         target = self.context.target(self.OWNED, *key_of(replica_set))

@@ -52,7 +52,7 @@ class _Pod:
     state: Container = field(default_factory=Container)
     """Of containers that are no processes."""
     recorded: set[tuple[str, int]] = field(default_factory=set)
-    """Which events were said already: reason and restart."""
+    """Which starts were said already: container and restart."""
 
     def containers(self, pod: Json) -> dict[str, Container]:
         """The state of each container: memcached's is its process's."""
@@ -72,39 +72,24 @@ class Kubelet:
         ready_after_s: float | None = None,
         program: str | None = None,
         chance: random.Random,
-        back_off_s: float = memcached.FIRST_BACK_OFF_S,
     ) -> None:
         """
         Args:
-            ready_after_s: see `ready_after_s`.
+            ready_after_s: time that a pod takes from its binding until it is ready; None: there are no nodes.
             program: the memcached to start; None: memcached is simulated as everything else.
             chance: draws the addresses of memcached processes.
-            back_off_s: how long a memcached that ends again and again waits at first.
         """
         self._context = context
         self._recorder = recorder
-        self._ready_after_s = ready_after_s
+        self.ready_after_s = ready_after_s
         self._program = program
         self._chance = chance
-        self._back_off_s = back_off_s
         self._pods: dict[str, _Pod] = {}
         self._endings: dict[str, asyncio.Task[None]] = {}
         self._addresses = _ADDRESSES.hosts()
         # `start` of the controller takes care of all pods; those that run already go on, memcached as new processes.
         self.controller: Controller[Key] = Controller("kubelet", self._reconcile, workers=1)
         self.controller.watch(context.store, "pods", self._keys_of_pod)
-
-    @property
-    def ready_after_s(self) -> float | None:
-        """Time that a pod takes from its binding until it is ready; None: there are no nodes."""
-        return self._ready_after_s
-
-    @ready_after_s.setter
-    def ready_after_s(self, value: float | None) -> None:
-        """Pods that wait for a node get one; those that run already go on."""
-        self._ready_after_s = value
-        for found in self._context.store.list("pods"):
-            self.controller.add(key_of(found))
 
     async def stop(self) -> None:
         """End all processes; can be called twice."""
@@ -145,7 +130,7 @@ class Kubelet:
             return
         node = pod["spec"].get("nodeName")
         if not node:
-            if self._ready_after_s is None or is_deleting(pod):
+            if self.ready_after_s is None or is_deleting(pod):
                 return
             # A binding is no write of the pod: no admission, no field manager.
             pod = self._context.store.put("pods", bound(pod, self._context.now()))
@@ -183,7 +168,7 @@ class Kubelet:
         uid, key, address = pod["metadata"]["uid"], key_of(pod), status_of(pod).get("podIP", "")
         known = self._pods.get(uid)
         if known is None:
-            due = asyncio.get_running_loop().time() + (0.0 if address else self._ready_after_s or 0.0)
+            due = asyncio.get_running_loop().time() + (0.0 if address else self.ready_after_s or 0.0)
             known = self._pods[uid] = _Pod(key, self._context.now(), due, address)
             command = memcached.command_of(pod) if self._program is not None else None
             if command is not None and self._program is not None:
@@ -195,7 +180,6 @@ class Kubelet:
                     addresses=lambda: memcached.free_address(port, self._is_taken, self._chance),
                     now=self._context.now,
                     changed=lambda: self.controller.add(key),
-                    back_off_s=self._back_off_s,
                 )
         return known
 
@@ -203,16 +187,11 @@ class Kubelet:
         return any(each.address == address for each in self._pods.values())
 
     def _record(self, pod: Json, known: _Pod, containers: dict[str, Container]) -> None:
-        """Record in events what has happened since."""
-        named = f"{known.key[1]}_{known.key[0]}({pod['metadata']['uid']})"
+        """Record in events what has been started since."""
         for name, found in containers.items():
-            if found.running_since is not None and (f"started {name}", found.restarts) not in known.recorded:
-                known.recorded.add((f"started {name}", found.restarts))
+            if found.running_since is not None and (name, found.restarts) not in known.recorded:
+                known.recorded.add((name, found.restarts))
                 self._recorder.record(pod, "Normal", "Started", "Container started", "kubelet")
-            elif found.message and (f"backing off {name}", found.restarts) not in known.recorded:
-                known.recorded.add((f"backing off {name}", found.restarts))
-                message = f"Back-off restarting failed container {name} in pod {named}"
-                self._recorder.record(pod, "Warning", "BackOff", message, "kubelet")
 
     def _end(self, pod: Json) -> None:
         """Begin to end a pod, beside the others."""

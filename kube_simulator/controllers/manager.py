@@ -42,7 +42,7 @@ class ControllerManager:
         self._garbage = GarbageCollector(context)
         self.controllers: list[Controller[Any]] = [
             Namespaces(context, ca_certificate).controller,
-            Deployments(context, self._recorder, replica_sets, pods).controller,
+            Deployments(context, self._recorder, replica_sets).controller,
             ReplicaSets(context, self._recorder, pods).controller,
             StatefulSets(context, self._recorder, pods).controller,
         ]

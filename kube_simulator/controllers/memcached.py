@@ -5,8 +5,9 @@ that is killed: a launcher asks the kernel to be killed with its parent (PR_SET_
 A change of user would undo that request, so the launcher itself gives up root, which memcached refuses to run as.
 
 Differs from Kubernetes: the machine's memcached takes the place of the image's, whatever its version; probes,
-resources, environment and volumes mean nothing to it, and its output goes nowhere. Linux only, as there every address
-of 127.0.0.0/8 can be listened on; the kernel ends the processes with the *thread* that started them.
+resources, environment and volumes mean nothing to it, its output goes nowhere, and it is started again soon after it
+has ended, whatever the pod's policy and however often. Linux only, as there every address of 127.0.0.0/8 can be
+listened on; the kernel ends the processes with the *thread* that started them.
 """
 
 from __future__ import annotations
@@ -40,10 +41,8 @@ _DETACHED: Final = ("-d", "--daemon")
 _PORTED: Final = re.compile("(-p|--port)=?(?P<value>.*)")
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.005, 0.1
 _CONNECT_TIMEOUT_S: Final = 1.0
-# As the kubelet: at once the first time, then 10 s, 20 s, ... 300 s; and from the beginning after 10 minutes of work.
-FIRST_BACK_OFF_S: Final = 10.0
-_LONGEST_BACK_OFF_S: Final = 300.0
-_FORGIVEN_AFTER_S: Final = 600.0
+# Before what has ended, or cannot be started, is started again.
+_PAUSE_S: Final = 0.2
 
 # The parent may be gone before the kernel was asked: hence the look at it afterwards. 1 is PR_SET_PDEATHSIG, 65534 is
 # "nobody" on every Linux.
@@ -136,13 +135,11 @@ class Process:
         addresses: Callable[[], str],
         now: Callable[[], datetime],
         changed: Callable[[], None],
-        back_off_s: float = FIRST_BACK_OFF_S,
     ) -> None:
         """
         Args:
             addresses: gives an address to listen on.
             changed: called whenever `container` or `address` is another.
-            back_off_s: how long the second restart waits; each further one waits twice as long.
         """
         self.command = command
         self.address = ""
@@ -152,12 +149,8 @@ class Process:
         self._addresses = addresses
         self._now = now
         self._changed = changed
-        self._first_back_off_s = back_off_s
-        self._policy = pod["spec"].get("restartPolicy", "Always")
-        meta = pod["metadata"]
-        self._named = f"{command.container} pod={meta['name']}_{meta['namespace']}({meta['uid']})"
         self._process: asyncio.subprocess.Process | None = None
-        self._task = asyncio.create_task(self._live(), name=f"memcached of {meta['name']}")
+        self._task = asyncio.create_task(self._live(), name=f"memcached of {pod['metadata']['name']}")
 
     async def stop(self, grace_s: float) -> None:
         """End it: it is asked to, and killed when the time is over; without any time it is killed at once."""
@@ -191,27 +184,16 @@ class Process:
         return (self._process.returncode or 0) if self._process is not None else 0
 
     async def _live(self) -> None:
-        back_off_s: float | None = None
         while True:
             started_at, restarts = self._now(), self.container.restarts
             try:
-                exit_code = await self._run()
+                end = End(await self._run(), started_at, self._now())
             except OSError as error:
                 words = f"{self._program} cannot be started: {error}"
                 self._show(replace(self.container, waiting_for="CreateContainerError", message=words))
-                await asyncio.sleep(self._first_back_off_s)
-                continue
-            end = End(exit_code, started_at, self._now())
-            if self._policy == "Never" or (self._policy == "OnFailure" and exit_code == 0):
-                self._show(Container(restarts=restarts, last_end=end, finished=True))
-                return
-            ran_s = (end.finished_at - started_at).total_seconds()
-            back_off_s = next_back_off_s(back_off_s, ran_s, self._first_back_off_s)
-            if back_off_s:
-                words = f"back-off {back_off_s:g}s restarting failed container={self._named}"
-                self._show(Container(waiting_for="CrashLoopBackOff", message=words, restarts=restarts, last_end=end))
-                await asyncio.sleep(back_off_s)
-            self._show(Container(restarts=restarts + 1, last_end=end))
+            else:
+                self._show(Container(restarts=restarts + 1, last_end=end))
+            await asyncio.sleep(_PAUSE_S)
 
     async def _run(self) -> int:
         """Run the process to its end; return its exit code, or minus the signal that ended it."""
@@ -230,19 +212,6 @@ class Process:
     def _show(self, container: Container) -> None:
         self.container = container
         self._changed()
-
-
-def next_back_off_s(previous_s: float | None, ran_s: float, first_s: float) -> float:
-    """Return how long to wait before a container that has ended is started again.
-
-    Args:
-        previous_s: the last wait; None before the first.
-        ran_s: how long it ran.
-        first_s: the first wait that is one, after the restart at once.
-    """
-    if previous_s is None or ran_s > _FORGIVEN_AFTER_S:
-        return 0.0
-    return min(previous_s * 2 or first_s, _LONGEST_BACK_OFF_S)
 
 
 async def launch(program: str, command: Command, address: str) -> asyncio.subprocess.Process:

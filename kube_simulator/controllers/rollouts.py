@@ -22,18 +22,11 @@ _TIMED_OUT: Final = "ProgressDeadlineExceeded"
 _NO_DEADLINE_S: Final = 2**31 - 1
 
 
-def is_rolling(deployment: Json) -> bool:
-    """Report whether the strategy is RollingUpdate, which is also the default."""
-    return bool((deployment["spec"].get("strategy") or {}).get("type", "RollingUpdate") == "RollingUpdate")
-
-
 def fenceposts(deployment: Json) -> tuple[int, int]:
     """Count the pods that may exist beyond the desired ones while it is updated, and those that may be unavailable.
 
     Surge is rounded up and unavailability down; if both come to 0, one pod may be unavailable.
     """
-    if not is_rolling(deployment):
-        return 0, 0
     desired = replicas_of(deployment)
     rolling = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
     surge = math.ceil(_share(rolling.get("maxSurge", "25%"), desired))
@@ -54,7 +47,7 @@ def new_size(deployment: Json, others: Iterable[Json], present: int) -> int:
         present: how many it is to have until now; 0 before it is made.
     """
     desired = replicas_of(deployment)
-    if not is_rolling(deployment) or present >= desired:
+    if present >= desired:
         return desired
     room = desired + fenceposts(deployment)[0] - present - sum(map(replicas_of, others))
     return present + max(0, min(room, desired - present))

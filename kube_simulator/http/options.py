@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal, cast
+from typing import Any, Literal, cast
 
 from kube_simulator.errors import bad_request, invalid_parameter
 from kube_simulator.requests.types import DeleteOptions, WriteOptions
-from kube_simulator.schema.causes import forbidden, invalid, not_supported, one_of, too_long
+from kube_simulator.schema.causes import forbidden, not_supported, one_of
 from kube_simulator.values import Json
 
-_MANAGER_LIMIT: Final = 128
 Kind = Literal["CreateOptions", "UpdateOptions", "PatchOptions"]
 
 
@@ -22,14 +21,9 @@ def write_options(query: Mapping[str, str], kind: Kind, *, apply: bool = False) 
     """
     manager, validation, force = query.get("fieldManager", ""), query.get("fieldValidation", ""), query.get("force")
     causes = one_of("fieldValidation", validation, ("", "Ignore", "Strict", "Warn"))
-    if kind == "PatchOptions" and force is not None and not apply:
+    if force is not None and not apply:
         causes.append(forbidden("force", "may not be specified for non-apply patch"))
-    if len(manager) > _MANAGER_LIMIT:
-        causes.append(too_long("fieldManager", _MANAGER_LIMIT))
-    elif not manager.isprintable():
-        causes.append(invalid("fieldManager", manager, "should only contain printable characters"))
-    if query.get("dryRun", "All") != "All":
-        causes.append(not_supported("dryRun", query["dryRun"], ("All",)))
+    causes += one_of("dryRun", query.get("dryRun"), ("All",))
     if causes:
         raise invalid_parameter(kind, causes)
     strictness = cast(Literal["Strict", "Warn", "Ignore"], validation or "Warn")
@@ -54,8 +48,6 @@ def delete_options(body: Any, query: Mapping[str, str]) -> DeleteOptions:
     causes = one_of("propagationPolicy", propagation, ("Foreground", "Background", "Orphan"))
     if any(stage != "All" for stage in dry_run):
         causes.append(not_supported("dryRun", dry_run, ("All",)))
-    if propagation is not None and orphan is not None:
-        causes.append(invalid("propagationPolicy", propagation, "it and orphanDependents cannot be both set"))
     if causes:
         raise invalid_parameter("DeleteOptions", causes)
     if orphan is not None:

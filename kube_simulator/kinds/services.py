@@ -17,7 +17,7 @@ from typing import Final
 from kube_simulator.errors import Cause
 from kube_simulator.kinds.compaction import CORE_V1, compact
 from kube_simulator.kinds.kind_strategy import Strategy, with_subresource
-from kube_simulator.schema.causes import invalid, one_of, required
+from kube_simulator.schema.causes import invalid, required
 from kube_simulator.values import Json
 
 # The range that kubeadm gives to Services.
@@ -25,7 +25,6 @@ RANGE: Final = ipaddress.ip_network("10.96.0.0/16")
 # Those at the beginning are handed out by name: the API server's own Service has the first.
 _RESERVED: Final = 256
 _NODE_PORTS: Final = range(30000, 32768)
-_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _OPEN_TYPES: Final = ("LoadBalancer", "NodePort")  # to the outside
 _KEPT: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
@@ -92,14 +91,11 @@ def _prepare_update(new: Json, old: Json, subresource: str) -> Json:
 
 
 def _validate(new: Json, old: Json | None) -> list[Cause]:
-    spec, address = new["spec"], new["spec"].get("clusterIP")
-    found = one_of("spec.type", spec["type"], _TYPES)
-    if not spec.get("ports") and spec["type"] != "ExternalName" and address != "None":
+    spec, before = new["spec"], (old or new)["spec"].get("clusterIP")
+    found = []
+    if not spec.get("ports") and spec["type"] != "ExternalName" and spec.get("clusterIP") != "None":
         found.append(required("spec.ports"))
-    if address == "None" and spec["type"] in _OPEN_TYPES:
-        found.append(invalid("spec.clusterIPs[0]", address, f"may not be set to 'None' for {spec['type']} services"))
-    before = (old or new)["spec"].get("clusterIP")
-    if before and address and before != address:
+    if before and spec.get("clusterIP") not in (None, before):
         found.append(invalid("spec.clusterIPs[0]", spec.get("clusterIPs"), "may not change once set"))
     return found
 

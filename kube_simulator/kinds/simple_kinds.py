@@ -1,16 +1,14 @@
 """Kinds of which there is little to say: ConfigMaps and Secrets, namespaces, Leases, NetworkPolicies, roles and
 bindings, CustomResourceDefinitions.
 
-Differs from Kubernetes: the types of Secrets have no rules; any phase may be written into a namespace's status; of
-NetworkPolicies the shape alone is checked and nothing is enforced, as on a cluster whose network plugin does not know
-them; ClusterRoles with an aggregationRule are refused with 501, rules for paths are not told from others, and the
-subjects of bindings are not looked at. What a CRD may be is said beside the schemas.
+Differs from Kubernetes: of all of them but CRDs, whose rules stand beside the schemas, the shape alone is checked, and
+what is immutable in a ConfigMap or a Secret. NetworkPolicies enforce nothing, as on a cluster whose network plugin does
+not know them; ClusterRoles with an aggregationRule are refused with 501.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 from dataclasses import replace
 from typing import Final
 
@@ -19,13 +17,10 @@ from kube_simulator.kinds.compaction import CORE_V1, compact, compact_object
 from kube_simulator.kinds.defaults import Within, filled
 from kube_simulator.kinds.events import micro_time
 from kube_simulator.kinds.kind_strategy import Strategy, plain, tidy, with_status, with_subresource
-from kube_simulator.names import config_key
 from kube_simulator.schema import custom
-from kube_simulator.schema.causes import IMMUTABLE, at_least_zero, forbidden, invalid, required, too_long, unlike
+from kube_simulator.schema.causes import IMMUTABLE, forbidden, invalid
 from kube_simulator.values import Json
 
-# k8s.io/api/core/v1: MaxSecretSize, which holds for ConfigMaps too.
-_LIMIT_BYTES: Final = 2**20
 _RBAC: Final = "rbac.authorization.k8s.io"
 _FINALIZER: Final = "kubernetes"
 _PORTS: Final = Within({"ports": Within({"protocol": "TCP"})})
@@ -44,28 +39,13 @@ def _default_secret(new: Json) -> Json:
 
 
 def _data_problems(new: Json, old: Json | None) -> list[Cause]:
-    secret, data, binary = new["kind"] == "Secret", new.get("data") or {}, new.get("binaryData") or {}
     found: list[Cause] = []
-    for field, keys in (("data", data), ("binaryData", binary)):
-        for key in keys:
-            found += unlike(f"{field}[{key}]", key, config_key(key))
-    encoded = [*binary.values(), *(data.values() if secret else ())]
-    size_bytes = sum(len(value.encode()) for value in data.values()) if not secret else 0
-    if size_bytes + sum(map(_decoded_bytes, encoded)) > _LIMIT_BYTES:
-        found.append(too_long("data", _LIMIT_BYTES))
     if old is not None and new.get("type") != old.get("type"):
         found.append(invalid("type", new.get("type"), IMMUTABLE))
     if old is not None and old.get("immutable") is True:
         changed = [key for key in ("immutable", "data", "binaryData") if new.get(key) != old.get(key)]
         found += [forbidden(key, "field is immutable when `immutable` is set") for key in changed]
     return found
-
-
-def _decoded_bytes(encoded: str) -> int:
-    try:
-        return len(base64.b64decode(encoded))
-    except binascii.Error:
-        return len(encoded)
 
 
 CONFIG_MAP: Final[Strategy] = plain(_default_config_map, _data_problems)
@@ -105,14 +85,7 @@ def _default_lease(new: Json) -> Json:
     return {**new, "spec": spec | {key: micro_time(spec[key]) for key in ("acquireTime", "renewTime") if key in spec}}
 
 
-def _lease_problems(new: Json, _old: Json | None) -> list[Cause]:
-    duration_s = new["spec"].get("leaseDurationSeconds")
-    wrong = duration_s is not None and duration_s <= 0
-    found = [invalid("spec.leaseDurationSeconds", duration_s, "must be greater than 0")] if wrong else []
-    return found + at_least_zero("spec.leaseTransitions", new["spec"].get("leaseTransitions"))
-
-
-LEASE: Final[Strategy] = plain(_default_lease, _lease_problems)
+LEASE: Final[Strategy] = plain(_default_lease)
 
 
 def _default_network_policy(new: Json) -> Json:
@@ -141,26 +114,14 @@ def _default_binding(new: Json) -> Json:
 def _role_problems(new: Json, _old: Json | None) -> list[Cause]:
     if new.get("aggregationRule") is not None:
         raise not_implemented("a ClusterRole that is put together from others (aggregationRule)")
-    return [
-        required(f"rules[{index}].{key}")
-        for index, rule in enumerate(new["rules"] or [])
-        for key in ("verbs", *(() if rule.get("nonResourceURLs") else ("apiGroups", "resources")))
-        if not rule.get(key)
-    ]
-
-
-def _binding_problems(new: Json, old: Json | None) -> list[Cause]:
-    found = [] if new["roleRef"]["name"] else [required("roleRef.name")]
-    if old is not None and new["roleRef"] != old["roleRef"]:
-        found.append(invalid("roleRef", new["roleRef"], "cannot change roleRef"))
-    return found
+    return []
 
 
 ROLE: Final[Strategy] = replace(
     plain(_default_role, _role_problems), complete=lambda new, _old: {**new, "rules": new.get("rules") or None}
 )
 """Of Roles and of ClusterRoles."""
-BINDING: Final[Strategy] = plain(_default_binding, _binding_problems)
+BINDING: Final[Strategy] = plain(_default_binding)
 """Of RoleBindings and of ClusterRoleBindings."""
 
 

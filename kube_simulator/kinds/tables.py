@@ -1,7 +1,7 @@
 """Tables of `kubectl get`: the columns of a resource, and the cells of an object.
 
-Differs from Kubernetes: of built-in kinds, Deployments, StatefulSets, ReplicaSets, pods, Services and Events have
-columns of their own, and all others a name and an age; `-o wide` has no more. In the JSONPath of printer columns are
+Differs from Kubernetes: of built-in kinds, Deployments, StatefulSets, pods and Events have columns of their
+own, and all others a name and an age; `-o wide` has no more. In the JSONPath of printer columns are
 fields, indexes, `[*]`, and filters that compare one field with a text, such as
 `.status.conditions[?(@.type=="Ready")].status`; slices, unions, recursive descent and other filters are 501.
 """
@@ -119,10 +119,6 @@ def _deployment(found: Json) -> Sequence[object]:
     return _ready(found), *(_status(found).get(key, 0) for key in ("updatedReplicas", "availableReplicas"))
 
 
-def _replica_set(found: Json) -> Sequence[object]:
-    return found["spec"].get("replicas", 0), *(_status(found).get(key, 0) for key in ("replicas", "readyReplicas"))
-
-
 def _pod(found: Json) -> Sequence[object]:
     status = _status(found)
     containers = status.get("containerStatuses") or []
@@ -131,12 +127,6 @@ def _pod(found: Json) -> Sequence[object]:
     shown = "Terminating" if "deletionTimestamp" in found["metadata"] else next(iter(reasons), status.get("phase", ""))
     ready = f"{sum(bool(each.get('ready')) for each in containers)}/{len(found['spec'].get('containers') or ())}"
     return ready, shown, str(sum(each.get("restartCount", 0) for each in containers))
-
-
-def _service(found: Json) -> Sequence[object]:
-    spec = found["spec"]
-    ports = ",".join(f"{each['port']}/{each.get('protocol', 'TCP')}" for each in spec.get("ports") or ())
-    return spec.get("type", ""), spec.get("clusterIP") or "<none>", ports or "<none>"
 
 
 def _event(found: Json) -> Sequence[object]:
@@ -152,7 +142,5 @@ _BUILT_IN: Final[dict[str, tuple[Sequence[str], Cells]]] = {
     "events": _EVENT,
     "events.events.k8s.io": _EVENT,
     "pods": (("Ready", "Status", "Restarts"), _pod),
-    "replicasets.apps": (("Desired", "Current", "Ready"), _replica_set),
-    "services": (("Type", "Cluster-IP", "Port(s)"), _service),
     "statefulsets.apps": (("Ready",), lambda found: (_ready(found),)),
 }

@@ -23,7 +23,6 @@ from kube_simulator.values import Json
 _OBJECT_META: Final = kubernetes.META + "ObjectMeta"
 _NAME_COLUMN: Final = {"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}
 _AGE_COLUMN: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
-_SCOPES: Final = ("Cluster", "Namespaced")
 
 
 def resources_of(crd: Json) -> list[Resource]:
@@ -80,8 +79,6 @@ def _problems(crd: Json, spec: Json, old: Json | None) -> Iterator[Cause]:
     name, desired = (crd.get("metadata") or {}).get("name"), f"{names.get('plural')}.{spec.get('group')}"
     if name != desired:
         yield causes.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
-    if spec.get("scope") not in _SCOPES:
-        yield causes.not_supported("spec.scope", spec.get("scope") or "", _SCOPES)
     versions: list[Json] = spec.get("versions") or []
     for index, version in enumerate(versions):
         at = f"spec.versions[{index}].schema.openAPIV3Schema"
@@ -92,9 +89,6 @@ def _problems(crd: Json, spec: Json, old: Json | None) -> Iterator[Cause]:
             yield causes.invalid(f"{at}.type", schema.get("type") or "", "must be object at the root")
     if sum(bool(version.get("storage")) for version in versions) != 1:
         yield causes.invalid("spec.versions", None, "must have exactly one version marked as storage version")
-    for index, stored in enumerate((crd.get("status") or {}).get("storedVersions") or ()):
-        if stored not in [version.get("name") for version in versions]:
-            yield causes.invalid(f"status.storedVersions[{index}]", stored, "missing from spec.versions")
     if old is not None:  # objects are stored by what may not change
         pairs: list[tuple[str, Any, Any]] = [(key, spec.get(key), old[key]) for key in ("scope", "group")]
         pairs += [(f"names.{key}", names.get(key), old["names"][key]) for key in ("kind", "plural")]

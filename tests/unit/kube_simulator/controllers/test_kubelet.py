@@ -62,16 +62,6 @@ async def test_until_its_time_a_pod_is_being_created(node: World, monkeypatch: p
     await node.until(lambda: ready(node.get("pods", "a")))
 
 
-async def test_pods_that_wait_are_bound_when_there_are_nodes(world: World) -> None:
-    await run(world)
-    world.manager.kubelet.ready_after_s = 0
-    await world.settle()
-    assert ready(world.get("pods", "a"))
-    world.manager.kubelet.ready_after_s = None
-    assert not ready(await run(world, "b"))
-    assert ready(world.get("pods", "a"))
-
-
 async def test_a_pod_that_runs_is_taken_away_by_its_node(node: World) -> None:
     await run(node)
     await node.delete("pods", "a")
@@ -98,13 +88,13 @@ async def test_a_pod_that_is_deleted_has_ended_before_it_is_gone(node: World) ->
     assert len([each for each in node.all("events") if each["reason"] == "Killing"]) == 1
 
 
-async def test_conditions_of_others_stay(world: World) -> None:
-    await run(world)
+async def test_conditions_of_others_stay(node: World) -> None:
+    await run(node)
     theirs = {"type": "example.com/Gate", "status": "True"}
-    await world.merge("pods", "a", {"status": {"conditions": [theirs]}}, subresource="status")
-    world.manager.kubelet.ready_after_s = 0
-    await world.settle()
-    assert condition(world.get("pods", "a"), "example.com/Gate")["status"] == "True"
+    await node.merge("pods", "a", {"status": {"conditions": [theirs]}}, subresource="status")
+    await node.settle()
+    assert condition(node.get("pods", "a"), "example.com/Gate")["status"] == "True"
+    assert ready(node.get("pods", "a"))
 
 
 async def test_the_node_goes_on_without_the_controllers_and_takes_up_its_pods_again(node: World) -> None:
