@@ -52,8 +52,6 @@ class Deployments(Workload):
         desired = rollouts.new_size(found, old, size)
         if new is None:
             new = await self.create(found, _made(found, revision, desired))
-            if desired:
-                self._tell(found, new, 0, desired)
         else:
             new = await self._refresh(found, new, revision)
             if await self._resize(found, new, desired):
@@ -77,13 +75,7 @@ class Deployments(Workload):
         before = replicas_of(found)
         if size != before:
             await self._update(with_spec(found, replicas=size))
-            self._tell(deployment, found, before, size)
         return size != before
-
-    def _tell(self, deployment: Json, found: Json, before: int, size: int) -> None:
-        direction = "up" if size > before else "down"
-        message = f"Scaled {direction} replica set {found['metadata']['name']} from {before} to {size}"
-        self.record(deployment, "ScalingReplicaSet", message)
 
     async def _refresh(self, deployment: Json, found: Json, revision: int) -> Json:
         """Update the ReplicaSet of the present template, which may have had another revision."""

@@ -5,7 +5,8 @@ at once, and after this time it runs and is ready. One whose container runs memc
 that can be had.
 
 Differs from Kubernetes: there is one node, it takes every pod, and it is no Node object; images are always there; init
-containers, probes, hooks, resources, gates and pods made by hand for other nodes are not looked at.
+containers, probes, hooks, resources, gates and pods made by hand for other nodes are not looked at; no events tell of
+pods.
 """
 
 from __future__ import annotations
@@ -22,9 +23,8 @@ from ipaddress import IPv4Network
 from kube_simulator.access.users import MASTERS
 from kube_simulator.controllers import memcached
 from kube_simulator.controllers.controller import Context, Controller, Key, key_of
-from kube_simulator.controllers.event_recorder import Recorder
 from kube_simulator.controllers.object_fields import is_deleting, is_finished, status_of
-from kube_simulator.controllers.pod_status import NODE, Container, End, Running, bound, running_status
+from kube_simulator.controllers.pod_status import NODE, Container, End, bound, running_status
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import Caller, DeleteOptions, User
 from kube_simulator.store.store import Change
@@ -51,8 +51,6 @@ class _Pod:
     process: memcached.Process | None = None
     state: Container = field(default_factory=Container)
     """Of containers that are no processes."""
-    recorded: set[tuple[str, int]] = field(default_factory=set)
-    """Which starts were said already: container and restart."""
 
     def containers(self, pod: Json) -> dict[str, Container]:
         """The state of each container: memcached's is its process's."""
@@ -67,7 +65,6 @@ class Kubelet:
     def __init__(
         self,
         context: Context,
-        recorder: Recorder,
         *,
         ready_after_s: float | None = None,
         program: str | None = None,
@@ -80,7 +77,6 @@ class Kubelet:
             chance: draws the addresses of memcached processes.
         """
         self._context = context
-        self._recorder = recorder
         self.ready_after_s = ready_after_s
         self._program = program
         self._chance = chance
@@ -134,8 +130,6 @@ class Kubelet:
                 return
             # A binding is no write of the pod: no admission, no field manager.
             pod = self._context.store.put("pods", bound(pod, self._context.now()))
-            message = f"Successfully assigned {key[0]}/{key[1]} to {NODE}"
-            self._recorder.record(pod, "Normal", "Scheduled", message, "default-scheduler")
         elif node != NODE:
             return
         if is_deleting(pod):
@@ -156,8 +150,7 @@ class Kubelet:
             known.address = known.process.address
         elif wait_s <= 0 and not known.address:
             known.address = str(next(self._addresses))
-        self._record(pod, known, containers)
-        await self._write(pod, running_status(pod, Running(known.started_at, known.address, containers), now))
+        await self._write(pod, running_status(pod, known.started_at, known.address, containers, now))
 
     async def _write(self, pod: Json, status: Json) -> None:
         if status != pod.get("status"):
@@ -186,21 +179,12 @@ class Kubelet:
     def _is_taken(self, address: str) -> bool:
         return any(each.address == address for each in self._pods.values())
 
-    def _record(self, pod: Json, known: _Pod, containers: dict[str, Container]) -> None:
-        """Record in events what has been started since."""
-        for name, found in containers.items():
-            if found.running_since is not None and (name, found.restarts) not in known.recorded:
-                known.recorded.add((name, found.restarts))
-                self._recorder.record(pod, "Normal", "Started", "Container started", "kubelet")
-
     def _end(self, pod: Json) -> None:
         """Begin to end a pod, beside the others."""
         uid = pod["metadata"]["uid"]
         known = self._pods.get(uid)
         if uid in self._endings:
             return
-        for each in pod["spec"]["containers"] if known is not None and not is_finished(pod) else ():
-            self._recorder.record(pod, "Normal", "Killing", f"Stopping container {each['name']}", "kubelet")
         self._finish(uid, self._gone(pod, known))
 
     async def _gone(self, pod: Json, known: _Pod | None) -> None:
@@ -228,7 +212,7 @@ class Kubelet:
             end = End(process.exit_code if process and real else 0, found.running_since or known.started_at, now)
             containers[name] = Container(restarts=found.restarts, last_end=end, finished=True)
         with contextlib.suppress(ApiError):  # refused: it goes all the same
-            await self._write(pod, running_status(pod, Running(known.started_at, known.address, containers), now))
+            await self._write(pod, running_status(pod, known.started_at, known.address, containers, now))
 
     def _forget(self, pod: Json) -> None:
         """A pod that is gone, maybe by force: its process ends at once."""

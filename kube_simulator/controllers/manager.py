@@ -36,7 +36,7 @@ class ControllerManager:
             ready_after_s: how long a pod takes to be ready; None: there are no nodes, and pods stay Pending.
             real_memcached: start memcached for pods that run it, where the machine has it.
         """
-        self._recorder, self._node_recorder = Recorder(context), Recorder(context)
+        self._recorder = Recorder(context)
         replica_sets, pods = Owned(context.store, "replicasets.apps"), Owned(context.store, "pods")
         self._owned = replica_sets, pods
         self._garbage = GarbageCollector(context)
@@ -48,9 +48,7 @@ class ControllerManager:
         ]
         program = memcached.find_program() if real_memcached else None
         chance = random.Random()
-        self.kubelet = Kubelet(
-            context, self._node_recorder, ready_after_s=ready_after_s, program=program, chance=chance
-        )
+        self.kubelet = Kubelet(context, ready_after_s=ready_after_s, program=program, chance=chance)
 
     def start(self) -> None:
         """Reconcile everything there is, and go on from there; takes a running loop."""
@@ -72,16 +70,14 @@ class ControllerManager:
 
     def start_kubelet(self) -> None:
         """Bind and run pods, if there are nodes."""
-        self._node_recorder.start()
         self.kubelet.controller.start()
 
     async def stop_kubelet(self) -> None:
         """End all memcached processes; can be called twice."""
         await self.kubelet.stop()
-        await self._node_recorder.stop()
 
     @property
     def idle(self) -> bool:
         """Report whether nothing is being done or due; something may be later, such as a retry or a deadline."""
         controllers = [*self.controllers, self._garbage.controller, self.kubelet.controller]
-        return all(each.idle for each in controllers) and self._recorder.idle and self._node_recorder.idle
+        return all(each.idle for each in controllers) and self._recorder.idle

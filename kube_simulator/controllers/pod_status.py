@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from kube_simulator.controllers.object_fields import condition_of, conditions_of, stamp, status_of
@@ -54,16 +55,6 @@ class Container:
         return {"waiting": {"reason": self.waiting_for, **({"message": self.message} if self.message else {})}}
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
-    """State of a pod on the node that it was bound to."""
-
-    started_at: datetime
-    address: str = ""
-    containers: dict[str, Container] = field(default_factory=dict)
-    """By name."""
-
-
 def bound(pod: Json, now: datetime) -> Json:
     """The pod as the scheduler's binding leaves it."""
     others = [each for each in conditions_of(pod) if each["type"] != "PodScheduled"]
@@ -71,9 +62,10 @@ def bound(pod: Json, now: datetime) -> Json:
     return {**pod, "spec": {**pod["spec"], "nodeName": NODE}, "status": status}
 
 
-def running_status(pod: Json, running: Running, now: datetime) -> Json:
+def running_status(
+    pod: Json, started_at: datetime, address: str, containers: Mapping[str, Container], now: datetime
+) -> Json:
     """The status of a pod on the node. Conditions of others stay, and so do times where nothing has changed."""
-    containers = running.containers
     # Whoever was restarted was not ready in between, however short that was.
     started = max((each.running_since for each in containers.values() if each.running_since), default=None)
     phase = _phase(list(containers.values()))
@@ -81,7 +73,7 @@ def running_status(pod: Json, running: Running, now: datetime) -> Json:
     reason = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}.get(phase, "ContainersNotReady" if unready else "")
     message = f"containers with unready status: [{' '.join(unready)}]" if reason == "ContainersNotReady" else ""
     conditions = [
-        _condition(_READY_TO_START, bool(running.address) and phase in ("Pending", "Running"), pod, now),
+        _condition(_READY_TO_START, bool(address) and phase in ("Pending", "Running"), pod, now),
         _condition("Initialized", True, pod, now),
         _condition("Ready", not reason, pod, now, reason, message, since=started),
         _condition("ContainersReady", not reason, pod, now, reason, message, since=started),
@@ -94,8 +86,8 @@ def running_status(pod: Json, running: Running, now: datetime) -> Json:
         "conditions": [*conditions, *(each for each in conditions_of(pod) if each["type"] not in _OWN)],
         "hostIP": HOST_ADDRESS,
         "hostIPs": [{"ip": HOST_ADDRESS}],
-        **({"podIP": running.address, "podIPs": [{"ip": running.address}]} if running.address else {}),
-        "startTime": stamp(running.started_at),
+        **({"podIP": address, "podIPs": [{"ip": address}]} if address else {}),
+        "startTime": stamp(started_at),
         "containerStatuses": [
             _container_status(pod, each, containers[each["name"]]) for each in pod["spec"]["containers"]
         ],

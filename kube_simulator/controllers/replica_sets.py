@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 
-from kube_simulator.controllers.controller import key_of
 from kube_simulator.controllers.object_fields import (
     available_in_s,
     condition_of,
@@ -47,7 +46,6 @@ class ReplicaSets(Workload):
                 self.record(found, "SuccessfulCreate", f"Created pod: {name}")
             else:
                 await self.delete(active[number])
-                self.record(found, "SuccessfulDelete", f"Deleted pod: {key_of(active[number])[1]}")
             if number % _WITHOUT_PAUSE == _WITHOUT_PAUSE - 1:
                 await asyncio.sleep(0)
 

@@ -51,14 +51,14 @@ class StatefulSets(Workload):
         for ordinal in desired:
             if ordinal not in there:
                 name = (await self.create(found, _pod_at(found, ordinal)))["metadata"]["name"]
-                self._tell(found, "Create", name)
+                about = f"create Pod {name} in StatefulSet {found['metadata']['name']} successful"
+                self.record(found, "SuccessfulCreate", about)
         stale = [pod for ordinal, pod in there.items() if ordinal not in desired or is_finished(pod)]
         if not stale and there.keys() == {*desired}:
             stale = self._outdated(found, [there[ordinal] for ordinal in reversed(desired)])
         for pod in stale:
             if not is_deleting(pod):
                 await self.delete(pod)
-                self._tell(found, "Delete", pod["metadata"]["name"])
 
     def _outdated(self, found: Json, pods: Sequence[Json]) -> list[Json]:
         """The first pod of another revision, from the top, once all above it are available."""
@@ -73,10 +73,6 @@ class StatefulSets(Workload):
 
     def _available_in_s(self, found: Json, pod: Json) -> float:
         return available_in_s(pod, found["spec"].get("minReadySeconds") or 0, self.context.now())
-
-    def _tell(self, found: Json, verb: str, pod: str) -> None:
-        about = f"{verb} Pod {pod} in StatefulSet {found['metadata']['name']} successful"
-        self.record(found, f"Successful{verb}", about)
 
     def written(self, present: Json, owned: list[Json], refused: ApiError | None) -> tuple[Json, float]:
         """Count the pods, by readiness and by revision."""

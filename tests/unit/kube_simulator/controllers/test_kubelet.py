@@ -37,14 +37,6 @@ async def test_a_pod_is_bound_and_runs(node: World) -> None:
     assert container["state"] == {"running": {"startedAt": stamp(node.moment)}}
 
 
-async def test_events_tell_how_a_pod_came_to_be(node: World) -> None:
-    await run(node)
-    assert {each["reason"]: each["note"] for each in node.all("events")} == {
-        "Scheduled": "Successfully assigned shop/a to simulator",
-        "Started": "Container started",
-    }
-
-
 async def test_until_its_time_a_pod_is_being_created(node: World, monkeypatch: pytest.MonkeyPatch) -> None:
     node.manager.kubelet.ready_after_s = 600.0
     pod = await run(node)
@@ -67,7 +59,6 @@ async def test_a_pod_that_runs_is_taken_away_by_its_node(node: World) -> None:
     await node.delete("pods", "a")
     assert node.get("pods", "a")["metadata"]["deletionGracePeriodSeconds"] == 30
     await node.until(lambda: node.gone("pods", "a"))
-    assert node.messages("Killing") == ["Stopping container web"]
 
 
 async def test_a_pod_that_is_deleted_has_ended_before_it_is_gone(node: World) -> None:
@@ -85,7 +76,6 @@ async def test_a_pod_that_is_deleted_has_ended_before_it_is_gone(node: World) ->
     [container] = pod["status"]["containerStatuses"]
     assert not container["ready"]
     assert container["state"]["terminated"]["exitCode"] == 0
-    assert len([each for each in node.all("events") if each["reason"] == "Killing"]) == 1
 
 
 async def test_conditions_of_others_stay(node: World) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import logging
 import re
 from collections.abc import AsyncIterator
@@ -48,15 +47,6 @@ async def test_a_refusal_is_a_status(api: Served) -> None:
     assert (answer.status, answer.headers["Retry-After"]) == (409, "3")
     assert answer.json["reason"] == "Conflict"
     assert (await api.get(f"{LEASES}/l", Accept="text/html")).status == 406
-
-
-async def test_a_large_answer_is_compressed(api: Served) -> None:
-    api.verbs.body = b"x" * 200_000
-    async with aiohttp.ClientSession(auto_decompress=False) as client:
-        headers = {"Authorization": "Bearer admin", "Accept-Encoding": "gzip"}
-        async with client.get(f"{api.url}{LEASES}", headers=headers) as answer:
-            assert answer.headers["Content-Encoding"] == "gzip"
-            assert gzip.decompress(await answer.read()) == api.verbs.body
 
 
 async def test_a_fault_of_its_own_is_500_and_logged_and_the_server_goes_on(
