@@ -42,8 +42,6 @@ _SELECTABLE: Final = {
 }
 """Kubernetes' field label conversions, besides metadata.name and metadata.namespace."""
 
-_STORED_AS: Final = {"events.events.k8s.io": "events"}
-
 
 def builtin_resources() -> list[Resource]:
     """The built-in resources that the simulator serves, in the order of discovery."""
@@ -120,5 +118,5 @@ def _resource(group: str, version: str, plural: str) -> Resource:
         selectable_fields=_SELECTABLE.get(full_name, ()),
         list_kind=f"{entry['kind']}List" if stored else "",
         stored=stored,
-        stored_as=_STORED_AS.get(full_name, ""),
+        stored_as="events" if full_name == "events.events.k8s.io" else "",
     )

@@ -83,36 +83,6 @@ def refusal(registry: Registry, method: str, path: str) -> tuple[int, str]:
     return refused.value.code, refused.value.reason
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/api/v1/things",
-        "/apis/apps/v9/deployments",
-        "/api/v1/pods/p",
-        "/api/v1/namespaces/a/pods/p/absent",
-        "/api/v1/namespaces/a/pods/p/status/rest",
-        "/apis/authentication.k8s.io/v1/namespaces/a/tokenreviews",
-    ],
-)
-def test_what_a_built_in_group_does_not_have_is_a_status_404(registry: Registry, path: str) -> None:
-    assert refusal(registry, "GET", path) == (404, "NotFound")
-
-
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("PUT", "/api/v1/namespaces/a/pods"),
-        ("PATCH", "/api/v1/namespaces/a/pods"),
-        ("POST", "/api/v1/namespaces/a/pods/p"),
-        ("DELETE", "/api/v1/namespaces/a/pods/p/status"),
-        ("GET", "/apis/authentication.k8s.io/v1/tokenreviews"),
-        ("POST", "/apis/example.com/v1/namespaces/a/widgets/w"),
-    ],
-)
-def test_a_method_that_a_path_has_not_is_405(registry: Registry, method: str, path: str) -> None:
-    assert refusal(registry, method, path) == (405, "MethodNotAllowed")
-
-
 def test_what_kubernetes_has_and_the_simulator_has_not_is_501_with_its_name(registry: Registry) -> None:
     with pytest.raises(ApiError, match=r"horizontalpodautoscalers of autoscaling/v2 are not served") as refused:
         resolved(registry, "GET", "/apis/autoscaling/v2/horizontalpodautoscalers")

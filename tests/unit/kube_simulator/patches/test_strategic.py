@@ -57,11 +57,6 @@ def template(**fields: Any) -> Json:
     return {"spec": {"template": {"spec": fields}}}
 
 
-def test_an_element_that_the_patch_does_not_name_stays_before_those_that_it_preceded() -> None:
-    assert names({"name": "n"}, {"name": "side"}) == ["n", "web", "side"]
-    assert names({"name": "side"}, {"name": "web"}) == ["side", "web"]
-
-
 def test_an_element_goes_by_a_directive() -> None:
     assert names({"name": "side", "$patch": "delete"}) == ["web"]
     assert names({"name": "absent", "$patch": "delete"}) == ["web", "side"]
@@ -94,13 +89,6 @@ def test_the_order_of_elements_can_be_asked_for() -> None:
     assert "initContainers" not in pod(**{"$setElementOrder/initContainers": [{"name": "x"}]})
     untouched = pod(**{"$setElementOrder/containers": [{"name": "side"}, {"name": "web"}]})["containers"]
     assert [each["name"] for each in untouched] == ["side", "web"]
-
-
-def test_lists_of_other_kinds_are_replaced() -> None:
-    assert side(args=["z"])["args"] == ["z"]
-    assert pod(tolerations=[{"key": "y"}])["tolerations"] == [{"key": "y"}]
-    assert pod(tolerations=[])["tolerations"] == []
-    assert pod(containers=[])["containers"] == FOUND["spec"]["template"]["spec"]["containers"]
 
 
 def test_lists_of_texts_are_united_ordered_and_diminished() -> None:
