@@ -20,13 +20,6 @@ def _resource(group: str, plural: str, kind: str, *, namespaced: bool = True, **
 LEASES = _resource("coordination.k8s.io", "leases", "Lease")
 PODS = _resource("", "pods", "Pod", selectable_fields=("status.phase", "spec.nodeName", "spec.hostNetwork"))
 NAMESPACES = _resource("", "namespaces", "Namespace", namespaced=False, selectable_fields=("status.phase",))
-ROLES = _resource("rbac.authorization.k8s.io", "clusterroles", "ClusterRole", namespaced=False)
-EVENTS = _resource(
-    "events.k8s.io", "events", "Event", selectable_fields=("regarding.name", "reason", "reportingController")
-)
-CORE_EVENTS = _resource("", "events", "Event", selectable_fields=("involvedObject.name", "reason", "source"))
-WIDGETS = _resource("example.com", "widgets", "Widget", custom=True, selectable_fields=("spec.size", "spec.on"))
-GLOBES = _resource("example.com", "globes", "Globe", custom=True, namespaced=False)
 
 
 def lease(name: str, namespace: str = "ns", labels: dict[str, str] | None = None, **spec: Any) -> Json:
