@@ -51,10 +51,7 @@ def metadata_problems(resource: Resource, new: Json, old: Json | None) -> list[C
     """List what is wrong with an object's metadata; a name is checked when the object is created."""
     metadata = new.get("metadata") or {}
     found = _name_problems(_RULES_OF_NAMES.get(resource.full_name, dns_subdomain), metadata) if old is None else []
-    for key, value in (metadata.get("labels") or {}).items():
-        found += unlike("metadata.labels", key, qualified_name(key)) + unlike(
-            "metadata.labels", value, label_value(value)
-        )
+    found += label_problems(metadata.get("labels") or {}, "metadata.labels")
     annotations, finalizers = metadata.get("annotations") or {}, metadata.get("finalizers") or []
     for key in annotations:
         found += unlike("metadata.annotations", key, qualified_name(key.lower()))
@@ -67,6 +64,15 @@ def metadata_problems(resource: Resource, new: Json, old: Json | None) -> list[C
         why = f"no new finalizers can be added if the object is being deleted, found new finalizers {late}"
         found += [forbidden("metadata.finalizers", why)] if late else []
     return found + _owner_problems(metadata.get("ownerReferences") or [])
+
+
+def label_problems(labels: Json, field: str) -> list[Cause]:
+    """Keys and values that labels may not have."""
+    return [
+        cause
+        for key, value in labels.items()
+        for cause in (*unlike(field, key, qualified_name(key)), *unlike(field, value, label_value(value)))
+    ]
 
 
 def _name_problems(rule: Rule, metadata: Json) -> list[Cause]:

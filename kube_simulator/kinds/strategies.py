@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from kube_simulator.kinds import events, pods, services, simple_kinds, workloads
+from kube_simulator.kinds import events, services, simple_kinds, workloads
 from kube_simulator.kinds.compaction import compact_object
 from kube_simulator.kinds.kind_strategy import (
     Strategy,
@@ -26,7 +26,7 @@ _BUILT_IN: dict[str, Strategy] = {
     "configmaps": simple_kinds.CONFIG_MAP,
     "secrets": simple_kinds.SECRET,
     "namespaces": simple_kinds.NAMESPACE,
-    "pods": pods.STRATEGY,
+    "pods": workloads.POD,
     "services": services.STRATEGY,
     "events": events.STRATEGY,
     "events.events.k8s.io": events.STRATEGY,

@@ -1,22 +1,25 @@
-"""Deployments, ReplicaSets and StatefulSets: defaults and rules.
+"""Deployments, ReplicaSets and StatefulSets, and the pods that they make: defaults and rules.
 
-Differs from Kubernetes: of what is written the shape, counts, shares and the selector are checked, and what may not
-change. Any counts may be written into a status. `volumeClaimTemplates` are answered with 501, as there are no claims,
-and what is to become of claims is not looked at.
+Differs from Kubernetes: of workloads the shape, counts, shares, labels and the selector are checked, and what may not
+change; of a pod, and of all else in a template of pods, the shape alone, and any of it may change later. Any counts may
+be written into a status. `volumeClaimTemplates` are answered with 501, as there are no claims, and what is to become of
+claims is not looked at. A pod has no priority, no quality of service, no tolerations and no volume with a token.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from kube_simulator.errors import ApiError, Cause, not_implemented
-from kube_simulator.kinds.compaction import APPS_V1, compact
-from kube_simulator.kinds.defaults import Within, defaulted_template, filled
+from kube_simulator.kinds.compaction import APPS_V1, CORE_V1, compact
+from kube_simulator.kinds.defaults import Within, defaulted_spec, defaulted_template, filled
 from kube_simulator.kinds.kind_strategy import Strategy, with_subresource
+from kube_simulator.kinds.metadata import label_problems
 from kube_simulator.schema.causes import IMMUTABLE, at_least_zero, forbidden, invalid, required
 from kube_simulator.store.selection import from_label_selector
-from kube_simulator.values import Json, shared
+from kube_simulator.values import Json, completed, mapped, shared
 
 _ROLLING: Final = "RollingUpdate"
 _PERCENT: Final = "[0-9]+%"
@@ -75,6 +78,9 @@ def _validate(new: Json, old: Json | None) -> list[Cause]:
     found: list[Cause] = []
     for key in _COUNTS:
         found += at_least_zero(f"spec.{key}", spec.get(key))
+    template = spec["template"]
+    found += label_problems(template["metadata"].get("labels") or {}, "spec.template.labels")
+    found += label_problems(template["spec"].get("nodeSelector") or {}, "spec.template.spec.nodeSelector")
     found += _selection_problems(spec)
     for key, share in ((spec.get("strategy") or {}).get("rollingUpdate") or {}).items():
         if isinstance(share, str) and not re.fullmatch(_PERCENT, share):
@@ -105,3 +111,33 @@ def _selection_problems(spec: Json) -> list[Cause]:
 DEPLOYMENT: Final[Strategy] = with_subresource(_default, _validate, first_status={}, kept_on_status=("labels",))
 REPLICA_SET: Final[Strategy] = with_subresource(_default, _validate, first_status={"replicas": 0})
 STATEFUL_SET: Final[Strategy] = with_subresource(_default, _validate, first_status={})
+
+
+def _default_pod(new: Json) -> Json:
+    given = compact(new.get("spec"), f"{CORE_V1}PodSpec")
+    spec = {"enableServiceLinks": True, **defaulted_spec(given)}
+    spec |= {key: mapped(_requesting, spec[key]) for key in ("initContainers", "containers") if spec.get(key)}
+    status = compact(new.get("status"), f"{CORE_V1}PodStatus")
+    return {**new, "spec": shared(spec, given), **({"status": status} if status else {})}
+
+
+def _requesting(container: Json) -> Json:
+    """Request up to its limit what is limited and not requested."""
+    resources = container["resources"]
+    requests = completed(resources.get("requests", {}), resources.get("limits") or {})
+    if not requests:
+        return container
+    return shared({**container, "resources": shared({**resources, "requests": requests}, resources)}, container)
+
+
+def _complete_pod(new: Json, old: Json | None) -> Json:
+    """Add what the admission plugin ServiceAccount puts in."""
+    account = new["spec"].get("serviceAccountName") or "default"
+    more = {"serviceAccountName": account, "serviceAccount": account} if old is None else {}
+    return {**new, "spec": completed(new["spec"], more)}
+
+
+_POD: Final = with_subresource(_default_pod, first_status={"phase": "Pending"}, kept_on_status=("ownerReferences",))
+POD: Final[Strategy] = replace(
+    _POD, prepare_create=lambda new: _default_pod(_POD.prepare_create(new)), complete=_complete_pod
+)
