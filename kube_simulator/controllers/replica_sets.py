@@ -7,6 +7,7 @@ equal pods the younger goes first (there ages are compared by their order of mag
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 
 from kube_simulator.controllers.object_fields import (
     available_in_s,
@@ -18,6 +19,7 @@ from kube_simulator.controllers.object_fields import (
     is_ready,
     labels_of,
     replicas_of,
+    seconds_since,
     stamp,
     status_of,
 )
@@ -38,7 +40,8 @@ class ReplicaSets(Workload):
 
     async def advance(self, found: Json, owned: list[Json]) -> None:
         """Make or delete what is missing or too many."""
-        active = sorted(filter(is_active, owned), key=_spared_last)
+        now = self.context.now()
+        active = sorted(filter(is_active, owned), key=lambda pod: _worth(pod, now))
         surplus = len(active) - replicas_of(found)
         for number in range(abs(surplus)):
             if surplus < 0:
@@ -71,25 +74,16 @@ class ReplicaSets(Workload):
         return {**present, "status": status}, min((wait_s for wait_s in waits_s if wait_s), default=float("inf"))
 
 
-def _spared_last(pod: Json) -> tuple[object, ...]:
+def _worth(pod: Json, now: datetime) -> tuple[object, ...]:
     """Rank what can be spared best first: not bound, not running, not ready, ready for a short time, restarted, new."""
-    status, ready = status_of(pod), condition_of(pod, "Ready") or {}
+    status, since = status_of(pod), (condition_of(pod, "Ready") or {}).get("lastTransitionTime")
     restarts = max((each.get("restartCount", 0) for each in status.get("containerStatuses") or ()), default=0)
     phase = status.get("phase", "Pending")
     return (
         bool(pod["spec"].get("nodeName")),
         _PHASES.index(phase) if phase in _PHASES else 0,
         is_ready(pod),
-        _Later(ready.get("lastTransitionTime") or ""),
+        seconds_since(since, now) if since else 0.0,
         -restarts,
-        _Later(pod["metadata"]["creationTimestamp"]),
+        seconds_since(pod["metadata"]["creationTimestamp"], now),
     )
-
-
-class _Later(str):
-    """A time that comes before those that were earlier."""
-
-    __slots__ = ()
-
-    def __lt__(self, other: str) -> bool:
-        return str.__gt__(self, other)
