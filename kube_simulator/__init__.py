@@ -8,14 +8,8 @@ and authorization, and the custom resources of any CRD; it has the controllers b
 and one node on which pods become ready after a settable time. It misbehaves on request: see `simulator.faults`.
 `docs/simulator.md` has all of it.
 
-It passes the same tests of conformance as a real API server. What it lacks answers 501 with a message and never a wrong
-200; where it differs from Kubernetes, the module that does says so in a line "Differs from Kubernetes: ...", and
-`docs/simulator.md` gathers these. The differences that reach furthest:
-
-- Everything is in memory and gone at the end. There is one API server, and it is as fast as Python.
-- HTTP/1.1, and JSON alone: kubectl sends protobuf for `create configmap` and its like, which is refused.
-- Built-in resources are served in one version, and of most groups none: no Jobs, DaemonSets, HPAs, Ingresses, ...
-- Of pods there are no logs, no exec and no port-forward.
+What it lacks answers 501 with a message and never a wrong 200; where it differs from Kubernetes, the module that does
+says so in a line "Differs from Kubernetes: ...", and `docs/simulator.md` gathers these.
 
 It needs the extra `demo`.
 """

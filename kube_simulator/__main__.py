@@ -23,22 +23,14 @@ _CONTAINERS_BETWEEN_COLLECTIONS = 50_000
 def main(arguments: Sequence[str]) -> int:
     """Run it and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m kube_simulator", description=__doc__)
-    parser.add_argument(
-        "--kubeconfig",
-        type=Path,
-        help="where to write the administrator's kubeconfig: a path where nothing is yet; removed at the end "
-        "(default: in a temporary folder)",
+    where = (
+        "where to write the administrator's kubeconfig: a path where nothing is yet; removed at the end (default: in a "
     )
-    parser.add_argument(
-        "--ready-after",
-        type=float,
-        default=1.0,
-        metavar="S",
-        help="seconds until a pod is ready (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--no-memcached", action="store_true", help="simulate pods even where there is a memcached to run for them"
-    )
+    parser.add_argument("--kubeconfig", type=Path, help=where + "temporary folder)")
+    ready = "seconds until a pod is ready (default: %(default)s)"
+    parser.add_argument("--ready-after", type=float, default=1.0, metavar="S", help=ready)
+    simulated = "simulate pods even where there is a memcached to run for them"
+    parser.add_argument("--no-memcached", action="store_true", help=simulated)
     options = parser.parse_args(arguments)
     gc.set_threshold(_CONTAINERS_BETWEEN_COLLECTIONS)
     try:

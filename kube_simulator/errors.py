@@ -78,25 +78,21 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 
 def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> ApiError:
     """422: fields of the object have values that they may not have; a cause for each."""
-    listed = [f"{cause.field}: {cause.message}" for cause in causes]
-    text = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
     _, _, group = resource.collection.partition(".")  # that of the kind by whose rules it is
-    kind = f"{resource.kind}.{group}" if group else resource.kind
-    details = {
-        **({"name": name} if name else {}),
-        **({"group": group} if group else {}),
-        "kind": resource.kind,
-        "causes": [cause.json() for cause in causes],
-    }
-    return ApiError(422, "Invalid", f'{kind} "{name}" is invalid: {text}', details)
+    return _invalid(resource.kind, group, name, causes)
 
 
 def invalid_parameter(kind: str, causes: Sequence[Cause]) -> ApiError:
     """422: parameters of the request, such as ListOptions, that do not go together."""
+    return _invalid(kind, "meta.k8s.io", "", causes)
+
+
+def _invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> ApiError:
     listed = [f"{cause.field}: {cause.message}" for cause in causes]
     text = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
-    details = {"group": "meta.k8s.io", "kind": kind, "causes": [cause.json() for cause in causes]}
-    return ApiError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {text}', details)
+    named = {"name": name, "group": group, "kind": kind}
+    details = {key: value for key, value in named.items() if value} | {"causes": [cause.json() for cause in causes]}
+    return ApiError(422, "Invalid", f'{kind}{"." if group else ""}{group} "{name}" is invalid: {text}', details)
 
 
 def forbidden(resource: Resource, name: str, why: str) -> ApiError:
@@ -131,8 +127,5 @@ def not_implemented(what: str) -> ApiError:
 
 
 def _details(resource: Resource, name: str) -> Json:
-    return {
-        **({"name": name} if name else {}),
-        **({"group": resource.group} if resource.group else {}),
-        "kind": resource.plural,
-    }
+    named = {"name": name, "group": resource.group, "kind": resource.plural}
+    return {key: value for key, value in named.items() if value}

@@ -31,7 +31,6 @@ def _rule(pattern: str, limit: int) -> Rule:
 dns_label: Final = _rule(_LABEL, LABEL_LIMIT)
 dns_subdomain: Final = _rule(rf"{_LABEL}(\.{_LABEL})*", SUBDOMAIN_LIMIT)
 label_value: Final = _rule(f"({_QUALIFIED})?", LABEL_LIMIT)
-config_key: Final = _rule(r"(?!\.\.)(?!\.$)[-._a-zA-Z0-9]+", SUBDOMAIN_LIMIT)
 path_segment: Final = _rule(r"(?!\.\.?$)[^/%]*", 2**20)
 _name_part: Final = _rule(_QUALIFIED, LABEL_LIMIT)
 

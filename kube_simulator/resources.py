@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from kube_simulator.schema.node import Node
@@ -127,11 +127,3 @@ class Registry:
 def full_resource(resource: str, subresource: str) -> str:
     """Resource and subresource, as rules and messages name them: `pods`, `pods/log`."""
     return f"{resource}/{subresource}" if subresource else resource
-
-
-def by_group_version(resources: Iterable[Resource]) -> Mapping[tuple[str, str], list[Resource]]:
-    """Grouped as discovery lists them."""
-    groups: dict[tuple[str, str], list[Resource]] = {}
-    for resource in resources:
-        groups.setdefault((resource.group, resource.version), []).append(resource)
-    return groups

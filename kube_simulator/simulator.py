@@ -22,30 +22,25 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain, count
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
 from kube_simulator.access import bootstrap, kubeconfig, pki
 from kube_simulator.access.authorizer import Authorizer
-from kube_simulator.access.identities import MASTERS
-from kube_simulator.access.reviews import Access
+from kube_simulator.access.reviews import Reviews
 from kube_simulator.access.tokens import Tokens
-from kube_simulator.access.users import authenticate
-from kube_simulator.admission.chain import Admission
-from kube_simulator.controllers import manager
+from kube_simulator.access.users import MASTERS
+from kube_simulator.controllers.controller import Context
 from kube_simulator.controllers.crds import CustomResources
-from kube_simulator.errors import ApiError
+from kube_simulator.controllers.manager import ControllerManager
 from kube_simulator.faults import Faults
 from kube_simulator.http.audit import AuditLog
-from kube_simulator.http.authorization import may_create
 from kube_simulator.http.discovery import Discovery
 from kube_simulator.http.server import HttpServer, Parts
-from kube_simulator.http.specials import specials
 from kube_simulator.http.verbs import Verbs
 from kube_simulator.requests.api import Api
-from kube_simulator.requests.types import Caller, Target, User
+from kube_simulator.requests.types import Caller, User
 from kube_simulator.resources import Registry
 from kube_simulator.schema import kubernetes
 from kube_simulator.state import state_directory
@@ -88,6 +83,7 @@ class Simulator:
         """Misbehaviour that the server is asked for; see `simulator.faults`."""
         self._ends = AsyncExitStack()
         self._stopped_controllers = False
+        self._users = 0
 
     async def __aenter__(self) -> Self:
         """Start everything and return when a client can work: the default service account is there.
@@ -121,7 +117,7 @@ class Simulator:
         """The URL under which it is reached."""
         self.audit_log = self.directory / "audit.log"
         """A JSON line for each request, as audit.k8s.io/v1 has it."""
-        self._context = self._serving_context()
+        self._tls = self._serving_context()
         # People copy its path: a short one fits into a line of a terminal.
         self.kubeconfig_path = self.directory / "kubeconfig"
         self.kubeconfig_path.symlink_to(self.user_kubeconfig(ADMINISTRATOR, [MASTERS]))
@@ -143,44 +139,35 @@ class Simulator:
     def _compose(self) -> None:
         options = self.options
         self.store, self.registry = Store(), Registry()
-        built_in = kubernetes.builtin_resources()
-        for resource in built_in:
+        for resource in kubernetes.builtin_resources():
             self.registry.put(resource)
-        self._tokens = Tokens(self.store, now=_now)
+        self._tokens = Tokens(self.store, _now)
         authorizer = Authorizer(self.store)
-        self._watches = Watches(self.store, time.monotonic)
-        self._api = Api(self.store, self.registry, Admission(self.store), now=_now, may_create=may_create(authorizer))
-        self._crds = CustomResources(self._api, self.store, self.registry, self._watches, _now)
-        self._controllers = manager.ControllerManager(
-            self._api,
-            self.store,
-            self.registry,
-            _now,
-            manager.Options(
-                ca_certificate=self.ca_path.read_text(),
-                ready_after_s=options.pods_ready_after_s,
-                real_memcached=options.memcached == "auto",
-            ),
+        watches = self._watches = Watches(self.store, time.monotonic)
+        self._api = Api(self.store, self.registry, now=_now, may_create=authorizer.check_creation)
+        context = self._context = Context(self._api, self.store, self.registry, _now)
+        self._crds = CustomResources(context, watches)
+        self._controllers = ControllerManager(
+            context,
+            ca_certificate=self.ca_path.read_text(),
+            ready_after_s=options.pods_ready_after_s,
+            real_memcached=options.memcached == "auto",
         )
         self._audit = AuditLog(self.audit_log, _now)
-        access = Access(authorizer, self._tokens, _now)
         self._http = HttpServer(
             Parts(
-                verbs=Verbs(self._api, specials(built_in, access, self._api), _now),
-                watches=self._watches,
+                verbs=Verbs(self._api, Reviews(authorizer, self._tokens), self._tokens, _now),
+                watches=watches,
                 discovery=Discovery(self.registry, lambda: f"{options.host}:{self.port}"),
-                authenticate=self._authenticated,
+                authenticate=self._tokens.authenticate,
                 authorizer=authorizer,
                 faults=self.faults,
                 audit=self._audit,
-                is_known=kubernetes.is_known,
+                registry=self.registry,
                 now=_now,
                 streaming_lists=options.streaming_lists,
             )
         )
-
-    def _authenticated(self, certificate: bytes | None, authorization: str | None) -> User:
-        return authenticate(self._tokens, certificate=certificate, authorization=authorization)
 
     # The parts, for tests of what happens when one goes away.
 
@@ -200,7 +187,7 @@ class Simulator:
         Raises:
             OSError: the port is taken.
         """
-        await self._http.start(self.options.host, self.port, self._context)
+        await self._http.start(self.options.host, self.port, self._tls)
         if not self._stopped_controllers:
             await self._restart_controllers()
 
@@ -239,10 +226,9 @@ class Simulator:
 
     def user_kubeconfig(self, user: str, groups: Sequence[str] = ()) -> Path:
         """A kubeconfig that authenticates as this user and these groups, and may do what RBAC gives them."""
-        plain = re.sub("[^-.0-9A-Za-z_]", "-", user)
         # Two users may differ in what no file name can have, or in their groups alone.
-        names = chain([plain], (f"{plain}-{number}" for number in count(2)))
-        file_name = next(each for each in names if not (self.directory / "users" / f"{each}.kubeconfig").exists())
+        self._users += 1
+        file_name = f"{re.sub('[^-.0-9A-Za-z_]', '-', user)}-{self._users}"
         return kubeconfig.write(
             self.directory / "users" / f"{file_name}.kubeconfig",
             name=self.options.name,
@@ -260,18 +246,12 @@ class Simulator:
         Raises:
             ApiError: there is no such namespace, or the duration is less than 600 s.
         """
-        accounts = self.registry.get("", "v1", "serviceaccounts")
-        assert accounts is not None
-        body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}
-        caller = Caller(User(ADMINISTRATOR, frozenset({MASTERS})), "simulator")
-        try:
-            await self._api.create(Target(accounts, namespace), body, caller)
-        except ApiError as error:
-            if error.code != 409:
-                raise
+        if self.store.get("serviceaccounts", namespace, name) is None:
+            body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
+            caller = Caller(User(ADMINISTRATOR, frozenset({MASTERS})), "simulator")
+            await self._api.create(self._context.target("serviceaccounts", namespace), body, caller)
         issued = self._tokens.request(namespace, name, {"spec": {"expirationSeconds": duration_s}})
-        directory = self.directory / "service-accounts" / namespace / name
-        token = issued["status"]["token"]
+        directory, token = self.directory / "service-accounts" / namespace / name, issued["status"]["token"]
         return kubeconfig.write_account(directory, token=token, authority=self.ca_path, namespace=namespace)
 
     @property

@@ -1,5 +1,11 @@
-"""Decoded JSON for the whole simulator: its name, and whether two values are the same."""
+"""Decoded JSON for the whole simulator: its name, whether two values are the same, and new values out of old ones.
 
+What is written again mostly has the spec that is stored already. As long as it is the very same dict, it is kept in
+memory once, however many versions and templates there are of it, and comparing it takes no time.
+"""
+
+from collections.abc import Callable
+from operator import is_
 from typing import Any
 
 Json = dict[str, Any]
@@ -17,3 +23,19 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, list):
         return all(map(same, one, other))
     return isinstance(one, bool) is isinstance(other, bool)
+
+
+def shared(new: Json, old: Json) -> Json:
+    """The new object; the old one, if both have the same fields and the very same values."""
+    return old if len(new) == len(old) and all(key in new and new[key] is old[key] for key in old) else new
+
+
+def mapped(change: Callable[[Any], Any], values: list[Any]) -> list[Any]:
+    """Change each element; return the list itself, if each stays what it is."""
+    new = [change(each) for each in values]
+    return values if all(map(is_, new, values)) else new
+
+
+def completed(given: Json, defaults: Json) -> Json:
+    """Add the defaults that are not given; return what is given itself, if that is everything."""
+    return given if given.keys() >= defaults.keys() else {**defaults, **given}

@@ -20,22 +20,24 @@ def write(path: Path, *, name: str, server: str, authority: Path, user: str, cre
         user: what the file calls the user; the credential says who it is to the server.
         credential: a client certificate, or a bearer token.
     """
+    if isinstance(credential, str):
+        shown = {"token": credential}
+    else:
+        pair = {"certificate": credential.certificate, "key": credential.key}
+        shown = {f"client-{part}-data": _embedded(file) for part, file in pair.items()}
     config = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": name,
         "clusters": [{"name": name, "cluster": {"server": server, "certificate-authority-data": _embedded(authority)}}],
-        "users": [{"name": user, "user": _credential(credential)}],
-        "contexts": [
-            {"name": name, "context": {"cluster": name, "user": user, "namespace": "default"}},
-        ],
+        "users": [{"name": user, "user": shown}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": user, "namespace": "default"}}],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f"{path.name}.new")
     new.touch(mode=0o600)
     new.write_text(json.dumps(config, indent=2) + "\n")
-    new.replace(path)
-    return path
+    return new.replace(path)
 
 
 def write_account(directory: Path, *, token: str, authority: Path, namespace: str) -> Path:
@@ -50,15 +52,6 @@ def write_account(directory: Path, *, token: str, authority: Path, namespace: st
         new.write_text(content)
         new.replace(directory / name)
     return directory
-
-
-def _credential(credential: Pair | str) -> dict[str, str]:
-    if isinstance(credential, str):
-        return {"token": credential}
-    return {
-        "client-certificate-data": _embedded(credential.certificate),
-        "client-key-data": _embedded(credential.key),
-    }
 
 
 def _embedded(path: Path) -> str:

@@ -1,61 +1,64 @@
-"""Authentication: from a client certificate or a bearer token to a user with groups.
+"""Users: the names and groups that Kubernetes itself gives, and whom a client certificate names.
 
-Differs from Kubernetes: a certificate of another authority is refused in the handshake and not with 401.
+Differs from Kubernetes: the groups of a user have no order; where they are listed, they are sorted, and the group that
+every user has stands last.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
+from typing import Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.x509.oid import NameOID
 
-from kube_simulator.access.identities import ANONYMOUS, CREDENTIAL_ID, with_authenticated
-from kube_simulator.access.tokens import Tokens
-from kube_simulator.errors import unauthorized
 from kube_simulator.requests.types import User
+from kube_simulator.values import Json
 
-# A certificate is read once for all requests that come with it; there are far fewer clients than this.
-_CERTIFICATES = 1024
-
-
-def authenticate(tokens: Tokens, *, certificate: bytes | None = None, authorization: str | None = None) -> User:
-    """The user behind a request; anonymous if it shows no credential.
-
-    Args:
-        tokens: knows the good ones.
-        certificate: the client's, as DER (`SSLObject.getpeercert(binary_form=True)`), verified by TLS. It comes first:
-            nobody looks at the token of a request that has one.
-        authorization: the header of that name. Schemes other than Bearer are no credential.
-
-    Raises:
-        ApiError: 401, the bearer token is not good. Why, is not told.
-    """
-    if certificate and (user := of_certificate(certificate)) is not None:
-        return user
-    token = bearer(authorization)
-    if not token:
-        return ANONYMOUS
-    user = tokens.user_of(token)
-    if user is None:
-        raise unauthorized()
-    return user
+MASTERS: Final = "system:masters"
+"""The group whose members may do everything, whatever RBAC says."""
+AUTHENTICATED: Final = "system:authenticated"
+UNAUTHENTICATED: Final = "system:unauthenticated"
+ANONYMOUS: Final = User("system:anonymous", frozenset({UNAUTHENTICATED}))
+"""Whoever shows no credential."""
+CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
+"""The key of `User.extra` that tells by which credential a user came."""
 
 
-def bearer(authorization: str | None) -> str:
-    """The token of an Authorization header; empty if there is none."""
-    scheme, _, credential = (authorization or "").strip().partition(" ")
-    return credential.partition(" ")[0] if scheme.lower() == "bearer" else ""
+def account_name(namespace: str, name: str) -> str:
+    """The user name of a service account."""
+    return f"system:serviceaccount:{namespace}:{name}"
 
 
-@lru_cache(_CERTIFICATES)
+def account(namespace: str, name: str, uid: str, credential: str) -> User:
+    """The user that a service account is."""
+    groups = {"system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED}
+    return User(account_name(namespace, name), frozenset(groups), uid, {CREDENTIAL_ID: (credential,)})
+
+
+def user_info(user: User) -> Json:
+    """The user as `authentication.k8s.io/v1` UserInfo."""
+    everybody = {AUTHENTICATED, UNAUTHENTICATED}
+    fields: Json = {
+        "username": user.name,
+        "uid": user.uid,
+        "groups": sorted(user.groups, key=lambda group: (group in everybody, group)),
+        "extra": {key: list(values) for key, values in user.extra.items()},
+    }
+    return {key: value for key, value in fields.items() if value}
+
+
+@lru_cache(1024)  # read once for all requests that come with it
 def of_certificate(certificate: bytes) -> User | None:
     """The user that a certificate (DER) names: CN is the name, each O a group. None without a CN."""
     read = x509.load_der_x509_certificate(certificate)
-    names = [str(each.value) for each in read.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
-    if not names or not names[-1]:
-        return None
-    groups = [str(each.value) for each in read.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+
+    def named(attribute: x509.ObjectIdentifier) -> Iterable[str]:
+        return [str(each.value) for each in read.subject.get_attributes_for_oid(attribute)]
+
+    name, groups = "".join(named(NameOID.COMMON_NAME)), {*named(NameOID.ORGANIZATION_NAME)}
+    groups |= set() if UNAUTHENTICATED in groups else {AUTHENTICATED}
     fingerprint = read.fingerprint(hashes.SHA256()).hex()
-    return User(names[-1], with_authenticated(groups), extra={CREDENTIAL_ID: (f"X509SHA256={fingerprint}",)})
+    return User(name, frozenset(groups), extra={CREDENTIAL_ID: (f"X509SHA256={fingerprint}",)}) if name else None

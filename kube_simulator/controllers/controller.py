@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from kube_simulator.access.identities import MASTERS
+from kube_simulator.access.users import MASTERS
+from kube_simulator.controllers.object_fields import controller_of
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import Caller, Target, User
 from kube_simulator.resources import Registry, Resource
@@ -44,6 +45,10 @@ class Context:
     now: Callable[[], datetime]
     """The present time, in UTC."""
 
+    def target(self, collection: str, namespace: str = "", name: str = "", subresource: str = "") -> Target:
+        """An object, or a collection in one namespace or all; KeyError if it is not served."""
+        return Target(self.resource(collection), namespace, name, subresource)
+
     def resource(self, collection: str) -> Resource:
         """The resource that is stored under this name; KeyError if it is not served."""
         plural, _, group = collection.partition(".")
@@ -51,10 +56,6 @@ class Context:
         if found is None:
             raise KeyError(collection)
         return found
-
-    def target(self, collection: str, namespace: str = "", name: str = "", subresource: str = "") -> Target:
-        """An object, or a collection in one namespace or all."""
-        return Target(self.resource(collection), namespace, name, subresource)
 
 
 def controller_caller(controller: str) -> Caller:
@@ -67,6 +68,12 @@ def controller_caller(controller: str) -> Caller:
     return Caller(user, "kube-controller-manager")
 
 
+def namespace_is_leaving(error: ApiError) -> bool:
+    """Report whether the namespace is being deleted and lets nothing new in: no reason to complain, or to try again."""
+    causes = error.details.get("causes") or ()
+    return any(each.get("reason") == "NamespaceTerminating" for each in causes)
+
+
 def key_of(found: Json) -> Key:
     """The key of an object."""
     return found["metadata"].get("namespace", ""), found["metadata"]["name"]
@@ -75,6 +82,50 @@ def key_of(found: Json) -> Key:
 def own_key(change: Change) -> Iterable[Key]:
     """The key of the object that has changed."""
     return (key_of(change.object),)
+
+
+class Owned:
+    """Objects of one collection by the uid of their controller, or by namespace where they have none.
+
+    It knows them between `open` and `close`. Open it before the controllers that read it: listeners are called in the
+    order in which they came.
+    """
+
+    def __init__(self, store: Store, collection: str) -> None:
+        self._store = store
+        self._collection = collection
+        self._found: dict[str, dict[Key, Json]] = {}
+        self._leave: Callable[[], None] = lambda: None
+
+    def open(self) -> None:
+        """Read all there is, and follow what changes."""
+        self._leave = self._store.subscribe(self._changed, self._collection)
+        for found in self._store.list(self._collection):
+            self._changed(Change("ADDED", self._collection, 0, found, None))
+
+    def close(self) -> None:
+        """Follow no more, and forget; can be called twice."""
+        self._leave()
+        self._found.clear()
+
+    def by(self, uid: str) -> list[Json]:
+        """The objects that an owner controls."""
+        return list(self._found.get(uid, {}).values())
+
+    def orphans(self, namespace: str) -> list[Json]:
+        """The objects of a namespace that nobody controls."""
+        return list(self._found.get(f"orphans/{namespace}", {}).values())
+
+    def _changed(self, change: Change) -> None:
+        if change.before is not None:
+            self._found.get(_group(change.before), {}).pop(key_of(change.before), None)
+        if change.type != "DELETED":
+            self._found.setdefault(_group(change.object), {})[key_of(change.object)] = change.object
+
+
+def _group(found: Json) -> str:
+    reference = controller_of(found)
+    return f"orphans/{found['metadata'].get('namespace', '')}" if reference is None else str(reference["uid"])
 
 
 class Controller(Generic[K]):
@@ -93,7 +144,6 @@ class Controller(Generic[K]):
         self._wake = asyncio.Event()
         self._due: dict[K, None] = {}  # a set that keeps its order
         self._busy: set[K] = set()
-        self._again: set[K] = set()
         self._later: dict[K, asyncio.TimerHandle] = {}
         self._failures: dict[K, int] = {}
 
@@ -107,10 +157,10 @@ class Controller(Generic[K]):
     def start(self) -> None:
         """Watch, and begin with everything there is."""
         for store, collection, keys_of in self._watches:
-            self._ways_out.append(store.subscribe(self._listener(keys_of), collection))
+            listener = self._listener(keys_of)
+            self._ways_out.append(store.subscribe(listener, collection))
             for found in store.list(collection) if collection else ():
-                for key in keys_of(Change("ADDED", collection or "", store.revision, found, None)):
-                    self.add(key)
+                listener(Change("ADDED", collection or "", store.revision, found, None))
         self._tasks = [asyncio.create_task(self._work(), name=self.name) for _ in range(self._workers)]
 
     async def stop(self) -> None:
@@ -122,16 +172,13 @@ class Controller(Generic[K]):
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for timer in self._later.values():
             timer.cancel()
-        for left in (self._ways_out, self._tasks, self._due, self._busy, self._again, self._later, self._failures):
+        for left in (self._ways_out, self._tasks, self._due, self._busy, self._later, self._failures):
             left.clear()
 
     def add(self, key: K) -> None:
         """See to it soon."""
-        if key in self._busy:
-            self._again.add(key)
-        elif key not in self._due:
-            self._due[key] = None
-            self._wake.set()
+        self._due[key] = None
+        self._wake.set()
 
     def add_after(self, key: K, delay_s: float) -> None:
         """See to it when this time has passed, or sooner if that was asked for before."""
@@ -161,31 +208,26 @@ class Controller(Generic[K]):
 
     async def _work(self) -> None:
         while True:
-            while not self._due:
+            while (key := next((each for each in self._due if each not in self._busy), None)) is None:
                 self._wake.clear()
                 await self._wake.wait()
-            key = next(iter(self._due))
             del self._due[key]
             self._busy.add(key)
             await self._attempt(key)
             self._busy.discard(key)
-            if key in self._again:
-                self._again.discard(key)
-                self.add(key)
+            self._wake.set()
             await asyncio.sleep(0)
 
     async def _attempt(self, key: K) -> None:
         try:
             await self._reconcile(key)
         except ApiError as error:
-            if error.code == 404:
-                self._failures.pop(key, None)
+            if error.code != 404:
+                failures = self._failures[key] = self._failures.get(key, 0) + 1
+                self.add_after(key, min(_FIRST_RETRY_S * 2 ** min(failures - 1, 20), _LONGEST_RETRY_S))
                 return
-            failures = self._failures[key] = self._failures.get(key, 0) + 1
-            self.add_after(key, min(_FIRST_RETRY_S * 2 ** min(failures - 1, 20), _LONGEST_RETRY_S))
         except Exception as error:
             # A fault of ours that one object brings to light: said aloud, and the other objects go on.
             context = {"message": f"the simulator's {self.name} controller failed for {key}", "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)
-        else:
-            self._failures.pop(key, None)
+        self._failures.pop(key, None)

@@ -5,8 +5,9 @@ that is killed: a launcher asks the kernel to be killed with its parent (PR_SET_
 A change of user would undo that request, so the launcher itself gives up root, which memcached refuses to run as.
 
 Differs from Kubernetes: the machine's memcached takes the place of the image's, whatever its version; probes,
-resources, environment and volumes mean nothing to it, and its output goes nowhere. Linux only, as there every address
-of 127.0.0.0/8 can be listened on; the kernel ends the processes with the *thread* that started them.
+resources, environment and volumes mean nothing to it, its output goes nowhere, and it is started again soon after it
+has ended, whatever the pod's policy and however often. Linux only, as there every address of 127.0.0.0/8 can be
+listened on; the kernel ends the processes with the *thread* that started them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import asyncio
 import contextlib
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -22,46 +24,44 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Network
+from typing import Final
 
 from kube_simulator.controllers.pod_status import Container, End
 from kube_simulator.values import Json
 
-PORT = 11211
-_PROGRAM = "memcached"
+PORT: Final = 11211
+_PROGRAM: Final = "memcached"
 # A corner of 127.0.0.0/8 in which nobody else is likely to listen.
-_NETWORK = IPv4Network("127.64.0.0/10")
-_ADDRESS_ATTEMPTS = 100
-# Options of which ours take the place; each has a value.
-_REPLACED = {"-l": "--listen", "-u": "--user", "-P": "--pidfile"}
+_NETWORK: Final = IPv4Network("127.64.0.0/10")
+_ADDRESS_ATTEMPTS: Final = 100
+# Options of which ours take the place; each of the first has a value.
+_REPLACED: Final = re.compile("(-[luP]|--listen|--user|--pidfile)(?P<value>(?<=-.).+|=.*)?")
+_DETACHED: Final = ("-d", "--daemon")
+_PORTED: Final = re.compile("(-p|--port)=?(?P<value>.*)")
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.005, 0.1
-_CONNECT_TIMEOUT_S = 1.0
-# As the kubelet: at once the first time, then 10 s, 20 s, ... 300 s; and from the beginning after 10 minutes of work.
-FIRST_BACK_OFF_S = 10.0
-_LONGEST_BACK_OFF_S = 300.0
-_FORGIVEN_AFTER_S = 600.0
+_CONNECT_TIMEOUT_S: Final = 1.0
+# Before what has ended, or cannot be started, is started again.
+_PAUSE_S: Final = 0.2
 
-# The parent may be gone before the kernel was asked: hence the look at it afterwards. 1 is PR_SET_PDEATHSIG.
-_LAUNCHER = """
+# The parent may be gone before the kernel was asked: hence the look at it afterwards. 1 is PR_SET_PDEATHSIG, 65534 is
+# "nobody" on every Linux.
+_LAUNCHER: Final = """
 import ctypes, os, signal, sys
-parent, user, *command = sys.argv[1:]
+parent, *command = sys.argv[1:]
 if os.getuid() == 0:
     os.setgroups([])
-    os.setgid(int(user))
-    os.setuid(int(user))
+    os.setgid(65534)
+    os.setuid(65534)
 if ctypes.CDLL(None).prctl(1, signal.SIGKILL) != 0 or os.getppid() != int(parent):
     sys.exit(1)
 os.execv(command[0], command)
 """
-# "nobody" on every Linux.
-_NOBODY = 65534
 
 
 def find_program() -> str | None:
     """The memcached on the PATH, if this machine can give each pod an address of its own."""
-    if not sys.platform.startswith("linux"):
-        return None
-    return shutil.which(_PROGRAM)
+    return shutil.which(_PROGRAM) if sys.platform.startswith("linux") else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +89,17 @@ def command_of(pod: Json) -> Command | None:
 def _fitted(words: Sequence[str]) -> tuple[list[str], int]:
     """The container's arguments without those that the simulator sets itself, and the port to be asked."""
     kept: list[str] = []
-    port, skip = PORT, False
-    for position, word in enumerate(words):
-        if skip:
-            skip = False
-            continue
-        short, long = word[:2], word.partition("=")[0]
-        if word in ("-d", "--daemon"):
-            continue
-        if short in _REPLACED or long in _REPLACED.values():
-            skip = word in _REPLACED or word in _REPLACED.values()
-            continue
-        if short == "-p" or long == "--port":
-            value = words[position + 1 : position + 2] if word in ("-p", "--port") else [word[2:].partition("=")[2]]
-            value = [word[2:]] if short == "-p" and word != "-p" else list(value)
-            port = int(value[0]) if value and value[0].isdecimal() else port
-        kept.append(word)
+    port, left = PORT, iter(words)
+    for word in left:
+        if replaced := _REPLACED.fullmatch(word):
+            if replaced["value"] is None:
+                next(left, None)
+        elif ported := _PORTED.fullmatch(word):
+            kept += [word] if ported["value"] else [word, next(left, "")]
+            value = ported["value"] or kept[-1]
+            port = int(value) if value.isdecimal() else port
+        elif word not in _DETACHED:
+            kept.append(word)
     return kept, port
 
 
@@ -116,16 +111,15 @@ def free_address(port: int, taken: Callable[[str], bool], chance: random.Random)
     """
     error: OSError | None = None
     for _ in range(_ADDRESS_ATTEMPTS):
-        address = str(IPv4Address(int(_NETWORK.network_address) + chance.randrange(1, _NETWORK.num_addresses - 1)))
-        if taken(address):
-            continue
+        address = str(_NETWORK[chance.randrange(1, _NETWORK.num_addresses - 1)])
         with socket.socket() as candidate:
             try:
                 candidate.bind((address, port))
             except OSError as failed:
                 error = failed
                 continue
-        return address
+        if not taken(address):
+            return address
     raise error or OSError(f"no free address in {_NETWORK}")
 
 
@@ -141,13 +135,11 @@ class Process:
         addresses: Callable[[], str],
         now: Callable[[], datetime],
         changed: Callable[[], None],
-        back_off_s: float = FIRST_BACK_OFF_S,
     ) -> None:
         """
         Args:
             addresses: gives an address to listen on.
             changed: called whenever `container` or `address` is another.
-            back_off_s: how long the second restart waits; each further one waits twice as long.
         """
         self.command = command
         self.address = ""
@@ -157,12 +149,8 @@ class Process:
         self._addresses = addresses
         self._now = now
         self._changed = changed
-        self._first_back_off_s = back_off_s
-        self._policy = pod["spec"].get("restartPolicy", "Always")
-        meta = pod["metadata"]
-        self._named = f"{command.container} pod={meta['name']}_{meta['namespace']}({meta['uid']})"
         self._process: asyncio.subprocess.Process | None = None
-        self._task = asyncio.create_task(self._live(), name=f"memcached of {meta['name']}")
+        self._task = asyncio.create_task(self._live(), name=f"memcached of {pod['metadata']['name']}")
 
     async def stop(self, grace_s: float) -> None:
         """End it: it is asked to, and killed when the time is over; without any time it is killed at once."""
@@ -196,40 +184,26 @@ class Process:
         return (self._process.returncode or 0) if self._process is not None else 0
 
     async def _live(self) -> None:
-        back_off_s: float | None = None
         while True:
-            started_at = self._now()
+            started_at, restarts = self._now(), self.container.restarts
             try:
-                exit_code = await self._run()
+                end = End(await self._run(), started_at, self._now())
             except OSError as error:
                 words = f"{self._program} cannot be started: {error}"
                 self._show(replace(self.container, waiting_for="CreateContainerError", message=words))
-                await asyncio.sleep(self._first_back_off_s)
-                continue
-            finished_at = self._now()
-            end = ended(exit_code, started_at, finished_at)
-            if self._policy == "Never" or (self._policy == "OnFailure" and exit_code == 0):
-                self._show(Container(restarts=self.container.restarts, last_end=end, finished=True))
-                return
-            ran_s = (finished_at - started_at).total_seconds()
-            back_off_s = next_back_off_s(back_off_s, ran_s, self._first_back_off_s)
-            restarts = self.container.restarts
-            if back_off_s:
-                words = f"back-off {_duration(back_off_s)} restarting failed container={self._named}"
-                self._show(Container(waiting_for="CrashLoopBackOff", message=words, restarts=restarts, last_end=end))
-                await asyncio.sleep(back_off_s)
-            self._show(Container(restarts=restarts + 1, last_end=end))
+            else:
+                self._show(Container(restarts=restarts + 1, last_end=end))
+            await asyncio.sleep(_PAUSE_S)
 
     async def _run(self) -> int:
         """Run the process to its end; return its exit code, or minus the signal that ended it."""
         if not self.address:
             self.address = self._addresses()
             self._changed()
-        address = self.address
-        process = self._process = await launch(self._program, self.command, address)
+        process = self._process = await launch(self._program, self.command, self.address)
         ended = asyncio.create_task(process.wait())
         try:
-            if await _answers(address, self.command.port, ended):
+            if await _answers(self.address, self.command.port, ended):
                 self._show(replace(self.container, running_since=self._now(), ready=True))
             return await ended
         finally:
@@ -240,62 +214,24 @@ class Process:
         self._changed()
 
 
-def ended(exit_code: int, started_at: datetime, finished_at: datetime) -> End:
-    """The end of a process, whose exit code is minus the signal that ended it; a kubelet adds 128 to that."""
-    return End(exit_code if exit_code >= 0 else 128 - exit_code, max(0, -exit_code), started_at, finished_at)
-
-
-def next_back_off_s(previous_s: float | None, ran_s: float, first_s: float) -> float:
-    """Return how long to wait before a container that has ended is started again.
-
-    Args:
-        previous_s: the last wait; None before the first.
-        ran_s: how long it ran.
-        first_s: the first wait that is one, after the restart at once.
-    """
-    if previous_s is None or ran_s > _FORGIVEN_AFTER_S:
-        return 0.0
-    return min(previous_s * 2 or first_s, _LONGEST_BACK_OFF_S)
-
-
 async def launch(program: str, command: Command, address: str) -> asyncio.subprocess.Process:
     """Start memcached on an address; it ends with this process, and with the thread that called."""
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-I", "-S", "-c", _LAUNCHER),
-        *(str(os.getpid()), str(_NOBODY)),
-        *(program, *command.arguments, "-l", address),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
+    own, null = (program, *command.arguments, "-l", address), asyncio.subprocess.DEVNULL
+    launcher = (sys.executable, "-I", "-S", "-c", _LAUNCHER, str(os.getpid()))
+    return await asyncio.create_subprocess_exec(*launcher, *own, stdin=null, stdout=null, stderr=null)
 
 
 async def _answers(address: str, port: int, ended: asyncio.Task[int]) -> bool:
     """Wait until memcached says its version; False if its process has ended before."""
     poll_s = _FIRST_POLL_S
     while not ended.done():
-        if await _answers_version(address, port) and not ended.done():
-            return True
+        with contextlib.suppress(OSError, TimeoutError):
+            async with asyncio.timeout(_CONNECT_TIMEOUT_S):
+                reader, writer = await asyncio.open_connection(address, port)
+                with contextlib.closing(writer):
+                    writer.write(b"version\r\n")
+                    if (await reader.readline()).startswith(b"VERSION") and not ended.done():
+                        return True
         await asyncio.wait([ended], timeout=poll_s)
         poll_s = min(2 * poll_s, _LONGEST_POLL_S)
     return False
-
-
-async def _answers_version(address: str, port: int) -> bool:
-    try:
-        async with asyncio.timeout(_CONNECT_TIMEOUT_S):
-            reader, writer = await asyncio.open_connection(address, port)
-            try:
-                writer.write(b"version\r\n")
-                return (await reader.readline()).startswith(b"VERSION")
-            finally:
-                writer.close()
-    except (OSError, TimeoutError):
-        return False
-
-
-def _duration(seconds: float) -> str:
-    """Format as Go does: 10s, 2m40s, 5m0s."""
-    minutes, rest = divmod(seconds, 60)
-    return f"{minutes:.0f}m{rest:.0f}s" if minutes else f"{rest:g}s"

@@ -15,14 +15,9 @@ def stamp(moment: datetime) -> str:
     return moment.strftime(TIME_FORMAT)
 
 
-def moment_of(text: str) -> datetime:
-    """The moment that a metav1.Time names."""
-    return datetime.strptime(text, TIME_FORMAT).replace(tzinfo=UTC)
-
-
 def seconds_since(text: str, now: datetime) -> float:
-    """Return how long ago that was; times have whole seconds, so it may be up to a second too much."""
-    return (now - moment_of(text)).total_seconds()
+    """Return how long ago a metav1.Time was; it has whole seconds, so it may be up to a second too much."""
+    return (now - datetime.strptime(text, TIME_FORMAT).replace(tzinfo=UTC)).total_seconds()
 
 
 def labels_of(found: Json) -> dict[str, str]:
@@ -40,32 +35,27 @@ def references_of(found: Json) -> list[Json]:
     return found["metadata"].get("ownerReferences") or []
 
 
+def finalizers_of(found: Json) -> list[str]:
+    """The finalizers; empty if there are none."""
+    return found["metadata"].get("finalizers") or []
+
+
 def is_deleting(found: Json) -> bool:
     """Report whether the deletion was requested, and something still holds the object."""
     return "deletionTimestamp" in found["metadata"]
 
 
-def controller_of(found: Json) -> Json | None:
+def controller_of(found: Json | None) -> Json | None:
     """The reference to the one owner that controls it."""
-    return next((each for each in references_of(found) if each.get("controller")), None)
-
-
-def controller_uid(found: Json) -> str:
-    """The uid of the owner that controls it; "" for none."""
-    reference = controller_of(found)
-    return "" if reference is None else str(reference["uid"])
+    references = [] if found is None else references_of(found)
+    return next((each for each in references if each.get("controller")), None)
 
 
 def controller_reference(owner: Json) -> Json:
     """A reference by which an owner controls what it makes."""
-    return {
-        "apiVersion": owner["apiVersion"],
-        "kind": owner["kind"],
-        "name": owner["metadata"]["name"],
-        "uid": owner["metadata"]["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    identity = {"name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"]}
+    kind = {"apiVersion": owner["apiVersion"], "kind": owner["kind"]}
+    return {**kind, **identity, "controller": True, "blockOwnerDeletion": True}
 
 
 def by_age(objects: Iterable[Json]) -> list[Json]:
@@ -73,14 +63,19 @@ def by_age(objects: Iterable[Json]) -> list[Json]:
     return sorted(objects, key=lambda each: (each["metadata"]["creationTimestamp"], each["metadata"]["name"]))
 
 
-def condition_of(found: Json, kind: str) -> Json | None:
-    """The condition of this type in its status."""
-    return next((each for each in conditions_of(found) if each["type"] == kind), None)
+def status_of(found: Json) -> Json:
+    """The status; empty if there is none."""
+    return found.get("status") or {}
 
 
 def conditions_of(found: Json) -> list[Json]:
     """The conditions in its status; empty if there are none."""
-    return (found.get("status") or {}).get("conditions") or []
+    return status_of(found).get("conditions") or []
+
+
+def condition_of(found: Json, kind: str) -> Json | None:
+    """The condition of this type in its status."""
+    return next((each for each in conditions_of(found) if each["type"] == kind), None)
 
 
 def replicas_of(found: Json) -> int:
@@ -91,7 +86,7 @@ def replicas_of(found: Json) -> int:
 
 def counted(found: Json, field: str) -> int:
     """A count in its status; 0 if it is left out."""
-    return int((found.get("status") or {}).get(field) or 0)
+    return int(status_of(found).get(field) or 0)
 
 
 def with_metadata(found: Json, **fields: object) -> Json:
@@ -105,23 +100,24 @@ def with_spec(found: Json, **fields: object) -> Json:
     return {**found, "spec": {**found["spec"], **fields}}
 
 
+def is_finished(pod: Json) -> bool:
+    """A pod that has ended for good."""
+    return status_of(pod).get("phase") in ("Succeeded", "Failed")
+
+
 def is_active(pod: Json) -> bool:
     """A pod that counts: neither finished nor being deleted."""
     return not is_deleting(pod) and not is_finished(pod)
 
 
-def is_finished(pod: Json) -> bool:
-    """A pod that has ended for good."""
-    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-
-
-def ready_since(pod: Json) -> str:
-    """Return since when the pod is ready, by its condition; "" if it is not ready or the condition has no time."""
-    ready = condition_of(pod, "Ready")
-    return str(ready.get("lastTransitionTime") or "") if ready is not None and ready["status"] == "True" else ""
-
-
 def is_ready(pod: Json) -> bool:
     """The pod's condition Ready is true."""
-    ready = condition_of(pod, "Ready")
-    return ready is not None and ready["status"] == "True"
+    return (condition_of(pod, "Ready") or {}).get("status") == "True"
+
+
+def available_in_s(pod: Json, minimum_s: float, now: datetime) -> float:
+    """Return how long a pod has yet to be ready before it is available: infinite if it is not ready, 0 if it is."""
+    if not is_ready(pod):
+        return float("inf")
+    since = (condition_of(pod, "Ready") or {}).get("lastTransitionTime")
+    return max(0.0, minimum_s - seconds_since(since, now)) if minimum_s and since else 0.0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
-from kube_simulator.controllers.object_fields import conditions_of, stamp
+from kube_simulator.controllers.object_fields import condition_of, conditions_of, stamp, status_of
 from kube_simulator.values import Json
 
 NODE = "simulator"
@@ -20,21 +21,16 @@ class End:
     """End of a container's process."""
 
     exit_code: int
-    signal: int
+    """Minus the signal that ended it; a kubelet adds 128 to that."""
     started_at: datetime
     finished_at: datetime
 
     def json(self) -> Json:
         """`ContainerStateTerminated`."""
-        return {
-            "terminated": {
-                "exitCode": self.exit_code,
-                **({"signal": self.signal} if self.signal else {}),
-                "reason": "Completed" if self.exit_code == 0 else "Error",
-                "startedAt": stamp(self.started_at),
-                "finishedAt": stamp(self.finished_at),
-            }
-        }
+        code = self.exit_code if self.exit_code >= 0 else 128 - self.exit_code
+        times = {"startedAt": stamp(self.started_at), "finishedAt": stamp(self.finished_at)}
+        by_signal = {"signal": -self.exit_code} if self.exit_code < 0 else {}
+        return {"terminated": {"exitCode": code, **by_signal, "reason": "Error" if code else "Completed", **times}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,50 +55,42 @@ class Container:
         return {"waiting": {"reason": self.waiting_for, **({"message": self.message} if self.message else {})}}
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
-    """State of a pod on the node that it was bound to."""
-
-    started_at: datetime
-    address: str = ""
-    containers: dict[str, Container] = field(default_factory=dict)
-    """By name; of one that is missing nothing is known yet."""
-
-
 def bound(pod: Json, now: datetime) -> Json:
     """The pod as the scheduler's binding leaves it."""
-    condition = _condition("PodScheduled", True, pod, now)
-    status = {**pod.get("status", {}), "conditions": [*_others(pod, {"PodScheduled"}), condition]}
+    others = [each for each in conditions_of(pod) if each["type"] != "PodScheduled"]
+    status = {**status_of(pod), "conditions": [*others, _condition("PodScheduled", True, pod, now)]}
     return {**pod, "spec": {**pod["spec"], "nodeName": NODE}, "status": status}
 
 
-def status_of(pod: Json, running: Running, now: datetime) -> Json:
+def running_status(
+    pod: Json, started_at: datetime, address: str, containers: Mapping[str, Container], now: datetime
+) -> Json:
     """The status of a pod on the node. Conditions of others stay, and so do times where nothing has changed."""
-    spec = pod["spec"]
-    containers = {each["name"]: running.containers.get(each["name"], Container()) for each in spec["containers"]}
-    unready = [name for name, each in containers.items() if not each.ready]
     # Whoever was restarted was not ready in between, however short that was.
     started = max((each.running_since for each in containers.values() if each.running_since), default=None)
     phase = _phase(list(containers.values()))
+    unready = [name for name, each in containers.items() if not each.ready]
+    reason = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}.get(phase, "ContainersNotReady" if unready else "")
+    message = f"containers with unready status: [{' '.join(unready)}]" if reason == "ContainersNotReady" else ""
     conditions = [
-        _condition(_READY_TO_START, bool(running.address) and phase in ("Pending", "Running"), pod, now),
+        _condition(_READY_TO_START, bool(address) and phase in ("Pending", "Running"), pod, now),
         _condition("Initialized", True, pod, now),
-        _readiness("Ready", phase, unready, started, pod, now),
-        _readiness("ContainersReady", phase, unready, started, pod, now),
+        _condition("Ready", not reason, pod, now, reason, message, since=started),
+        _condition("ContainersReady", not reason, pod, now, reason, message, since=started),
         _condition("PodScheduled", True, pod, now),
     ]
-    addresses = {"podIP": running.address, "podIPs": [{"ip": running.address}]} if running.address else {}
-    statuses = [_container_status(pod, each, containers[each["name"]]) for each in spec["containers"]]
     return {
-        **{key: value for key, value in pod.get("status", {}).items() if key not in ("podIP", "podIPs")},
+        **{key: value for key, value in status_of(pod).items() if key not in ("podIP", "podIPs")},
         "phase": phase,
         "observedGeneration": pod["metadata"].get("generation", 1),
-        "conditions": [*conditions, *_others(pod, _OWN)],
+        "conditions": [*conditions, *(each for each in conditions_of(pod) if each["type"] not in _OWN)],
         "hostIP": HOST_ADDRESS,
         "hostIPs": [{"ip": HOST_ADDRESS}],
-        **addresses,
-        "startTime": stamp(running.started_at),
-        "containerStatuses": statuses,
+        **({"podIP": address, "podIPs": [{"ip": address}]} if address else {}),
+        "startTime": stamp(started_at),
+        "containerStatuses": [
+            _container_status(pod, each, containers[each["name"]]) for each in pod["spec"]["containers"]
+        ],
     }
 
 
@@ -114,38 +102,28 @@ def _phase(containers: list[Container]) -> str:
     return "Running" if begun else "Pending"
 
 
-def _readiness(kind: str, phase: str, unready: list[str], started: datetime | None, pod: Json, now: datetime) -> Json:
-    if phase == "Succeeded":
-        return _condition(kind, False, pod, now, "PodCompleted")
-    if phase == "Failed":
-        return _condition(kind, False, pod, now, "PodFailed")
-    if unready:
-        return _condition(
-            kind, False, pod, now, "ContainersNotReady", f"containers with unready status: [{' '.join(unready)}]"
-        )
-    found = _condition(kind, True, pod, now)
-    if started is not None and found["lastTransitionTime"] < stamp(started):
-        return {**found, "lastTransitionTime": stamp(started)}
-    return found
-
-
-def _condition(kind: str, holds: bool, pod: Json, now: datetime, reason: str = "", message: str = "") -> Json:
-    status = "True" if holds else "False"
-    known = next((each for each in conditions_of(pod) if each["type"] == kind and each["status"] == status), None)
-    at = (known or {}).get("lastTransitionTime") or stamp(now)
+def _condition(
+    kind: str,
+    holds: bool,
+    pod: Json,
+    now: datetime,
+    reason: str = "",
+    message: str = "",
+    since: datetime | None = None,
+) -> Json:
+    """A condition; one that holds has been so since `since` at the earliest."""
+    known = condition_of(pod, kind) or {}
+    same = known.get("status") == str(holds)
+    at = (known.get("lastTransitionTime") if same else None) or stamp(now)
     return {
         "type": kind,
-        "status": status,
+        "status": str(holds),
         "observedGeneration": pod["metadata"].get("generation", 1),
         "lastProbeTime": None,
-        "lastTransitionTime": at,
+        "lastTransitionTime": max(at, stamp(since)) if since is not None and holds else at,
         **({"reason": reason} if reason else {}),
         **({"message": message} if message else {}),
     }
-
-
-def _others(pod: Json, own: set[str] | frozenset[str]) -> list[Json]:
-    return [each for each in conditions_of(pod) if each["type"] not in own]
 
 
 def _container_status(pod: Json, container: Json, found: Container) -> Json:

@@ -20,8 +20,6 @@ from kube_simulator.http.routes import Route
 from kube_simulator.requests.types import User
 from kube_simulator.values import Json
 
-Stage = Literal["ResponseStarted", "ResponseComplete", "Panic"]
-
 
 @dataclass(slots=True)
 class Record:
@@ -49,51 +47,41 @@ class AuditLog:
         self._now = now
         self._file = path.open("ab", buffering=0)
 
-    def write(self, record: Record, stage: Stage, code: int) -> None:
+    def write(self, record: Record, stage: Literal["ResponseStarted", "ResponseComplete"], code: int) -> None:
         """One stage of a request, with the HTTP status of its answer."""
         if self._file.closed:  # a stream that ends after its simulator did
             return
-        self._file.write(orjson.dumps(_event(record, stage, code, self._now()), option=orjson.OPT_APPEND_NEWLINE))
+        user, route = record.user, record.route
+        event: Json = {
+            "kind": "Event",
+            "apiVersion": "audit.k8s.io/v1",
+            "level": "Metadata",
+            "auditID": record.audit_id,
+            "stage": stage,
+            "requestURI": record.uri,
+            "verb": route.verb,
+            "user": {} if user is None else {"username": user.name, "groups": sorted(user.groups)},
+            "sourceIPs": [record.source],
+            "userAgent": record.user_agent,
+            "responseStatus": {"metadata": {}, "code": code},
+            "requestReceivedTimestamp": _micro_time(record.received),
+            "stageTimestamp": _micro_time(self._now()),
+        }
+        if route.resource:
+            reference = {
+                "resource": route.resource,
+                "namespace": route.namespace,
+                "name": route.name or record.name,
+                "apiGroup": route.group,
+                "apiVersion": route.version,
+                "subresource": route.subresource,
+            }
+            event["objectRef"] = {key: value for key, value in reference.items() if value}
+        self._file.write(orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE))
 
     def close(self) -> None:
         """Write no more."""
         self._file.close()
-
-
-def _event(record: Record, stage: Stage, code: int, now: datetime) -> Json:
-    user = record.user
-    event: Json = {
-        "kind": "Event",
-        "apiVersion": "audit.k8s.io/v1",
-        "level": "Metadata",
-        "auditID": record.audit_id,
-        "stage": stage,
-        "requestURI": record.uri,
-        "verb": record.route.verb,
-        "user": {} if user is None else {"username": user.name, "groups": sorted(user.groups)},
-        "sourceIPs": [record.source],
-        "userAgent": record.user_agent,
-    }
-    if record.route.resource:
-        event["objectRef"] = _reference(record)
-    return event | {
-        "responseStatus": {"metadata": {}, "code": code},
-        "requestReceivedTimestamp": _micro_time(record.received),
-        "stageTimestamp": _micro_time(now),
-    }
-
-
-def _reference(record: Record) -> Json:
-    route = record.route
-    found = {
-        "resource": route.resource,
-        "namespace": route.namespace,
-        "name": route.name or record.name,
-        "apiGroup": route.group,
-        "apiVersion": route.version,
-        "subresource": route.subresource,
-    }
-    return {key: value for key, value in found.items() if value}
 
 
 def _micro_time(moment: datetime) -> str:

@@ -10,18 +10,17 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
 from kube_simulator.errors import not_implemented
 from kube_simulator.http.negotiation import encoded
 from kube_simulator.http.routes import SUBRESOURCE_VERBS, Route, TextNotFound, unknown_path, wrong_method
 from kube_simulator.http.verbs import Answer
-from kube_simulator.resources import Registry, Resource, by_group_version
+from kube_simulator.resources import Registry, Resource
 from kube_simulator.schema import kubernetes
 from kube_simulator.values import Json
 
 TEXT_TYPE = "text/plain; charset=utf-8"
-_HEALTH = ("healthz", "livez", "readyz")
+_HEALTH = re.compile("/(healthz|livez|readyz)(/ping)?")
 # What Kubernetes serves besides, and a client may look for.
 _KNOWN = ("/metrics", "/.well-known/openid-configuration", "/openid/v1/jwks", "/debug", "/logs")
 # kubectl looks here for kinds of which v3 knows nothing, and says that there are none when it finds none. It reads
@@ -33,17 +32,18 @@ _STABILITY = {"alpha": 1, "beta": 2, None: 3}
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
-@dataclass(slots=True)
 class Discovery:
     """Answers the paths that name no resource. Everything is made once, and anew when the registry changes."""
 
-    registry: Registry
-    address: Callable[[], str]
-    """Host and port under which the server is reached."""
-    _made: dict[str, bytes] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.registry.on_change(self._made.clear)
+    def __init__(self, registry: Registry, address: Callable[[], str]) -> None:
+        """
+        Args:
+            address: host and port under which the server is reached.
+        """
+        self._registry = registry
+        self._address = address
+        self._made: dict[str, bytes] = {}
+        registry.on_change(self._made.clear)
 
     def answer(self, route: Route, accept: str) -> Answer:
         """Return what is served at the path.
@@ -52,14 +52,12 @@ class Discovery:
             ApiError, TextNotFound: nothing is, or not by this method.
         """
         path = route.path.rstrip("/")
-        first = path.strip("/").partition("/")[0]
-        if first in _HEALTH and path in (f"/{first}", f"/{first}/ping"):
+        if _HEALTH.fullmatch(path):
             return Answer(200, b"ok", TEXT_TYPE)
-        if path.startswith(_KNOWN):
+        second = path == "/openapi/v2"
+        if path.startswith(_KNOWN) or (second and _V2_TYPE not in accept.replace(".v2@", ".v2.")):
             raise not_implemented(f"the path {path}")
-        if path == "/openapi/v2":
-            if _V2_TYPE not in accept.replace(".v2@", ".v2."):
-                raise not_implemented(f"the path {path}")
+        if second:
             return Answer(200, _V2_OF_NOTHING, _V2_TYPE)
         if path not in self._made:
             self._made[path] = encoded(self._document(path))
@@ -76,23 +74,24 @@ class Discovery:
             case ["openapi", "v3", *version] if "/".join(version) in self._versions():
                 return self._schema("/".join(version))
             case ["api"]:
-                addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": self.address()}]
+                addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": self._address()}]
                 return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
             case ["apis"]:
                 return {"kind": "APIGroupList", "apiVersion": "v1", "groups": list(self._groups().values())}
-            case ["api", "v1"]:
-                return self._resources("", "v1")
             case ["apis", group] if group in self._groups():
                 return {"kind": "APIGroup", "apiVersion": "v1", **self._groups()[group]}
-            case ["apis", group, version] if (group, version) in by_group_version(self.registry):
-                return self._resources(group, version)
-            case ["apis", group, _] if any(each.group == group and not each.custom for each in self.registry):
+            case ["api" | "apis", *_] if path.strip("/") in self._versions():
+                return _list(self._versions()[path.strip("/")])
+            case ["apis", group, _] if any(each.group == group and not each.custom for each in self._registry):
                 raise unknown_path()
         raise TextNotFound
 
     def _versions(self) -> dict[str, list[Resource]]:
         """The resources of each group and version, by its path without the first slash."""
-        return {found[0].base_path.lstrip("/"): found for found in by_group_version(self.registry).values()}
+        found: dict[str, list[Resource]] = {}
+        for resource in self._registry:
+            found.setdefault(resource.base_path.lstrip("/"), []).append(resource)
+        return found
 
     def _schema_url(self, version: str) -> str:
         """The path of a document, with a hash by which clients cache it."""
@@ -112,80 +111,51 @@ class Discovery:
 
     def _groups(self) -> dict[str, Json]:
         """List each group but the core with its versions, the preferred one first; built-in groups stand first."""
-        served: dict[str, list[str]] = {}
-        for group, version in by_group_version(self.registry):
-            if group:
-                served.setdefault(group, []).append(version)
+        served: dict[str, set[str]] = {}
+        for resource in self._registry:
+            served.setdefault(resource.group, set()).add(resource.version)
         built_in = [group["name"] for group in kubernetes.groups() if group["name"] in served]
-        order = [*built_in, *sorted(group for group in served if group not in built_in)]
+        order = [*built_in, *sorted(served.keys() - {*built_in, ""})]
         return {name: _group(name, served[name]) for name in order}
 
-    def _of(self, group: str, version: str) -> list[Resource]:
-        found = by_group_version(self.registry).get((group, version), [])
-        return sorted(found, key=lambda resource: resource.plural)
 
-    def _resources(self, group: str, version: str) -> Json:
-        entries = []
-        for resource in self._of(group, version):
-            entries.append(_entry(resource))
-            entries += [_subentry(resource, name) for name in _subresources(resource)]
-        group_version = f"{group}/{version}" if group else version
-        # Of old, the list of the core has no apiVersion of its own.
-        api_version = {"apiVersion": "v1"} if group else {}
-        return {"kind": "APIResourceList", **api_version, "groupVersion": group_version, "resources": entries}
+def _list(resources: Iterable[Resource]) -> Json:
+    """`metav1.APIResourceList`, of the resources of one group and version."""
+    entries = []
+    for resource in sorted(resources, key=lambda each: each.plural):
+        # Kubernetes names a custom resource's status first.
+        names = ["", *sorted(resource.subresources, reverse=resource.custom)]
+        entries += [_entry(resource, name) for name in names]
+    found = {"kind": "APIResourceList", "groupVersion": resource.api_version, "resources": entries}
+    # Of old, the list of the core has no apiVersion of its own.
+    return {**found, "apiVersion": "v1"} if resource.group else found
 
 
-def _entry(resource: Resource) -> Json:
+def _entry(resource: Resource, subresource: str) -> Json:
     """`metav1.APIResource`."""
-    if not resource.custom:
-        known = kubernetes.discovery_entry(resource.group, resource.version, resource.plural)
-        if known is not None:
-            return known
-    entry: Json = {
-        "name": resource.plural,
-        "singularName": resource.singular,
-        "namespaced": resource.namespaced,
-        "kind": resource.kind,
-        "verbs": [verb for verb in _CUSTOM_VERBS if verb in resource.verbs],
-    }
-    if resource.short_names:
-        entry["shortNames"] = list(resource.short_names)
-    if resource.categories:
-        entry["categories"] = list(resource.categories)
-    return entry
-
-
-def _subentry(resource: Resource, name: str) -> Json:
-    full = f"{resource.plural}/{name}"
-    if not resource.custom:
-        known = kubernetes.discovery_entry(resource.group, resource.version, full)
-        if known is not None:
-            return known
-    entry: Json = {"name": full, "singularName": "", "namespaced": resource.namespaced}
-    if name == "scale":
-        entry |= {"group": "autoscaling", "version": "v1", "kind": "Scale"}
-    else:
-        entry["kind"] = resource.kind
-    return entry | {"verbs": list(SUBRESOURCE_VERBS[name])}
-
-
-def _subresources(resource: Resource) -> Iterable[str]:
-    """Order subresources as Kubernetes does, which names a custom resource's status first."""
-    return sorted(resource.subresources, reverse=resource.custom)
+    name = f"{resource.plural}/{subresource}" if subresource else resource.plural
+    known = kubernetes.discovery_entry(resource.group, resource.version, name)
+    if known is not None and not resource.custom:
+        return known
+    entry: Json = {"name": name, "singularName": "", "namespaced": resource.namespaced, "kind": resource.kind}
+    if subresource:
+        scale = {"group": "autoscaling", "version": "v1", "kind": "Scale"} if subresource == "scale" else {}
+        return {**entry, **scale, "verbs": list(SUBRESOURCE_VERBS[subresource])}
+    verbs = [verb for verb in _CUSTOM_VERBS if verb in resource.verbs]
+    names = {"shortNames": list(resource.short_names), "categories": list(resource.categories)}
+    return (
+        entry | {"singularName": resource.singular, "verbs": verbs} | {key: each for key, each in names.items() if each}
+    )
 
 
 def _group(name: str, versions: Iterable[str]) -> Json:
     """`metav1.APIGroup` without kind and apiVersion."""
-    listed = [
-        {"groupVersion": f"{name}/{version}", "version": version}
-        for version in sorted(versions, key=_rank, reverse=True)
-    ]
+    ranked = sorted(versions, key=_rank, reverse=True)
+    listed = [{"groupVersion": f"{name}/{version}", "version": version} for version in ranked]
     return {"name": name, "versions": listed, "preferredVersion": listed[0]}
 
 
 def _rank(version: str) -> tuple[int, int, int]:
     """Stable versions before beta and alpha ones, newer before older ones."""
     found = _VERSION.match(version)
-    if found is None:
-        return (0, 0, 0)
-    return (_STABILITY[found[2]], int(found[1]), int(found[3] or 0))
+    return (0, 0, 0) if found is None else (_STABILITY[found[2]], int(found[1]), int(found[3] or 0))

@@ -1,12 +1,12 @@
-"""Negotiation of an answer's form and of a body's: Accept, Content-Type, Accept-Encoding.
+"""Negotiation of an answer's form and of a body's: Accept and Content-Type.
 
 Differs from Kubernetes: JSON alone, in bodies and in answers. Protobuf, which kubectl sends for some kinds, and YAML
-are 415, and passed over where a client accepts JSON too. Nobody can ask for metadata alone, nor for Tables in a watch.
+are 415, and passed over where a client accepts JSON too. Nothing is compressed. Nobody can ask for metadata alone, nor
+for Tables in a watch.
 """
 
 from __future__ import annotations
 
-import gzip
 from functools import lru_cache
 from typing import Any, Final, Literal
 
@@ -17,10 +17,6 @@ from kube_simulator.errors import ApiError, bad_request
 JSON_TYPE: Final = "application/json"
 # The API server's limit for the body of a request.
 BODY_LIMIT_BYTES: Final = 3 * 2**20
-# The API server compresses answers from this size on.
-GZIP_FROM_BYTES: Final = 128 * 2**10
-# The lowest level, as in the API server: a busy server has more network than processor.
-_GZIP_LEVEL: Final = 1
 
 PatchKind = Literal["merge", "json", "strategic", "apply"]
 _PATCH_KINDS: Final[dict[str, PatchKind]] = {
@@ -59,11 +55,8 @@ def body_object(body: bytes, content_type: str) -> Any:
         ApiError: 415 or 400.
     """
     if _media_type(content_type) not in ("", JSON_TYPE):
-        raise _unsupported(JSON_TYPE)
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+        raise _unsupported([JSON_TYPE])
+    return _decoded(body)
 
 
 def patch_kind(content_type: str, *, custom: bool) -> PatchKind:
@@ -72,9 +65,10 @@ def patch_kind(content_type: str, *, custom: bool) -> PatchKind:
     Raises:
         ApiError: 415.
     """
-    found = _PATCH_KINDS.get(_media_type(content_type))
-    if found is None or (found == "strategic" and custom):
-        raise _unsupported(*(media for media, kind in _PATCH_KINDS.items() if not (custom and kind == "strategic")))
+    known = {media: kind for media, kind in _PATCH_KINDS.items() if not (custom and kind == "strategic")}
+    found = known.get(_media_type(content_type))
+    if found is None:
+        raise _unsupported([*known])
     return found
 
 
@@ -84,30 +78,22 @@ def patch_body(body: bytes, kind: PatchKind) -> Any:
     Raises:
         ApiError: 400.
     """
-    try:
-        decoded = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise bad_request(f"error decoding patch: {error}") from None
+    decoded = _decoded(body)
     if not isinstance(decoded, list if kind == "json" else dict):
         raise bad_request(f"error decoding patch: a JSON {'array' if kind == 'json' else 'object'} was expected")
     return decoded
 
 
+def _decoded(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+
+
 def encoded(document: object) -> bytes:
     """A document as JSON."""
     return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
-
-
-def compressed(body: bytes, accept_encoding: str) -> bytes | None:
-    """The body in gzip where the client takes that and it is worth it, or None."""
-    if len(body) < GZIP_FROM_BYTES or "gzip" not in accept_encoding:
-        return None
-    return gzip.compress(body, _GZIP_LEVEL, mtime=0)
-
-
-def too_large() -> ApiError:
-    """413: the body is over the limit."""
-    return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {BODY_LIMIT_BYTES}")
 
 
 def warning(text: str) -> str:
@@ -116,7 +102,7 @@ def warning(text: str) -> str:
     return f'299 - "{escaped}"'
 
 
-def _unsupported(*media_types: str) -> ApiError:
+def _unsupported(media_types: list[str]) -> ApiError:
     message = "the body of the request was in an unknown format - accepted media types include: "
     return ApiError(415, "UnsupportedMediaType", message + ", ".join(media_types))
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal, cast
+from typing import Any, Literal, cast
 
 from kube_simulator.errors import bad_request, invalid_parameter
-from kube_simulator.requests.types import DeleteOptions, Propagation, WriteOptions
-from kube_simulator.schema.causes import forbidden, invalid, not_supported, one_of, too_long
+from kube_simulator.requests.types import DeleteOptions, WriteOptions
+from kube_simulator.schema.causes import forbidden, not_supported, one_of
+from kube_simulator.values import Json
 
-_MANAGER_LIMIT: Final = 128
-_VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
-_PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
 Kind = Literal["CreateOptions", "UpdateOptions", "PatchOptions"]
 
 
@@ -22,15 +20,10 @@ def write_options(query: Mapping[str, str], kind: Kind, *, apply: bool = False) 
         ApiError: 422, a parameter has a value that it may not have.
     """
     manager, validation, force = query.get("fieldManager", ""), query.get("fieldValidation", ""), query.get("force")
-    causes = one_of("fieldValidation", validation, _VALIDATIONS)
-    if kind == "PatchOptions" and force is not None and not apply:
+    causes = one_of("fieldValidation", validation, ("", "Ignore", "Strict", "Warn"))
+    if force is not None and not apply:
         causes.append(forbidden("force", "may not be specified for non-apply patch"))
-    if len(manager) > _MANAGER_LIMIT:
-        causes.append(too_long("fieldManager", _MANAGER_LIMIT))
-    elif not manager.isprintable():
-        causes.append(invalid("fieldManager", manager, "should only contain printable characters"))
-    if query.get("dryRun", "All") != "All":
-        causes.append(not_supported("dryRun", query["dryRun"], ("All",)))
+    causes += one_of("dryRun", query.get("dryRun"), ("All",))
     if causes:
         raise invalid_parameter(kind, causes)
     strictness = cast(Literal["Strict", "Warn", "Ignore"], validation or "Warn")
@@ -43,44 +36,34 @@ def delete_options(body: Any, query: Mapping[str, str]) -> DeleteOptions:
     Raises:
         ApiError: 400 or 422.
     """
-    given = _of_query(query) if body is None else body
+    given: Any = body
+    if body is None:
+        given = {key: value for key, value in query.items() if key in ("propagationPolicy", "gracePeriodSeconds")}
+        given |= {"orphanDependents": _truth(query["orphanDependents"])} if "orphanDependents" in query else {}
+        given |= {"dryRun": [query["dryRun"]]} if "dryRun" in query else {}
     if not isinstance(given, dict) or given.get("kind", "DeleteOptions") != "DeleteOptions":
         raise bad_request("the body is no DeleteOptions")
     propagation, orphan = given.get("propagationPolicy"), given.get("orphanDependents")
     dry_run = given.get("dryRun") or []
-    causes = one_of("propagationPolicy", propagation, _PROPAGATIONS)
+    causes = one_of("propagationPolicy", propagation, ("Foreground", "Background", "Orphan"))
     if any(stage != "All" for stage in dry_run):
         causes.append(not_supported("dryRun", dry_run, ("All",)))
-    if propagation is not None and orphan is not None:
-        causes.append(invalid("propagationPolicy", propagation, "it and orphanDependents cannot be both set"))
     if causes:
         raise invalid_parameter("DeleteOptions", causes)
     if orphan is not None:
         propagation = "Orphan" if orphan else "Background"
-    guards, grace_s = given.get("preconditions") or {}, given.get("gracePeriodSeconds")
-    return DeleteOptions(
-        cast(Propagation | None, propagation),
-        guards.get("uid") or "",
-        guards.get("resourceVersion") or "",
-        None if grace_s is None else _grace_s(grace_s),
-        bool(dry_run),
-    )
+    guards = given.get("preconditions") or {}
+    uid, version = guards.get("uid") or "", guards.get("resourceVersion") or ""
+    return DeleteOptions(propagation, uid, version, _grace_s(given), bool(dry_run))
 
 
-def _of_query(query: Mapping[str, str]) -> dict[str, Any]:
-    given: dict[str, Any] = {key: query[key] for key in ("propagationPolicy", "gracePeriodSeconds") if key in query}
-    if "orphanDependents" in query:
-        given["orphanDependents"] = _truth(query["orphanDependents"])
-    return given | ({"dryRun": [query["dryRun"]]} if "dryRun" in query else {})
-
-
-def _grace_s(value: int | str) -> int:
+def _grace_s(given: Json) -> int | None:
     """A negative period is one second, as in Kubernetes."""
+    value = given.get("gracePeriodSeconds")
     try:
-        period_s = int(value)
+        return None if value is None else int(value) if int(value) >= 0 else 1
     except (TypeError, ValueError):
         raise bad_request(f'gracePeriodSeconds: parsing "{value}": invalid syntax') from None
-    return period_s if period_s >= 0 else 1
 
 
 def _truth(value: str) -> bool:

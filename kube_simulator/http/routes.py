@@ -3,27 +3,28 @@
 Authorization comes before anybody reads whether the resource exists, so that an unknown user does not learn what is
 installed: `parse` knows nothing of the registry, and `target` does.
 
-Differs from Kubernetes: the deprecated paths under `/api/v1/watch/` and `/apis/GROUP/VERSION/watch/` answer 501.
+Differs from Kubernetes: nothing is served at the deprecated paths `/api/v1/watch/…`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote
 
+from kube_simulator.access.authorizer import Attributes
 from kube_simulator.errors import ApiError, not_implemented
 from kube_simulator.requests.types import Target
 from kube_simulator.resources import Registry, Resource, full_resource
+from kube_simulator.schema.kubernetes import is_known
 
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_FALSE = ("false", "0")
+_OF_ONE = ("get", "update", "patch", "delete")
 # A field selector that picks one name makes the name count for RBAC's resourceNames.
 _ONE_NAME = re.compile(r"^metadata\.name==?([^,=!]+)$")
 # Subresources of the namespace itself, which stand where another resource's plural would.
 _OF_NAMESPACES = ("status", "finalize")
-_WITHOUT_NAMESPACE = ("list", "watch")
 
 SUBRESOURCE_VERBS: Mapping[str, tuple[str, ...]] = {
     "eviction": ("create",),
@@ -55,15 +56,17 @@ class Route:
     subresource: str = ""
     rest: str = ""
     """What follows the subresource."""
-    legacy_watch: bool = False
 
     @property
-    def authorized_name(self) -> str:
-        """The name that a role may be limited to: that of the path, or the only one that is selected."""
-        if self.name or self.verb not in ("list", "watch", "deletecollection"):
-            return self.name
-        found = _ONE_NAME.match(self.query.get("fieldSelector", ""))
-        return found[1] if found else ""
+    def attributes(self) -> Attributes:
+        """Attributes that authorization judges; the name is that of the path, or the only one that is selected."""
+        if not self.resource:
+            return Attributes(self.verb, path=self.path)
+        name = self.name
+        if not name and self.verb in ("list", "watch", "deletecollection"):
+            found = _ONE_NAME.match(self.query.get("fieldSelector", ""))
+            name = found[1] if found else ""
+        return Attributes(self.verb, self.group, self.resource, self.subresource, self.namespace, name)
 
 
 def parse(method: str, raw_path: str) -> Route:
@@ -79,58 +82,44 @@ def parse(method: str, raw_path: str) -> Route:
         return Route(method, path, query, method.lower())
     group, version = ("", parts[1]) if prefix == 2 else (parts[1], parts[2])
     parts = parts[prefix:]
-    legacy_watch = parts[0] == "watch"
-    if legacy_watch:
-        parts = parts[1:]
     namespace = ""
-    if parts[:1] == ["namespaces"] and len(parts) > 1:
+    if parts[0] == "namespaces" and len(parts) > 1:
         namespace = parts[1]
         if len(parts) > 2 and parts[2] not in _OF_NAMESPACES:
             parts = parts[2:]
     resource, name, subresource, *rest = [*parts, "", "", ""][: max(3, len(parts))]
-    verb = "watch" if legacy_watch else _verb(method, name, query)
-    return Route(
-        method, path, query, verb, group, version, resource, namespace, name, subresource, "/".join(rest), legacy_watch
-    )  # fmt: skip
-
-
-def _verb(method: str, name: str, query: Mapping[str, str]) -> str:
     verb = _VERBS.get(method, "")
     if not name and verb == "get":
-        return "watch" if query.get("watch", "false").lower() not in _FALSE else "list"
-    if not name and verb == "delete":
-        return "deletecollection"
-    return verb
+        verb = "watch" if query.get("watch", "false").lower() not in ("false", "0") else "list"
+    elif not name and verb == "delete":
+        verb = "deletecollection"
+    return Route(method, path, query, verb, group, version, resource, namespace, name, subresource, "/".join(rest))
 
 
-def target(route: Route, registry: Registry, is_known: Callable[[str, str, str], bool]) -> Target:
+def target(route: Route, registry: Registry) -> Target:
     """The resource that a route leads to, once it is known that the verb is one of its own.
-
-    Args:
-        is_known: whether Kubernetes itself has a resource of this group, version and plural.
 
     Raises:
         ApiError: 404, 405, or 501 where Kubernetes serves it and the simulator does not.
         TextNotFound: no such group, or no such resource in the group of a CRD.
     """
-    if route.legacy_watch:
-        raise not_implemented("watches by a path; use the parameter watch=1")
+    full = full_resource(route.resource, route.subresource)
     resource = registry.get(route.group, route.version, route.resource)
     if resource is None:
         if is_known(route.group, route.version, route.resource):
-            name = f"{route.resource}.{route.group}" if route.group else route.resource
-            raise not_implemented(f"{name} in version {route.version} are not served")
+            raise not_implemented(f"{route.resource} of {route.group or 'core'}/{route.version} are not served")
         if not route.group or any(each.group == route.group and not each.custom for each in registry):
             raise unknown_path()
         raise TextNotFound
     missing = TextNotFound() if resource.custom else unknown_path()
-    full = full_resource(route.resource, route.subresource)
-    if route.subresource not in ("", *resource.subresources) and is_known(route.group, route.version, full):
-        raise not_implemented(f"{full} is not served")
-    allowed = _verbs(resource, route)
-    if allowed is None or route.rest or _misplaced(route, resource):
+    allowed = SUBRESOURCE_VERBS.get(route.subresource, ()) if route.subresource in resource.subresources else ()
+    if not route.subresource:
+        allowed = tuple(verb for verb in resource.verbs if (verb in _OF_ONE) == bool(route.name))
+    elif not allowed:
+        raise not_implemented(f"{full} is not served") if is_known(route.group, route.version, full) else missing
+    if route.rest or _is_misplaced(route, resource):
         raise missing
-    if resource.namespaced and not route.namespace and route.verb not in _WITHOUT_NAMESPACE:
+    if resource.namespaced and not route.namespace and route.verb not in ("list", "watch"):
         raise missing if route.name or resource.custom else wrong_method()
     if route.verb not in allowed:
         raise wrong_method()
@@ -138,15 +127,7 @@ def target(route: Route, registry: Registry, is_known: Callable[[str, str, str],
     return Target(resource, route.namespace if resource.namespaced else "", route.name, route.subresource)
 
 
-def _verbs(resource: Resource, route: Route) -> tuple[str, ...] | None:
-    """The verbs of the object, its collection or its subresource; None where there is no such subresource."""
-    if route.subresource:
-        return SUBRESOURCE_VERBS[route.subresource] if route.subresource in resource.subresources else None
-    of_one = ("get", "update", "patch", "delete")
-    return tuple(verb for verb in resource.verbs if (verb in of_one) == bool(route.name))
-
-
-def _misplaced(route: Route, resource: Resource) -> bool:
+def _is_misplaced(route: Route, resource: Resource) -> bool:
     """Report whether a path has a namespace for a resource that has none."""
     in_own_path = resource.full_name == "namespaces" and route.name == route.namespace
     return bool(route.namespace) and not resource.namespaced and not in_own_path

@@ -15,31 +15,30 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any, NoReturn
 
+import orjson
 from aiohttp import StreamReader, web
 
 from kube_simulator.access.authorizer import Authorizer
 from kube_simulator.errors import ApiError, Cause, invalid_parameter, not_implemented
 from kube_simulator.faults import Break, Delay, End, Fault, Faults, Refuse, SendError, Stall, refusal
-from kube_simulator.http import authorization, routes
+from kube_simulator.http import routes
 from kube_simulator.http.audit import AuditLog, Record
 from kube_simulator.http.discovery import TEXT_TYPE, Discovery
 from kube_simulator.http.negotiation import (
     BODY_LIMIT_BYTES,
     JSON_TYPE,
-    compressed,
     encoded,
-    too_large,
     wants_table,
 )
 from kube_simulator.http.routes import TextNotFound
-from kube_simulator.http.streams import Encodings
 from kube_simulator.http.verbs import Answer, ResourceRequest, Verbs
+from kube_simulator.requests import bodies
 from kube_simulator.requests.types import Caller, Target, User
-from kube_simulator.resources import full_resource
-from kube_simulator.store.watches import Stream, Watches
+from kube_simulator.resources import Registry, Resource, full_resource
+from kube_simulator.store.watches import Event, Stream, Watches
+from kube_simulator.values import Json
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +46,8 @@ _log = logging.getLogger(__name__)
 _LINE_LIMIT_BYTES = 64 * 2**10
 _ALWAYS = {"Cache-Control": "no-cache, private"}
 _NOT_FOUND = Answer(404, b"404 page not found\n", TEXT_TYPE, (("X-Content-Type-Options", "nosniff"),))
+# Some 7 MB, as orjson takes twice what a pod needs; watchers of one resource are hardly ever further apart.
+_LINES_KEPT = 1024
 # What is being answered when the server is stopped may finish; what a fault holds longer than this is cut off.
 _END_DEADLINE_S = 2.0
 
@@ -56,11 +57,6 @@ _NO_STREAMING_LISTS = Cause(
     "sendInitialEvents",
 )
 
-Authenticate = Callable[[bytes | None, str | None], User]
-"""From the client's certificate (DER) and the header Authorization to a user; raises 401."""
-Encode = Callable[[str, dict[str, Any]], bytes]
-"""The line of one event of a watch, from its type and object."""
-
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -69,16 +65,39 @@ class Parts:
     verbs: Verbs
     watches: Watches
     discovery: Discovery
-    authenticate: Authenticate
+    authenticate: Callable[[bytes | None, str | None], User]
+    """From the client's certificate (DER) and the header Authorization to a user; raises 401."""
     authorizer: Authorizer
     faults: Faults
     audit: AuditLog
-    is_known: Callable[[str, str, str], bool]
-    """Whether Kubernetes serves a resource, by group, version and plural, that the simulator may lack."""
+    registry: Registry
     now: Callable[[], datetime]
     """The present time, in UTC."""
     streaming_lists: bool = True
     """False refuses `sendInitialEvents`, as Kubernetes without the feature WatchList."""
+
+
+class Lines:
+    """The lines of events, each made once for all watchers of one resource.
+
+    Three watchers of the same resource mostly send the same bytes: the line of an object's state is kept while it is
+    likely to be asked for again. Invariant: an entry holds its object, so that no other object can have its id.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[int, str], tuple[Json, bytes]] = {}
+
+    def line(self, resource: Resource, kind: str, found: Json) -> bytes:
+        """The line of an event; bookmarks and errors, which are never sent twice, are not kept."""
+        key, own = (id(found), resource.base_path), kind not in ("BOOKMARK", "ERROR")
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = (found, orjson.dumps(bodies.shown(resource, found) if own else found))
+            if own:
+                self._entries[key] = entry
+            if len(self._entries) > _LINES_KEPT:
+                del self._entries[next(iter(self._entries))]
+        return b'{"type":"%b","object":%b}\n' % (kind.encode(), entry[1])
 
 
 class HttpServer:
@@ -86,7 +105,7 @@ class HttpServer:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._encodings = Encodings()
+        self._lines = Lines()
         self._server: web.Server | None = None
         self._listener: asyncio.Server | None = None
 
@@ -142,43 +161,37 @@ class HttpServer:
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         if self._server is None:  # a handshake that was under way when the server ended
             return await _cut(request)
-        route = routes.parse(request.method, request.raw_path)
-        headers = request.headers
-        record = Record(
-            str(uuid.uuid4()),
-            route,
-            request.raw_path,
-            self._parts.now(),
-            headers.get("User-Agent", ""),
-            request.remote or "",
-        )
+        route, headers, parts = routes.parse(request.method, request.raw_path), request.headers, self._parts
+        agent, source = headers.get("User-Agent", ""), request.remote or ""
+        record = Record(str(uuid.uuid4()), route, request.raw_path, parts.now(), agent, source)
         fault: Fault | None = None
         try:
-            record.user = user = self._parts.authenticate(_certificate(request), headers.get("Authorization"))
+            tls: ssl.SSLObject | None = request.get_extra_info("ssl_object")
+            certificate = None if tls is None else tls.getpeercert(binary_form=True)
+            record.user = user = parts.authenticate(certificate, headers.get("Authorization"))
             if any(name.lower().startswith("impersonate-") for name in headers):
                 raise not_implemented("impersonation")
             fault = await self._fault(record)
-            authorization.check(self._parts.authorizer, user, route)
+            parts.authorizer.check(user, route.attributes)
             if route.resource:
-                target = routes.target(route, self._parts.discovery.registry, self._parts.is_known)
+                target = routes.target(route, parts.registry)
                 table = wants_table(headers.get("Accept", ""), tables=route.verb != "watch")
                 if route.verb == "watch":
                     return await self._watch(request, record, target, fault)
-                answer = await self._answer(request, record, Caller(user, _agent(record)), target, table)
+                answer = await self._answer(request, record, Caller(user, agent.partition("/")[0]), target, table)
             else:
-                answer = self._parts.discovery.answer(route, headers.get("Accept", ""))
+                answer = parts.discovery.answer(route, headers.get("Accept", ""))
         except ApiError as error:
             answer = _refused(error)
         except TextNotFound:
             answer = _NOT_FOUND
         except Exception as error:  # the simulator's own fault: said here, and the client sees what it would see
             _log.exception("%s %s failed", route.method, request.raw_path)
-            answer = _refused(_own_fault(error))
-        self._parts.audit.write(record, "ResponseComplete", answer.status)
-        response = _response(answer, record, headers.get("Accept-Encoding", ""))
-        if isinstance(fault, Break):
-            return await _send_half(request, response)
-        return response
+            message = f"Internal error occurred: {type(error).__name__}: {error}"
+            answer = _refused(ApiError(500, "InternalError", message, {"causes": [{"message": str(error)}]}))
+        parts.audit.write(record, "ResponseComplete", answer.status)
+        response = _response(answer, record)
+        return await _send_half(request, response) if isinstance(fault, Break) else response
 
     async def _fault(self, record: Record) -> Fault | None:
         """Return the fault of a request; what comes before its answer has come when this returns."""
@@ -202,14 +215,11 @@ class HttpServer:
         try:
             body = await request.read() if request.body_exists else b""
         except web.HTTPRequestEntityTooLarge:
-            raise too_large() from None
+            message = f"Request entity too large: limit is {BODY_LIMIT_BYTES}"
+            raise ApiError(413, "RequestEntityTooLarge", message) from None
         route, content_type = record.route, request.headers.get("Content-Type", "")
-
-        def named(name: str) -> None:
-            record.name = name
-
         authorized = ResourceRequest(route.verb, target, route.query, body, content_type, caller, table)
-        return await self._parts.verbs.answer(authorized, named)
+        return await self._parts.verbs.answer(authorized, lambda name: setattr(record, "name", name))
 
     async def _watch(
         self, request: web.BaseRequest, record: Record, target: Target, fault: Fault | None
@@ -217,17 +227,18 @@ class HttpServer:
         query, resource = record.route.query, target.resource
         if "sendInitialEvents" in query and not self._parts.streaming_lists:
             raise invalid_parameter("ListOptions", [_NO_STREAMING_LISTS])
-        encode = partial(self._encodings.line, resource)
         stream = self._parts.watches.open(resource, target.namespace, query)
         self._parts.audit.write(record, "ResponseStarted", 200)
         response = web.StreamResponse(headers=_headers(record, JSON_TYPE))
         response.enable_chunked_encoding()
         try:
             await response.prepare(request)
-            async for lines in _chunks(stream, encode, fault):
-                await response.write(lines)
-                if isinstance(fault, Break) and not lines.endswith(b"\n"):
+            async for events in _batches(stream, fault):
+                lines = b"".join([self._lines.line(resource, kind, found) for kind, found in events])
+                if isinstance(fault, Break) and stream.ended:
+                    await response.write(lines[: len(lines) // 2])
                     return await _cut(request)
+                await response.write(lines)
             await response.write_eof()
         except ConnectionError:
             return await _cut(request)
@@ -240,41 +251,32 @@ class HttpServer:
         return response
 
 
-async def _chunks(stream: Stream, encode: Encode, fault: Fault | None) -> AsyncIterator[bytes]:
-    """Yield what a watch sends, as many events at once as there are, with the fault that it is to have."""
+async def _batches(stream: Stream, fault: Fault | None) -> AsyncIterator[list[Event]]:
+    """Yield what a watch sends, as many events at once as there are, with the fault that it is to have.
+
+    The stream has ended when the event is yielded in which the connection breaks.
+    """
     if not isinstance(fault, Break | End | SendError):
         while batch := await stream.batch():
-            yield b"".join([encode(kind, found) for kind, found in batch])
+            yield batch
         return
     for _ in range(fault.after_events):
-        for kind, found in await stream.batch(1):
-            yield encode(kind, found)
+        yield await stream.batch(1)
     if isinstance(fault, SendError):
-        yield encode("ERROR", refusal(fault.code).status())
+        yield [("ERROR", refusal(fault.code).status())]
     elif isinstance(fault, Break):
-        for kind, found in await stream.batch(1):
-            line = encode(kind, found)
-            yield line[: len(line) // 2]
-
-
-def _own_fault(error: Exception) -> ApiError:
-    message = f"Internal error occurred: {type(error).__name__}: {error}"
-    return ApiError(500, "InternalError", message, {"causes": [{"message": str(error)}]})
+        broken = await stream.batch(1)
+        stream.end()
+        yield broken
 
 
 def _refused(error: ApiError) -> Answer:
     return Answer(error.code, encoded(error.status()), headers=tuple(error.headers.items()))
 
 
-def _response(answer: Answer, record: Record, accept_encoding: str) -> web.Response:
-    headers = _headers(record, answer.content_type)
-    for name, value in answer.headers:
-        headers.append((name, value))
-    body = compressed(answer.body, accept_encoding)
-    if body is None:
-        return web.Response(status=answer.status, body=answer.body, headers=headers)
-    headers += [("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding")]
-    return web.Response(status=answer.status, body=body, headers=headers)
+def _response(answer: Answer, record: Record) -> web.Response:
+    headers = [*_headers(record, answer.content_type), *answer.headers]
+    return web.Response(status=answer.status, body=answer.body, headers=headers)
 
 
 def _headers(record: Record, content_type: str) -> list[tuple[str, str]]:
@@ -298,15 +300,6 @@ async def _cut(request: web.BaseRequest) -> NoReturn:
         request.transport.close()
     await asyncio.get_running_loop().create_future()
     raise AssertionError("the handler of a connection that is cut goes on")
-
-
-def _certificate(request: web.BaseRequest) -> bytes | None:
-    tls: ssl.SSLObject | None = request.get_extra_info("ssl_object")
-    return tls.getpeercert(binary_form=True) if tls is not None else None
-
-
-def _agent(record: Record) -> str:
-    return record.user_agent.partition("/")[0]
 
 
 def _request_factory(loop: asyncio.AbstractEventLoop) -> Callable[..., web.BaseRequest]:

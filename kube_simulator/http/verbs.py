@@ -1,26 +1,34 @@
-"""Execution of an authorized request for a resource: its parts are read, `Api` acts, the answer is written."""
+"""Execution of an authorized request for a resource: its parts are read, `Api` acts, the answer is written.
+
+Some creations store nothing: reviews, which are answered, tokens of service accounts, which are issued, and evictions.
+An answer has objects whole, or as the rows of a Table, which `kubectl get` prints.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from kube_simulator.access.reviews import Reviews
+from kube_simulator.access.tokens import Tokens
 from kube_simulator.errors import bad_request
-from kube_simulator.http import forms
 from kube_simulator.http.negotiation import JSON_TYPE, body_object, encoded, patch_body, patch_kind, warning
 from kube_simulator.http.options import delete_options, write_options
-from kube_simulator.requests import views
+from kube_simulator.kinds import tables
+from kube_simulator.requests import bodies
+from kube_simulator.requests.admission import check_open
 from kube_simulator.requests.api import Api
 from kube_simulator.requests.types import Caller, Patch, Target, WriteOptions, Written
 from kube_simulator.resources import full_resource
+from kube_simulator.schema import kubernetes
 from kube_simulator.store import lists
 from kube_simulator.store.selection import selection_of
 from kube_simulator.values import Json
 
-Special = Callable[[Target, Json, Caller, WriteOptions], Awaitable[Written]]
-"""Answers a creation that stores nothing: a review, a token, an eviction."""
+# By the subresource: group and kind of what is posted to it.
+_POSTED = {"token": ("authentication.k8s.io", "TokenRequest"), "eviction": ("policy", "Eviction")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +58,14 @@ class ResourceRequest:
 class Verbs:
     """Answers what `Api` and the store's lists can answer."""
 
-    def __init__(
-        self,
-        api: Api,
-        special: Mapping[str, Special],
-        now: Callable[[], datetime],
-    ) -> None:
+    def __init__(self, api: Api, reviews: Reviews, tokens: Tokens, now: Callable[[], datetime]) -> None:
         """
         Args:
-            special: by collection, or collection/subresource, who answers creations that store nothing.
             now: the present time, in UTC; ages in tables are counted from it.
         """
         self._api = api
-        self._special = special
+        self._reviews = reviews
+        self._tokens = tokens
         self._now = now
 
     async def answer(self, request: ResourceRequest, named: Callable[[str], None]) -> Answer:
@@ -74,23 +77,27 @@ class Verbs:
         Raises:
             ApiError: it cannot be done.
         """
+        target, query, caller = request.target, request.query, request.caller
         match request.verb:
             case "get":
-                return self._one(request, 200, self._api.get(request.target))
+                return self._one(request, 200, self._api.get(target))
             case "list":
                 return self._list(request)
             case "create":
-                return await self._create(request, named)
+                return self._written(request, await self._create(request, named))
             case "update":
-                body = self._body(request)
-                options = write_options(request.query, "UpdateOptions")
-                return self._written(request, await self._api.update(request.target, body, request.caller, options))
+                body, options = self._body(request), write_options(query, "UpdateOptions")
+                return self._written(request, await self._api.update(target, body, caller, options))
             case "patch":
-                return await self._patch(request)
+                kind = patch_kind(request.content_type, custom=target.resource.custom)
+                options = write_options(query, "PatchOptions", apply=kind == "apply")
+                patch = Patch(kind, patch_body(request.body, kind))
+                return self._written(request, await self._api.patch(target, patch, caller, options))
             case "delete":
                 return await self._delete(request)
-            case _:
-                return await self._delete_collection(request)
+        deletion = delete_options(self._body(request) if request.body else None, query)
+        items = await self._api.delete_collection(target, selection_of(target.resource, query), deletion)
+        return self._many(request, items, {"resourceVersion": str(self._api.store.revision)})
 
     def _list(self, request: ResourceRequest) -> Answer:
         resource = request.target.resource
@@ -100,60 +107,89 @@ class Verbs:
             metadata["continue"] = page.continue_token
         if page.remaining is not None:
             metadata["remainingItemCount"] = page.remaining
-        items = [views.shown(resource, item) for item in page.items]
-        return self._many(request, items, metadata)
+        return self._many(request, [bodies.shown(resource, item) for item in page.items], metadata)
 
-    async def _create(self, request: ResourceRequest, named: Callable[[str], None]) -> Answer:
+    async def _create(self, request: ResourceRequest, named: Callable[[str], None]) -> Written:
         body, target = self._body(request), request.target
         if isinstance(body, dict) and isinstance(metadata := body.get("metadata"), dict):
             named(str(metadata.get("name") or ""))
         options = write_options(request.query, "CreateOptions")
-        special = self._special.get(full_resource(target.resource.full_name, target.subresource))
-        if special is not None:
-            if not isinstance(body, dict):
-                raise bad_request("couldn't get version/kind; json parse error: the body must be an object")
-            return self._written(request, await special(target, body, request.caller, options))
-        return self._written(request, await self._api.create(target, body, request.caller, options))
+        if target.subresource in _POSTED:
+            return await self._post(target, body, options)
+        if target.resource.stored:
+            return await self._api.create(target, body, request.caller, options)
+        read, warnings = bodies.fitted(bodies.identified(body, target), target, options)
+        user, now = request.caller.user, self._now()
+        found = self._reviews.answer(target.resource, read, user, now, namespace=target.namespace)
+        return Written(found, True, warnings)
 
-    async def _patch(self, request: ResourceRequest) -> Answer:
-        kind = patch_kind(request.content_type, custom=request.target.resource.custom)
-        options = write_options(request.query, "PatchOptions", apply=kind == "apply")
-        patch = Patch(kind, patch_body(request.body, kind))
-        return self._written(request, await self._api.patch(request.target, patch, request.caller, options))
+    async def _post(self, target: Target, body: Any, options: WriteOptions) -> Written:
+        """Issue a token, or evict a pod."""
+        check_open(self._api.store, target)
+        resource, (group, kind) = target.resource, _POSTED[target.subresource]
+        beneath = full_resource(resource.plural, target.subresource)
+        schema = kubernetes.subresource_schema(resource.group, resource.version, beneath)
+        eviction = target.subresource == "eviction"
+        posted = replace(resource, group=group, version="v1", kind=kind, schema=schema)
+        at = Target(posted, target.namespace, "" if eviction else target.name)
+        read, warnings = bodies.fitted(bodies.identified(body, at), at, options)
+        if not eviction:
+            return Written(self._tokens.request(target.namespace, target.name, read), True, warnings)
+        if read["metadata"].get("name") != target.name:
+            raise bad_request("name in URL does not match name in Eviction object")
+        deletion = delete_options(read.get("deleteOptions") or {}, {})
+        deletion = replace(deletion, dry_run=deletion.dry_run or options.dry_run)
+        await self._api.delete(replace(target, subresource=""), deletion)
+        done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+        return Written(done, True, warnings)
 
     async def _delete(self, request: ResourceRequest) -> Answer:
-        options = delete_options(self._options_body(request), request.query)
+        options = delete_options(self._body(request) if request.body else None, request.query)
         found, gone = await self._api.delete(request.target, options)
         if not gone:
             return self._one(request, 200, found)
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": found}
         return Answer(200, encoded(status))
 
-    async def _delete_collection(self, request: ResourceRequest) -> Answer:
-        options = delete_options(self._options_body(request), request.query)
-        selection = selection_of(request.target.resource, request.query)
-        items = await self._api.delete_collection(request.target, selection, options)
-        return self._many(request, items, {"resourceVersion": str(self._api.store.revision)})
-
     def _body(self, request: ResourceRequest) -> Any:
         return body_object(request.body, request.content_type)
 
-    def _options_body(self, request: ResourceRequest) -> Any:
-        return body_object(request.body, request.content_type) if request.body else None
-
     def _written(self, request: ResourceRequest, written: Written) -> Answer:
-        status = 201 if written.created else 200
         headers = tuple(("Warning", warning(text)) for text in written.warnings)
-        return self._one(request, status, written.object, headers)
+        return self._one(request, 201 if written.created else 200, written.object, headers)
 
     def _one(
         self, request: ResourceRequest, status: int, found: Json, headers: tuple[tuple[str, str], ...] = ()
     ) -> Answer:
-        shaped = forms.one(request.target.resource, found, self._form(request))
-        return Answer(status, encoded(shaped), headers=headers)
+        """One object; what is none of the resource's own, such as a Scale, stays whole."""
+        if request.table and found.get("kind") == request.target.resource.kind:
+            metadata = {"resourceVersion": found["metadata"].get("resourceVersion", "")}
+            found = self._table(request, [found], metadata)
+        return Answer(status, encoded(found), headers=headers)
 
-    def _many(self, request: ResourceRequest, items: list[Json], metadata: Json) -> Answer:
-        return Answer(200, encoded(forms.many(request.target.resource, items, metadata, self._form(request))))
+    def _many(self, request: ResourceRequest, items: Sequence[Json], metadata: Json) -> Answer:
+        resource = request.target.resource
+        if request.table:
+            return Answer(200, encoded(self._table(request, items, metadata)))
+        if not resource.custom:  # items of built-in kinds do not repeat what their list says
+            items = [{key: item[key] for key in item if key not in ("kind", "apiVersion")} for item in items]
+        kind = {"kind": resource.list_kind or f"{resource.kind}List", "apiVersion": resource.api_version}
+        return Answer(200, encoded({**kind, "metadata": metadata, "items": items}))
 
-    def _form(self, request: ResourceRequest) -> forms.Form:
-        return forms.Form(request.table, request.query, self._now())
+    def _table(self, request: ResourceRequest, items: Sequence[Json], metadata: Json) -> Json:
+        resource, now, version = request.target.resource, self._now(), "meta.k8s.io/v1"
+        whole = request.query.get("includeObject") == "Object"
+        partial = {"kind": "PartialObjectMetadata", "apiVersion": version}
+        return {
+            "kind": "Table",
+            "apiVersion": version,
+            "metadata": metadata,
+            "columnDefinitions": tables.columns(resource),
+            "rows": [
+                {
+                    "cells": tables.cells(resource, item, now),
+                    "object": item if whole else {**partial, "metadata": item["metadata"]},
+                }
+                for item in items
+            ],
+        }

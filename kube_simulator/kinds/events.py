@@ -5,12 +5,12 @@ Differs from Kubernetes: both are held to the looser rules, those of core/v1, an
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Final
 
 from kube_simulator.errors import Cause
-from kube_simulator.kinds.compaction import CORE_V1, EVENTS_V1, compact_object
-from kube_simulator.kinds.kind_strategy import Strategy, tidy
-from kube_simulator.kinds.times import micro_time, whole_seconds
+from kube_simulator.kinds.compaction import CORE_V1, compact_object
+from kube_simulator.kinds.kind_strategy import Strategy, plain
 from kube_simulator.names import qualified_name
 from kube_simulator.schema.causes import invalid, required, unlike
 from kube_simulator.values import Json
@@ -33,6 +33,11 @@ _CORE_NAMES: Final = {
 _NEW_NAMES: Final = {core: new for new, core in _CORE_NAMES.items()}
 
 
+def micro_time(text: str) -> str:
+    """A time to the microsecond, in UTC; what is none stays, as reading the body has refused it."""
+    return _time(text, "%Y-%m-%dT%H:%M:%S.%fZ")
+
+
 def to_core(event: Json) -> Json:
     """Convert from events.k8s.io/v1 to core/v1."""
     renamed = {_CORE_NAMES.get(key, key): value for key, value in event.items()}
@@ -45,10 +50,17 @@ def from_core(event: Json) -> Json:
     return _default({**renamed, "apiVersion": "events.k8s.io/v1"})
 
 
+def _time(text: str, form: str) -> str:
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC).strftime(form)
+    except ValueError:
+        return text
+
+
 def _default(new: Json) -> Json:
-    given = compact_object(new, f"{EVENTS_V1}Event")
+    given = compact_object(new, "k8s.io/api/events/v1.Event")
     for key in ("deprecatedFirstTimestamp", "deprecatedLastTimestamp"):
-        given[key] = whole_seconds(given[key]) if given[key] else None
+        given[key] = _time(given[key], "%Y-%m-%dT%H:%M:%SZ") if given[key] else None
     given["eventTime"] = micro_time(given["eventTime"]) if given["eventTime"] else None
     if "series" in given:
         observed = given["series"]["lastObservedTime"]
@@ -56,27 +68,21 @@ def _default(new: Json) -> Json:
     return given
 
 
-def _update(new: Json, _old: Json, _subresource: str) -> Json:
-    return _default(tidy(new))
-
-
 def _problems(new: Json, old: Json | None) -> list[Cause]:
     """List what is wrong with a new event; one without eventTime is of the old kind, which has few rules."""
     if old is not None:
         return []
     namespace, subject = new["metadata"].get("namespace") or "", new["regarding"].get("namespace") or ""
-    misplaced = invalid("involvedObject.namespace", subject, "does not match event.namespace")
+    misplaced = [invalid("involvedObject.namespace", subject, "does not match event.namespace")]
     if not new["eventTime"]:
-        agrees = subject == namespace or (not subject and namespace == "default")
-        return [] if agrees else [misplaced]
-    found = [] if subject or namespace in _CLUSTER_NAMESPACES else [misplaced]
+        return [] if subject == namespace or (not subject and namespace == "default") else misplaced
+    found = [] if subject or namespace in _CLUSTER_NAMESPACES else misplaced
     found += [required(key) for key in _REQUIRED if not new.get(key)]
     controller = new.get("reportingController") or ""
     found += unlike("reportingController", controller, qualified_name(controller))
-    for key, limit in _LIMITS.items():
-        if len(new.get(key) or "") > limit:
-            found.append(invalid("message" if key == "note" else key, "", f"can have at most {limit} characters"))
-    return found
+    long = [(key, limit) for key, limit in _LIMITS.items() if len(new.get(key) or "") > limit]
+    names = {"note": "message"}
+    return found + [invalid(names.get(key, key), "", f"can have at most {limit} characters") for key, limit in long]
 
 
-STRATEGY: Final = Strategy(tidy, _update, _default, _problems)
+STRATEGY: Final[Strategy] = plain(_default, _problems)

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from kube_simulator.errors import Cause
 from kube_simulator.values import Json
 
+Default = Callable[[Json], Json]
+Validate = Callable[[Json, Json | None], list[Cause]]
+
 
 def as_it_is(new: Json, _old: Json | None) -> Json:
     """Return an object as it is: nothing is to be found out."""
@@ -32,9 +35,9 @@ class Strategy:
     prepare_update: Callable[[Json, Json, str], Json]
     """New, old and subresource (empty for the object itself): keeps what this write may not touch, and counts the
     generation on."""
-    default: Callable[[Json], Json]
+    default: Default
     """Fills in what the client left out; a second time it changes nothing."""
-    validate: Callable[[Json, Json | None], list[Cause]] = nothing_wrong
+    validate: Validate = nothing_wrong
     """What is wrong with a new object, or with an old one's successor."""
     complete: Callable[[Json, Json | None], Json] = as_it_is
     """New, and old if there is one: fills in what is nobody's own, because the server finds it out after it has
@@ -45,22 +48,15 @@ _EMPTY_MEANS_ABSENT = ("labels", "annotations", "finalizers", "ownerReferences",
 
 
 def tidy(new: Json) -> Json:
-    """Drop from metadata what is null or empty."""
+    """Drop from metadata what is null or empty, and references that say the same twice."""
     metadata = {
         key: value
         for key, value in (new.get("metadata") or {}).items()
-        if value is not None and not (key in _EMPTY_MEANS_ABSENT and not value)
+        if value is not None and (value or key not in _EMPTY_MEANS_ABSENT) and (key, value) != ("generation", 0)
     }
-    if "ownerReferences" in metadata:
-        metadata["ownerReferences"] = _distinct(metadata["ownerReferences"])
-    if metadata.get("generation") == 0:
-        del metadata["generation"]
+    if references := metadata.get("ownerReferences"):
+        metadata["ownerReferences"] = [each for at, each in enumerate(references) if each not in references[:at]]
     return {**new, "metadata": metadata}
-
-
-def _distinct(references: list[Json]) -> list[Json]:
-    """List each reference once, as the API server does with those that say the same twice."""
-    return [each for index, each in enumerate(references) if each not in references[:index]]
 
 
 def with_generation(new: Json, generation: int) -> Json:
@@ -74,24 +70,13 @@ def with_status(new: Json, status: object) -> Json:
     return rest if status is None else {**rest, "status": status}
 
 
-def differ(new: Json, old: Json, *, besides: tuple[str, ...]) -> bool:
-    """Report whether two objects differ in a field at their root that is none of these."""
-    keys = (new.keys() | old.keys()) - set(besides)
-    return any(new.get(key) != old.get(key) for key in keys)
-
-
 def counted(new: Json, old: Json, *, besides: tuple[str, ...] = ("metadata", "status")) -> Json:
     """Keep the old generation, or set the next one if more than metadata and status changed."""
-    generation = old["metadata"].get("generation", 0)
-    return with_generation(new, generation + differ(new, old, besides=besides))
+    changed = any(new.get(key) != old.get(key) for key in (new.keys() | old.keys()) - {*besides})
+    return with_generation(new, old["metadata"].get("generation", 0) + changed)
 
 
-def plain(
-    default: Callable[[Json], Json],
-    validate: Callable[[Json, Json | None], list[Cause]] = nothing_wrong,
-    *,
-    generation: bool = False,
-) -> Strategy:
+def plain(default: Default, validate: Validate = nothing_wrong, *, generation: bool = False) -> Strategy:
     """A kind without a status, such as ConfigMap; some count a generation nevertheless."""
 
     def prepare_create(new: Json) -> Json:
@@ -105,8 +90,8 @@ def plain(
 
 
 def with_subresource(
-    default: Callable[[Json], Json],
-    validate: Callable[[Json, Json | None], list[Cause]] = nothing_wrong,
+    default: Default,
+    validate: Validate = nothing_wrong,
     *,
     first_status: object = None,
     generation: bool = True,

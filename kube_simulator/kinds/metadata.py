@@ -1,12 +1,12 @@
 """`metav1.ObjectMeta`: names, labels, annotations, finalizers and owners, which all kinds have alike.
 
-Differs from Kubernetes: each cause is listed once, where an API server lists some two or four times.
+Differs from Kubernetes: each cause is listed once, where an API server lists some two or four times; finalizers of
+built-in kinds need no domain.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from typing import Final
 
 from kube_simulator.errors import Cause
@@ -20,7 +20,7 @@ from kube_simulator.names import (
     qualified_name,
 )
 from kube_simulator.resources import Resource
-from kube_simulator.schema.causes import at_least_zero, forbidden, invalid, required, too_long, unlike
+from kube_simulator.schema.causes import forbidden, invalid, required, too_long, unlike
 from kube_simulator.values import Json
 
 _RBAC: Final = "rbac.authorization.k8s.io"
@@ -37,8 +37,6 @@ ANNOTATIONS_LIMIT_BYTES: Final = 2**18
 _GENERATED_LIMIT: Final = 63
 _DRAWN: Final = 5
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
-_STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
-_GROUPS_OF_STRICT_FINALIZERS: Final = ("", "apps", "events.k8s.io", _RBAC)
 
 
 def generated_name(prefix: str, chance: random.Random | None = None) -> str:
@@ -52,49 +50,28 @@ def generated_name(prefix: str, chance: random.Random | None = None) -> str:
 def metadata_problems(resource: Resource, new: Json, old: Json | None) -> list[Cause]:
     """List what is wrong with an object's metadata; a name is checked when the object is created."""
     metadata = new.get("metadata") or {}
-    finalizers = metadata.get("finalizers") or []
-    found: list[Cause] = []
-    if old is None:
-        found += _name_problems(_RULES_OF_NAMES.get(resource.full_name, dns_subdomain), metadata)
-    found += at_least_zero("metadata.generation", metadata.get("generation"))
+    found = _name_problems(_RULES_OF_NAMES.get(resource.full_name, dns_subdomain), metadata) if old is None else []
     found += label_problems(metadata.get("labels") or {}, "metadata.labels")
-    found += annotation_problems(metadata.get("annotations") or {}, "metadata.annotations")
-    found += _owner_problems(metadata.get("ownerReferences") or [])
+    annotations, finalizers = metadata.get("annotations") or {}, metadata.get("finalizers") or []
+    for key in annotations:
+        found += unlike("metadata.annotations", key, qualified_name(key.lower()))
+    if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > ANNOTATIONS_LIMIT_BYTES:
+        found.append(too_long("metadata.annotations", ANNOTATIONS_LIMIT_BYTES))
     for finalizer in finalizers:
         found += unlike("metadata.finalizers", finalizer, qualified_name(finalizer))
-    if resource.group in _GROUPS_OF_STRICT_FINALIZERS:
-        found += unqualified_finalizers(finalizers, "metadata.finalizers")
     if old is not None and "deletionTimestamp" in old["metadata"]:
         late = sorted(set(finalizers) - set(old["metadata"].get("finalizers") or ()))
         why = f"no new finalizers can be added if the object is being deleted, found new finalizers {late}"
         found += [forbidden("metadata.finalizers", why)] if late else []
-    return found
+    return found + _owner_problems(metadata.get("ownerReferences") or [])
 
 
 def label_problems(labels: Json, field: str) -> list[Cause]:
     """Keys and values that labels may not have."""
-    found = []
-    for key, value in labels.items():
-        found += unlike(field, key, qualified_name(key)) + unlike(field, value, label_value(value))
-    return found
-
-
-def annotation_problems(annotations: Json, field: str) -> list[Cause]:
-    """Keys that annotations may not have, and more than fits."""
-    found = []
-    for key in annotations:
-        found += unlike(field, key, qualified_name(key.lower()))
-    size_bytes = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
-    return found + ([too_long(field, ANNOTATIONS_LIMIT_BYTES)] if size_bytes > ANNOTATIONS_LIMIT_BYTES else [])
-
-
-def unqualified_finalizers(finalizers: Sequence[str], field: str) -> list[Cause]:
-    """Finalizers that are neither Kubernetes' own nor say by a prefix whose they are."""
-    why = "name is neither a standard finalizer name nor is it fully qualified"
     return [
-        invalid(f"{field}[{index}]", each, why)
-        for index, each in enumerate(finalizers)
-        if "/" not in each and each not in _STANDARD_FINALIZERS
+        cause
+        for key, value in labels.items()
+        for cause in (*unlike(field, key, qualified_name(key)), *unlike(field, value, label_value(value)))
     ]
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
+from dataclasses import replace
+from itertools import count
 from typing import Final
 
 from kube_simulator.errors import Cause
 from kube_simulator.kinds.compaction import CORE_V1, compact
 from kube_simulator.kinds.kind_strategy import Strategy, with_subresource
-from kube_simulator.schema.causes import invalid, one_of, required
+from kube_simulator.schema.causes import invalid, required
 from kube_simulator.values import Json
 
 # The range that kubeadm gives to Services.
@@ -23,32 +25,30 @@ RANGE: Final = ipaddress.ip_network("10.96.0.0/16")
 # Those at the beginning are handed out by name: the API server's own Service has the first.
 _RESERVED: Final = 256
 _NODE_PORTS: Final = range(30000, 32768)
-_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _OPEN_TYPES: Final = ("LoadBalancer", "NodePort")  # to the outside
 _KEPT: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 
 def _default(new: Json) -> Json:
-    spec = _typed(new.get("spec") or {})
+    spec = _typed(new)
     if spec["sessionAffinity"] == "ClientIP":
         spec.setdefault("sessionAffinityConfig", {"clientIP": {"timeoutSeconds": 10800}})
     if spec.get("ports"):
-        spec["ports"] = [_port(each) for each in spec["ports"]]
+        spec["ports"] = [
+            {"protocol": "TCP", **each, "targetPort": each.get("targetPort") or each.get("port", 0)}
+            for each in spec["ports"]
+        ]
     if spec["type"] != "ExternalName":
         spec.setdefault("internalTrafficPolicy", "Cluster")
     if spec["type"] in _OPEN_TYPES:
         spec.setdefault("externalTrafficPolicy", "Cluster")
     if spec["type"] == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
-    return {**new, "spec": spec, "status": compact(new.get("status") or {}, f"{CORE_V1}ServiceStatus")}
+    return {**new, "spec": spec, "status": compact(new.get("status"), f"{CORE_V1}ServiceStatus")}
 
 
-def _typed(spec: Json) -> Json:
-    return {"type": "ClusterIP", "sessionAffinity": "None", **compact(spec, f"{CORE_V1}ServiceSpec")}
-
-
-def _port(port: Json) -> Json:
-    return {"protocol": "TCP", **port, "targetPort": port.get("targetPort") or port.get("port", 0)}
+def _typed(new: Json) -> Json:
+    return {"type": "ClusterIP", "sessionAffinity": "None", **compact(new.get("spec"), f"{CORE_V1}ServiceSpec")}
 
 
 def _complete(new: Json, _old: Json | None) -> Json:
@@ -56,7 +56,9 @@ def _complete(new: Json, _old: Json | None) -> Json:
     spec, metadata = new["spec"], new["metadata"]
     if spec["type"] == "ExternalName":
         return new
-    address = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or []), "") or _drawn_address(metadata)
+    free = RANGE.num_addresses - _RESERVED - 1
+    drawn = str(RANGE[_RESERVED + _digest(metadata, "address") % free])
+    address = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or []), "") or drawn
     both = address == "None" and not spec.get("selector")
     spec = {
         "ipFamilies": ["IPv4", "IPv6"] if both else ["IPv4"],
@@ -66,20 +68,10 @@ def _complete(new: Json, _old: Json | None) -> Json:
         "clusterIPs": spec.get("clusterIPs") or [address],
     }
     if spec["type"] in _OPEN_TYPES:
-        spec["ports"] = [
-            {**each, "nodePort": each.get("nodePort") or _drawn_port(metadata, index)}
-            for index, each in enumerate(spec.get("ports") or [])
-        ]
+        drawn_ports = (_NODE_PORTS[_digest(metadata, f"port {at}") % len(_NODE_PORTS)] for at in count())
+        ports = zip(spec.get("ports") or (), drawn_ports, strict=False)
+        spec["ports"] = [{**each, "nodePort": each.get("nodePort") or drawn} for each, drawn in ports]
     return {**new, "spec": spec}
-
-
-def _drawn_address(metadata: Json) -> str:
-    free = RANGE.num_addresses - _RESERVED - 1
-    return str(RANGE[_RESERVED + _digest(metadata, "address") % free])
-
-
-def _drawn_port(metadata: Json, index: int) -> int:
-    return _NODE_PORTS[_digest(metadata, f"port {index}") % len(_NODE_PORTS)]
 
 
 def _digest(metadata: Json, purpose: str) -> int:
@@ -87,13 +79,10 @@ def _digest(metadata: Json, purpose: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
-_BASE: Final = with_subresource(_default, first_status={"loadBalancer": {}}, generation=False)
-
-
 def _prepare_update(new: Json, old: Json, subresource: str) -> Json:
     if subresource == "status":
         return _BASE.prepare_update(new, old, subresource)
-    spec, before = _typed(new.get("spec") or {}), old["spec"]
+    spec, before = _typed(new), old["spec"]
     if spec["type"] != "ExternalName" and not spec.get("clusterIP"):
         spec |= {key: before[key] for key in _KEPT if key in before and not spec.get(key)}
     if before.get("clusterIP") not in (None, spec.get("clusterIP")) and spec.get("clusterIPs") == before["clusterIPs"]:
@@ -102,16 +91,14 @@ def _prepare_update(new: Json, old: Json, subresource: str) -> Json:
 
 
 def _validate(new: Json, old: Json | None) -> list[Cause]:
-    spec, address = new["spec"], new["spec"].get("clusterIP")
-    found = one_of("spec.type", spec["type"], _TYPES)
-    if not spec.get("ports") and spec["type"] != "ExternalName" and address != "None":
+    spec, before = new["spec"], (old or new)["spec"].get("clusterIP")
+    found = []
+    if not spec.get("ports") and spec["type"] != "ExternalName" and spec.get("clusterIP") != "None":
         found.append(required("spec.ports"))
-    if address == "None" and spec["type"] in _OPEN_TYPES:
-        found.append(invalid("spec.clusterIPs[0]", address, f"may not be set to 'None' for {spec['type']} services"))
-    before = (old or new)["spec"].get("clusterIP")
-    if before and address and before != address:
+    if before and spec.get("clusterIP") not in (None, before):
         found.append(invalid("spec.clusterIPs[0]", spec.get("clusterIPs"), "may not change once set"))
     return found
 
 
-STRATEGY: Final = Strategy(_BASE.prepare_create, _prepare_update, _default, _validate, _complete)
+_BASE: Final = with_subresource(_default, _validate, first_status={"loadBalancer": {}}, generation=False)
+STRATEGY: Final[Strategy] = replace(_BASE, prepare_update=_prepare_update, complete=_complete)

@@ -5,21 +5,9 @@ Differs from Kubernetes: a PodDisruptionBudget is kept as its schema says, and i
 
 from __future__ import annotations
 
-from kube_simulator.errors import Cause
-from kube_simulator.kinds import (
-    configuration,
-    custom_resource_definitions,
-    events,
-    go_types,
-    leases,
-    namespaces,
-    network_policies,
-    pods,
-    rbac,
-    services,
-    stateful_sets,
-    workloads,
-)
+from typing import cast
+
+from kube_simulator.kinds import events, services, simple_kinds, workloads
 from kube_simulator.kinds.compaction import compact_object
 from kube_simulator.kinds.kind_strategy import (
     Strategy,
@@ -34,40 +22,34 @@ from kube_simulator.resources import Resource
 from kube_simulator.schema import structural
 from kube_simulator.values import Json
 
-__all__ = ["Strategy", "strategy_of"]
-
 _BUILT_IN: dict[str, Strategy] = {
-    "configmaps": configuration.CONFIG_MAP,
-    "secrets": configuration.SECRET,
-    "namespaces": namespaces.NAMESPACE,
-    "pods": pods.STRATEGY,
+    "configmaps": simple_kinds.CONFIG_MAP,
+    "secrets": simple_kinds.SECRET,
+    "namespaces": simple_kinds.NAMESPACE,
+    "pods": workloads.POD,
     "services": services.STRATEGY,
     "events": events.STRATEGY,
     "events.events.k8s.io": events.STRATEGY,
     "deployments.apps": workloads.DEPLOYMENT,
     "replicasets.apps": workloads.REPLICA_SET,
-    "statefulsets.apps": stateful_sets.STRATEGY,
-    "networkpolicies.networking.k8s.io": network_policies.STRATEGY,
-    "leases.coordination.k8s.io": leases.STRATEGY,
-    "customresourcedefinitions.apiextensions.k8s.io": custom_resource_definitions.STRATEGY,
-    f"roles.{rbac.GROUP}": rbac.ROLE,
-    f"clusterroles.{rbac.GROUP}": rbac.ROLE,
-    f"rolebindings.{rbac.GROUP}": rbac.BINDING,
-    f"clusterrolebindings.{rbac.GROUP}": rbac.BINDING,
+    "statefulsets.apps": workloads.STATEFUL_SET,
+    "networkpolicies.networking.k8s.io": simple_kinds.NETWORK_POLICY,
+    "leases.coordination.k8s.io": simple_kinds.LEASE,
+    "customresourcedefinitions.apiextensions.k8s.io": simple_kinds.DEFINITION,
+    **{f"{each}.rbac.authorization.k8s.io": simple_kinds.ROLE for each in ("roles", "clusterroles")},
+    **{f"{each}.rbac.authorization.k8s.io": simple_kinds.BINDING for each in ("rolebindings", "clusterrolebindings")},
 }
+# A kind of which nothing is known here keeps what it is given and is not empty.
+_OTHER = plain(compact_object)
+_OTHER_WITH_STATUS = with_subresource(compact_object, first_status={})
 
 
 def strategy_of(resource: Resource) -> Strategy:
-    """The strategy of a resource. A kind of which nothing is known here keeps what it is given and is not empty."""
+    """The strategy of a resource."""
     if resource.custom:
         return _custom(resource)
-    known = _BUILT_IN.get(resource.full_name)
-    if known is not None:
-        return known
-    type = go_types.type_of(resource.api_version, resource.kind)
-    if "status" in resource.subresources:
-        return with_subresource(lambda new: compact_object(new, type), first_status={})
-    return plain(lambda new: compact_object(new, type))
+    other = _OTHER_WITH_STATUS if "status" in resource.subresources else _OTHER
+    return _BUILT_IN.get(resource.full_name, other)
 
 
 def _custom(resource: Resource) -> Strategy:
@@ -75,9 +57,7 @@ def _custom(resource: Resource) -> Strategy:
     divided = "status" in resource.subresources
 
     def default(new: Json) -> Json:
-        filled = structural.default(resource.schema, new)
-        assert isinstance(filled, dict)
-        return filled
+        return cast(Json, structural.default(resource.schema, new))
 
     def prepare_create(new: Json) -> Json:
         new = tidy(new)
@@ -89,14 +69,7 @@ def _custom(resource: Resource) -> Strategy:
             return counted(new, old, besides=("metadata",))
         if subresource != "status":
             return counted(with_status(new, old.get("status")), old)
-        metadata = {key: value for key, value in old["metadata"].items() if key != "managedFields"}
-        if "managedFields" in new["metadata"]:
-            metadata["managedFields"] = new["metadata"]["managedFields"]
-        return with_status({**old, "metadata": metadata}, new.get("status"))
+        entries = {"managedFields": new["metadata"].get("managedFields")}
+        return tidy(with_status({**old, "metadata": old["metadata"] | entries}, new.get("status")))
 
-    return Strategy(prepare_create, prepare_update, default, _nothing_more)
-
-
-def _nothing_more(_new: Json, _old: Json | None) -> list[Cause]:
-    """The schema says what a custom resource may be."""
-    return []
+    return Strategy(prepare_create, prepare_update, default)

@@ -1,23 +1,28 @@
 """Tables of `kubectl get`: the columns of a resource, and the cells of an object.
 
-Differs from Kubernetes: of built-in kinds, Deployments, StatefulSets, ReplicaSets, pods, Services and Events have
-columns of their own, and all others a name and an age; `-o wide` has no more. Of a printer column's JSONPath, see
-`jsonpath`.
+Differs from Kubernetes: of built-in kinds, Deployments, StatefulSets, pods and Events have columns of their
+own, and all others a name and an age; `-o wide` has no more. In the JSONPath of printer columns are
+fields, indexes, `[*]`, and filters that compare one field with a text, such as
+`.status.conditions[?(@.type=="Ready")].status`; slices, unions, recursive descent and other filters are 501.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from kube_simulator.kinds.jsonpath import find
-from kube_simulator.kinds.times import parse_time
+from kube_simulator.errors import not_implemented
 from kube_simulator.resources import Column, Resource
 from kube_simulator.values import Json
 
 _UNITS: Final = (("d", 86400), ("h", 3600), ("m", 60))
+_STEP: Final = re.compile(
+    r"""(?P<all>\[\*\]|\.\*)|\[(?P<index>-?\d+)\]|\.(?P<field>(?:[^.\[\]\\*]|\\.)+)"""
+    r"""|\[\?\(\s*@\.(?P<key>[\w-]+)\s*==\s*["'](?P<value>[^"']*)["']\s*\)\]"""
+)
 Cells = Callable[[Json], Sequence[object]]
 
 
@@ -26,7 +31,8 @@ def columns(resource: Resource) -> list[Json]:
     if resource.custom:
         return [column.definition for column in resource.columns]
     own, _ = _BUILT_IN.get(resource.full_name, _PLAIN)
-    return [_definition(name) for name in ("Name", *own, "Age")]
+    plain = {"type": "string", "description": "", "priority": 0}
+    return [{"name": name, "format": "name" if name == "Name" else "", **plain} for name in ("Name", *own, "Age")]
 
 
 def cells(resource: Resource, found: Json, now: datetime) -> list[Any]:
@@ -42,34 +48,60 @@ def cells(resource: Resource, found: Json, now: datetime) -> list[Any]:
     return [metadata["name"], *own(found), _age(metadata.get("creationTimestamp") or "", now)]
 
 
-def _definition(name: str) -> Json:
-    form = "name" if name == "Name" else ""
-    return {"name": name, "type": "string", "format": form, "description": "", "priority": 0}
+def find(path: str, value: object) -> list[Any]:
+    """Find what a JSONPath such as `.spec.size` leads to; nothing if a field on the way is absent.
+
+    Raises:
+        ApiError: 501, the path has something that is not implemented.
+    """
+    found, at, text = [value], 0, path if path.startswith((".", "[")) else f".{path}"
+    while at < len(text):
+        step = _STEP.match(text, at)
+        if step is None:
+            raise not_implemented(f"the JSONPath {path}, from {text[at:]} on")
+        found = [each for one in found for each in _taken(step, one)]
+        at = step.end()
+    return found
+
+
+def _taken(step: re.Match[str], value: Any) -> Iterator[Any]:
+    if step["field"] is not None:
+        name = re.sub(r"\\(.)", r"\1", step["field"])
+        if isinstance(value, dict) and name in value:
+            yield value[name]
+    elif step["all"]:
+        yield from value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    elif isinstance(value, list):
+        if step["index"] is not None:
+            yield from value[int(step["index"]) :][:1]
+        else:
+            yield from (each for each in value if isinstance(each, dict) and each.get(step["key"]) == step["value"])
 
 
 def _cell(column: Column, found: Json, now: datetime) -> object:
     if column.definition.get("format") == "name":
         return found["metadata"]["name"]
     values = find(column.path, found)
-    if not values:
-        return None
-    value, kind = values[0], column.definition["type"]
-    if kind == "string":
-        return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), sort_keys=True)
-    if kind == "date":
-        return _age(value, now) if isinstance(value, str) else None
-    if isinstance(value, bool):
-        return value if kind == "boolean" else None
-    if isinstance(value, int | float):
-        return int(value) if kind == "integer" else value
+    value, kind = values[0] if values else None, column.definition["type"]
+    match kind, value:
+        case _, None:
+            return None
+        case "date", str():
+            return _age(value, now)
+        case "string", _:
+            return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), sort_keys=True)
+        case "boolean", bool():
+            return value
+        case "integer" | "number", int() | float() if not isinstance(value, bool):
+            return int(value) if kind == "integer" else value
     return None
 
 
 def _age(time: str, now: datetime) -> str:
     """Return how long ago a time was, in its greatest unit: `59s`, `3m`, `5d`."""
     try:
-        seconds = int((now - parse_time(time)).total_seconds())
-    except ValueError:
+        seconds = int((now - datetime.fromisoformat(time)).total_seconds())
+    except (TypeError, ValueError):
         return "<invalid>"
     unit, length = next(((unit, length) for unit, length in _UNITS if seconds >= length), ("s", 1))
     return f"{max(seconds, 0) // length}{unit}"
@@ -87,10 +119,6 @@ def _deployment(found: Json) -> Sequence[object]:
     return _ready(found), *(_status(found).get(key, 0) for key in ("updatedReplicas", "availableReplicas"))
 
 
-def _replica_set(found: Json) -> Sequence[object]:
-    return found["spec"].get("replicas", 0), *(_status(found).get(key, 0) for key in ("replicas", "readyReplicas"))
-
-
 def _pod(found: Json) -> Sequence[object]:
     status = _status(found)
     containers = status.get("containerStatuses") or []
@@ -99,12 +127,6 @@ def _pod(found: Json) -> Sequence[object]:
     shown = "Terminating" if "deletionTimestamp" in found["metadata"] else next(iter(reasons), status.get("phase", ""))
     ready = f"{sum(bool(each.get('ready')) for each in containers)}/{len(found['spec'].get('containers') or ())}"
     return ready, shown, str(sum(each.get("restartCount", 0) for each in containers))
-
-
-def _service(found: Json) -> Sequence[object]:
-    spec = found["spec"]
-    ports = ",".join(f"{each['port']}/{each.get('protocol', 'TCP')}" for each in spec.get("ports") or ())
-    return spec.get("type", ""), spec.get("clusterIP") or "<none>", ports or "<none>"
 
 
 def _event(found: Json) -> Sequence[object]:
@@ -120,7 +142,5 @@ _BUILT_IN: Final[dict[str, tuple[Sequence[str], Cells]]] = {
     "events": _EVENT,
     "events.events.k8s.io": _EVENT,
     "pods": (("Ready", "Status", "Restarts"), _pod),
-    "replicasets.apps": (("Desired", "Current", "Ready"), _replica_set),
-    "services": (("Type", "Cluster-IP", "Port(s)"), _service),
     "statefulsets.apps": (("Ready",), lambda found: (_ready(found),)),
 }

@@ -1,81 +1,143 @@
-"""Deployments and ReplicaSets: defaults and rules.
+"""Deployments, ReplicaSets and StatefulSets, and the pods that they make: defaults and rules.
 
-Differs from Kubernetes: any counts may be written into a status.
+Differs from Kubernetes: of workloads the shape, counts, shares, labels and the selector are checked, and what may not
+change; of a pod, and of all else in a template of pods, the shape alone, and any of it may change later. Any counts may
+be written into a status. `volumeClaimTemplates` are answered with 501, as there are no claims, and what is to become of
+claims is not looked at. A pod has no priority, no quality of service, no tolerations and no volume with a token.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
-from kube_simulator.errors import Cause
-from kube_simulator.kinds.compaction import APPS_V1, compact
+from kube_simulator.errors import ApiError, Cause, not_implemented
+from kube_simulator.kinds.compaction import APPS_V1, CORE_V1, compact
+from kube_simulator.kinds.defaults import Within, defaulted_spec, defaulted_template, filled
 from kube_simulator.kinds.kind_strategy import Strategy, with_subresource
-from kube_simulator.kinds.pod_defaults import defaulted_template
-from kube_simulator.kinds.pod_specs import template_problems
-from kube_simulator.kinds.selectors import selection_problems
-from kube_simulator.kinds.sharing import completed, shared
-from kube_simulator.schema.causes import IMMUTABLE, at_least_zero, forbidden, invalid, not_supported
-from kube_simulator.values import Json
+from kube_simulator.kinds.metadata import label_problems
+from kube_simulator.schema.causes import IMMUTABLE, at_least_zero, forbidden, invalid, required
+from kube_simulator.store.selection import from_label_selector
+from kube_simulator.values import Json, completed, mapped, shared
 
+_ROLLING: Final = "RollingUpdate"
 _PERCENT: Final = "[0-9]+%"
-_QUARTER: Final = "25%"
+_QUARTERS: Final = {"maxUnavailable": "25%", "maxSurge": "25%"}
+_COUNTS: Final = ("replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
+_DEPLOYMENT: Final = {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600}
+_RETAINED: Final = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+_STATEFUL_SET: Final = {
+    "podManagementPolicy": "OrderedReady",
+    "replicas": 1,
+    "revisionHistoryLimit": 10,
+    "persistentVolumeClaimRetentionPolicy": _RETAINED,
+}
+_MUTABLE: Final = (
+    *("replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit"),
+    *("persistentVolumeClaimRetentionPolicy", "minReadySeconds"),
+)
 
 
-def _default_deployment(new: Json) -> Json:
-    spec = compact(new.get("spec") or {}, f"{APPS_V1}DeploymentSpec")
-    strategy = completed(spec["strategy"], {"type": "RollingUpdate"})
-    if strategy["type"] == "RollingUpdate":
-        rolling = completed(strategy.get("rollingUpdate", {}), {"maxUnavailable": _QUARTER, "maxSurge": _QUARTER})
-        strategy = shared({**strategy, "rollingUpdate": rolling}, strategy)
-    defaults = {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600}
-    template = defaulted_template(spec["template"])
-    spec = shared({**defaults, **spec, "strategy": strategy, "template": template}, spec)
-    return {**new, "spec": spec, "status": compact(new.get("status") or {}, f"{APPS_V1}DeploymentStatus")}
+def _default(new: Json) -> Json:
+    type = f"{APPS_V1}{new['kind']}"
+    given = compact(new.get("spec"), f"{type}Spec")
+    spec = {**given, "template": defaulted_template(given["template"])}
+    if new["kind"] == "Deployment":
+        strategy = filled(spec["strategy"], {"type": _ROLLING})
+        if strategy["type"] == _ROLLING:
+            strategy = filled({"rollingUpdate": {}, **strategy}, {"rollingUpdate": Within(_QUARTERS)})
+        spec = {**_DEPLOYMENT, **spec, "strategy": shared(strategy, given["strategy"])}
+    elif new["kind"] == "StatefulSet":
+        spec = {**_STATEFUL_SET, **spec, "updateStrategy": _updates(given["updateStrategy"])}
+        spec = filled(spec, {"persistentVolumeClaimRetentionPolicy": Within(_RETAINED)})
+    else:
+        spec = {"replicas": 1, **spec}
+    return {**new, "spec": shared(spec, given), "status": compact(new.get("status"), f"{type}Status")}
 
 
-def _default_replica_set(new: Json) -> Json:
-    spec = completed(compact(new.get("spec") or {}, f"{APPS_V1}ReplicaSetSpec"), {"replicas": 1})
-    spec = shared({**spec, "template": defaulted_template(spec["template"])}, spec)
-    return {**new, "spec": spec, "status": compact(new.get("status") or {}, f"{APPS_V1}ReplicaSetStatus")}
+def _updates(strategy: Json) -> Json:
+    """Fill in how pods are updated; a strategy that is named without details has none."""
+    if not strategy.get("type"):
+        strategy = {"rollingUpdate": {}, **strategy, "type": _ROLLING}
+    rolling = strategy.get("rollingUpdate")
+    if strategy["type"] != _ROLLING or rolling is None:
+        return strategy
+    # Of an alpha feature, which is off.
+    known = {key: value for key, value in rolling.items() if key != "maxUnavailable"}
+    return shared({**strategy, "rollingUpdate": shared({"partition": 0, **known}, rolling)}, strategy)
 
 
-def _workload_problems(new: Json, old: Json | None) -> list[Cause]:
-    """List what is wrong with Deployments and ReplicaSets alike; a spec that has not changed is good."""
-    spec = new["spec"]
-    if old is not None and spec == old["spec"]:
+def _validate(new: Json, old: Json | None) -> list[Cause]:
+    """List what is wrong; a spec that has not changed is good."""
+    spec, before = new["spec"], None if old is None else old["spec"]
+    if spec == before:
         return []
+    if spec.get("volumeClaimTemplates"):
+        raise not_implemented("StatefulSets with volumeClaimTemplates")
     found: list[Cause] = []
-    for key in ("replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
+    for key in _COUNTS:
         found += at_least_zero(f"spec.{key}", spec.get(key))
-    found += selection_problems(spec, "deployment") + template_problems(spec["template"], "spec.template")
-    if old is not None and spec.get("selector") != old["spec"].get("selector"):
+    template = spec["template"]
+    found += label_problems(template["metadata"].get("labels") or {}, "spec.template.labels")
+    found += label_problems(template["spec"].get("nodeSelector") or {}, "spec.template.spec.nodeSelector")
+    found += _selection_problems(spec)
+    for key, share in ((spec.get("strategy") or {}).get("rollingUpdate") or {}).items():
+        if isinstance(share, str) and not re.fullmatch(_PERCENT, share):
+            found.append(invalid(f"spec.strategy.rollingUpdate.{key}", share, f"must match {_PERCENT}"))
+    if before is not None and spec.get("selector") != before.get("selector"):
         found.append(invalid("spec.selector", spec.get("selector"), IMMUTABLE))
-    return found + (_strategy_problems(spec["strategy"]) if "strategy" in spec else [])
-
-
-def _strategy_problems(strategy: Json) -> list[Cause]:
-    rolling: Json | None = strategy.get("rollingUpdate")
-    field = "spec.strategy.rollingUpdate"
-    if strategy["type"] == "Recreate":
-        return [] if rolling is None else [forbidden(field, "may not be specified when strategy `type` is 'Recreate'")]
-    if strategy["type"] != "RollingUpdate" or rolling is None:
-        return [not_supported("spec.strategy", strategy["type"], ("Recreate", "RollingUpdate"))]
-    unavailable = rolling["maxUnavailable"]
-    found = [each for key in ("maxUnavailable", "maxSurge") for each in _share_problems(rolling[key], f"{field}.{key}")]
-    if unavailable in (0, "0%") and rolling["maxSurge"] in (0, "0%"):
-        found.append(invalid(f"{field}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0"))
+    lasting = {**spec, **(before or {})}.keys() - {*_MUTABLE} if new["kind"] == "StatefulSet" else set()
+    if before is not None and any(spec.get(key) != before.get(key) for key in lasting):
+        return [forbidden("spec", f"updates for fields other than {', '.join(_MUTABLE)} are forbidden")]
     return found
 
 
-def _share_problems(share: int | str, field: str) -> list[Cause]:
-    """List what is wrong with a number of pods, or a percentage."""
-    if isinstance(share, int):
-        return at_least_zero(field, share)
-    return [] if re.fullmatch(_PERCENT, share) else [invalid(field, share, f"must match {_PERCENT}")]
+def _selection_problems(spec: Json) -> list[Cause]:
+    """List what is wrong with the selector: it must match the template."""
+    selector, labels = spec.get("selector"), spec["template"]["metadata"].get("labels")
+    if selector is None:
+        return [required("spec.selector")]
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        return [invalid("spec.selector", {}, "it must not be empty")]
+    try:
+        matches = from_label_selector(selector).matches(labels or {})
+    except ApiError as error:
+        return [invalid("spec.selector", selector, error.message)]
+    why = "`selector` does not match template `labels`"
+    return [] if matches else [invalid("spec.template.metadata.labels", labels, why)]
 
 
-DEPLOYMENT: Final[Strategy] = with_subresource(
-    _default_deployment, _workload_problems, first_status={}, kept_on_status=("labels",)
+DEPLOYMENT: Final[Strategy] = with_subresource(_default, _validate, first_status={}, kept_on_status=("labels",))
+REPLICA_SET: Final[Strategy] = with_subresource(_default, _validate, first_status={"replicas": 0})
+STATEFUL_SET: Final[Strategy] = with_subresource(_default, _validate, first_status={})
+
+
+def _default_pod(new: Json) -> Json:
+    given = compact(new.get("spec"), f"{CORE_V1}PodSpec")
+    spec = {"enableServiceLinks": True, **defaulted_spec(given)}
+    spec |= {key: mapped(_requesting, spec[key]) for key in ("initContainers", "containers") if spec.get(key)}
+    status = compact(new.get("status"), f"{CORE_V1}PodStatus")
+    return {**new, "spec": shared(spec, given), **({"status": status} if status else {})}
+
+
+def _requesting(container: Json) -> Json:
+    """Request up to its limit what is limited and not requested."""
+    resources = container["resources"]
+    requests = completed(resources.get("requests", {}), resources.get("limits") or {})
+    if not requests:
+        return container
+    return shared({**container, "resources": shared({**resources, "requests": requests}, resources)}, container)
+
+
+def _complete_pod(new: Json, old: Json | None) -> Json:
+    """Add what the admission plugin ServiceAccount puts in."""
+    account = new["spec"].get("serviceAccountName") or "default"
+    more = {"serviceAccountName": account, "serviceAccount": account} if old is None else {}
+    return {**new, "spec": completed(new["spec"], more)}
+
+
+_POD: Final = with_subresource(_default_pod, first_status={"phase": "Pending"}, kept_on_status=("ownerReferences",))
+POD: Final[Strategy] = replace(
+    _POD, prepare_create=lambda new: _default_pod(_POD.prepare_create(new)), complete=_complete_pod
 )
-REPLICA_SET: Final[Strategy] = with_subresource(_default_replica_set, _workload_problems, first_status={"replicas": 0})

@@ -1,7 +1,8 @@
 """Server-side apply: the applied object becomes part of the live one, and its fields its applier's.
 
 A field that another manager owns and that would get another value is a conflict, unless the applier forces it. What
-the applier applied before and leaves out now goes, unless somebody else owns it too.
+the applier applied before and leaves out now goes, unless somebody else owns it too. Nothing is changed in place: what
+both have in common, the result shares with the live object.
 
 Differs from Kubernetes: kubectl does not take over what it applied on the client's side before; it must force it.
 """
@@ -9,58 +10,37 @@ Differs from Kubernetes: kubectl does not take over what it applied on the clien
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Sequence
+from operator import is_
+from typing import Any, Final
 
 from kube_simulator.errors import ApiError, Cause, bad_request, internal
-from kube_simulator.patches.compare import Changes, compare
-from kube_simulator.patches.fieldsets import (
-    ALONE,
-    Fields,
-    difference,
-    intersection,
-    paths,
-    text,
-    union,
-    without_trees,
-)
+from kube_simulator.patches.fields import Fields, Path, compare, owned, parts, read, step, text
 from kube_simulator.patches.managed import (
+    Entry,
     changes_between,
     entries_of,
     entry_without,
     identity,
     new_entry,
     ordered,
+    ownable,
     unless_only_times,
     with_entries,
-    without_own_metadata,
 )
-from kube_simulator.patches.merging import merged, pruned
-from kube_simulator.patches.shapes import Shape, shape_of
-from kube_simulator.patches.typed import owned, problem
 from kube_simulator.resources import Resource
-from kube_simulator.schema.builtin_decoding import decode_problems
+from kube_simulator.schema.node import ANYTHING, Node
+from kube_simulator.schema.structural import decode_problems, type_problem
 from kube_simulator.values import Json, same
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 """The manager of what an object had whose fields nobody owned when it was first applied to."""
 
-_SERVERS_OWN: Final[Fields] = {
-    "f:metadata": {
-        f"f:{name}": ALONE
-        for name in (
-            "uid",
-            "resourceVersion",
-            "generation",
-            "creationTimestamp",
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "managedFields",
-            "selfLink",
-        )
-    }
-}
-"""Fields that stay as they are, whatever is applied."""
+_SERVERS_OWN: Final = (
+    *("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"),
+    *("managedFields", "selfLink"),
+)
+"""Fields of metadata that stay as they are, whatever is applied."""
 
 
 def server_side_apply(
@@ -72,7 +52,6 @@ def server_side_apply(
     force: bool,
     subresource: str = "",
     now: str,
-    reset: Sequence[str] | None = None,
 ) -> Json:
     """The live object with the applied one in it, and with its managedFields as they are then.
 
@@ -82,8 +61,6 @@ def server_side_apply(
         live: None if the object is made by this.
         subresource: to whose endpoint the object was sent, such as `status`.
         now: the time as objects have it.
-        reset: fields (`status`, `metadata.labels`) that this endpoint leaves as they are, and that nobody comes to own
-            by it; by default those of the endpoint.
 
     Returns:
         `live` itself if nothing changes.
@@ -92,122 +69,176 @@ def server_side_apply(
         ApiError: 409 with a cause for each field in conflict; 500, as Kubernetes answers, if a field is unknown or has
             a value of another type; 400 for managedFields in the body.
     """
-    shape = shape_of(resource.schema)
-    _check(applied, resource, shape)
-    untouched = _trees(_reset(resource, subresource) if reset is None else reset)
-    has = owned(applied, shape)
-    fields = without_trees(without_own_metadata(has), untouched)
-    desired = _only(_only(applied, untouched), _SERVERS_OWN)
+    node, mine = resource.schema, Entry(manager, "Apply", "", subresource)
+    _check(applied, node)
+    has = owned(applied, node)
+    desired, fields = applied, ownable(has)
+    for path in _untouched(resource, subresource):
+        desired, fields = _without(desired, path), _fields_without(fields, path)
+    for name in _SERVERS_OWN:
+        desired = _without(desired, ("metadata", name))
     before = live if live is not None else {key: applied[key] for key in ("apiVersion", "kind")} | {"metadata": {}}
     base = with_entries(before, [])
-    laid = merged(base, desired, shape)
-    version, mine = resource.api_version, (manager, "Apply", "", subresource)
-    others, own = _entries(live, shape, version, subresource, mine, now)
+    laid = _merged(base, desired, node)
+    entries = entries_of(live)
+    if live is not None and not entries and (changed := changes_between(None, live, node).changed):
+        first = Entry(BEFORE_FIRST_APPLY, "Update", resource.api_version, subresource)
+        entries = [new_entry(first, resource.api_version, changed, now)]
+    own = next((entry for entry in entries if identity(entry) == mine), None)
+    others = [entry for entry in entries if entry is not own]
     if own is not None:
-        everybody = has
-        for entry in others:
-            everybody = union(everybody, entry["fieldsV1"])
-        if difference(own["fieldsV1"], everybody):
-            laid = pruned(laid, own["fieldsV1"], everybody, shape)
-    changes, unchanged = compare(base, laid, shape), same(laid, base)
+        last, everybody = read(own["fieldsV1"]), has.union(*(read(entry["fieldsV1"]) for entry in others))
+        if last - everybody:
+            laid = _pruned(laid, node, (), (last, _prefixes(last)), (everybody, _prefixes(everybody)))
+    changes, unchanged = compare(base, laid, node), same(laid, base)
     if not force and live is not None:
-        _check_conflicts(others, changes)
-    if wrong := decode_problems(resource.schema, laid):
-        what = f"convert new object ({_named(applied, resource)}) to proper version"
-        raise internal(f"failed to {what}: unable to convert unstructured object to {_kind(resource)}: {wrong}")
-    entries = [left for entry in others if (left := entry_without(entry, changes)) is not None]
+        _check_conflicts(others, changes.changed)
+    if wrong := decode_problems(node, laid):
+        raise internal(f"failed to convert new object to proper version: {wrong}")
+    left = [kept for entry in others if (kept := entry_without(entry, changes)) is not None]
     if fields:
-        time = (own or {}).get("time") if unchanged else now
-        entries.append(new_entry(manager, "Apply", version, subresource, fields, time))
-    result = with_entries(laid, ordered(entries))
+        left.append(new_entry(mine, resource.api_version, fields, (own or {}).get("time") if unchanged else now))
+    result = with_entries(laid, ordered(left))
     return result if live is None else unless_only_times(live, result)
 
 
-def _check(applied: Json, resource: Resource, shape: Shape) -> None:
-    metadata = applied.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
+def _check(applied: Json, node: Node) -> None:
+    metadata = applied.get("metadata") or {}
+    if metadata.get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
-    if wrong := problem(applied, shape):
-        raise internal(f"failed to create typed patch object ({_named(applied, resource)}): {wrong}")
+    if wrong := type_problem(node, applied) or _misfit(applied, node, preserving=False):
+        raise internal(f"failed to create typed patch object ({metadata.get('name', '')}): {wrong}")
 
 
-def _entries(
-    live: Json | None, shape: Shape, version: str, subresource: str, mine: tuple[str, str, str, str], now: str
-) -> tuple[list[Json], Json | None]:
-    """The entries of others, and the applier's own if it has applied before."""
-    entries = entries_of(live)
-    if live is not None and not entries:
-        changed = changes_between(None, live, shape).changed
-        if changed:
-            entries = [new_entry(BEFORE_FIRST_APPLY, "Update", version, subresource, changed, now)]
-    own = next((entry for entry in entries if identity(entry) == mine), None)
-    return [entry for entry in entries if entry is not own], own
+def _misfit(value: Any, node: Node, *, preserving: bool) -> str:
+    """Describe a field that the schema does not know, or an element that a list has twice; empty if all is well.
+
+    Args:
+        preserving: unknown fields stay, here and in all that is beneath.
+    """
+    preserving = preserving or node.preserve_unknown
+    if isinstance(value, dict):
+        unknown = value.keys() - node.properties.keys() if node.properties and node.additional is None else set()
+        if unknown and not preserving:
+            return f".{min(unknown)}: field not declared in schema"
+        children = [(f".{name}", each, node.field(name)) for name, each in value.items()]
+    elif isinstance(value, list):
+        found = parts(value, node)
+        if found and len(found) != len(value):
+            return f": duplicate entries for key among {', '.join(text((name,)) for name in found)}"
+        children = [(f"[{index}]", each, node.items()) for index, each in enumerate(value)]
+    else:
+        return ""
+    problems = ((at, _misfit(each, below or ANYTHING, preserving=preserving)) for at, each, below in children)
+    return next((at + problem for at, problem in problems if problem), "")
 
 
-def _check_conflicts(others: Sequence[Json], changes: Changes) -> None:
+def _check_conflicts(others: Sequence[Json], changed: Fields) -> None:
     """
     Raises:
         ApiError: 409 if somebody else owns what is changed.
     """
-    found: list[tuple[str, str]] = []
+    causes = []
     for entry in sorted(others, key=identity):
-        fields = intersection(entry["fieldsV1"], changes.changed)
-        found += ((_described(entry), text(path)) for path in paths(fields))
-    if not found:
-        return
-    causes = [Cause("FieldManagerConflict", f"conflict with {who}", path).json() for who, path in found]
-    listed = "; ".join(f"conflict with {who}: {path}" for who, path in found)
-    message = f"Apply failed with {len(found)} conflict{'s' if len(found) > 1 else ''}: {listed}"
-    raise ApiError(409, "Conflict", message, {"causes": causes})
+        who = json.dumps(entry.get("manager", ""), ensure_ascii=False)
+        who += f' with subresource "{entry["subresource"]}"' if entry.get("subresource") else ""
+        who += f" using {entry['apiVersion']}" if entry["operation"] == "Update" else ""
+        shared = sorted(read(entry["fieldsV1"]) & changed)
+        causes += [Cause("FieldManagerConflict", f"conflict with {who}", text(path)) for path in shared]
+    if causes:
+        listed = "; ".join(f"{each.message}: {each.field}" for each in causes)
+        message = f"Apply failed with {len(causes)} conflict{'s' if len(causes) > 1 else ''}: {listed}"
+        raise ApiError(409, "Conflict", message, {"causes": [each.json() for each in causes]})
 
 
-def _described(entry: Json) -> str:
-    """A manager as messages name it: `"stranger" with subresource "status" using v1`."""
-    text = json.dumps(entry.get("manager", ""), ensure_ascii=False)
-    if entry.get("subresource"):
-        text += f' with subresource "{entry["subresource"]}"'
-    return f"{text} using {entry['apiVersion']}" if entry["operation"] == "Update" else text
-
-
-def _reset(resource: Resource, subresource: str) -> Sequence[str]:
-    """Return the fields that an endpoint leaves alone."""
+def _untouched(resource: Resource, subresource: str) -> tuple[Path, ...]:
+    """Return the fields that an endpoint leaves alone, and that nobody comes to own by it."""
     if subresource == "status":
-        return ("metadata", "spec") if resource.custom else ("metadata.labels", "spec")
-    return ("status",) if "status" in resource.subresources else ()
+        return (("metadata",) if resource.custom else ("metadata", "labels")), ("spec",)
+    return (("status",),) if "status" in resource.subresources else ()
 
 
-def _trees(dotted: Sequence[str]) -> Fields:
-    """Paths as a tree of steps that ends in ALONE."""
-    tree: Fields = {}
-    for path in dotted:
-        below = tree
-        *before, last = path.split(".")
-        for name in before:
-            below = below.setdefault(f"f:{name}", {})
-        below[f"f:{last}"] = ALONE
-    return tree
+def _without(found: Json, path: Path) -> Json:
+    """The object without a field."""
+    name, *below = path
+    if below and isinstance(found.get(name), dict):
+        return {**found, name: _without(found[name], tuple(below))}
+    return found if below else {key: value for key, value in found.items() if key != name}
 
 
-def _only(applied: Json, untouched: Mapping[str, Fields]) -> Json:
-    """The applied object without the fields that stay as they are."""
-    kept = {}
-    for key, value in applied.items():
-        below = untouched.get(f"f:{key}")
-        if below is None:
-            kept[key] = value
-        elif below and isinstance(value, dict):
-            kept[key] = _only(value, below)
-    return kept
+def _fields_without(fields: Fields, path: Path) -> Fields:
+    steps = tuple(f"f:{name}" for name in path)
+    return frozenset(each for each in fields if each[: len(steps)] != steps)
 
 
-def _named(applied: Json, resource: Resource) -> str:
-    """Name an applied object as messages do: `default/web; apps/v1, Kind=Deployment`."""
-    metadata = applied.get("metadata")
-    namespace, name = (
-        (metadata.get("namespace") or "", metadata.get("name") or "") if isinstance(metadata, dict) else ("", "")
-    )
-    return f"{namespace}/{name}; {_kind(resource)}"
+def _merged(live: Any, applied: Any, node: Node) -> Any:
+    """The live value with the applied one laid over it, which fits the schema."""
+    if applied is None and parts(live, node):
+        return live  # null takes nothing away from what is made of parts
+    if isinstance(applied, dict) and isinstance(live, dict) and node.splits_objects:
+        new = {
+            name: _merged(live[name], value, node.field(name) or ANYTHING) if name in live else value
+            for name, value in applied.items()
+        }
+        return live if all(name in live and new[name] is live[name] for name in new) else {**live, **new}
+    if isinstance(applied, list) and isinstance(live, list) and node.splits_lists:
+        return _merged_lists(live, applied, node) if applied else live
+    return live if same(live, applied) else applied
 
 
-def _kind(resource: Resource) -> str:
-    return f"{resource.group}/{resource.version}, Kind={resource.kind}"
+def _merged_lists(live: list[Any], applied: list[Any], node: Node) -> list[Any]:
+    """The applied elements in their order; those of the live list alone stay before the shared ones they preceded."""
+    before = {step(element, node): element for element in live}
+    desired = {step(element, node): element for element in applied}
+    names = list(before)
+    result: list[Any] = []
+    waiting: list[Any] = []  # new ones, which come right before the next that is shared
+    cursor = 0
+    for name, element in desired.items():
+        if name not in before:
+            waiting.append(element)
+            continue
+        at = names.index(name)
+        end = at if at >= cursor else len(names)
+        result += (before[each] for each in names[cursor:end] if each not in desired)
+        cursor = end + 1
+        result += (*waiting, _merged(before[name], element, node.items() or ANYTHING))
+        waiting = []
+    result += (before[each] for each in names[cursor:] if each not in desired)
+    result += waiting
+    return live if len(result) == len(live) and all(map(is_, result, live)) else result
+
+
+_Owned = tuple[Fields, Fields]
+"""A set of fields, and all paths that lead to one of them."""
+
+
+def _prefixes(fields: Fields) -> Fields:
+    return frozenset(path[:length] for path in fields for length in range(1, len(path) + 1))
+
+
+def _pruned(value: Any, node: Node, at: Path, last: _Owned, present: _Owned) -> Any:
+    """The value without what its applier owned and nobody owns now; None where no part is left.
+
+    Args:
+        last: what the applier owned before.
+        present: what anybody owns now, the applier included.
+    """
+    kept: dict[str, Any] = {}
+    found = parts(value, node)
+    for name, (each, below) in found.items():
+        path = (*at, name)
+        # One that the schema declares is there with its parts.
+        which = 1 if name.startswith("f:") and name[2:] in node.properties else 0
+        if path in last[which] and path not in present[which]:
+            continue
+        left = _pruned(each, below, path, last, present) if path in last[1] else each
+        if left is not each and left is not None and path in last[which] and not owned(left, below):
+            continue  # nothing but empty lists is left, which do not count as fields
+        if left is not None or isinstance(value, dict):  # a field whose parts are all gone is null
+            kept[name] = left
+    if len(kept) == len(found) and all(kept[name] is each for name, (each, _) in found.items()):
+        return value
+    if isinstance(value, list):
+        return list(kept.values()) or None
+    return {name[2:]: each for name, each in kept.items()} or None

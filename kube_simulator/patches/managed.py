@@ -9,144 +9,126 @@ of many are not thrown together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
 
-from kube_simulator.patches.compare import Changes, compare, unborn
-from kube_simulator.patches.fieldsets import (
-    EMPTY,
-    SELF,
-    Fields,
-    canonical,
-    difference,
-    interned,
-    union,
-)
-from kube_simulator.patches.shapes import Shape, shape_of
+from kube_simulator.patches.fields import Changes, Fields, Path, compare, read, written
 from kube_simulator.schema.node import Node
 from kube_simulator.values import Json, same
 
 _NOBODYS_METADATA: Final = frozenset(
-    {
-        "name",
-        "namespace",
-        "creationTimestamp",
-        "selfLink",
-        "uid",
-        "clusterName",
-        "generation",
-        "managedFields",
-        "resourceVersion",
-    }
+    {"name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields"}
+    | {"resourceVersion"}
 )
 """Fields of metadata that are owned by nobody, as apiVersion and kind are not either."""
 
-Identity = tuple[str, str, str, str]
+
+class Entry(NamedTuple):
+    """Identity of an entry; two of one object never have the same."""
+
+    manager: str
+    operation: str
+    api_version: str
+    """Empty for `Apply`, which is one whatever the version."""
+    subresource: str
 
 
-def after_update(
-    before: Json | None, after: Json, *, manager: str, api_version: str, subresource: str, node: Node, now: str
-) -> Json:
+def after_update(before: Json | None, after: Json, own: Entry, node: Node, now: str) -> Json:
     """The object with its owners after a POST, a PUT, or a patch other than apply.
 
     Args:
         before: as it is stored; None if the object is new.
         after: as it shall be stored, with the managedFields that the client sent: `[]` and `[{}]` forget all owners
             for good, what cannot be read is passed over.
+        own: of the writer.
         now: the time as objects have it.
 
     Returns:
         `before` itself if nothing changed.
     """
     old = entries_of(before)
-    entries = old if before is not None and subresource else _sent(after, old)
-    if before is not None and not entries:
-        return _settled(before, with_entries(after, []))  # nobody is recorded any more, until somebody applies
-    changes = changes_between(before, after, shape_of(node))
-    own = new_entry(manager, "Update", api_version, subresource, changes.changed, now)
-    kept = [remaining for entry in entries if (remaining := entry_without(entry, changes)) is not None]
+    entries = old if before is not None and own.subresource else _sent(after, old)
+    if before is not None and not entries:  # nobody is recorded any more, until somebody applies
+        after = with_entries(after, [])
+        return before if same(after, before) else after
+    changes = changes_between(before, after, node)
+    kept = [left for entry in entries if (left := entry_without(entry, changes)) is not None]
     if changes.changed:
-        kept = _joined(kept, own)
-    if before is None:
-        return with_entries(after, ordered(kept))
-    return _settled(before, with_entries(after, old if _same_entries(kept, old) else ordered(kept)))
+        mine = [entry for entry in kept if identity(entry) == own]
+        fields = changes.changed.union(*(read(entry["fieldsV1"]) for entry in mine))
+        kept = [entry for entry in kept if entry not in mine]
+        kept.append(new_entry(own, own.api_version, fields, now))
+    after = with_entries(after, ordered(kept) if kept != old else old)
+    return before if before is not None and same(after, before) else after
 
 
-def changes_between(before: Json | None, after: Json, shape: Shape) -> Changes:
+def changes_between(before: Json | None, after: Json, node: Node) -> Changes:
     """Return what a write changed, without the fields that nobody owns; `before` is None for a new object."""
     if before is None:
-        builtin = bool(shape.node.ref)  # whose status is the server's until somebody writes to it
-        after = {key: value for key, value in after.items() if key != "status"} if builtin else after
-        before = unborn(shape.node)
-    changes = compare(_ownable(before), _ownable(after), shape)
-    return Changes(_without_metadata_itself(changes.changed), _without_metadata_itself(changes.removed))
+        # The status of a built-in kind is the server's until somebody writes to it.
+        after = {key: value for key, value in after.items() if key != "status"} if node.ref else after
+        before = _unborn(node)
+    changes = compare(_ownable(before), _ownable(after), node)
+    return Changes(ownable(changes.changed), ownable(changes.removed))
+
+
+def ownable(fields: Fields) -> Fields:
+    """A set of fields without those that nobody owns."""
+    return frozenset(filter(_is_ownable, fields))
 
 
 def entries_of(found: Json | None) -> list[Json]:
     """The entries of an object; none if it is None."""
-    entries: list[Json] = [] if found is None else found["metadata"].get("managedFields") or []
-    return entries
+    return [] if found is None else found["metadata"].get("managedFields") or []
 
 
-def identity(entry: Json) -> Identity:
-    """Return the identity of an entry; two of one object never have the same."""
+def identity(entry: Json) -> Entry:
+    """Return the identity of an entry."""
     version = "" if entry["operation"] == "Apply" else entry.get("apiVersion", "")
-    return entry.get("manager", ""), entry["operation"], version, entry.get("subresource", "")
+    return Entry(entry.get("manager", ""), entry["operation"], version, entry.get("subresource", ""))
 
 
-def new_entry(
-    manager: str, operation: str, api_version: str, subresource: str, fields: Fields, time: str | None
-) -> Json:
+def new_entry(owner: Entry, api_version: str, fields: Fields, time: str | None) -> Json:
     """An entry; those of writes to `scale` have no time in Kubernetes either."""
     return {
-        "manager": manager or "unknown",
-        "operation": operation,
+        "manager": owner.manager or "unknown",
+        "operation": owner.operation,
         "apiVersion": api_version,
-        **({"time": time} if time and subresource != "scale" else {}),
+        **({"time": time} if time and owner.subresource != "scale" else {}),
         "fieldsType": "FieldsV1",
-        "fieldsV1": interned(fields),
-        **({"subresource": subresource} if subresource else {}),
+        "fieldsV1": written(fields),
+        **({"subresource": owner.subresource} if owner.subresource else {}),
     }
 
 
 def entry_without(entry: Json, changes: Changes) -> Json | None:
     """The entry of somebody else after these changes; itself if they do not concern it, None if nothing is left."""
-    fields = difference(difference(entry["fieldsV1"], changes.changed), changes.removed)
-    if fields is entry["fieldsV1"]:
+    fields = read(entry["fieldsV1"])
+    left = fields - changes.changed - changes.removed
+    if len(left) == len(fields):
         return entry
-    return {**entry, "fieldsV1": interned(fields)} if fields else None
+    return {**entry, "fieldsV1": written(left)} if left else None
 
 
 def ordered(entries: Iterable[Json]) -> list[Json]:
     """Order entries as Kubernetes writes them: Apply first, and older ones first."""
-    return sorted(entries, key=_place)
+    keys = ("operation", "time", "manager", "apiVersion", "subresource")
+    return sorted(entries, key=lambda entry: [entry.get(key) or "" for key in keys])
 
 
 def with_entries(found: Json, entries: Sequence[Json]) -> Json:
     """The object with these entries and no others."""
     metadata = {key: value for key, value in found["metadata"].items() if key != "managedFields"}
-    if entries:
-        metadata["managedFields"] = entries
-    return {**found, "metadata": metadata}
+    return {**found, "metadata": {**metadata, "managedFields": entries} if entries else metadata}
 
 
 def unless_only_times(before: Json, after: Json) -> Json:
     """`after`; or `before`, if they differ in the times of managedFields alone, which is no change."""
     old, new = entries_of(before), entries_of(after)
-    if old is not new and list(map(_timeless, old)) == list(map(_timeless, new)):
+    if [{**entry, "time": ""} for entry in old] == [{**entry, "time": ""} for entry in new]:
         after = with_entries(after, old)
-    return _settled(before, after)
-
-
-def without_own_metadata(fields: Fields) -> Fields:
-    """A set of fields without those that nobody owns."""
-    below = fields.get("f:metadata")
-    kept = {step: value for step, value in fields.items() if step not in ("f:apiVersion", "f:kind", "f:metadata")}
-    if below:
-        ownable = {step: value for step, value in below.items() if step != SELF and step[2:] not in _NOBODYS_METADATA}
-        if ownable:
-            kept["f:metadata"] = ownable
-    return dict(sorted(kept.items()))
+    return before if same(after, before) else after
 
 
 def _sent(after: Json, old: list[Json]) -> list[Json]:
@@ -157,58 +139,39 @@ def _sent(after: Json, old: list[Json]) -> list[Json]:
     if sent in ([], [{}]):
         return []
     try:
-        entries = {identity(entry): entry for entry in map(_read, sent)}
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return old
-    return [entry for entry in entries.values() if entry["fieldsV1"]]
+        if all(
+            e["operation"] in ("Apply", "Update") and e["fieldsType"] == "FieldsV1" and e["apiVersion"] for e in sent
+        ):
+            return [entry for entry in {identity(e): e for e in sent}.values() if read(entry["fieldsV1"])]
+    except (AttributeError, KeyError, TypeError):
+        pass
+    return old
 
 
-def _read(entry: Mapping[str, Any]) -> Json:
-    if entry["operation"] not in ("Apply", "Update") or entry["fieldsType"] != "FieldsV1" or not entry["apiVersion"]:
-        raise ValueError("not an entry of managedFields")
-    return {**entry, "fieldsV1": canonical(entry.get("fieldsV1") or EMPTY)}
+@lru_cache(256)
+def _unborn(node: Node) -> Json:
+    """Return an object of this schema as it is before its creation, with which its creator's fields are compared.
 
-
-def _joined(entries: list[Json], own: Json) -> list[Json]:
-    """The entries with the fields of this one added to the one of the same identity."""
-    mine = identity(own)
-    earlier = next((entry for entry in entries if identity(entry) == mine), None)
-    if earlier is None:
-        return [*entries, own]
-    own = {**own, "fieldsV1": interned(union(earlier["fieldsV1"], own["fieldsV1"]))}
-    return [own if entry is earlier else entry for entry in entries]
-
-
-def _settled(before: Json, after: Json) -> Json:
-    """`before` if both are the same."""
-    return before if same(after, before) else after
-
-
-def _same_entries(entries: list[Json], old: list[Json]) -> bool:
-    return len(entries) == len(old) and all(mine is theirs for mine, theirs in zip(entries, old, strict=True))
+    For a built-in kind that is a struct of Go, whose fields are not all optional: its spec is there, if empty. The
+    OpenAPI document shows which by their defaults and by `required`.
+    """
+    zero: Json = {}
+    for name, below in node.properties.items() if node.ref else ():
+        if below.default == {}:
+            zero[name] = _unborn(below)
+        elif below.default in ("", 0, False):
+            zero[name] = below.default
+        elif name in node.raw.get("required", ()) or below.format == "date-time":
+            zero[name] = None
+    return zero
 
 
 def _ownable(found: Json) -> Json:
-    metadata = found.get("metadata")
-    if metadata is None:
-        return found
-    ownable = {key: value for key, value in metadata.items() if key not in _NOBODYS_METADATA}
-    return {**found, "apiVersion": "", "kind": "", "metadata": ownable}
+    metadata = {key: value for key, value in (found.get("metadata") or {}).items() if key not in _NOBODYS_METADATA}
+    return {**found, "apiVersion": "", "kind": "", "metadata": metadata}
 
 
-def _without_metadata_itself(fields: Fields) -> Fields:
-    return without_own_metadata(fields) if fields.keys() & {"f:metadata", "f:apiVersion", "f:kind"} else fields
-
-
-def _place(entry: Json) -> tuple[str, str, str, str, str]:
-    return (
-        entry["operation"],
-        entry.get("time") or "",
-        entry.get("manager", ""),
-        entry["apiVersion"],
-        entry.get("subresource", ""),
-    )
-
-
-def _timeless(entry: Json) -> Json:
-    return {key: value for key, value in entry.items() if key != "time"}
+def _is_ownable(path: Path) -> bool:
+    if path[0] == "f:metadata":
+        return len(path) > 1 and path[1][2:] not in _NOBODYS_METADATA
+    return path[0] not in ("f:apiVersion", "f:kind")

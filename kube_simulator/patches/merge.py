@@ -1,30 +1,45 @@
-"""JSON merge patch (RFC 7386): objects are merged, null removes a field, anything else replaces.
+"""JSON merge patch (RFC 7386) and JSON patch (RFC 6902).
 
-Nothing is changed in place: what the patch does not touch, the result shares with the target.
+Nothing is changed in place: what a patch does not touch, the result shares with the target.
+
+Differs from Kubernetes: JSON patches are a library's, which keeps to the RFC: `replace` adds nothing, and no index is
+negative.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import jsonpatch
+import jsonpointer
+
+from kube_simulator.errors import ApiError
 from kube_simulator.values import Json, same
 
 
 def merge_patch(target: Json, patch: Json) -> Json:
-    """The target with the patch merged into it; the target itself if that changes nothing."""
-    merged = target
+    """The target with the patch merged into it: null removes a field; the target itself if that changes nothing."""
+    merged = {key: value for key, value in target.items() if key not in patch or patch[key] is not None}
     for key, desired in patch.items():
-        found = merged.get(key)
-        if desired is None:
-            if key in merged:
-                merged = {name: value for name, value in merged.items() if name != key}
-            continue
-        new: Any = desired
+        found, new = merged.get(key), desired
         if isinstance(desired, dict):
             new = merge_patch(found if isinstance(found, dict) else {}, desired)
-        if key in merged and same(new, found):
-            continue
-        if merged is target:
-            merged = dict(target)
-        merged[key] = new
-    return merged
+        if new is not None and not (key in merged and same(new, found)):
+            merged[key] = new
+    return target if same(merged, target) else merged
+
+
+def json_patch(target: Json, operations: list[Any]) -> Json:
+    """The target after all operations; the target itself stays what it is.
+
+    Raises:
+        ApiError: 422 if an operation is unknown or cannot be done: a path is missing, a test fails.
+    """
+    why = "the result is no object"
+    try:
+        patched = jsonpatch.apply_patch(target, operations)
+        if isinstance(patched, dict):
+            return patched
+    except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError, AttributeError) as error:
+        why = str(error)
+    raise ApiError(422, "Invalid", f"the server rejected our request due to an error in our request: {why}")

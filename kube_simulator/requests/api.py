@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from kube_simulator.admission.chain import Admission
 from kube_simulator.errors import (
     Cause,
     already_exists,
@@ -24,19 +23,10 @@ from kube_simulator.errors import (
 )
 from kube_simulator.kinds import metadata, scale
 from kube_simulator.kinds.strategies import strategy_of
-from kube_simulator.patches import apply, json_patch, managed, merge, strategic
-from kube_simulator.requests import deletion, views
-from kube_simulator.requests.body_decoding import fitted, identified, placed
-from kube_simulator.requests.preconditions import (
-    check_update,
-    check_version,
-    claims,
-    immutable_uid,
-    kept,
-    uid_mismatch,
-    without,
-)
-from kube_simulator.requests.types import Caller, DeleteOptions, Patch, Target, WriteOptions, Written
+from kube_simulator.patches import apply, managed, strategic
+from kube_simulator.patches.merge import json_patch, merge_patch
+from kube_simulator.requests import admission, bodies, deletion
+from kube_simulator.requests.types import Caller, DeleteOptions, Patch, Target, User, WriteOptions, Written
 from kube_simulator.resources import Registry
 from kube_simulator.schema import structural, validation_rules
 from kube_simulator.store.selection import Selection
@@ -70,19 +60,17 @@ class Api:
         self,
         store: Store,
         registry: Registry,
-        admission: Admission,
         *,
         now: Callable[[], datetime],
-        may_create: Callable[[Target, Caller], None] = lambda _target, _caller: None,
+        may_create: Callable[[Target, User], None] = lambda _target, _user: None,
     ) -> None:
         """
         Args:
             now: the present time, in UTC.
-            may_create: raises where the caller may not create; asked when a patch or a PUT turns out to be a creation.
+            may_create: raises where the user may not create; asked when a patch or a PUT turns out to be a creation.
         """
         self.store = store
         self.registry = registry
-        self._admission = admission
         self._now = now
         self._may_create = may_create
 
@@ -91,34 +79,30 @@ class Api:
         found = self._found(target)
         if target.subresource == "scale":
             return scale.read(target.resource, found)
-        return views.shown(target.resource, found)
+        return bodies.shown(target.resource, found)
 
     async def create(self, target: Target, body: Json, caller: Caller, options: WriteOptions = _PLAIN) -> Written:
         """POST: a new object under its own name, or one made from `generateName`."""
         if target.subresource:
             raise not_implemented(f"a POST to the subresource {target.subresource} of {target.resource.full_name}")
-        body, warnings = fitted(identified(body, target), target, options)
-        body = views.stored(target.resource, placed(body, target))
-        return self._create(_Change(target, caller, options, warnings), body)
+        body, warnings = bodies.fitted(bodies.identified(body, target), target, options)
+        return self._create(_Change(target, caller, options, warnings), bodies.stored(target.resource, body))
 
     async def update(self, target: Target, body: Json, caller: Caller, options: WriteOptions = _PLAIN) -> Written:
         """PUT: the object as a whole, guarded by its resourceVersion if it has one."""
         resource = target.resource
         if target.subresource == "scale":
             return self._update_scale(target, lambda _scale: body, caller, options)
-        body, warnings = fitted(identified(body, target), target, options)
-        body = views.stored(resource, placed(body, target))
-        change = _Change(target, caller, options, warnings)
+        body, warnings = bodies.fitted(bodies.identified(body, target), target, options)
+        body, change = bodies.stored(resource, body), _Change(target, caller, options, warnings)
         old = self._live(target)
+        creates = resource.collection in _CREATED_BY_PUT or resource.group == _RBAC_GROUP
+        if old is None and (target.subresource or not creates):
+            raise not_found(resource, target.name)
+        bodies.check_update(target, body, old)
         if old is None:
-            _, uid = claims(body)
-            if target.subresource or not (resource.collection in _CREATED_BY_PUT or resource.group == _RBAC_GROUP):
-                raise not_found(resource, target.name)
-            if uid:
-                raise uid_mismatch(target, uid, "")
-            self._may_create(target, caller)
-            return self._create(change, without(body, "resourceVersion"))
-        check_update(target, body, old)
+            self._may_create(target, caller.user)
+            return self._create(change, bodies.without(body, "resourceVersion"))
         return self._replace(change, old, body)
 
     async def patch(self, target: Target, patch: Patch, caller: Caller, options: WriteOptions = _PLAIN) -> Written:
@@ -129,153 +113,148 @@ class Api:
         if target.subresource == "scale":
             return self._update_scale(target, lambda found: self._patched(target, patch, found), caller, options)
         if patch.kind == "apply":
-            return self._apply(target, patch.body, caller, options)
-        return self._patch(target, patch, caller, options)
+            return self._apply(_Change(target, caller, options, applied=True), patch.body)
+        resource, old = target.resource, self._found(target)
+        patched = self._patched(target, patch, bodies.shown(resource, old))
+        body, warnings = bodies.fitted(bodies.identified(patched, target), target, options, patch=True)
+        body = bodies.stored(resource, body)
+        version, uid = bodies.claims(body)
+        bodies.check_version(target, version, old)
+        if not target.subresource:
+            bodies.check_uid(target, uid, old)
+        return self._replace(_Change(target, caller, options, warnings), old, body)
 
     async def delete(self, target: Target, options: DeleteOptions) -> tuple[Json, bool]:
         """Delete an object, and return it, and False; or the details of an object that is gone, and True."""
-        found = self._found(target)
-        self._admission.admit("DELETE", target, None, found)
-        outcome = deletion.outcome(target.resource, found, options, self._now())
+        resource, found = target.resource, self._found(target)
+        admission.admit_deletion(target)
+        outcome = deletion.outcome(resource, found, options, self._now())
         if not options.dry_run:
             if outcome is None:
-                self.store.delete(target.resource.collection, target.namespace, target.name)
+                self.store.delete(resource.collection, target.namespace, target.name)
             elif outcome is not found:
-                outcome = self.store.put(target.resource.collection, outcome)
-        if outcome is None and target.resource.collection not in _SHOWN_WHEN_GONE:
-            return deletion.details(target.resource, found), True
-        return views.shown(target.resource, found if outcome is None else outcome), False
+                outcome = self.store.put(resource.collection, outcome)
+        if outcome is None and resource.collection not in _SHOWN_WHEN_GONE:
+            group = {"group": resource.group} if resource.group else {}
+            return {"name": target.name, **group, "kind": resource.plural, "uid": found["metadata"]["uid"]}, True
+        return bodies.shown(resource, found if outcome is None else outcome), False
 
     async def delete_collection(self, target: Target, selection: Selection, options: DeleteOptions) -> list[Json]:
         """Delete what is selected; the objects as they were."""
-        found = self.store.list(target.resource.collection, target.namespace)
-        selected = [each for each in found if selection.matches(views.shown(target.resource, each))]
+        found = [
+            bodies.shown(target.resource, each)
+            for each in self.store.list(target.resource.collection, target.namespace)
+        ]
+        selected = [each for each in found if selection.matches(each)]
         for each in selected:
             await self.delete(replace(target, name=each["metadata"]["name"]), options)
-        return [views.shown(target.resource, each) for each in selected]
+        return selected
 
     def _create(self, change: _Change, body: Json) -> Written:
         target, resource = change.target, change.target.resource
         strategy = strategy_of(resource)
         new = strategy.default(strategy.prepare_create(self._born(body)))
-        name = new["metadata"]["name"]
-        named = Target(resource, target.namespace, name)
+        named = replace(target, name=new["metadata"]["name"])
         new = self._finished(change, named, new, None)
-        self._admission.admit("CREATE", named, new, None)
-        if not change.options.dry_run and _claims_version(new):
+        admission.admit_creation(self.store, named, new)
+        version = new["metadata"].get("resourceVersion") or ""
+        if not change.options.dry_run and version.isdecimal() and int(version) != 0:
             raise internal("resourceVersion should not be set on objects to be created")
         taken = self._live(named)
         if taken is not None:
-            refused = already_exists(resource, name)
+            refused = already_exists(resource, named.name)
             if "deletionTimestamp" in taken["metadata"]:
                 refused.message = f"object is being deleted: {refused.message}"
             raise refused
         if not change.options.dry_run:
             new = self.store.put(resource.collection, new)
-        return Written(views.shown(resource, new), True, change.warnings)
-
-    def _patch(self, target: Target, patch: Patch, caller: Caller, options: WriteOptions) -> Written:
-        resource, old = target.resource, self._found(target)
-        patched = self._patched(target, patch, views.shown(resource, old))
-        if not isinstance(patched.get("metadata"), dict):
-            patched = {**patched, "metadata": {}}
-        body, warnings = fitted(identified(patched, target), target, options, patch=True)
-        body = views.stored(resource, placed(body, target))
-        version, uid = claims(body)
-        check_version(target, version, old)
-        if uid != old["metadata"]["uid"] and not target.subresource:
-            raise immutable_uid(target, uid)
-        return self._replace(_Change(target, caller, options, warnings), old, body)
+        return Written(bodies.shown(resource, new), True, change.warnings)
 
     def _patched(self, target: Target, patch: Patch, found: Json) -> Json:
         resource = target.resource
         if patch.kind == "json":
-            return json_patch.json_patch(found, patch.body)
-        if not isinstance(patch.body, dict):
-            raise bad_request("error decoding patch: the patch must be a JSON object")
+            return json_patch(found, patch.body)
         if patch.kind == "apply":
             raise not_implemented(f"an apply to the subresource {target.subresource} of {resource.full_name}")
         # A scale has nothing that a strategic merge would treat otherwise.
         if patch.kind == "merge" or target.subresource == "scale":
-            return merge.merge_patch(found, patch.body)
+            return merge_patch(found, patch.body)
         return strategic.strategic_merge(found, patch.body, resource.schema)
 
-    def _apply(self, target: Target, body: object, caller: Caller, options: WriteOptions) -> Written:
+    def _apply(self, change: _Change, body: Json) -> Written:
+        target = change.target
         resource, old = target.resource, self._live(target)
-        if not isinstance(body, dict) or not body.get("apiVersion") or not body.get("kind"):
+        if not body.get("apiVersion") or not body.get("kind"):
             raise bad_request("invalid object type: an applied object needs apiVersion and kind")
-        applied = placed(identified(body, target), target)
-        version, uid = claims(applied)
-        change = _Change(target, caller, options, applied=True)
+        applied = bodies.identified(body, target)
+        version, uid = bodies.claims(applied)
         if old is None and target.subresource:
             raise not_found(resource, target.name)
         if old is None and uid:
-            raise conflict(resource, target.name, f"uid mismatch: the provided object specified uid {uid}, "
-                           "and no existing object was found")  # fmt: skip
+            raise conflict(resource, target.name, f"uid mismatch: there is no object with the uid {uid}")
         if version and not version.isdecimal():
             raise internal(f"resourceVersion is invalid: {version}")
         merged = apply.server_side_apply(
-            None if old is None else views.shown(resource, old),
+            None if old is None else bodies.shown(resource, old),
             applied,
             resource=resource,
-            manager=options.field_manager,
-            force=options.force,
+            manager=change.options.field_manager,
+            force=change.options.force,
             subresource=target.subresource,
             now=self._time(),
         )
         if old is None:
-            self._may_create(target, caller)
-            return self._create(change, views.stored(resource, without(merged, "resourceVersion", "uid")))
-        if uid and uid != old["metadata"]["uid"]:
-            raise immutable_uid(target, uid)
+            self._may_create(target, change.caller.user)
+            return self._create(change, bodies.stored(resource, bodies.without(merged, "resourceVersion", "uid")))
+        if uid:
+            bodies.check_uid(target, uid, old)
         if version != "0":
-            check_version(target, version, old)
-        return self._replace(change, old, views.stored(resource, merged))
+            bodies.check_version(target, version, old)
+        return self._replace(change, old, bodies.stored(resource, merged))
 
     def _update_scale(
         self, target: Target, change: Callable[[Json], Json], caller: Caller, options: WriteOptions
     ) -> Written:
-        resource = target.resource
         old = self._found(target)
-        desired = change(scale.read(resource, old))
-        version, _ = claims(desired)
-        check_version(target, version, old)
-        new = scale.written(resource, old, desired)
+        desired = change(scale.read(target.resource, old))
+        new = scale.written(target.resource, old, desired)
+        bodies.check_version(target, bodies.claims(desired)[0], old)
         written = self._replace(_Change(target, caller, options), old, new)
-        return Written(scale.read(resource, written.object), warnings=written.warnings)
+        return Written(scale.read(target.resource, written.object))
 
     def _replace(self, change: _Change, old: Json, body: Json) -> Written:
         target, resource = change.target, change.target.resource
         strategy = strategy_of(resource)
-        new = strategy.prepare_update({**body, "metadata": kept(body["metadata"], old)}, old, target.subresource)
-        new = strategy.default(new)
+        body = {**body, "metadata": bodies.kept(body["metadata"], old)}
+        new = strategy.default(strategy.prepare_update(body, old, target.subresource))
         new = self._finished(change, target, new, old)
-        self._admission.admit("UPDATE", target, new, old)
         if same(new, old):
-            return Written(views.shown(resource, old), warnings=change.warnings)
-        if not change.options.dry_run:
+            new = old
+        elif not change.options.dry_run:
             if deletion.may_go(resource, new):
                 new = self.store.delete(resource.collection, target.namespace, target.name, new)
             else:
                 new = self.store.put(resource.collection, new)
-        return Written(views.shown(resource, new), warnings=change.warnings)
+        return Written(bodies.shown(resource, new), warnings=change.warnings)
 
     def _finished(self, change: _Change, target: Target, new: Json, old: Json | None) -> Json:
         """The object with its owners, and with what the server fills in after it has recorded them.
 
         Only what is valid can be recorded: to Python, true is 1.
         """
-        complete = strategy_of(target.resource).complete
+        complete, resource = strategy_of(target.resource).complete, target.resource
         self._validate(target, complete(new, old), old)
         if not change.applied:
-            new = self._recorded(change, old, new)
+            manager = change.options.field_manager or change.caller.agent or "unknown"
+            entry = managed.Entry(manager, "Update", resource.api_version, target.subresource)
+            new = managed.after_update(old, new, entry, resource.schema, self._time())
         elif old is not None:
             new = managed.unless_only_times(old, new)
         return complete(new, old)
 
     def _validate(self, target: Target, new: Json, old: Json | None) -> None:
         resource = target.resource
-        causes = list(metadata.metadata_problems(resource, new, old))
+        causes = metadata.metadata_problems(resource, new, old)
         if resource.custom:
             causes += structural.validate(resource.schema, new)
             causes += scale.problems(resource, new, target.subresource)
@@ -284,21 +263,9 @@ class Api:
         if causes:
             raise invalid(resource, new["metadata"].get("name") or "", causes)
 
-    def _recorded(self, change: _Change, old: Json | None, new: Json) -> Json:
-        target = change.target
-        return managed.after_update(
-            old,
-            new,
-            manager=change.options.field_manager or change.caller.agent or "unknown",
-            api_version=target.resource.api_version,
-            subresource=target.subresource,
-            node=target.resource.schema,
-            now=self._time(),
-        )
-
     def _born(self, body: Json) -> Json:
         """Add what the server alone may write into a new object."""
-        meta = without(body, "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")["metadata"]
+        meta = bodies.without(body, "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")["metadata"]
         name = meta.get("name") or metadata.generated_name(meta.get("generateName") or "")
         stamped = {**meta, "name": name, "uid": str(uuid.uuid4()), "creationTimestamp": self._time()}
         return {**body, "metadata": stamped}
@@ -314,9 +281,3 @@ class Api:
 
     def _time(self) -> str:
         return self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _claims_version(new: Json) -> bool:
-    """Report whether a new object names a version, which only the store finds out, and only if it is a number."""
-    version = new["metadata"].get("resourceVersion") or ""
-    return version.isdecimal() and int(version) != 0

@@ -1,4 +1,8 @@
-"""Outcome of a deletion: at once, after finalizers, or after a pod's grace period."""
+"""Outcome of a deletion: at once, after finalizers, or after a pod's grace period.
+
+Differs from Kubernetes: an eviction is a deletion: no disruption budget is asked, a pod's status does not say why it
+goes (DisruptionTarget), and a precondition that does not hold is refused at once.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,6 @@ _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
 _CRD_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 # Kubernetes has code of its own for their deletion, which sets the time and nothing else.
 _MARKED_ALONE = frozenset({"customresourcedefinitions.apiextensions.k8s.io", "namespaces"})
-_FINISHED = ("Succeeded", "Failed")
 # terminationGracePeriodSeconds where the pod does not say.
 _GRACE_PERIOD_S = 30
 
@@ -24,23 +27,27 @@ def outcome(resource: Resource, found: Json, options: DeleteOptions, now: dateti
     Raises:
         ApiError: 409, a precondition does not hold.
     """
-    _check(resource, found, options)
     meta = found["metadata"]
+    for what, desired, present in (
+        ("UID", options.uid, meta["uid"]),
+        ("ResourceVersion", options.resource_version, meta["resourceVersion"]),
+    ):
+        if desired and desired != present:
+            why = f"Precondition failed: {what} in precondition: {desired}, {what} in object meta: {present}"
+            raise conflict(resource, meta["name"], why)
     finalizers = _finalizers(resource, meta.get("finalizers") or [], options)
     grace_s = _grace_s(resource, found, options)
-    held = bool(finalizers or _holds_itself(resource, found))
-    if not held and grace_s == 0:
+    if not finalizers and not _holds_itself(resource, found) and grace_s == 0:
         return None
-    changed = {**meta, "finalizers": finalizers} if finalizers else _without(meta, "finalizers")
-    if "deletionTimestamp" not in meta:
+    changed = {key: value for key, value in meta.items() if key != "finalizers"}
+    changed |= {"finalizers": finalizers} if finalizers else {}
+    first = "deletionTimestamp" not in meta
+    if first or grace_s < meta.get("deletionGracePeriodSeconds", 0):
         changed["deletionTimestamp"] = (now + timedelta(seconds=grace_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
         if resource.collection not in _MARKED_ALONE:
             changed["deletionGracePeriodSeconds"] = grace_s
-            if "generation" in meta:
+            if first and "generation" in meta:
                 changed["generation"] = meta["generation"] + 1
-    elif grace_s < meta.get("deletionGracePeriodSeconds", 0):
-        changed["deletionTimestamp"] = (now + timedelta(seconds=grace_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        changed["deletionGracePeriodSeconds"] = grace_s
     if changed == meta:
         return found
     left = {**found, "metadata": changed}
@@ -57,32 +64,12 @@ def may_go(resource: Resource, found: Json) -> bool:
     return not _holds_itself(resource, found) and meta.get("deletionGracePeriodSeconds", 0) == 0
 
 
-def details(resource: Resource, gone: Json) -> Json:
-    """Return what the Status of a successful deletion names."""
-    group = {"group": resource.group} if resource.group else {}
-    return {"name": gone["metadata"]["name"], **group, "kind": resource.plural, "uid": gone["metadata"]["uid"]}
-
-
-def _check(resource: Resource, found: Json, options: DeleteOptions) -> None:
-    meta = found["metadata"]
-    for what, desired, key in (
-        ("UID", options.uid, "uid"),
-        ("ResourceVersion", options.resource_version, "resourceVersion"),
-    ):
-        if desired and desired != meta[key]:
-            why = f"Precondition failed: {what} in precondition: {desired}, {what} in object meta: {meta[key]}"
-            raise conflict(resource, meta["name"], why)
-
-
 def _finalizers(resource: Resource, present: list[str], options: DeleteOptions) -> list[str]:
     """Add the finalizers that have the garbage collector do its part, or remove them, by the policy."""
-    desired: list[str] = list(present)
+    desired = list(present)
     if options.propagation is not None:
         desired = [each for each in present if each not in (_ORPHAN, _FOREGROUND)]
-        if options.propagation == "Orphan":
-            desired.append(_ORPHAN)
-        elif options.propagation == "Foreground":
-            desired.append(_FOREGROUND)
+        desired += {"Orphan": [_ORPHAN], "Foreground": [_FOREGROUND]}.get(options.propagation, [])
     if resource.plural == "customresourcedefinitions" and _CRD_CLEANUP not in desired:
         desired.append(_CRD_CLEANUP)
     return desired
@@ -95,15 +82,9 @@ def _holds_itself(resource: Resource, found: Json) -> bool:
 
 def _grace_s(resource: Resource, found: Json, options: DeleteOptions) -> int:
     """A pod that runs on a node is given time to end; its kubelet deletes it again with none."""
-    if resource.collection != "pods":
-        return 0
-    spec = found.get("spec", {})
-    if not spec.get("nodeName") or found.get("status", {}).get("phase") in _FINISHED:
+    spec, phase = found.get("spec", {}), found.get("status", {}).get("phase")
+    if resource.collection != "pods" or not spec.get("nodeName") or phase in ("Succeeded", "Failed"):
         return 0
     if options.grace_period_s is not None:
         return options.grace_period_s
     return int(spec.get("terminationGracePeriodSeconds", _GRACE_PERIOD_S))
-
-
-def _without(meta: Json, key: str) -> Json:
-    return {name: value for name, value in meta.items() if name != key}

@@ -43,11 +43,6 @@ def duplicate(field: str, value: object) -> Cause:
     return Cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", field)
 
 
-def not_found(field: str, value: object) -> Cause:
-    """The value refers to something that is not there."""
-    return Cause("FieldValueNotFound", f"Not found: {shown(value)}", field)
-
-
 def not_supported(field: str, value: object, supported: Iterable[object]) -> Cause:
     """The value is none of the few that the field may have."""
     listed = ", ".join(map(shown, supported))

@@ -1,20 +1,24 @@
-"""Resources that a CustomResourceDefinition defines, one for each version that is served.
+"""Resources that a CustomResourceDefinition defines, one for each version that is served, and what is wrong with one.
 
 Differs from Kubernetes: a conversion by webhook is refused; the versions of a kind have the same objects, as under the
-conversion strategy None.
+conversion strategy None. Of a definition only that is checked without which its objects could not be served; labels,
+columns, whether a schema is structural, whether its defaults fit it, are taken as they stand. What the simulator cannot
+do is answered with 501: a conversion by webhook, and patterns and rules that it cannot read, whether or not they are
+good.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from typing import Any, Final
 
+from kube_simulator.errors import Cause, not_implemented
 from kube_simulator.resources import Column, Resource, ScalePaths
-from kube_simulator.schema import kubernetes
-from kube_simulator.schema.definition_validation import problems_of
+from kube_simulator.schema import causes, kubernetes, patterns, validation_rules
+from kube_simulator.schema.expressions import CompileError
 from kube_simulator.schema.node import REFERENCE_PREFIX, Node
 from kube_simulator.values import Json
-
-__all__ = ["defaulted", "node_of", "problems_of", "resources_of", "storage_version"]
 
 _OBJECT_META: Final = kubernetes.META + "ObjectMeta"
 _NAME_COLUMN: Final = {"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}
@@ -49,13 +53,73 @@ def defaulted(crd: Json) -> Json:
 
 def node_of(schema: Json) -> Node:
     """The node of a custom resource by the schema of one of its versions: with Kubernetes' own metadata."""
-    return kubernetes.nodes().node(_completed(schema, root=True))
+    return kubernetes.definitions().node(_completed(schema, root=True))
+
+
+def problems_of(crd: Json, old: Json | None = None) -> list[Cause]:
+    """List what is refused of a CRD that `defaulted` has filled; `old` is what it replaces.
+
+    Raises:
+        ApiError: 501 for what Kubernetes may take and the simulator cannot do.
+    """
+    spec = crd.get("spec") or {}
+    found = list(_problems(crd, spec, None if old is None else old["spec"]))
+    if not found:
+        if spec["conversion"]["strategy"] == "Webhook":
+            raise not_implemented(f"the conversion of {crd['metadata']['name']} by a webhook")
+        for version in spec["versions"]:
+            _refuse_the_unknown(version["schema"]["openAPIV3Schema"], f"version {version['name']}")
+    return found
+
+
+def _problems(crd: Json, spec: Json, old: Json | None) -> Iterator[Cause]:
+    names = spec.get("names") or {}
+    required = {"group": spec.get("group"), "names.plural": names.get("plural"), "names.kind": names.get("kind")}
+    yield from (causes.required(f"spec.{path}") for path, value in required.items() if not value)
+    name, desired = (crd.get("metadata") or {}).get("name"), f"{names.get('plural')}.{spec.get('group')}"
+    if name != desired:
+        yield causes.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+    versions: list[Json] = spec.get("versions") or []
+    for index, version in enumerate(versions):
+        at = f"spec.versions[{index}].schema.openAPIV3Schema"
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is None:
+            yield causes.required(at)
+        elif schema.get("type") != "object":
+            yield causes.invalid(f"{at}.type", schema.get("type") or "", "must be object at the root")
+    if sum(bool(version.get("storage")) for version in versions) != 1:
+        yield causes.invalid("spec.versions", None, "must have exactly one version marked as storage version")
+    if old is not None:  # objects are stored by what may not change
+        pairs: list[tuple[str, Any, Any]] = [(key, spec.get(key), old[key]) for key in ("scope", "group")]
+        pairs += [(f"names.{key}", names.get(key), old["names"][key]) for key in ("kind", "plural")]
+        yield from (causes.invalid(f"spec.{at}", new, causes.IMMUTABLE) for at, new, before in pairs if new != before)
+
+
+def _refuse_the_unknown(schema: Json, path: str) -> None:
+    """501 for patterns and rules that the simulator cannot check."""
+    try:
+        if pattern := schema.get("pattern"):
+            patterns.compiled(pattern)
+    except patterns.UnknownPattern as error:
+        raise not_implemented(f"the pattern at {path}: {error}") from error
+    for rule in schema.get("x-kubernetes-validations") or ():
+        for text in filter(None, (rule.get("rule"), rule.get("messageExpression"))):
+            try:
+                validation_rules.expression_of(text)
+            except CompileError as error:
+                raise not_implemented(f"the rule {json.dumps(text)} at {path}: {error}") from error
+    children = [*(schema.get("properties") or {}).items()]
+    children += [(key, schema[key]) for key in ("items", "additionalProperties", "not") if key in schema]
+    children += [(key, each) for key in ("allOf", "anyOf", "oneOf") for each in schema.get(key) or ()]
+    for name, child in children:
+        if isinstance(child, dict):
+            _refuse_the_unknown(child, f"{path}.{name}")
 
 
 def _resource(spec: Json, version: Json) -> Resource:
-    names = spec["names"]
-    subresources = version.get("subresources") or {}
+    names, subresources = spec["names"], version.get("subresources") or {}
     columns = version.get("additionalPrinterColumns") or [_AGE_COLUMN]
+    scale = subresources.get("scale")
     return Resource(
         group=spec["group"],
         version=version["name"],
@@ -68,28 +132,17 @@ def _resource(spec: Json, version: Json) -> Resource:
         categories=tuple(names.get("categories") or ()),
         columns=(Column(_NAME_COLUMN), *map(_column, columns)),
         subresources=frozenset(name for name in ("status", "scale") if subresources.get(name) is not None),
-        scale=_scale(subresources.get("scale")),
+        scale=scale
+        and ScalePaths(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath") or ""),
         custom=True,
         list_kind=names["listKind"],
     )
 
 
 def _column(column: Json) -> Column:
-    path = column["jsonPath"]
-    definition = {
-        "name": column["name"],
-        "type": column["type"],
-        "format": column.get("format", ""),
-        "description": column.get("description") or "",
-        "priority": column.get("priority", 0),
-    }
-    return Column(definition, path)
-
-
-def _scale(scale: Json | None) -> ScalePaths | None:
-    if scale is None:
-        return None
-    return ScalePaths(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath") or "")
+    defaults = {"format": "", "description": "", "priority": 0}
+    given = {key: value for key, value in column.items() if key != "jsonPath" and value is not None}
+    return Column({**defaults, **given}, column["jsonPath"])
 
 
 def _completed(schema: Json, *, root: bool = False) -> Json:
@@ -103,13 +156,8 @@ def _completed(schema: Json, *, root: bool = False) -> Json:
     if root or schema.get("x-kubernetes-embedded-resource") is True:
         properties = new.get("properties", {})
         new["x-kubernetes-embedded-resource"] = True
-        text = {"type": "string"}
-        new["properties"] = {
-            **properties,
-            "apiVersion": text | properties.get("apiVersion", {}),
-            "kind": text | properties.get("kind", {}),
-            "metadata": _metadata(properties.get("metadata", {})),
-        }
+        texts = {name: {"type": "string"} | properties.get(name, {}) for name in ("apiVersion", "kind")}
+        new["properties"] = {**properties, **texts, "metadata": _metadata(properties.get("metadata", {}))}
     return new
 
 

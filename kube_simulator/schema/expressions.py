@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import string
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,7 +32,7 @@ class CompileError(ValueError):
 
 
 class EvaluationError(Exception):
-    """The expression could not be evaluated with these values, in CEL's words: `no such key: size`."""
+    """The expression could not be evaluated with these values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +64,7 @@ class Expression:
 
         try:
             return self.program.execute(cel.Context(dict(values), {**_FUNCTIONS, _MATCHES: matches}))
-        except KeyError as error:
-            raise EvaluationError(f"no such key: {error.args[0]}") from error
-        except IndexError as error:
-            raise EvaluationError(str(error)) from error
-        except ZeroDivisionError as error:
-            raise EvaluationError("division by zero") from error
-        except OverflowError as error:
-            raise EvaluationError("integer overflow") from error
-        except TypeError as error:
-            raise EvaluationError("no such overload") from error
-        except (RuntimeError, ValueError) as error:
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
             if unknown:
                 raise not_implemented(str(unknown[0])) from error
             raise EvaluationError(str(error)) from error
@@ -85,14 +76,13 @@ def compiled(text: str, variables: frozenset[str]) -> Expression:
     import cel
 
     # Blanks in the place of string literals, so that what is in them is not mistaken.
-    plain = _TEXT.sub(lambda match: " " * len(match[0]), text)
+    plain, ours = _TEXT.sub(lambda match: " " * len(match[0]), text), text
+    for call in _MATCHES_CALL.finditer(plain):
+        ours = ours[: call.start()] + _MATCHES + ours[call.end() :]
     try:
-        program = cel.compile(_with_our_matches(text, plain))
+        program = cel.compile(ours)
     except ValueError as error:
-        message = str(error).replace(_MATCHES, "matches")
-        if "Syntax error: " in message and "unsupported" not in message:
-            raise CompileError(message[message.index("ERROR: ") :].replace("\n| ", "\n | ")) from error
-        raise CompileError(message) from error
+        raise CompileError(str(error).replace(_MATCHES, "matches")) from error
     bound = set(_BINDING.findall(plain))
     used = frozenset(program.variables()) - bound
     functions = frozenset(program.functions())
@@ -108,14 +98,6 @@ def optional_value(value: object) -> object:
     import cel
 
     return cel.OptionalValue.none() if value is None else cel.OptionalValue.of(value)
-
-
-def _with_our_matches(text: str, plain: str) -> str:
-    """The expression with our name for `matches`; `plain` is it without its string literals."""
-    ends = [call.end() for call in _MATCHES_CALL.finditer(plain)]
-    for end in ends:
-        text = text[: end - len(_MATCHES)] + _MATCHES + text[end:]
-    return text
 
 
 _TEXT: Final = re.compile(r"""(?:[rR]?(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'))""")
@@ -140,13 +122,13 @@ _BUILT_IN: Final = frozenset(
 def _index_of(value: Any, part: Any, start: int = 0) -> int:
     if isinstance(value, str):
         return value.find(part, start)
-    return next((index for index, each in enumerate(value) if each == part), -1)
+    return value.index(part) if part in value else -1
 
 
 def _last_index_of(value: Any, part: Any) -> int:
     if isinstance(value, str):
         return value.rfind(part)
-    return next((index for index in range(len(value) - 1, -1, -1) if value[index] == part), -1)
+    return max((index for index, each in enumerate(value) if each == part), default=-1)
 
 
 def _split(text: str, separator: str, limit: int = -1) -> list[str]:
@@ -157,14 +139,8 @@ def _split(text: str, separator: str, limit: int = -1) -> list[str]:
     return text.split(separator, limit - 1 if limit > 0 else -1)
 
 
-def _sum(values: list[Any]) -> Any:
-    return sum(values[1:], start=values[0]) if values else 0
-
-
-def _ascii(change: Callable[[str], str]) -> Callable[[str], str]:
-    return lambda text: "".join(change(character) if character.isascii() else character for character in text)
-
-
+_LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+_UPPER: Final = str.maketrans(string.ascii_lowercase, string.ascii_uppercase)
 _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "charAt": lambda text, index: "" if index == len(text) else text[index],
     "dyn": lambda value: value,
@@ -172,14 +148,14 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "isSorted": lambda values: all(one <= other for one, other in itertools.pairwise(values)),
     "join": lambda texts, separator="": separator.join(texts),
     "lastIndexOf": _last_index_of,
-    "lowerAscii": _ascii(str.lower),
+    "lowerAscii": lambda text: text.translate(_LOWER),
     "max": max,
     "min": min,
     "replace": lambda text, old, new, limit=-1: text.replace(old, new, limit),
     "split": _split,
     "substring": lambda text, start, end=None: text[start:end],
-    "sum": _sum,
+    "sum": lambda values: sum(values[1:], start=values[0]) if values else 0,
     "trim": lambda text: text.strip(),
-    "upperAscii": _ascii(str.upper),
+    "upperAscii": lambda text: text.translate(_UPPER),
 }
 _KNOWN: Final = _OPERATORS | _BUILT_IN | _FUNCTIONS.keys() | {_MATCHES}

@@ -42,8 +42,6 @@ _SELECTABLE: Final = {
 }
 """Kubernetes' field label conversions, besides metadata.name and metadata.namespace."""
 
-_STORED_AS: Final = {"events.events.k8s.io": "events"}
-
 
 def builtin_resources() -> list[Resource]:
     """The built-in resources that the simulator serves, in the order of discovery."""
@@ -68,17 +66,13 @@ def discovery_entry(group: str, version: str, name: str) -> Json | None:
 
 def subresource_schema(group: str, version: str, name: str) -> Node:
     """The node of what a subresource (`serviceaccounts/token`) takes; KeyError if it is not served."""
-    return definition(_resources()[group, version, name]["definition"])
+    return definitions().named(_resources()[group, version, name]["definition"])
 
 
-def definition(name: str) -> Node:
-    """The node of a definition, such as `META + "ObjectMeta"`; KeyError if no served kind needs it."""
-    return _definitions().named(name)
-
-
-def nodes() -> Definitions:
+@cache
+def definitions() -> Definitions:
     """Return all definitions, for schemas that refer to them, as those of custom resources do to ObjectMeta."""
-    return _definitions()
+    return Definitions(schemas())
 
 
 def schemas() -> dict[str, Json]:
@@ -88,7 +82,7 @@ def schemas() -> dict[str, Json]:
 
 def is_known(group: str, version: str, plural: str) -> bool:
     """Report whether Kubernetes serves this resource or subresource (`pods/log`), and the simulator does not."""
-    return (group, version, plural) in _others()
+    return [group, version, plural] in _data()["others"]
 
 
 @cache
@@ -98,18 +92,8 @@ def _data() -> Json:
 
 
 @cache
-def _definitions() -> Definitions:
-    return Definitions(schemas())
-
-
-@cache
 def _resources() -> dict[tuple[str, str, str], Json]:
     return {(each["group"], each["version"], each["entry"]["name"]): each for each in _data()["resources"]}
-
-
-@cache
-def _others() -> frozenset[tuple[str, str, str]]:
-    return frozenset((group, version, name) for group, version, name in _data()["others"])
 
 
 def _resource(group: str, version: str, plural: str) -> Resource:
@@ -126,7 +110,7 @@ def _resource(group: str, version: str, plural: str) -> Resource:
         kind=entry["kind"],
         singular=entry["singularName"],
         namespaced=entry["namespaced"],
-        schema=definition(found["definition"]),
+        schema=definitions().named(found["definition"]),
         verbs=frozenset(entry["verbs"]),
         short_names=tuple(entry.get("shortNames", ())),
         categories=tuple(entry.get("categories", ())),
@@ -134,5 +118,5 @@ def _resource(group: str, version: str, plural: str) -> Resource:
         selectable_fields=_SELECTABLE.get(full_name, ()),
         list_kind=f"{entry['kind']}List" if stored else "",
         stored=stored,
-        stored_as=_STORED_AS.get(full_name, ""),
+        stored_as="events" if full_name == "events.events.k8s.io" else "",
     )

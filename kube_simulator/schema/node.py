@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from types import MappingProxyType
 from typing import Final, Literal, cast
 
 from kube_simulator.values import Json
@@ -32,8 +31,6 @@ _OPAQUE: Final = (
     "io.k8s.apimachinery.pkg.runtime.RawExtension",
     "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
 )
-_NO_NODES: Final[Mapping[str, Node]] = MappingProxyType({})
-_Keyword = Literal["allOf", "anyOf", "oneOf", "not"]
 
 
 class Node:
@@ -45,7 +42,6 @@ class Node:
             name: of the definition, if the schema is one.
         """
         target = _reference(schema)
-        self._schema = schema
         self._definitions = definitions
         self._target = definitions.named(target) if target else None
         self.raw: Json = schema
@@ -78,15 +74,16 @@ class Node:
         """Type of a list's merge by server-side apply."""
         self.list_keys: tuple[str, ...] = tuple(raw.get("x-kubernetes-list-map-keys", ()))
         """The fields that tell the elements of a `map` list apart."""
-        self.map_type: Literal["granular", "atomic"] = raw.get("x-kubernetes-map-type", "granular")
-        """Type of an object's ownership: of each field, or as a whole."""
+        self.splits_lists = self.type == "array" and (self.list_type == "set" or bool(self.list_keys))
+        """Whether the elements of a list are owned one by one."""
+        self.splits_objects = raw.get("x-kubernetes-map-type") != "atomic" and (
+            self.type == "object" or (not self.type and (self.int_or_string or self.preserve_unknown))
+        )
+        """Whether the fields of an object are owned one by one."""
         self.patch_strategy = frozenset(filter(None, raw.get("x-kubernetes-patch-strategy", "").split(",")))
         """Strategy of a strategic merge patch: of `merge`, `replace`, `retainKeys`."""
         self.patch_merge_key: str = raw.get("x-kubernetes-patch-merge-key", "")
         """The field by which a strategic merge patch knows the elements of a list."""
-
-    def __repr__(self) -> str:
-        return f"Node({self.ref or self.type or 'anything'})"
 
     def field(self, name: str) -> Node | None:
         """The node of a field: that of the property, else that of any value of a map, else None (unknown)."""
@@ -96,45 +93,42 @@ class Node:
         """The node of each element of a list; None where this is no list."""
         return self._items
 
-    def alternatives(self, keyword: _Keyword) -> tuple[Node, ...]:
+    def alternatives(self, keyword: Literal["allOf", "anyOf", "oneOf", "not"]) -> tuple[Node, ...]:
         """The nodes of the schemas that a value must fit besides: all, any, just one, or none of them."""
         return self._alternatives.get(keyword, ())
+
+    # What stands in a definition is made once, for all that refer to it.
 
     @cached_property
     def properties(self) -> Mapping[str, Node]:
         """The fields that are known by name."""
-        if self._target is not None and "properties" not in self._schema:
+        properties = self.raw.get("properties") or {}
+        if self._target is not None and properties is self._target.raw.get("properties"):
             return self._target.properties
-        properties = self.raw.get("properties")
-        if not properties:
-            return _NO_NODES
-        return MappingProxyType({name: self._definitions.node(each) for name, each in properties.items()})
+        return {name: self._definitions.node(each) for name, each in properties.items()}
 
     @cached_property
     def additional(self) -> Node | None:
         """Schema of each value of a map; None where unknown fields are unknown."""
-        if self._target is not None and "additionalProperties" not in self._schema:
+        additional = self.raw.get("additionalProperties") or None
+        if self._target is not None and additional is self._target.raw.get("additionalProperties"):
             return self._target.additional
-        additional = self.raw.get("additionalProperties")
-        if additional is None or additional is False:
-            return None
-        return self._definitions.node({} if additional is True else additional)
+        return None if additional is None else self._definitions.node({} if additional is True else additional)
 
     @cached_property
     def _items(self) -> Node | None:
-        if self._target is not None and "items" not in self._schema:
-            return self._target.items()
         items = self.raw.get("items")
+        if self._target is not None and items is self._target.raw.get("items"):
+            return self._target.items()
         return None if items is None else self._definitions.node(items)
 
     @cached_property
     def _alternatives(self) -> Mapping[str, tuple[Node, ...]]:
         found = {}
-        for keyword in ("allOf", "anyOf", "oneOf", "not"):
-            schemas = self.raw.get(keyword)
-            if schemas is not None:
-                listed = schemas if isinstance(schemas, list) else [schemas]
-                found[keyword] = tuple(self._definitions.node(schema) for schema in listed)
+        for keyword in self.raw.keys() & {"allOf", "anyOf", "oneOf", "not"}:
+            schemas = self.raw[keyword]
+            listed = schemas if isinstance(schemas, list) else [schemas]
+            found[keyword] = tuple(self._definitions.node(schema) for schema in listed)
         return found
 
 
@@ -157,14 +151,13 @@ class Definitions:
         return self.named(_reference(schema)) if schema.keys() == {"$ref"} else Node(schema, self)
 
 
-def of_schema(schema: Json) -> Node:
-    """The node of a schema that refers to nothing, as those in CRDs do."""
-    return Definitions({}).node(schema)
-
-
 def _reference(schema: Json) -> str:
     """The name of the definition that a schema refers to, or empty."""
     single = schema.get("allOf")
     if single is not None and len(single) == 1 and "$ref" in single[0]:
         schema = single[0]
     return cast(str, schema.get("$ref", "")).removeprefix(REFERENCE_PREFIX)
+
+
+ANYTHING: Final = Definitions({}).node({"x-kubernetes-preserve-unknown-fields": True})
+"""The node of what no schema describes."""

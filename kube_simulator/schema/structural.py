@@ -1,23 +1,95 @@
-"""Schema's work on an object on its way in: decode, drop what is unknown, fill in defaults, and judge.
+"""Schema's work on an object on its way in: decode, drop what is unknown, and fill in defaults.
 
 `decode_problems` is for built-in kinds, whose bodies Go decodes into a type; `default` and `validate` are for custom
 ones, whose schema says all that is known of them; `prune` is for both. Values are never changed in place: what is not
 touched is shared with the result.
 
-Differs from Kubernetes: a null that server-side apply leaves of an object is dropped like any other, and not refused.
+Differs from Kubernetes: a value that does not fit is told in fewer words than Go's, by its field and the type that it
+should have. A null that server-side apply leaves of an object is dropped like any other, and not refused.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+import re
 from copy import deepcopy
-from typing import Any, cast
+from datetime import datetime
+from itertools import count
+from typing import Any, Final, cast
 
-from kube_simulator.schema.builtin_decoding import decode_problems
 from kube_simulator.schema.node import MISSING, Node
 from kube_simulator.schema.validation import validate
-from kube_simulator.values import Json
+from kube_simulator.values import Json, mapped, shared
 
-__all__ = ["MISSING", "decode_problems", "default", "prune", "validate"]
+__all__ = ["decode_problems", "default", "prune", "type_problem", "validate"]
+
+_QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+_QUANTITY_FORM: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?")
+_TIME: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?P<part>\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})"
+)
+_BITS: Final = {"int32": 32, "int64": 64}
+
+
+def decode_problems(node: Node, value: Json) -> str | None:
+    """Describe the first value that does not fit its type; None if all do.
+
+    Of a custom resource, whose schema is judged later, only the metadata is decoded.
+    """
+    if node.embedded:
+        return type_problem(node.properties["metadata"], value.get("metadata"), "metadata")
+    return type_problem(node, value)
+
+
+def type_problem(node: Node, value: Any, path: str = "") -> str | None:
+    """Describe the first value that does not fit its type; None if all do."""
+    if value is None or (node.preserve_unknown and not node.properties):
+        return None
+    children: list[tuple[Node | None, Any, str]] = []
+    if node.type == "object" and isinstance(value, dict):
+        children = [(node.field(name), each, f"{path}.{name}") for name, each in value.items()]
+    elif node.type == "array" and isinstance(value, list):
+        children = [(node.items(), each, f"{path}[{index}]") for index, each in enumerate(value)]
+    elif not _fits(node, value):
+        return f"cannot unmarshal the value of field {path or 'value'} into {node.format or node.type or node.ref}"
+    found = (type_problem(child, each, at.removeprefix(".")) for child, each, at in children if child is not None)
+    return next(filter(None, found), None)
+
+
+def _fits(node: Node, value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if node.ref == _QUANTITY:
+        return (number or isinstance(value, str)) and _QUANTITY_FORM.fullmatch(str(value)) is not None
+    bits = _BITS.get("int32" if node.int_or_string else node.format, 64)
+    whole = number and isinstance(value, int) and -(2 ** (bits - 1)) <= value < 2 ** (bits - 1)
+    if node.int_or_string:
+        return isinstance(value, str) or whole
+    match node.type:
+        case "string":
+            return isinstance(value, str) and _text_fits(node, value)
+        case "integer":
+            return whole
+        case "number":
+            return number
+        case "boolean":
+            return isinstance(value, bool)
+    return node.type not in ("object", "array")
+
+
+def _text_fits(node: Node, value: str) -> bool:
+    try:
+        if node.format == "byte":
+            base64.b64decode(value.replace("\r", "").replace("\n", ""), validate=True)
+        elif node.format == "date-time":
+            match = _TIME.fullmatch(value)
+            # A MicroTime must have six digits after the point, a Time may have any number.
+            if match is None or (node.ref.endswith(".MicroTime") and len(match["part"] or "") != 7):
+                return False
+            datetime.fromisoformat(value)
+    except (binascii.Error, ValueError):
+        return False
+    return True
 
 
 def prune(node: Node, value: Any) -> tuple[Any, list[str]]:
@@ -27,35 +99,24 @@ def prune(node: Node, value: Any) -> tuple[Any, list[str]]:
 
 
 def _pruned(node: Node | None, value: Any, path: str, unknown: list[str]) -> Any:
-    if isinstance(value, dict):
-        return _pruned_object(node, value, path, unknown)
     if isinstance(value, list):
         item = None if node is None else node.items()
         if node is not None and item is None and node.preserve_unknown:
             return value
-        kept = [_pruned(item, each, f"{path}[{index}]", unknown) for index, each in enumerate(value)]
-        return kept if any(map(_differ, kept, value)) else value
-    return value
-
-
-def _pruned_object(node: Node | None, value: Json, path: str, unknown: list[str]) -> Json:
-    kept, whole = {}, True
+        places = count()
+        return mapped(lambda each: _pruned(item, each, f"{path}[{next(places)}]", unknown), value)
+    if not isinstance(value, dict):
+        return value
+    kept = {}
     for name, each in value.items():
-        child = None if node is None else node.field(name)
-        if child is not None and node is not None:
-            if isinstance(each, dict | list):
-                at = f"{path}.{name}" if path else name
-                # `additionalProperties: true` lets any name stand, and knows nothing of what is in it.
-                blind = name not in node.properties and node.raw.get("additionalProperties") is True
-                kept[name] = _pruned(None if blind else child, each, at, unknown)
-                whole = whole and kept[name] is each
-            else:
-                kept[name] = each
+        child, at = None if node is None else node.field(name), f"{path}.{name}" if path else name
+        if node is not None and child is not None:
+            kept[name] = _pruned(None if _is_blind(node, name) else child, each, at, unknown)
         elif node is not None and node.preserve_unknown:
             kept[name] = each
         else:
-            unknown.append(f"{path}.{name}" if path else name)
-    return value if whole and len(kept) == len(value) else kept
+            unknown.append(at)
+    return shared(kept, value)
 
 
 def default(node: Node, value: Any) -> Any:
@@ -63,61 +124,30 @@ def default(node: Node, value: Any) -> Any:
 
     Only for custom resources: what the schemas of built-in kinds call defaults are Go's zero values.
     """
-    return _defaulted(node, _without_nulls(node, value))
+    if isinstance(value, list) and (item := node.items()) is not None:
+        return mapped(lambda each: default(item, _filled(item, each)), value)
+    if not isinstance(value, dict):
+        return value
+    absent = {
+        name: deepcopy(child.default)
+        for name, child in node.properties.items()
+        if name not in value and child.default not in (MISSING, None) and not (node.embedded and name == "metadata")
+    }
+    new = {}
+    for name, each in {**value, **absent}.items():
+        # The metadata of an object is Kubernetes' own affair.
+        known = not (node.embedded and name == "metadata") and not _is_blind(node, name)
+        child = node.field(name) if known else None
+        if child is None:
+            new[name] = each
+        elif (filled := _filled(child, each)) is not None or child.nullable:
+            new[name] = default(child, filled)
+    return shared(new, value)
 
 
-def _without_nulls(node: Node | None, value: Any) -> Any:
-    if isinstance(value, dict):
-        kept = {}
-        for name, each in value.items():
-            child = None if node is None else _known_field(node, name)
-            if each is None and child is not None and not child.nullable and child.default in (MISSING, None):
-                continue
-            kept[name] = _without_nulls(child, each)
-        return kept if len(kept) != len(value) or any(kept[name] is not value[name] for name in kept) else value
-    if isinstance(value, list):
-        item = None if node is None else node.items()
-        new = [_without_nulls(item, each) for each in value]
-        return new if any(map(_differ, new, value)) else value
-    return value
-
-
-def _known_field(node: Node, name: str) -> Node | None:
-    """The field's node where the schema itself has one: the metadata of an object is Kubernetes' own affair."""
-    if node.embedded and name == "metadata":
-        return None
-    if name not in node.properties and node.raw.get("additionalProperties") is True:
-        return None
-    return node.field(name)
-
-
-def _defaulted(node: Node, value: Any) -> Any:
-    if isinstance(value, dict):
-        return _defaulted_object(node, value)
-    item = node.items()
-    if isinstance(value, list) and item is not None:
-        new = [_defaulted(item, _filled(item, each)) for each in value]
-        return new if any(map(_differ, new, value)) else value
-    return value
-
-
-def _defaulted_object(node: Node, value: Json) -> Json:
-    new = value
-    for name, child in node.properties.items():
-        if child.default is MISSING or child.default is None or (node.embedded and name == "metadata"):
-            continue
-        filled = _filled(child, value.get(name)) if name in value else deepcopy(child.default)
-        if name not in value or filled is not value[name]:
-            new = {**new, name: filled}
-    for name in list(new):
-        child_node = _known_field(node, name)
-        if child_node is None:
-            continue
-        before = new[name]
-        after = _defaulted(child_node, before if name in node.properties else _filled(child_node, before))
-        if after is not before:
-            new = {**new, name: after}
-    return new
+def _is_blind(node: Node, name: str) -> bool:
+    """Report whether `additionalProperties: true` lets the name stand, and knows nothing of what is in it."""
+    return name not in node.properties and node.raw.get("additionalProperties") is True
 
 
 def _filled(node: Node, value: Any) -> Any:
@@ -125,7 +155,3 @@ def _filled(node: Node, value: Any) -> Any:
     if value is not None or node.nullable:
         return value
     return None if node.default is MISSING else deepcopy(cast(Any, node.default))
-
-
-def _differ(one: object, other: object) -> bool:
-    return one is not other

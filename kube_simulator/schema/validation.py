@@ -1,25 +1,43 @@
 """Validation of a custom resource by its schema.
 
 Differs from Kubernetes: what was wrong before an update is wrong after it too (no ratcheting); apiVersion, kind and
-metadata of embedded objects are not looked at; of alternatives that all fail none is told.
+metadata of embedded objects are not looked at; of alternatives that all fail none is told; the formats below are
+checked, and by stricter rules than there, and all others fit everything.
 """
 
 from __future__ import annotations
 
+import base64
+import ipaddress
 import math
-from collections.abc import Iterator
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime
 from typing import Any, Final
 
 from kube_simulator.errors import Cause
-from kube_simulator.schema import causes, formats, patterns
-from kube_simulator.schema.causes import join
+from kube_simulator.schema import causes, patterns
+from kube_simulator.schema.causes import invalid, join
 from kube_simulator.schema.node import Node
 from kube_simulator.values import Json, same
 
-_INT_BITS: Final = {"int32": 32}
 _TYPES: Final[dict[type, str]] = {
     bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object", type(None): "null"
 }  # fmt: skip
+_DURATION: Final = re.compile(r"[-+]?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)")
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d([.]\d+)?([Zz]|[+-]\d\d:\d\d)")
+_FORMATS: Final[Mapping[str, Callable[[str], object]]] = {
+    "byte": lambda value: base64.b64decode(value, validate=True),
+    "cidr": lambda value: "/" in value and ipaddress.ip_interface(value),
+    "date": date.fromisoformat,
+    "datetime": lambda value: _TIME.fullmatch(value) is not None and datetime.fromisoformat(value.upper()),
+    "duration": lambda value: _DURATION.fullmatch(value) is not None,
+    "ipv4": ipaddress.IPv4Address,
+    "ipv6": ipaddress.IPv6Address,
+    "uri": lambda value: re.fullmatch(r"/.*|[A-Za-z][A-Za-z0-9+.-]*:\S+", value) is not None,
+    "uuid": uuid.UUID,
+}
 
 
 def validate(node: Node, value: object, path: str = "") -> list[Cause]:
@@ -61,30 +79,36 @@ def _string_problems(node: Node, value: str, path: str) -> Iterator[Cause]:
     if len(value) > raw.get("maxLength", math.inf):
         yield causes.too_long(path, raw["maxLength"])
     elif len(value) < raw.get("minLength", 0):
-        yield causes.invalid(path, value, f"{path} in body should be at least {raw['minLength']} chars long")
+        yield invalid(path, value, f"{path} in body should be at least {raw['minLength']} chars long")
     elif (pattern := raw.get("pattern")) and not patterns.compiled(pattern).search(value):
-        yield causes.invalid(path, value, f"{path} in body should match '{pattern}'")
-    if node.format and not node.int_or_string and not formats.fits(node.format, value):
+        yield invalid(path, value, f"{path} in body should match '{pattern}'")
+    if not node.int_or_string and not _has_format(node.format, value):
         yield causes.type_invalid(path, value, f'{path} in body must be of type {node.format}: "{value}"')
 
 
+def _has_format(format: str, value: str) -> bool:
+    check = _FORMATS.get(format.replace("-", ""))
+    try:
+        return check is None or check(value) is not False
+    except ValueError:
+        return False
+
+
 def _number_problems(node: Node, value: float, path: str) -> Iterator[Cause]:
-    raw = node.raw
-    bits = _INT_BITS.get(node.format, 64)
-    if node.type == "integer" and not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
+    raw, limit = node.raw, 2 ** (31 if node.format == "int32" else 63)
+    if node.type == "integer" and not -limit <= value < limit:
         why = f"Checked value must be of type integer with format {node.format or 'int64'} in {path}"
-        yield causes.invalid(causes.NO_FIELD, "", why)
+        yield invalid(causes.NO_FIELD, "", why)
     if (factor := raw.get("multipleOf")) is not None and not float(value / factor).is_integer():
-        yield causes.invalid(path, value, f"{path} in body should be a multiple of {factor}")
-    for key, exclusive, words in (("maximum", "exclusiveMaximum", "less"), ("minimum", "exclusiveMinimum", "greater")):
-        if (bound := raw.get(key)) is None:
-            continue
-        strict = raw.get(exclusive) is True
-        over = value - bound if key == "maximum" else bound - value
-        if over > 0 or (strict and over == 0):
-            yield causes.invalid(
-                path, value, f"{path} in body should be {words} than {'' if strict else 'or equal to '}{bound}"
-            )
+        yield invalid(path, value, f"{path} in body should be a multiple of {factor}")
+    for key, exclusive, words, sign in (
+        ("maximum", "exclusiveMaximum", "less", 1),
+        ("minimum", "exclusiveMinimum", "greater", -1),
+    ):
+        over, strict = sign * (value - raw.get(key, value - sign)), raw.get(exclusive) is True
+        if key in raw and (over > 0 or (strict and over == 0)):
+            bound = f"{'' if strict else 'or equal to '}{raw[key]}"
+            yield invalid(path, value, f"{path} in body should be {words} than {bound}")
 
 
 def _list_problems(node: Node, value: list[Any], path: str) -> Iterator[Cause]:
@@ -102,8 +126,7 @@ def _list_problems(node: Node, value: list[Any], path: str) -> Iterator[Cause]:
 
 def _count_problems(node: Node, count: int, what: str, path: str) -> Iterator[Cause]:
     if count < node.raw.get(f"min{what}", 0):
-        least = node.raw[f"min{what}"]
-        yield causes.invalid(path, count, f"{path} in body should have at least {least} {what.lower()}")
+        yield invalid(path, count, f"{path} in body should have at least {node.raw[f'min{what}']} {what.lower()}")
     if count > node.raw.get(f"max{what}", math.inf):
         yield causes.too_many(path, count, node.raw[f"max{what}"])
 
@@ -111,37 +134,27 @@ def _count_problems(node: Node, count: int, what: str, path: str) -> Iterator[Ca
 def _object_problems(node: Node, value: Json, path: str) -> Iterator[Cause]:
     yield from _count_problems(node, len(value), "Properties", path)
     for name, each in value.items():
-        at = join(path, name)
-        if node.embedded and name == "metadata":
-            yield from _names(node.properties[name], each, at)
-        elif (child := node.field(name)) is not None:
+        at, child = join(path, name), node.field(name)
+        if node.embedded and name == "metadata":  # of which a schema may have rules for names alone
+            for key in each.keys() & {"name", "generateName"}:
+                yield from _problems(node.properties[name].properties[key], each[key], join(at, key))
+        elif child is not None:
             yield from _problems(child, each, at)
-    for name in node.raw.get("required", ()):
-        if name not in value:
-            yield causes.required(join(path, name))
-
-
-def _names(node: Node, metadata: Json, path: str) -> Iterator[Cause]:
-    """Validate the names in the metadata, of which alone a schema may have rules."""
-    for name in ("name", "generateName"):
-        if name in metadata and (child := node.field(name)) is not None:
-            yield from _problems(child, metadata[name], join(path, name))
+    yield from (causes.required(join(path, name)) for name in node.raw.get("required", ()) if name not in value)
 
 
 def _combined(node: Node, value: object, path: str) -> Iterator[Cause]:
     """`anyOf`, `oneOf`, `allOf` and `not`."""
 
-    def wrong(why: str) -> Cause:
-        return causes.invalid(causes.NO_FIELD, "", f'"{path}" must {why}')
-
     def fitting(which: tuple[Node, ...]) -> int:
         return sum(not validate(each, value, path) for each in which)
 
-    if (any_of := node.alternatives("anyOf")) and not fitting(any_of):
-        yield wrong("validate at least one schema (anyOf)")
-    if (one_of := node.alternatives("oneOf")) and fitting(one_of) != 1:
-        yield wrong("validate one and only one schema (oneOf)")
     for each in node.alternatives("allOf"):
         yield from _problems(each, value, path)
-    if fitting(node.alternatives("not")):
-        yield wrong("not validate the schema (not)")
+    for broken, why in (
+        ((any_of := node.alternatives("anyOf")) and not fitting(any_of), "validate at least one schema (anyOf)"),
+        ((one_of := node.alternatives("oneOf")) and fitting(one_of) != 1, "validate one and only one schema (oneOf)"),
+        (fitting(node.alternatives("not")), "not validate the schema (not)"),
+    ):
+        if broken:
+            yield invalid(causes.NO_FIELD, "", f'"{path}" must {why}')

@@ -39,6 +39,7 @@ _ESCAPES: Final = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"
 _DURATION: Final = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
 _UNIT_S: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 
+_REASONS: Final = {"FieldValueRequired": causes.required, "FieldValueForbidden": causes.forbidden}
 _ruled: WeakKeyDictionary[Node, bool] = WeakKeyDictionary()
 
 
@@ -138,13 +139,11 @@ def _message(rule: Json, values: dict[str, object]) -> str:
 
 def _cause(node: Node, rule: Json, value: object, path: str, message: str) -> Cause:
     at = join(path, (rule.get("fieldPath") or "").removeprefix(".")).removesuffix(".") or causes.NO_FIELD
-    match rule.get("reason"):
-        case "FieldValueRequired":
-            return causes.required(at, message)
-        case "FieldValueForbidden":
-            return causes.forbidden(at, message)
-        case "FieldValueDuplicate":
-            return causes.duplicate(at, value)
+    reason = rule.get("reason")
+    if reason == "FieldValueDuplicate":
+        return causes.duplicate(at, value)
+    if reason in _REASONS:
+        return _REASONS[reason](at, message)
     if node.type in ("object", "array"):  # too much to show
         return Cause("FieldValueInvalid", f"Invalid value: {message}", at)
     return causes.invalid(at, value, message)

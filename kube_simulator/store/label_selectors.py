@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
-from kube_simulator.errors import ApiError, bad_request
+from kube_simulator.errors import bad_request
 from kube_simulator.names import label_value, qualified_name
 from kube_simulator.values import Json
 
@@ -25,6 +25,7 @@ _TERM: Final = re.compile(
 _OPERATORS: Final[Mapping[str, Operator]] = {
     **{"in": "In", "=": "In", "==": "In", "notin": "NotIn", "!=": "NotIn", ">": "Gt", "<": "Lt"}
 }
+_INTEGER: Final = re.compile("[+-]?[0-9]{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,9 @@ class Requirement:
                 return value is not None and value in self.values
             case "NotIn":
                 return value is None or value not in self.values
-            case "Exists":
-                return value is not None
-            case "DoesNotExist":
-                return value is None
-        if value is None or not _is_integer(value):
+            case "Exists" | "DoesNotExist":
+                return (value is not None) is (self.operator == "Exists")
+        if value is None or not _INTEGER.fullmatch(value):
             return False
         number, bound = int(value), int(next(iter(self.values)))
         return number > bound if self.operator == "Gt" else number < bound
@@ -72,43 +71,32 @@ def parse_labels(text: str) -> Labels:
         if term is None:
             raise bad_request(f"unable to parse requirement: {text[at:]}")
         at = term.end()
-        if term["absent"]:
-            found.append(_requirement(term["absent"], "DoesNotExist"))
-        elif term["set"]:
+        if term["set"]:
             values = [each.strip() for each in term["values"].split(",")]
             found.append(_requirement(term["key"], _OPERATORS[term["set"]], values))
         elif term["sign"]:
             found.append(_requirement(term["key"], _OPERATORS[term["sign"]], [term["value"] or ""]))
         else:
-            found.append(_requirement(term["key"], "Exists"))
+            found.append(_requirement(term["absent"] or term["key"], "DoesNotExist" if term["absent"] else "Exists"))
     return Labels(tuple(found))
 
 
 def from_label_selector(selector: Json) -> Labels:
     """Read a `metav1.LabelSelector`: matchLabels and matchExpressions. Raises ApiError 400."""
-    equal = [_requirement(key, "In", [value]) for key, value in (selector.get("matchLabels") or {}).items()]
-    return Labels((*equal, *map(_of_expression, selector.get("matchExpressions") or ())))
-
-
-def _of_expression(expression: Json) -> Requirement:
-    operator, values = expression["operator"], expression.get("values") or []
-    if operator not in ("In", "NotIn", "Exists", "DoesNotExist") or bool(values) is not (operator in ("In", "NotIn")):
-        raise bad_request(f'"{operator}" is not a valid label selector operator for {len(values)} values')
-    return _requirement(expression["key"], cast(Operator, operator), values)
+    found = [_requirement(key, "In", [value]) for key, value in (selector.get("matchLabels") or {}).items()]
+    for each in selector.get("matchExpressions") or ():
+        operator, values = each["operator"], each.get("values") or []
+        known = operator in ("In", "NotIn", "Exists", "DoesNotExist")
+        if not known or bool(values) is not (operator in ("In", "NotIn")):
+            raise bad_request(f'"{operator}" is not a valid label selector operator for {len(values)} values')
+        found.append(_requirement(each["key"], operator, values))
+    return Labels(tuple(found))
 
 
 def _requirement(key: str, operator: Operator, values: Iterable[str] = ()) -> Requirement:
     wrong = [qualified_name(key), *map(label_value, values)]
     if operator in ("Gt", "Lt"):
-        wrong += ["" if _is_integer(each) else "the value must be an integer" for each in values]
+        wrong += ["" if _INTEGER.fullmatch(each) else "the value must be an integer" for each in values]
     if problems := "; ".join(filter(None, wrong)):
-        raise _invalid(key, problems)
+        raise bad_request(f'unable to parse requirement: Invalid value: "{key}": {problems}')
     return Requirement(key, operator, frozenset(values))
-
-
-def _is_integer(text: str) -> bool:
-    return re.fullmatch("[+-]?[0-9]{1,20}", text) is not None
-
-
-def _invalid(key: str, problems: str) -> ApiError:
-    return bad_request(f'unable to parse requirement: Invalid value: "{key}": {problems}')

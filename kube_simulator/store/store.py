@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from kube_simulator.values import Json
@@ -20,8 +21,6 @@ from kube_simulator.values import Json
 HISTORY_CHANGES = 10_000
 # Dropping the oldest changes moves all others: it is done once in so many writes.
 _DROPPED_AT_ONCE = 1_000
-# After "/" in ASCII: the end of the keys of one namespace.
-_AFTER_SLASH = "0"
 
 
 class Change(NamedTuple):
@@ -43,47 +42,34 @@ Changes = list[Change]
 
 
 class Forgotten(Exception):
-    """A revision of which the history says nothing any more."""
+    """A revision of which the history says nothing any more; the argument is the oldest that can be asked for."""
 
     def __init__(self, oldest: int) -> None:
-        super().__init__(f"revisions before {oldest} are forgotten")
+        super().__init__(oldest)
         self.oldest = oldest
-        """The oldest revision that can be asked for."""
 
 
+@dataclass(slots=True)
 class _Collection:
     """Objects by key, their keys in order, and the changes since revision `oldest`."""
 
-    __slots__ = ("changes", "keys", "objects", "oldest", "revisions")
-
-    def __init__(self, oldest: int) -> None:
-        self.objects: dict[str, Json] = {}
-        self.keys: list[str] = []
-        self.changes: list[Change] = []
-        self.revisions: list[int] = []
-        self.oldest = oldest
+    oldest: int
+    objects: dict[str, Json] = field(default_factory=dict)
+    keys: list[str] = field(default_factory=list)
+    changes: Changes = field(default_factory=list)
 
     def keys_in(self, namespace: str) -> list[str]:
         """List keys in order; those of one namespace stand side by side."""
         if not namespace:
             return self.keys
         start = bisect_left(self.keys, f"{namespace}/")
-        return self.keys[start : bisect_left(self.keys, f"{namespace}{_AFTER_SLASH}", start)]
+        return self.keys[start : bisect_left(self.keys, f"{namespace}0", start)]  # which is after "/" in ASCII
 
-    def record(self, change: Change, limit: int) -> None:
-        """Remember it, and drop what is older than the last `limit` changes."""
-        self.changes.append(change)
-        self.revisions.append(change.revision)
-        surplus = len(self.changes) - limit
-        if surplus >= _DROPPED_AT_ONCE:
-            self.oldest = self.revisions[surplus - 1]
-            del self.changes[:surplus], self.revisions[:surplus]
-
-    def since(self, revision: int) -> list[Change]:
+    def since(self, revision: int) -> Changes:
         """The changes after it."""
         if revision < self.oldest:
             raise Forgotten(self.oldest)
-        return self.changes[bisect_right(self.revisions, revision) :]
+        return self.changes[bisect_right(self.changes, revision, key=lambda change: change.revision) :]
 
 
 class Store:
@@ -111,27 +97,17 @@ class Store:
     def list(self, collection: str, namespace: str = "") -> Objects:
         """The objects of a namespace, or without one of all, in the order of their keys."""
         found = self._collections.get(collection)
-        if found is None:
-            return []
-        objects = found.objects
-        return [objects[key] for key in found.keys_in(namespace)]
+        return [] if found is None else [found.objects[key] for key in found.keys_in(namespace)]
 
     def list_at(self, collection: str, namespace: str, revision: int) -> Objects:
         """Return what `list` gave when `revision` was the present. Raises Forgotten."""
         found = self._collection(collection)
-        changes = found.since(revision)
-        if not changes:
-            return self.list(collection, namespace)
         # The first change of an object after the revision says what the object was at it.
         then: dict[str, Json | None] = {}
-        for change in changes:
+        for change in found.since(revision):
             then.setdefault(_key(change.object), change.before)
-        keys = {key for key in found.keys_in(namespace) if key not in then}
-        keys.update(
-            key
-            for key, before in then.items()
-            if before is not None and (not namespace or key.startswith(f"{namespace}/"))
-        )
+        keys = [key for key in found.keys_in(namespace) if key not in then]
+        keys += [key for key, before in then.items() if before and key.startswith(f"{namespace}/" if namespace else "")]
         return [then.get(key) or found.objects[key] for key in sorted(keys)]
 
     def put(self, collection: str, object: Json) -> Json:
@@ -141,8 +117,7 @@ class Store:
         before = found.objects.get(key)
         if before is None:
             insort(found.keys, key)
-        self.revision += 1
-        stored = found.objects[key] = _stamped(object, self.revision)
+        stored = found.objects[key] = self._stamped(object)
         self._record(found, Change("MODIFIED" if before else "ADDED", collection, self.revision, stored, before))
         return stored
 
@@ -156,8 +131,7 @@ class Store:
         key = f"{namespace}/{name}"
         before = found.objects.pop(key)
         del found.keys[bisect_left(found.keys, key)]
-        self.revision += 1
-        last = _stamped(before if last is None else last, self.revision)
+        last = self._stamped(before if last is None else last)
         self._record(found, Change("DELETED", collection, self.revision, last, before))
         return last
 
@@ -169,8 +143,7 @@ class Store:
         """Drop the history: of what was before the present revision nothing can be said any more."""
         self._oldest = self.revision
         for found in self._collections.values():
-            found.oldest = self.revision
-            found.changes, found.revisions = [], []
+            found.oldest, found.changes = self.revision, []
 
     def subscribe(self, listener: Listener, collection: str | None = None) -> Callable[[], None]:
         """Call it at each write, of one collection or of all; gives the way out.
@@ -191,8 +164,16 @@ class Store:
             found = self._collections[name] = _Collection(self._oldest)
         return found
 
+    def _stamped(self, object: Json) -> Json:
+        self.revision += 1
+        return {**object, "metadata": {**object["metadata"], "resourceVersion": str(self.revision)}}
+
     def _record(self, collection: _Collection, change: Change) -> None:
-        collection.record(change, self._history_changes)
+        collection.changes.append(change)
+        surplus = len(collection.changes) - self._history_changes
+        if surplus >= _DROPPED_AT_ONCE:
+            collection.oldest = collection.changes[surplus - 1].revision
+            del collection.changes[:surplus]
         self._untold.append(change)
         if self._notifying:
             return
@@ -209,7 +190,3 @@ class Store:
 def _key(object: Json) -> str:
     metadata = object["metadata"]
     return f"{metadata.get('namespace', '')}/{metadata['name']}"
-
-
-def _stamped(object: Json, revision: int) -> Json:
-    return {**object, "metadata": {**object["metadata"], "resourceVersion": str(revision)}}

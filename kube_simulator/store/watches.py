@@ -1,7 +1,8 @@
 """Watches: streams of what happens to the objects of a resource, each with its place in history and its selection.
 
 Differs from Kubernetes: Events are watched like all other kinds, where the real server reads them from etcd without a
-cache; how far a reader may fall behind is counted in events and not in time.
+cache; how far a reader may fall behind is counted in events and not in time; a built-in kind's bookmark has no empty
+spec and status.
 """
 
 from __future__ import annotations
@@ -10,29 +11,87 @@ import asyncio
 import math
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
 
-from kube_simulator.errors import ApiError, expired
+from kube_simulator.errors import ApiError, expired, internal
 from kube_simulator.resources import Resource
-from kube_simulator.store.list_options import too_large_version
-from kube_simulator.store.lists import present
+from kube_simulator.store.lists import check, integer, present, too_large_version
 from kube_simulator.store.selection import Selection, selection_of
-from kube_simulator.store.store import Change, Forgotten, Store
-from kube_simulator.store.watch_rules import (
-    Event,
-    Start,
-    bookmark,
-    event_of,
-    next_bookmark_s,
-    start_of,
-    worth_a_bookmark,
-)
+from kube_simulator.store.store import Change, Changes, Forgotten, Store
+from kube_simulator.values import Json
+
+Event = tuple[str, Json]
+"""What a stream tells: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, and an object or a Status."""
 
 # A watch without timeoutSeconds lasts between one and two times as long: --min-request-timeout of kube-apiserver.
-_MIN_TIMEOUT_S = 1800.0
+_MIN_TIMEOUT_S: Final = 1800.0
+# Measured on a real API server: the first bookmark after 59.3 to 60.4 s, later ones every 59 to 61 s.
+BOOKMARK_INTERVAL_S: Final = 60.0
+# And one 1.3 to 3 s before the end.
+_LAST_BOOKMARK_BEFORE_END_S: Final = 2.0
 # A reader who is this far behind is given up; the real server waits a few seconds for one whose buffers are full.
-MAX_UNDELIVERED_EVENTS = 10_000
+MAX_UNDELIVERED_EVENTS: Final = 10_000
 # Taken at once, so that the encoding of a long streaming list lets others work in between.
-BATCH_EVENTS = 500
+BATCH_EVENTS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start of a watch, how long it may last, and whether bookmarks are requested."""
+
+    initial: bool
+    """Whether the present objects come first, as ADDED."""
+    revision: int
+    """The changes after it are sent; 0 is the present. With `initial` it must have been reached."""
+    bookmarks: bool
+    timeout_s: int
+    """0 leaves it to the server; below that the watch ends at once."""
+
+
+def start_of(query: Mapping[str, str]) -> Start:
+    """Read the start from the query of a watch. Raises ApiError 400, 422, and 500 for a version that is no number."""
+
+    def flag(name: str) -> bool:
+        return query.get(name, "false").lower() not in ("false", "0")
+
+    match, streaming = query.get("resourceVersionMatch", ""), "sendInitialEvents" in query
+    timeout_s, version = integer(query, "timeoutSeconds"), query.get("resourceVersion") or "0"
+    check(
+        {
+            "resourceVersionMatch: sendInitialEvents requires NotOlderThan": streaming and match != "NotOlderThan",
+            "resourceVersionMatch: it is forbidden for watch without sendInitialEvents": bool(match) and not streaming,
+            "resourceVersionMatch: it is forbidden when continue is provided": bool(match and query.get("continue")),
+        }
+    )
+    if not version.isdecimal():
+        raise internal(f'resourceVersion: Invalid value: "{version}": it is no number')
+    initial = flag("sendInitialEvents") if streaming else int(version) == 0
+    return Start(initial, int(version), flag("allowWatchBookmarks"), timeout_s)
+
+
+def event_of(change: Change, selection: Selection) -> Event | None:
+    """Return the event of a change in this selection; None if there is none.
+
+    An object that is edited out of a selection is DELETED there: in its state before, which was selected, with the
+    version of the edit.
+    """
+    before = change.before
+    was = before is not None and selection.matches(before)
+    if change.type == "DELETED":
+        return ("DELETED", change.object) if was else None
+    if selection.matches(change.object):
+        return "MODIFIED" if was else "ADDED", change.object
+    if before is None or not was:
+        return None
+    version = change.object["metadata"]["resourceVersion"]
+    return "DELETED", {**before, "metadata": {**before["metadata"], "resourceVersion": version}}
+
+
+def _bookmark(resource: Resource, revision: int, annotations: Json | None = None) -> Event:
+    """A bookmark: an object of the kind with nothing but a version."""
+    metadata = {"resourceVersion": str(revision), **({"annotations": annotations} if annotations else {})}
+    return "BOOKMARK", {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
 
 
 class Stream:
@@ -62,13 +121,13 @@ class Stream:
         self._store = store
         self._clock = clock
         self._ends_at_s = ends_at_s
-        self._bookmark_at_s = next_bookmark_s(clock(), ends_at_s) if start.bookmarks else math.inf
+        self._bookmark_at_s = self._next_bookmark_s(clock()) if start.bookmarks else math.inf
         self._on_end = on_end
         # The revision that the reader was given, by the start or by a bookmark.
         self._sent = start.revision
         self._pending: list[Event] = []
         self._most_pending = MAX_UNDELIVERED_EVENTS
-        self._waiter: asyncio.Future[None] | None = None
+        self._news = asyncio.Event()
 
     async def batch(self, most: int = BATCH_EVENTS) -> list[Event]:
         """The next events, at most so many, as soon as there is one; [] at the end."""
@@ -77,7 +136,14 @@ class Stream:
             if self._pending or self.ended:
                 taken, self._pending = self._pending[:most], self._pending[most:]
                 return taken
-            await self._wait()
+            self._news.clear()
+            # A delay rather than a time of the loop, whose clock need not be ours.
+            delay_s = max(0.0, min(self._bookmark_at_s, self._ends_at_s) - self._clock())
+            timer = asyncio.get_running_loop().call_later(delay_s, self._news.set)
+            try:
+                await self._news.wait()
+            finally:
+                timer.cancel()
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         while events := await self.batch():
@@ -89,12 +155,12 @@ class Stream:
         if not self.ended:
             self.ended = True
             self._on_end(self)
-        self._wake()
+        self._news.set()
 
     def fail(self, error: ApiError) -> None:
         """Report an error, and end."""
         if not self.ended:
-            self._send(("ERROR", error.status()))
+            self._pending.append(("ERROR", error.status()))
             self.end()
 
     def begin(self, events: list[Event], revision: int) -> None:
@@ -108,7 +174,8 @@ class Stream:
         event = self.event_of(change)
         # What came before the start is not told even if it comes late: a watch can wait for a future version.
         if event is not None and change.revision > self._sent:
-            self._send(event)
+            self._pending.append(event)
+            self._news.set()
             if len(self._pending) > self._most_pending:
                 self.end()
 
@@ -118,38 +185,25 @@ class Stream:
             return None
         return event_of(change, self.selection)
 
-    def _send(self, event: Event) -> None:
-        self._pending.append(event)
-        self._wake()
+    def _next_bookmark_s(self, now_s: float) -> float:
+        """Return when the next bookmark is due: after the interval, or shortly before the end if that comes first."""
+        last_s = self._ends_at_s - _LAST_BOOKMARK_BEFORE_END_S
+        regular_s = now_s + BOOKMARK_INTERVAL_S
+        return last_s if now_s < last_s < regular_s else regular_s
 
     def _check_time(self) -> None:
-        if self.ended:
-            return
         now_s = self._clock()
-        if now_s >= self._ends_at_s:
+        if not self.ended and now_s >= self._ends_at_s:
             self.end()
-        elif now_s >= self._bookmark_at_s:
+        elif not self.ended and now_s >= self._bookmark_at_s:
             revision = self._store.revision
-            if worth_a_bookmark(revision, self._sent, self._ends_at_s - now_s):
-                self._pending.append(bookmark(self.resource, revision))
+            # A regular one is a sign of life, even without news; the one before the end is not. A reader that waits for
+            # a version that is yet to come gets none.
+            regular = self._ends_at_s - now_s > _LAST_BOOKMARK_BEFORE_END_S
+            if revision > self._sent or (revision == self._sent and regular):
+                self._pending.append(_bookmark(self.resource, revision))
                 self._sent = revision
-            self._bookmark_at_s = next_bookmark_s(now_s, self._ends_at_s)
-
-    async def _wait(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._waiter = loop.create_future()
-        # A delay rather than a time of the loop, whose clock need not be ours.
-        delay_s = max(0.0, min(self._bookmark_at_s, self._ends_at_s) - self._clock())
-        timer = loop.call_later(delay_s, self._wake)
-        try:
-            await self._waiter
-        finally:
-            timer.cancel()
-            self._waiter = None
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+            self._bookmark_at_s = self._next_bookmark_s(now_s)
 
 
 class Watches:
@@ -217,10 +271,10 @@ class Watches:
         else:
             self._served_since[collection] = self._store.revision
 
-    def end_all(self, match: Callable[[Stream], bool] | None = None) -> None:
-        """End streams cleanly, all or those that match."""
+    def end_all(self, collection: str | None = None) -> None:
+        """End streams cleanly, all or those of a collection."""
         for stream in self.streams:
-            if match is None or match(stream):
+            if collection in (None, stream.resource.collection):
                 stream.end()
 
     def _begin_with_the_present(self, stream: Stream, start: Start) -> None:
@@ -232,13 +286,13 @@ class Watches:
         objects = present(self._store, stream.resource, stream.namespace, selection)
         events: list[Event] = [("ADDED", object) for object in objects if selection.matches(object)]
         if start.bookmarks:
-            events.append(bookmark(stream.resource, revision, initial_events_end=True))
+            events.append(_bookmark(stream.resource, revision, {"k8s.io/initial-events-end": "true"}))
         stream.begin(events, revision)
 
     def _resume(self, stream: Stream, revision: int) -> None:
         collection = stream.resource.collection
         oldest = max(self._all_served_since, self._served_since.get(collection, 0))
-        changes: list[Change] = []
+        changes: Changes = []
         try:
             changes = self._store.changes_since(collection, revision)
         except Forgotten as forgotten:
@@ -249,11 +303,9 @@ class Watches:
         events = [event for change in changes if (event := stream.event_of(change)) is not None]
         stream.begin(events, revision)
 
-    def _on_change(self, change: Change) -> None:
-        streams = self._streams.get(change.collection)
-        if streams:
-            for stream in tuple(streams):
-                stream.offer(change)
-
     def _forget(self, stream: Stream) -> None:
         del self._streams[stream.resource.collection][stream]
+
+    def _on_change(self, change: Change) -> None:
+        for stream in tuple(self._streams.get(change.collection, ())):
+            stream.offer(change)

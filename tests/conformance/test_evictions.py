@@ -29,21 +29,8 @@ def test_what_is_not_there_or_is_another_pod_is_not_evicted(api: Api, namespace:
     found = web(api, namespace)["web-0"]["metadata"]
     missing = evict(api, namespace, "absent").expect(404, "NotFound")
     assert (missing["message"], missing["details"]) == ('pods "absent" not found', {"name": "absent", "kind": "pods"})
-    for preconditions, why in (
-        (
-            {"uid": OTHER_UID},
-            f"the UID in the precondition ({OTHER_UID}) does not match the UID in record ({found['uid']}). "
-            "The object might have been deleted and then recreated",
-        ),
-        (
-            {"resourceVersion": "1"},
-            f"the ResourceVersion in the precondition (1) does not match the ResourceVersion in record "
-            f"({found['resourceVersion']}). The object might have been modified",
-        ),
-    ):
-        refused = evict(api, namespace, "web-0", {"preconditions": preconditions}).expect(409, "Conflict")
-        assert refused["message"] == f'Operation cannot be fulfilled on Pod "web-0": {why}'
-        assert refused["details"] == {"name": "web-0", "kind": "Pod"}
+    for preconditions in ({"uid": OTHER_UID}, {"resourceVersion": "1"}):
+        evict(api, namespace, "web-0", {"preconditions": preconditions}).expect(409, "Conflict")
     assert pods(api, namespace)["web-0"]["metadata"]["uid"] == found["uid"]
     evict(api, namespace, "web-0", {"preconditions": {"uid": found["uid"]}}).expect(201)
 

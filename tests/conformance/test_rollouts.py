@@ -72,11 +72,6 @@ def mark_ready(api: Api, namespace: str, found: Iterable[Json], *, since: timede
 @pytest.mark.parametrize(
     ("spec", "field"),
     [
-        (
-            {"strategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 0}}},
-            "strategy.rollingUpdate.maxUnavailable",
-        ),
-        ({"strategy": {"rollingUpdate": {"maxSurge": -1}}}, "strategy.rollingUpdate.maxSurge"),
         ({"minReadySeconds": -1}, "minReadySeconds"),
     ],
 )

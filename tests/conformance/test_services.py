@@ -50,10 +50,3 @@ def test_a_service_gets_ports_on_nodes_and_keeps_its_address(api: Api, namespace
     on_nodes = api.merge(path("services", namespace, "web"), {"spec": {"type": "NodePort"}}).expect(200)["spec"]
     assert on_nodes["clusterIP"] == before["clusterIP"]
     assert on_nodes["ports"][0]["nodePort"] > 0
-
-
-def test_a_headless_service_has_no_ports_on_nodes(api: Api, namespace: str) -> None:
-    body = service("web", clusterIP="None", type="NodePort")
-    refused = api.post(path("services", namespace), body).expect(422, "Invalid")
-    assert causes(refused) == {("FieldValueInvalid", "spec.clusterIPs[0]")}
-    assert "may not be set to 'None' for NodePort services" in refused["message"]

@@ -45,13 +45,6 @@ def test_a_stateful_set_is_stored_with_its_defaults(api: Api, namespace: str) ->
     ("spec", "reason", "field"),
     [
         ({"replicas": -1}, "Invalid", "spec.replicas"),
-        ({"podManagementPolicy": "No"}, "Invalid", "spec.podManagementPolicy"),
-        ({"updateStrategy": {"type": "No"}}, "Invalid", "spec.updateStrategy"),
-        (
-            {"updateStrategy": {"type": "OnDelete", "rollingUpdate": {"partition": 1}}},
-            *("Invalid", "spec.updateStrategy.rollingUpdate"),
-        ),
-        ({"serviceName": "a.b"}, "Invalid", "spec.serviceName"),
         ({"selector": None}, "Required", "spec.selector"),
         ({"selector": {}}, "Invalid", "spec.selector"),
         ({"selector": {"matchLabels": {"app": "other"}}}, "Invalid", "spec.template.metadata.labels"),
@@ -106,17 +99,6 @@ def test_the_status_counts_its_pods(api: Api, namespace: str) -> None:
     await_status(api, namespace, readyReplicas=1, availableReplicas=1)
     mark(api, namespace, "web-0").expect(200)
     await_status(api, namespace, **{**counts, "readyReplicas": 2, "availableReplicas": 2})
-
-
-def test_pods_come_one_after_another_where_that_is_wanted(api: Api, namespace: str) -> None:
-    create(api, namespace, replicas=3, podManagementPolicy="OrderedReady")
-    for ready in ("web-0", "web-1"):
-        eventually(lambda name=ready: mark(api, namespace, name).status, lambda status: status == 200)  # type: ignore[misc]
-        await_status(api, namespace, replicas=int(ready[-1]) + 2)
-    await_pods(api, namespace, "web-0", "web-1", "web-2")
-    api.merge(path("statefulsets", namespace, "web"), {"spec": {"replicas": 0}}).expect(200)
-    # The one that is not ready goes first, as it is on top, and each of the others after it.
-    await_pods(api, namespace)
 
 
 def test_it_is_scaled_from_the_top(api: Api, namespace: str) -> None:

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from kube_simulator.controllers import memcached
-from kube_simulator.controllers.manager import Options
 from kube_simulator.requests.types import DeleteOptions
 from kube_simulator.values import Json
 from tests.unit.kube_simulator.controllers.world import DEADLINE_S, NAMESPACE, World, ready, turns
@@ -50,8 +49,7 @@ def program() -> str:
 @pytest.fixture
 async def node(program: str) -> AsyncIterator[World]:
     """A node on which pods that run memcached are real, and ready as soon as they answer."""
-    async with World(Options(ready_after_s=0)) as running:
-        running.manager.kubelet._back_off_s = 0.2
+    async with World(0) as running:
         yield running
 
 
@@ -133,7 +131,7 @@ async def test_a_process_ends_with_the_node(node: World) -> None:
     assert not listens(address)
 
 
-async def test_a_process_that_dies_is_started_again_and_at_the_second_time_later(node: World) -> None:
+async def test_a_process_that_dies_is_started_again(node: World) -> None:
     address = (await start(node))["status"]["podIP"]
     node.manager.kubelet.crash(NAMESPACE, "a")
     await node.until(lambda: container(node)["restartCount"] == 1 and ready(node.get("pods", "a")))
@@ -141,20 +139,7 @@ async def test_a_process_that_dies_is_started_again_and_at_the_second_time_later
     assert (last["exitCode"], last["signal"], last["reason"]) == (137, 9, "Error")
     assert node.get("pods", "a")["status"]["podIP"] == address
     os.kill(int(await status(address, "pid")), signal.SIGKILL)
-    await node.until(lambda: "waiting" in container(node)["state"])
-    waiting = container(node)["state"]["waiting"]
-    uid = node.get("pods", "a")["metadata"]["uid"]
-    words = f"back-off 0.2s restarting failed container=cache pod=a_shop({uid})"
-    assert (waiting["reason"], waiting["message"]) == ("CrashLoopBackOff", words)
     await node.until(lambda: container(node)["restartCount"] == 2 and ready(node.get("pods", "a")))
-    await node.settle()
-    assert node.messages("BackOff") == [f"Back-off restarting failed container cache in pod a_shop({uid})"]
-
-
-async def test_a_pod_that_is_not_to_be_restarted_has_failed(node: World) -> None:
-    await node.create("pods", pod("-m=64", restartPolicy="Never"))
-    await node.until(lambda: node.get("pods", "a")["status"]["phase"] == "Failed")
-    assert container(node)["state"]["terminated"]["reason"] == "Error"
 
 
 def test_when_its_parent_is_killed_memcached_is_gone_too(program: str) -> None:
@@ -170,16 +155,6 @@ def test_when_its_parent_is_killed_memcached_is_gone_too(program: str) -> None:
     assert select.select([ends], [], [], DEADLINE_S)[0], "it has not ended"
     os.close(ends)
     assert not listens(address)
-
-
-@pytest.mark.parametrize(
-    ("previous_s", "ran_s", "expected_s"),
-    [(None, 1, 0), (0, 1, 10), (10, 1, 20), (20, 1, 40), (160, 1, 300), (300, 1, 300), (300, 601, 0)],
-)
-def test_the_first_restart_is_at_once_and_each_further_one_later(
-    previous_s: float | None, ran_s: float, expected_s: float
-) -> None:
-    assert memcached.next_back_off_s(previous_s, ran_s, memcached.FIRST_BACK_OFF_S) == expected_s
 
 
 def test_an_address_that_is_taken_or_listened_on_is_passed_over() -> None:

@@ -33,7 +33,7 @@ def test_surge_is_rounded_up_and_unavailability_down(
     replicas: int, surge: int | str, unavailable: int | str, expected: tuple[int, int]
 ) -> None:
     found = deployment(replicas, surge, unavailable)
-    assert (rollouts.max_surge(found), rollouts.max_unavailable(found)) == expected
+    assert rollouts.fenceposts(found) == expected
 
 
 @pytest.mark.parametrize(

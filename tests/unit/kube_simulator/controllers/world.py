@@ -1,16 +1,13 @@
 """What the tests of controllers share: a small world of one namespace, and the words to change and read it."""
 
 import asyncio
-import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
 
-from kube_simulator.admission.chain import Admission
-from kube_simulator.admission.request import Operation
-from kube_simulator.controllers.manager import ControllerManager, Options
-from kube_simulator.errors import ApiError
+from kube_simulator.controllers.controller import Context
+from kube_simulator.controllers.manager import ControllerManager
 from kube_simulator.requests.api import Api
 from kube_simulator.requests.types import Caller, DeleteOptions, Patch, Propagation, Target, User
 from kube_simulator.resources import Registry
@@ -21,41 +18,20 @@ from kube_simulator.values import Json
 NAMESPACE = "shop"
 TESTER = Caller(User("tester", frozenset({"system:masters", "system:authenticated"})), "tester")
 DEADLINE_S = 60.0
-_PLAIN = Options()
-
-
-class RefusingAdmission(Admission):
-    """Admission that a test can have refuse all writes of a kind."""
-
-    forbidden: dict[tuple[str, str], ApiError]
-
-    def admit(self, operation: Operation, target: Target, new: Json | None, old: Json | None) -> None:
-        error = self.forbidden.get((operation, target.resource.collection))
-        if error is not None:
-            raise error
-        super().admit(operation, target, new, old)
 
 
 class World:
     """Started on entry; what the loop reports of a fault in a controller fails the test on exit."""
 
-    def __init__(self, options: Options = _PLAIN) -> None:
+    def __init__(self, ready_after_s: float | None = None, *, real_memcached: bool = True) -> None:
         self.moment = datetime(2026, 1, 1, tzinfo=UTC)
         self.store = Store()
         self.registry = Registry()
         for resource in builtin_resources():
             self.registry.put(resource)
-        self.admission = RefusingAdmission(self.store)
-        self.admission.forbidden = {}
-        self.api = Api(self.store, self.registry, self.admission, now=lambda: self.moment)
-        self.manager = ControllerManager(
-            self.api,
-            self.store,
-            self.registry,
-            lambda: self.moment,
-            options,
-            chance=random.Random(),
-        )
+        self.api = Api(self.store, self.registry, now=lambda: self.moment)
+        context = Context(self.api, self.store, self.registry, lambda: self.moment)
+        self.manager = ControllerManager(context, ready_after_s=ready_after_s, real_memcached=real_memcached)
         self.faults: list[dict[str, Any]] = []
 
     async def __aenter__(self) -> Self:
@@ -97,7 +73,7 @@ class World:
     async def later(self, seconds: float, *deployments: str) -> None:
         """Let time pass, and have these Deployments and their ReplicaSets looked at as their timers would."""
         self.moment += timedelta(seconds=seconds)
-        for controller in self.manager._controllers:
+        for controller in self.manager.controllers:
             if controller.name == "deployment":
                 for name in deployments:
                     controller.add((NAMESPACE, name))

@@ -15,7 +15,7 @@ import aiohttp
 import orjson
 
 from kube_simulator.access.authorizer import Authorizer
-from kube_simulator.access.identities import ANONYMOUS
+from kube_simulator.access.users import ANONYMOUS
 from kube_simulator.errors import unauthorized
 from kube_simulator.faults import Faults
 from kube_simulator.http.audit import AuditLog
@@ -150,7 +150,7 @@ async def served(directory: Path) -> AsyncIterator[Served]:
             authorizer=Authorizer(store),
             faults=faults,
             audit=audit,
-            is_known=kubernetes.is_known,
+            registry=registry,
             now=lambda: NOW,
             streaming_lists=True,
         )

@@ -5,13 +5,12 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from kube_simulator.errors import ApiError
 from kube_simulator.http.discovery import Discovery
 from kube_simulator.http.routes import TextNotFound, parse
 from kube_simulator.http.verbs import Answer
 from kube_simulator.resources import Registry, Resource
 from kube_simulator.schema import kubernetes
-from kube_simulator.schema.node import of_schema
+from kube_simulator.schema.node import Definitions
 from kube_simulator.values import Json
 
 
@@ -23,7 +22,7 @@ def widgets(version: str = "v1") -> Resource:
         "Widget",
         "widget",
         True,
-        of_schema({"type": "object"}),
+        Definitions({}).node({"type": "object"}),
         short_names=("wid",),
         categories=("all",),
         subresources=frozenset({"scale", "status"}),
@@ -69,34 +68,7 @@ def test_what_is_served_anew_is_found_at_once(discovery: Discovery, registry: Re
     assert "example.com" not in str(read(discovery, "/apis"))
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "code"),
-    [
-        ("GET", "/apis/apps/v9", 404),
-        ("POST", "/api", 405),
-        ("POST", "/version", 405),
-        ("DELETE", "/apis/apps/v1", 405),
-        ("GET", "/metrics", 501),
-        ("GET", "/openapi/v2", 501),
-    ],
-)
-def test_what_it_does_not_answer_is_refused(discovery: Discovery, method: str, path: str, code: int) -> None:
-    with pytest.raises(ApiError) as refused:
-        get(discovery, path, method=method)
-    assert refused.value.code == code
-
-
 def test_openapi_v2_in_the_form_that_kubectl_asks_for_knows_no_kinds(discovery: Discovery) -> None:
     accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
     found = get(discovery, "/openapi/v2", accept)
     assert (found.body, found.content_type) == (b"\n\x032.0", accept.replace("@", "."))
-
-
-@pytest.mark.parametrize(
-    "path", ["/nothing", "/api/v2", "/apis/absent", "/apis/example.com/v9", "/openapi", "/openapi/v1", "/swagger.json"]
-)
-def test_what_nobody_serves_is_a_404_in_text(discovery: Discovery, path: str) -> None:
-    with pytest.raises(TextNotFound):
-        get(discovery, path)
-    with pytest.raises(TextNotFound):
-        get(discovery, path, method="POST")

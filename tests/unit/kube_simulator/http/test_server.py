@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import logging
-import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import aiohttp
 import pytest
 import pytest_asyncio
 
 from kube_simulator.errors import ApiError
-from tests.unit.kube_simulator.http.http_support import LEASES, Served, events, served
+from tests.unit.kube_simulator.http.http_support import LEASES, Served, served
 
 
 @pytest_asyncio.fixture
@@ -23,40 +20,12 @@ async def api(tmp_path: Path) -> AsyncIterator[Served]:
         yield found
 
 
-async def test_a_request_reaches_the_verbs_with_everything_that_it_says(api: Served) -> None:
-    path = f"{LEASES}/l/?fieldManager=me"
-    answer = await api.request(
-        "PATCH", path, b"{}", Content_Type="application/merge-patch+json", User_Agent="tool/1.2 (x)", Accept="*/*"
-    )
-    assert (answer.status, answer.body) == (200, b'{"kind":"Lease"}\n')
-    assert answer.headers["Content-Type"] == "application/json"
-    assert answer.headers["Cache-Control"] == "no-cache, private"
-    assert re.fullmatch("[0-9a-f-]{36}", answer.headers["Audit-Id"])
-    [received] = api.verbs.received
-    assert (received.verb, received.target.resource.kind, received.target.namespace, received.target.name) == (
-        "patch", "Lease", "a", "l",
-    )  # fmt: skip
-    assert (received.query, received.body, received.content_type) == (
-        {"fieldManager": "me"}, b"{}", "application/merge-patch+json",
-    )  # fmt: skip
-    assert (received.caller.user.name, received.caller.agent) == ("admin", "tool")
-
-
 async def test_a_refusal_is_a_status(api: Served) -> None:
     api.verbs.fail = ApiError(409, "Conflict", "no", {"kind": "leases"}, {"Retry-After": "3"})
     answer = await api.get(f"{LEASES}/l")
     assert (answer.status, answer.headers["Retry-After"]) == (409, "3")
     assert answer.json["reason"] == "Conflict"
     assert (await api.get(f"{LEASES}/l", Accept="text/html")).status == 406
-
-
-async def test_a_large_answer_is_compressed(api: Served) -> None:
-    api.verbs.body = b"x" * 200_000
-    async with aiohttp.ClientSession(auto_decompress=False) as client:
-        headers = {"Authorization": "Bearer admin", "Accept-Encoding": "gzip"}
-        async with client.get(f"{api.url}{LEASES}", headers=headers) as answer:
-            assert answer.headers["Content-Encoding"] == "gzip"
-            assert gzip.decompress(await answer.read()) == api.verbs.body
 
 
 async def test_a_fault_of_its_own_is_500_and_logged_and_the_server_goes_on(
@@ -85,33 +54,6 @@ async def test_a_client_that_leaves_ends_its_watch(api: Served, monkeypatch: pyt
     monkeypatch.setattr(stream, "end", ended.set)
     client.close()
     await asyncio.wait_for(ended.wait(), 60)
-
-
-async def test_stopped_it_ends_streams_cleanly_and_refuses_connections(api: Served) -> None:
-    stream = await api.watch()
-    await api.server.stop()
-    assert await asyncio.wait_for(stream.content.read(), 60) == b""
-    with pytest.raises(aiohttp.ClientConnectorError):
-        await api.get("/version")
-    assert not api.server.serving
-    await api.server.stop()  # once more does no harm
-
-
-async def test_killed_it_resets_connections_and_comes_back_on_the_same_port_without_its_history(api: Served) -> None:
-    api.put("a")
-    old = api.store.revision - 1
-    stream = await api.watch()
-    await events(stream, 1)
-    api.server.kill()
-    with pytest.raises((aiohttp.ClientPayloadError, ConnectionResetError)):
-        await asyncio.wait_for(stream.content.read(), 60)
-    with pytest.raises(aiohttp.ClientConnectorError):
-        await api.get("/version")
-    port = api.port
-    await api.start()
-    assert api.port == port
-    [event] = await events(await api.watch(f"&resourceVersion={old}"), 1)
-    assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
 
 
 async def test_requests_are_audited_before_they_are_answered(api: Served) -> None:

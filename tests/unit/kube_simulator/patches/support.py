@@ -13,7 +13,6 @@ from typing import Any, Final
 from hypothesis import settings
 
 from kube_simulator.patches import apply, managed
-from kube_simulator.patches.shapes import Shape, shape_of
 from kube_simulator.resources import Resource
 from kube_simulator.schema import custom, kubernetes
 
@@ -32,7 +31,6 @@ def _things() -> Resource:
 
 
 THINGS: Final = _things()
-THING: Final[Shape] = shape_of(THINGS.schema)
 BUILTIN: Final = {resource.full_name: resource for resource in kubernetes.builtin_resources()}
 CONFIG_MAPS: Final = BUILTIN["configmaps"]
 DEPLOYMENTS: Final = BUILTIN["deployments.apps"]
@@ -62,15 +60,8 @@ def applied(
 
 def written(before: Json | None, after: Json, manager: str = "me", *, subresource: str = "", now: str = NOW) -> Json:
     resource = resource_of(after)
-    return managed.after_update(
-        before,
-        after,
-        manager=manager,
-        api_version=resource.api_version,
-        subresource=subresource,
-        node=resource.schema,
-        now=now,
-    )
+    own = managed.Entry(manager, "Update", resource.api_version, subresource)
+    return managed.after_update(before, after, own, resource.schema, now)
 
 
 def owners(found: Json) -> dict[tuple[str, str], Json]:

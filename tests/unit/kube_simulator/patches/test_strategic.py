@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from kube_simulator.patches.merge import merge_patch
 from kube_simulator.patches.strategic import strategic_merge
-from kube_simulator.schema.node import of_schema
+from kube_simulator.schema.node import Definitions
 from tests.unit.kube_simulator.patches.support import DEPLOYMENTS, EXAMPLES, Json
 
 SIDE: Json = {
@@ -57,11 +57,6 @@ def template(**fields: Any) -> Json:
     return {"spec": {"template": {"spec": fields}}}
 
 
-def test_an_element_that_the_patch_does_not_name_stays_before_those_that_it_preceded() -> None:
-    assert names({"name": "n"}, {"name": "side"}) == ["n", "web", "side"]
-    assert names({"name": "side"}, {"name": "web"}) == ["side", "web"]
-
-
 def test_an_element_goes_by_a_directive() -> None:
     assert names({"name": "side", "$patch": "delete"}) == ["web"]
     assert names({"name": "absent", "$patch": "delete"}) == ["web", "side"]
@@ -96,13 +91,6 @@ def test_the_order_of_elements_can_be_asked_for() -> None:
     assert [each["name"] for each in untouched] == ["side", "web"]
 
 
-def test_lists_of_other_kinds_are_replaced() -> None:
-    assert side(args=["z"])["args"] == ["z"]
-    assert pod(tolerations=[{"key": "y"}])["tolerations"] == [{"key": "y"}]
-    assert pod(tolerations=[])["tolerations"] == []
-    assert pod(containers=[])["containers"] == FOUND["spec"]["template"]["spec"]["containers"]
-
-
 def test_lists_of_texts_are_united_ordered_and_diminished() -> None:
     def finalizers(**fields: Any) -> list[str]:
         found: list[str] = merged({"metadata": fields})["metadata"]["finalizers"]
@@ -129,7 +117,7 @@ def test_a_patch_that_changes_nothing_gives_the_target_itself_and_nothing_is_cha
 NAMES = st.sampled_from(["a", "b", "c"])
 MAPS = st.dictionaries(NAMES, st.dictionaries(NAMES, NAMES, max_size=2), max_size=3)
 CHANGES = st.dictionaries(NAMES, st.none() | st.dictionaries(NAMES, st.none() | NAMES, max_size=2), max_size=3)
-FREE = of_schema({"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {}}})
+FREE = Definitions({}).node({"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {}}})
 
 
 @given(MAPS, CHANGES)

@@ -63,12 +63,6 @@ def test_what_objects_are_stored_under_does_not_change(patch: Json, field: str) 
     assert custom.problems_of(merged(plain(), {"spec": {"names": {"shortNames": ["x"]}}}), plain()) == []
 
 
-def test_a_version_in_which_objects_may_be_stored_must_stay() -> None:
-    [cause] = custom.problems_of(plain({"status": {"storedVersions": ["v0", "v1"]}}))
-    assert cause.field == "status.storedVersions[0]"
-    assert 'Invalid value: "v0": missing from spec.versions' in cause.message
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [

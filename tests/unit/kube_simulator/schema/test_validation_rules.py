@@ -75,11 +75,11 @@ def test_functions_of_kubernetes_are_there(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("self.b", "no such key: b"),
+        ("self.b", "b"),
         ("self.l[3]", "index out of bounds: 3"),
         ("1 / self.a", "division by zero"),
-        ("9223372036854775807 + self.one", "integer overflow"),
-        ("self.a + 'x'", "no such overload"),
+        ("9223372036854775807 + self.one", "overflow"),
+        ("self.a + 'x'", "No such overload"),
     ],
 )
 def test_what_cannot_be_evaluated_is_told_in_cel_s_words(text: str, problem: str) -> None:

@@ -6,25 +6,20 @@ from collections.abc import Iterable
 from typing import Any
 
 from kube_simulator.resources import Resource
-from kube_simulator.schema.node import of_schema
+from kube_simulator.schema.node import Definitions
 from kube_simulator.store.store import Store
 from kube_simulator.values import Json
 
 
 def _resource(group: str, plural: str, kind: str, *, namespaced: bool = True, **more: Any) -> Resource:
-    return Resource(group, "v1", plural, kind, kind.lower(), namespaced, of_schema({"type": "object"}), **more)
+    return Resource(
+        group, "v1", plural, kind, kind.lower(), namespaced, Definitions({}).node({"type": "object"}), **more
+    )
 
 
 LEASES = _resource("coordination.k8s.io", "leases", "Lease")
 PODS = _resource("", "pods", "Pod", selectable_fields=("status.phase", "spec.nodeName", "spec.hostNetwork"))
 NAMESPACES = _resource("", "namespaces", "Namespace", namespaced=False, selectable_fields=("status.phase",))
-ROLES = _resource("rbac.authorization.k8s.io", "clusterroles", "ClusterRole", namespaced=False)
-EVENTS = _resource(
-    "events.k8s.io", "events", "Event", selectable_fields=("regarding.name", "reason", "reportingController")
-)
-CORE_EVENTS = _resource("", "events", "Event", selectable_fields=("involvedObject.name", "reason", "source"))
-WIDGETS = _resource("example.com", "widgets", "Widget", custom=True, selectable_fields=("spec.size", "spec.on"))
-GLOBES = _resource("example.com", "globes", "Globe", custom=True, namespaced=False)
 
 
 def lease(name: str, namespace: str = "ns", labels: dict[str, str] | None = None, **spec: Any) -> Json:

@@ -171,36 +171,6 @@ async def test_a_bookmark_before_the_end_is_for_what_was_not_told(
     assert await next_batch(stream) == await next_batch(idle) == []
 
 
-async def test_a_watch_ends_in_its_time(watches: Watches, store: Store, clock: FakeClock) -> None:
-    streams = [follow(watches, resourceVersion=4, timeoutSeconds=1), follow(watches, resourceVersion=4)]
-    clock.advance(0.9)
-    put(store, "c")
-    clock.advance(0.1)
-    for stream in streams:
-        assert await next_batch(stream) == [("ADDED", "c", 5)]
-    assert await next_batch(streams[0]) == []
-    clock.advance(3598.9)
-    assert is_silent(streams[1]), "the server's own bound is an hour here"
-    clock.advance(0.1)
-    assert await next_batch(streams[1]) == []
-    put(store, "d")
-    assert await next_batch(streams[1]) == []
-    assert not watches.streams
-
-
-async def test_the_server_draws_how_long_a_watch_lasts_that_does_not_say(store: Store, clock: FakeClock) -> None:
-    bounds: list[tuple[float, float]] = []
-
-    def uniform(low: float, high: float) -> float:
-        bounds.append((low, high))
-        return low
-
-    stream = Watches(store, clock, uniform).open(LEASES, "ns", {"resourceVersion": "4", "timeoutSeconds": "0"})
-    clock.advance(1800)
-    assert await next_batch(stream) == []
-    assert bounds == [(1800.0, 3600.0)]
-
-
 async def test_a_waiting_reader_is_woken_by_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     loop = asyncio.get_running_loop()
     real, skipped_s = loop.time, [0.0]
@@ -232,10 +202,10 @@ async def test_a_reader_who_leaves_is_told_no_more(watches: Watches, store: Stor
 
 
 async def test_streams_can_be_ended_on_request_all_or_some(watches: Watches) -> None:
-    here, there = follow(watches, "ns", resourceVersion=4), follow(watches, "other", resourceVersion=4)
+    here, there = follow(watches, "ns", resourceVersion=4), watches.open(NAMESPACES, "", {"resourceVersion": "4"})
     reader = asyncio.create_task(rest(here))
     await asyncio.sleep(0)
-    watches.end_all(lambda stream: stream.namespace == "ns")
+    watches.end_all(LEASES.collection)
     assert await reader == []
     assert watches.streams == (there,)
     watches.end_all()

@@ -1,1 +1,0 @@
-"""Admission of writes that are well-formed and allowed: a namespace may end, a service account may be missing."""
