@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memcached_operator.about import PROGRAM
-from memcached_operator.memcached.desired.budget import BudgetRecord
-from memcached_operator.memcached.desired.owned_record import OwnedRecord
-from memcached_operator.memcached.desired.server_list_configmap import publisher
-from memcached_operator.memcached.labels import POD_SELECTOR
-from memcached_operator.memcached.metrics import condition_family, memcached_families
-from memcached_operator.memcached.objects import Config
-from memcached_operator.memcached.observed.caches import (
+from memcached_operator.core.ensure import Config
+from memcached_operator.core.metrics import condition_family, memcached_families
+from memcached_operator.core.objects.labels import POD_SELECTOR
+from memcached_operator.core.objects.owned_record import OwnedRecord
+from memcached_operator.core.observed.caches import (
     BUDGETS,
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -22,14 +20,16 @@ from memcached_operator.memcached.observed.caches import (
     STATEFUL_SETS,
     Caches,
 )
-from memcached_operator.memcached.observed.memcacheds import is_overdue
-from memcached_operator.memcached.reconciler import MemcachedReconciler
-from memcached_operator.memcached.rollout.live_memory import limit_setter
-from memcached_operator.memcached.server_stats.endpoints import EndpointResolver, Secrets
-from memcached_operator.memcached.server_stats.metric_families import PATH, server_families
-from memcached_operator.memcached.server_stats.polling import Poller
-from memcached_operator.memcached.server_stats.stats_cache import StatsCache
-from memcached_operator.memcached.status.event_predicates import ServerPredicates
+from memcached_operator.core.observed.memcacheds import is_overdue
+from memcached_operator.core.reconciler import MemcachedReconciler
+from memcached_operator.core.rollout.live.live_memory import limit_setter
+from memcached_operator.core.status.event_predicates import ServerPredicates
+from memcached_operator.features.disruption_budget.budget import BudgetRecord
+from memcached_operator.features.published_list.server_list_configmap import publisher
+from memcached_operator.features.tls.endpoints import EndpointResolver, Secrets
+from memcached_operator.servers.metric_families import PATH, server_families
+from memcached_operator.servers.polling import Poller
+from memcached_operator.servers.stats_cache import StatsCache
 from memcached_operator.settings import Settings
 from operator_runtime import Channel, ObjectKey, Operator, serve
 

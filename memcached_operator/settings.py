@@ -2,7 +2,7 @@
 
 import re
 
-from memcached_operator.memcached.desired.pod_template import USER_ID
+from memcached_operator.core.objects.pod_template import USER_ID
 from operator_runtime import RuntimeSettings, setting
 
 # What the API server takes for runAsUser.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from benchmarks.handover.servers import HOST, Server, ServerError, confirm, started
 from lab.cache import BuildError
-from memcached_operator.memcached.desired import handover_proxy
+from memcached_operator.features.handover import handover_proxy
 
 # How many misses may ask other servers, at once and in a second, as the script has it.
 _BOUND = "10000, 2000"

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from benchmarks.process import free_port, memory_mib
 from lab.programs import memcached
-from memcached_operator.memcached.handover.server_state import HandoverState, Unsupported, state_of
-from memcached_operator.memcached.server_stats.server_connection import Failure
+from memcached_operator.features.handover.server_state import HandoverState, Unsupported, state_of
+from memcached_operator.servers.server_connection import Failure
 
 HOST = "127.0.0.1"
 # Memcached gives up root's rights, and wants to be told for whose.

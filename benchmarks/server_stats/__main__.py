@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from aiohttp.test_utils import make_mocked_request
 
 from benchmarks.server_stats.fake_servers import addresses
-from memcached_operator.memcached.observed.caches import Caches
-from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
-from memcached_operator.memcached.observed.pod_status import NO_PROBLEM
-from memcached_operator.memcached.observed.pods import PodRecord
-from memcached_operator.memcached.server_stats.metric_families import PATH, server_families
-from memcached_operator.memcached.server_stats.polling import Poller
-from memcached_operator.memcached.server_stats.stats_cache import StatsCache, Verdict
+from memcached_operator.core.observed.caches import Caches
+from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.core.observed.pod_status import NO_PROBLEM
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.servers.metric_families import PATH, server_families
+from memcached_operator.servers.polling import Poller
+from memcached_operator.servers.stats_cache import StatsCache, Verdict
 from operator_runtime import Channel, Metrics, ObjectKey, Store
 from operator_runtime.serving.scrape import Scrapes
 

@@ -10,8 +10,8 @@ import asyncio
 import sys
 from ipaddress import IPv4Address
 
-from memcached_operator.memcached.labels import PORT
-from memcached_operator.memcached.server_stats.stats_answer import BY_CLASS, FIGURES
+from memcached_operator.core.objects.labels import PORT
+from memcached_operator.servers.stats_answer import BY_CLASS, FIGURES
 
 _FIRST = int(IPv4Address("127.96.0.1"))
 # memcached gives some that nobody keeps.

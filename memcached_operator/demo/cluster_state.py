@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from memcached_operator.api.names import KIND
-from memcached_operator.memcached.observed.caches import MEMCACHEDS, STATEFUL_SETS
+from memcached_operator.core.observed.caches import MEMCACHEDS, STATEFUL_SETS
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import KubeError, NotFound
 from operator_runtime.client.resources import DEPLOYMENTS, EVENTS, PODS, Resource

@@ -10,10 +10,10 @@ import orjson
 
 from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.names import API_VERSION, KIND
+from memcached_operator.core.observed.caches import BUDGETS, MEMCACHEDS, SERVICES
 from memcached_operator.demo.caching import NoAnswerError, look_up, set_all, spread, through_each_pod
 from memcached_operator.demo.cluster_state import NAMESPACE, ClusterState, Json, Observer, labels
 from memcached_operator.demo.clusters import DemoCluster
-from memcached_operator.memcached.observed.caches import BUDGETS, MEMCACHEDS, SERVICES
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import NotFound, TooManyRequests
 from operator_runtime.client.resources import DEPLOYMENTS, PODS, Resource

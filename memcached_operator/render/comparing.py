@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator
 from typing import Any
 
-from memcached_operator.memcached.rollout.change_costs import Basis, changes
+from memcached_operator.core.rollout.change_costs import Basis, changes
 from memcached_operator.render.rendering import Rendered, manifest_yaml
 from operator_runtime.process.logs import escape
 

@@ -17,7 +17,7 @@ import pytest
 from lab.image import images
 from lab.node.node import Node
 from memcached_operator.api.status import HandoverStep, Reason
-from memcached_operator.memcached.handover.purge import COARSE_S
+from memcached_operator.features.handover.purge import COARSE_S
 from operator_runtime.testing.waiting import eventually, until
 from tests.e2e.handover_load import Counts, Load, load
 from tests.e2e.lasting import AT_ONCE

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab.programs import memcached
-from memcached_operator.memcached.desired import handover_proxy
+from memcached_operator.features.handover import handover_proxy
 from tests.handover.changes import Cluster
 
 PROGRAM = memcached.found()

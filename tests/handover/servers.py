@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from memcached_operator.memcached.handover.purge import Purged, empty, purge
-from memcached_operator.memcached.handover.server_state import HandoverState, state_of
+from memcached_operator.features.handover.purge import Purged, empty, purge
+from memcached_operator.features.handover.server_state import HandoverState, state_of
 from operator_runtime.testing.waiting import async_eventually
 
 HOST = "127.0.0.1"

@@ -19,9 +19,9 @@ from pymemcache import Client
 
 from kube_simulator.controllers.memcached import PORT, free_address
 from lab.programs import memcached as program
-from memcached_operator.memcached.desired import handover_proxy
-from memcached_operator.memcached.handover.purge import COARSE_S
-from memcached_operator.memcached.labels import PEERS_ANNOTATION, PEERS_PORT
+from memcached_operator.core.objects.labels import PEERS_ANNOTATION, PEERS_PORT
+from memcached_operator.features.handover import handover_proxy
+from memcached_operator.features.handover.purge import COARSE_S
 from operator_runtime.testing.waiting import until
 from tests.integration.conftest import memcached
 from tests.integration.named import change, status, wait_list

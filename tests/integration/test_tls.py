@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.memcached.desired.secrets import script
+from memcached_operator.features.tls.secrets import script
 from tests.integration.conftest import memcached
 from tests.integration.oracle import (
     catch_up,

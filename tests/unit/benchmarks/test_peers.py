@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from memcached_operator.memcached.desired.workload import desired_workload
-from memcached_operator.memcached.labels import Owner
+from memcached_operator.core.objects.labels import Owner
+from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.settings import Settings
 
 _COMMON = Path(__file__).parents[3] / "benchmarks" / "peers" / "controller_runtime" / "deployment.json"

@@ -4,7 +4,7 @@ import inspect
 import textwrap
 from pathlib import Path
 
-from memcached_operator.memcached.reconciler import MemcachedReconciler
+from memcached_operator.core.reconciler import MemcachedReconciler
 
 PAGE = Path(__file__).parents[3] / "docs" / "architecture.md"
 # What a screen shows at once.

@@ -13,7 +13,7 @@ import pymemcache
 import pytest
 
 from memcached_operator.api.v1alpha1 import Auth
-from memcached_operator.memcached.desired.secrets import options
+from memcached_operator.features.tls.secrets import options
 from operator_runtime.testing.waiting import until
 
 PAGE = (Path(__file__).parents[3] / "docs" / "tls.md").read_text()

@@ -14,13 +14,13 @@ import pytest
 from prometheus_client import generate_latest
 
 from memcached_operator.api.status import OCCASIONAL_CONDITIONS, OWNED_CONDITIONS, Reason
-from memcached_operator.memcached.memory_scaling.memory_scaler import Scaler
-from memcached_operator.memcached.observed.caches import Caches
-from memcached_operator.memcached.observed.pods import pod_record
-from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
-from memcached_operator.memcached.server_stats.metric_families import server_families
-from memcached_operator.memcached.server_stats.stats_answer import EXTSTORE, FIGURES, Answer
-from memcached_operator.memcached.server_stats.stats_cache import Server
+from memcached_operator.core.observed.caches import Caches
+from memcached_operator.core.observed.pods import pod_record
+from memcached_operator.features.memory_scaling.memory_scaler import Scaler
+from memcached_operator.servers.certificates import Certificate, Shown
+from memcached_operator.servers.metric_families import server_families
+from memcached_operator.servers.stats_answer import EXTSTORE, FIGURES, Answer
+from memcached_operator.servers.stats_cache import Server
 from operator_runtime.cache.store import ObjectKey, Store
 from operator_runtime.election import elections
 from operator_runtime.owned.per_key_state import KeyedStates
@@ -29,7 +29,7 @@ from operator_runtime.serving.serving_tls import CertificateFiles
 from operator_runtime.telemetry.metrics import Metrics
 from tests.unit.manifests.expressions import joins, parsed, selectors, sums
 from tests.unit.manifests.monitoring_files import alerts, panels, queries
-from tests.unit.memcached_operator.memcached.support import live_pod
+from tests.unit.memcached_operator.support import live_pod
 from tests.unit.operator_runtime.serving.test_monitoring import built
 
 # What a PodMonitor gives to each series of a pod. A metric's own label of such a name becomes exported_NAME.

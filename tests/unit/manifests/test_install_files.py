@@ -12,7 +12,7 @@ import yaml
 
 from lab.packaging.manifests import FILES, INSTALL, MANIFESTS, NAMESPACE, install_file, kustomize
 from lab.programs import kubernetes
-from memcached_operator.memcached.labels import PORT, selector_labels
+from memcached_operator.core.objects.labels import PORT, selector_labels
 from tests.cluster import REQUIRED_VARIABLE
 from tests.unit.manifests.install_files import deployment, installed, one, read
 

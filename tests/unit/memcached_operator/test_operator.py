@@ -9,10 +9,10 @@ import pytest
 
 from memcached_operator import operator
 from memcached_operator.about import PROGRAM
-from memcached_operator.memcached.observed.memcacheds import MemcachedRecord
-from memcached_operator.memcached.observed.pod_status import NO_PROBLEM
-from memcached_operator.memcached.observed.pods import PodRecord
-from memcached_operator.memcached.observed.workloads import WorkloadRecord
+from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.core.observed.pod_status import NO_PROBLEM
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.settings_schema import SCHEMA
 from operator_runtime.cache.own_writes import OwnWrites
 from operator_runtime.cache.reflector import Reflector

@@ -9,8 +9,9 @@ from pathlib import Path
 from memcached_operator.api.api_reference import CONDITIONS, REASONS, api_reference
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.api.v1alpha1 import MemoryScaling
-from memcached_operator.memcached.memory_scaling.retaining_condition import Scaling
-from memcached_operator.memcached.memory_scaling.scaling_decision import (
+from memcached_operator.core.rollout.next_step import Rollout
+from memcached_operator.features.memory_scaling.retaining_condition import Scaling
+from memcached_operator.features.memory_scaling.scaling_decision import (
     AtMaximum,
     Blocked,
     Decision,
@@ -19,10 +20,9 @@ from memcached_operator.memcached.memory_scaling.scaling_decision import (
     Retained,
     Waiting,
 )
-from memcached_operator.memcached.rollout.next_step import Rollout
-from memcached_operator.memcached.server_stats.certificates import Certificate, Shown
-from memcached_operator.memcached.server_stats.stats_cache import ServerHealth, Verdict
-from tests.unit.memcached_operator.memcached.status_support import (
+from memcached_operator.servers.certificates import Certificate, Shown
+from memcached_operator.servers.stats_cache import ServerHealth, Verdict
+from tests.unit.memcached_operator.status_support import (
     DEPLOYING,
     EXCEEDED,
     FRESH,
@@ -33,7 +33,7 @@ from tests.unit.memcached_operator.memcached.status_support import (
     pods,
     reported_status,
 )
-from tests.unit.memcached_operator.memcached.support import deployment_of
+from tests.unit.memcached_operator.support import deployment_of
 
 DOCS = Path(__file__).parents[4] / "docs"
 REPORTED = {

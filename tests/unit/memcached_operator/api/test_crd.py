@@ -12,7 +12,7 @@ from memcached_operator.api import names
 from memcached_operator.api.crd import memcached_crd, memcached_crd_yaml
 from memcached_operator.api.reading import read_spec
 from operator_runtime.crd.crd_reference import fields
-from tests.unit.memcached_operator.memcached.world import UNSEEN
+from tests.unit.memcached_operator.world import UNSEEN
 
 MANIFESTS = Path(__file__).parents[4] / "manifests"
 MANIFEST = MANIFESTS / "crd" / "cache.example.com_memcacheds.yaml"

@@ -13,16 +13,16 @@ from kube_simulator.schema import custom
 from kube_simulator.schema.validation import validate
 from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.status import Drain, HandoverStep, Problem, Reason, Status, decode_status, status_patch
-from memcached_operator.memcached.observed.memcacheds import is_overdue, memcached_record
-from memcached_operator.memcached.observed.pods import PodRecord
-from memcached_operator.memcached.observed.workloads import WorkloadRecord
-from memcached_operator.memcached.server_list.published_list import Servers
-from memcached_operator.memcached.server_stats.stats_cache import ServerHealth, Verdict
-from memcached_operator.memcached.status.conditions import status_of
-from memcached_operator.memcached.status.debounce import is_complete
-from memcached_operator.memcached.status.observation import Observation
+from memcached_operator.core.observed.memcacheds import is_overdue, memcached_record
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.core.observed.workloads import WorkloadRecord
+from memcached_operator.core.plan.published_list import Servers
+from memcached_operator.core.status.conditions import status_of
+from memcached_operator.core.status.debounce import is_complete
+from memcached_operator.core.status.observation import Observation
+from memcached_operator.servers.stats_cache import ServerHealth, Verdict
 from operator_runtime.objects.conditions import Condition
-from tests.unit.memcached_operator.memcached.status_support import (
+from tests.unit.memcached_operator.status_support import (
     DEPLOYING,
     EXCEEDED,
     LATER,
@@ -33,8 +33,8 @@ from tests.unit.memcached_operator.memcached.status_support import (
     pods,
     reported_status,
 )
-from tests.unit.memcached_operator.memcached.support import NAME, deployment_of, pod_of
-from tests.unit.memcached_operator.memcached.world import UNSEEN
+from tests.unit.memcached_operator.support import NAME, deployment_of, pod_of
+from tests.unit.memcached_operator.world import UNSEEN
 
 STATUS = b"""{
   "nodes": ["example-memcached-6fd7c98d8-7dqdr"], "replicas": 1, "readyReplicas": 0, "selector": "app=memcached",

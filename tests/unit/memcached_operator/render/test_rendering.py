@@ -7,9 +7,9 @@ import pytest
 
 from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.reading import read_spec
-from memcached_operator.memcached.desired.pod_template import USER_ID
-from memcached_operator.memcached.desired.workload import desired_workload
-from memcached_operator.memcached.labels import Owner
+from memcached_operator.core.objects.labels import Owner
+from memcached_operator.core.objects.pod_template import USER_ID
+from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.render.rendering import UNKNOWN_UID, Rendered, RenderOptions, render, unknown_fields
 
 DEFAULT_IMAGE = "memcached:of-the-operator"

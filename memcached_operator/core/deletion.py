@@ -1,0 +1,397 @@
+"""The end of a Memcached with our finalizer: its workload is deleted, and it goes when its pods are gone.
+
+What is to be done is decided by `next_step` from what there is, never from what was done before. The workload, of which
+there are two while its servers move from one to the other, is followed by its ownerReference, as the garbage collector
+does: one that was orphaned, or that has another owner, is not deleted and not waited for. What stands next to the
+servers is the garbage collector's affair alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import msgspec
+
+from memcached_operator.api.complaints import InvalidSpec
+from memcached_operator.api.names import FINALIZER
+from memcached_operator.api.reading import read_spec
+from memcached_operator.api.status import Problem, Reason, Status, decode_status
+from memcached_operator.api.v1alpha1 import Spec
+from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.objects.owned_record import (
+    ORPHAN_FINALIZER,
+    foreign_finalizers,
+    named_finalizers,
+    who_must_remove,
+)
+from memcached_operator.core.objects.refusal_reasons import refusal_reason
+from memcached_operator.core.observed.caches import CONFIG_MAPS, MEMCACHEDS, WORKLOADS, Caches
+from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.core.observed.workloads import WorkloadRecord
+from memcached_operator.core.rollout.diagnosis.pod_termination import why_not_ended
+from memcached_operator.core.status.debounce import CONFLICT_PAUSE_S
+from memcached_operator.core.status.observation import unplanned
+from memcached_operator.core.status.status_writer import SLOW_RETRY_S, StatusWriter
+from memcached_operator.features.published_list.server_list_configmap import PUBLICATION, publication, publication_name
+from operator_runtime import (
+    Client,
+    Conflict,
+    Finalizer,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ObjectKey,
+    Owners,
+    Result,
+    ServerError,
+    Stage,
+    StaleCache,
+    TooManyRequests,
+    Waiting,
+)
+
+logger = logging.getLogger(__name__)
+
+# Twice the 30 s that a pod has by default to end; then the kubelet kills it.
+STALLED_AFTER_S = 60.0
+_ENDED = "They have ended, but are not deleted: check that kube-controller-manager runs."
+# In a message. All of them are in `kubectl get pods --selector`.
+_NAMES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """End of the wait, so that the finalizer goes; `why` in words, to follow a colon."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Deletion of a workload, its pods before it."""
+
+    workload: WorkloadRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Wait(Waiting):
+    """Wait for what is terminating.
+
+    Attributes:
+        remedy: what a person can do about it once nothing has moved for long.
+    """
+
+    remedy: str
+
+
+Step = Release | Delete | Wait
+
+
+def next_step(memcached: MemcachedRecord, workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord]) -> Step:
+    """Choose the next step of the deletion of a Memcached that carries our finalizer.
+
+    Args:
+        workloads: of its name, whosever they are.
+        pods: those that are the Memcached's by name, in any order and whatever their state.
+    """
+    if ORPHAN_FINALIZER in memcached.finalizers:
+        return Release("it was deleted with --cascade=orphan, so its servers stay")
+    owned = [each for each in workloads if each.owner_uid == memcached.uid]
+    if workloads and not owned:
+        # Among them one that was owned and was orphaned: the garbage collector takes its own finalizer off the
+        # Memcached as soon as it has done so.
+        named = " and ".join(f"the {each.kind} {each.name}" for each in workloads)
+        return Release(f"{named} is not controlled by it, and is left alone")
+    for each in owned:
+        if not each.deleting:
+            return Delete(each)
+    foreign = {each.kind for each in workloads if each not in owned}
+    if left := [pod for pod in pods if pod.workload not in foreign]:
+        return _wait_for_pods(owned, left)
+    if not owned:
+        return Release("its pods are gone")
+    kept = next((each for each in owned if each.finalizers), None)
+    if kept is not None:
+        return Wait(
+            f"Waiting for the {kept.kind} {kept.name}, which has {named_finalizers(kept.finalizers)}, to be deleted.",
+            f"The {who_must_remove(kept.finalizers)}.",
+        )
+    return Wait(
+        f"Waiting for the {owned[0].kind} {owned[0].name} to be deleted.",
+        "The garbage collector deletes it: check that kube-controller-manager runs.",
+    )
+
+
+def _wait_for_pods(workloads: Sequence[WorkloadRecord], pods: Sequence[PodRecord]) -> Wait:
+    what = f"Waiting for {_counted(pods)} to end: {_named(pods)}."
+    left = [pod for pod in pods if pod.active]
+    if left and not workloads:
+        return Wait(what, f"No controller deletes {_named(left)}: delete them, and their ReplicaSet if they have one.")
+    if left:
+        return Wait(what, "The garbage collector deletes them: check that kube-controller-manager runs.")
+    return Wait(what, why_not_ended([pod for pod in pods if pod.termination is not None]) or _ENDED)
+
+
+def _counted(pods: Sequence[PodRecord]) -> str:
+    return "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
+
+
+def _named(pods: Sequence[PodRecord]) -> str:
+    names = sorted(pod.name for pod in pods)
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return ", ".join(names[:_NAMES]) + more
+
+
+@dataclass(slots=True)
+class _Progress:
+    """Progress of the deletion of a Memcached.
+
+    Attributes:
+        deleted: a workload's deletion was requested, so that one that is missing need not be read.
+    """
+
+    step: Step | None = None
+    deleted: bool = False
+    waits_for: str = ""
+    since_s: float = 0.0
+
+
+class Deletion:
+    """Puts the finalizer on one Memcached at a time, and takes it off; see `add_finalizer` and `finalize`."""
+
+    def __init__(
+        self,
+        client: Client,
+        caches: Caches,
+        owners: Owners[MemcachedRecord],
+        status_writer: StatusWriter,
+        record_event: RecordEvent,
+        *,
+        desired: bool,
+        clock: Callable[[], float],
+    ) -> None:
+        """
+        Args:
+            desired: each Memcached is to have the finalizer. What carries it is released in any case.
+        """
+        self._client = client
+        self._caches = caches
+        self._owners = owners
+        self._status = status_writer
+        self._record_event = record_event
+        self._clock = clock
+        self._progress = owners.states.keyed(_Progress)
+        self._finalizer = Finalizer(
+            FINALIZER, client, MEMCACHEDS, self._clean_up, add=desired, events=None, owners=owners, clock=clock
+        )
+
+    async def add_finalizer(
+        self, memcached: MemcachedRecord
+    ) -> tuple[MemcachedRecord, Problem | ServerError | TooManyRequests | None]:
+        """Return the Memcached with the finalizer, and why it could not be put there, for now or at all.
+
+        All else goes on.
+        """
+        # What was done for one of the same name that was deleted before is over.
+        self._progress.drop(memcached.key)
+        try:
+            _, memcached = await self._finalizer.finalize(memcached)
+        except (Forbidden, Invalid) as error:
+            what = (
+                f"The finalizer {FINALIZER} cannot be added, so the deletion of the Memcached will not wait for its "
+                "pods"
+            )
+            reason = refusal_reason(error.message) if isinstance(error, Forbidden) else Reason.INVALID_SPEC
+            return memcached, Problem(reason, f"{what}: {error.message or error}", blocking=False)
+        except (ServerError, TooManyRequests) as error:
+            return memcached, error
+        except (Conflict, NotFound) as error:
+            raise self._stale(memcached, error) from error
+        return memcached, None
+
+    async def finalize(self, memcached: MemcachedRecord) -> Result:
+        """Do what the deletion of a Memcached requires, and report what it waits for."""
+        key, progress = memcached.key, self._progress.of(memcached.key)
+        try:
+            stage, _ = await self._finalizer.finalize(memcached)
+        except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
+            what = "Its servers cannot be deleted"
+            if isinstance(progress.step, Delete):
+                what = f"The {progress.step.workload.kind} {key.name} cannot be deleted"
+            if isinstance(progress.step, Release):
+                what = f"The finalizer {FINALIZER} cannot be removed"
+            reason = refusal_reason(error.message) if isinstance(error, Forbidden) else Reason.TERMINATION_STALLED
+            result = await self._report(memcached, Problem(reason, f"{what}: {error.message or error}"))
+            if isinstance(error, (ServerError, TooManyRequests)):
+                raise  # it may pass at any moment: tried again after a growing pause
+            return result
+        except (Conflict, NotFound) as error:
+            raise self._stale(memcached, error) from error
+        if stage is Stage.WAITING:
+            return await self._report(memcached)
+        if stage is Stage.CLEANED and isinstance(progress.step, Release):
+            why = progress.step.why
+            logger.info("removed the finalizer: %s", why, extra={"fields": {"action": "release", "why": why}})
+            note = f"Removed the finalizer {FINALIZER}: {why}"
+            self._record_event(memcached, "Normal", "Finalized", "Release", note)
+        # Without our finalizer, what becomes of its objects is the garbage collector's, in the mode that the user
+        # chose. Until others take theirs off, clients go on to read the status.
+        self._progress.drop(key)
+        if stage is not Stage.CLEANED and (holders := _holders(memcached)):
+            return await self._report_status(memcached, None, holders)
+        self._status.forget(key)
+        return Result()
+
+    async def _clean_up(self, memcached: MemcachedRecord) -> Waiting | None:
+        """Delete the workloads; return what the deletion waits for, None for nothing."""
+        key, progress = memcached.key, self._progress.of(memcached.key)
+        workloads, pods = self._caches.workloads(key), self._caches.pods_of(key)
+        progress.step = next_step(memcached, workloads, pods)
+        if isinstance(progress.step, Release) and not workloads and not progress.deleted:
+            # One that another leader made a moment ago may not have been seen yet.
+            progress.step = None
+            workloads = await self._live_workloads(memcached)
+            progress.step = next_step(memcached, workloads, pods)
+        while isinstance(progress.step, Delete):
+            live = progress.step.workload
+            await self._delete(memcached, live)
+            progress.deleted = True
+            gone = msgspec.structs.replace(live, deleting=True)
+            workloads = [gone if each is live else each for each in workloads]
+            progress.step = next_step(memcached, workloads, pods)
+        return progress.step if isinstance(progress.step, Wait) else None
+
+    async def _delete(self, memcached: MemcachedRecord, live: WorkloadRecord) -> None:
+        """Delete that workload.
+
+        Its pods go first: when it is gone, so are they. The version guards one that is being orphaned,
+        which the cache may not have seen yet.
+        """
+        kind = WORKLOADS[live.kind]
+
+        try:
+            with self._owners.refusals.trying(memcached.key, kind, memcached.key, ("delete", live.uid)):
+                await self._client.delete(kind, live, resource_version=live.resource_version, propagation="Foreground")
+        except Conflict as error:
+            self._client.outdated(kind, live)
+            raise StaleCache(f"the {live.kind} changed: {error}", retry_s=CONFLICT_PAUSE_S) from error
+        logger.info("deleted %s, as the Memcached is being deleted", live.kind, extra={"fields": {"action": "delete"}})
+        note = f"Deleted {live.kind} {live.name}, as the Memcached is being deleted"
+        self._record_event(memcached, "Normal", "Deleted", "Delete", note)
+
+    async def _report(self, memcached: MemcachedRecord, problem: Problem | None = None) -> Result:
+        """Report in the status what is waited for, and that it takes too long."""
+        step = self._progress.of(memcached.key).step
+        terminating, retry_s = "Being deleted; see the condition Degraded.", SLOW_RETRY_S
+        if isinstance(step, Wait) and problem is None:
+            terminating = step.why
+            problem, retry_s = self._judge_wait(memcached, step)
+        result = await self._report_status(memcached, problem, terminating)
+        return _at_latest(result, retry_s)
+
+    async def _report_status(self, memcached: MemcachedRecord, problem: Problem | None, terminating: str) -> Result:
+        """Report in the status what is left, and what its deletion waits for."""
+        last = decode_status(memcached.status)
+        try:
+            spec = read_spec(memcached.spec)
+        except InvalidSpec:
+            spec = None
+        owned, pods = self._caches.workloads_of(memcached), self._caches.servers_of(memcached)
+        seen = unplanned(memcached, last, owned, pods, problem, spec=spec, terminating=terminating)
+        status, result = await self._status.report(memcached, last, seen)
+        if spec is None or await self._follow(memcached, spec, status):
+            return result
+        return _at_latest(result, SLOW_RETRY_S)
+
+    async def _follow(self, memcached: MemcachedRecord, spec: Spec, status: Status) -> bool:
+        """Have the published list follow the status as long as both are there; whether that is so.
+
+        It is neither made anew nor replaced: its owner is about to go.
+        """
+        live = self._caches.config_maps.get(ObjectKey(memcached.namespace, publication_name(memcached.name)))
+        if live is None or live.deleting or live.owner_uid != memcached.uid or status.serverList is None:
+            return True
+        held = PUBLICATION.decoded(live)
+        desired = publication(memcached.owner, spec, status.serverList)
+        if desired is None or held.immutable or held.data == desired.data:
+            return True
+        body = {"metadata": {"annotations": desired.metadata.annotations}, "data": desired.data}
+        try:
+            await self._client.patch(CONFIG_MAPS, live, body)
+        except (Conflict, NotFound):
+            self._client.outdated(CONFIG_MAPS, live)
+        except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
+            logger.warning("the published list does not follow the status: %s", error.message or error)
+            return False
+        return True
+
+    def _judge_wait(self, memcached: MemcachedRecord, wait: Wait) -> tuple[Problem | None, float]:
+        """Report whether a wait has become a problem, and in how many seconds to reconcile again."""
+        progress, now = self._progress.of(memcached.key), self._clock()
+        if progress.waits_for != wait.why:
+            if not progress.waits_for:
+                logger.info("being deleted: %s", wait.why, extra={"fields": {"action": "wait"}})
+                self._record_event(memcached, "Normal", "Terminating", "Delete", wait.why)
+            progress.waits_for, progress.since_s = wait.why, now
+        stalled = Problem(
+            Reason.TERMINATION_STALLED, f"No progress for {STALLED_AFTER_S:.0f} s: {wait.why} {wait.remedy}"
+        )
+        left_s = progress.since_s + STALLED_AFTER_S - now
+        if left_s <= 0 or _was_reported(memcached, stalled):
+            return stalled, SLOW_RETRY_S
+        return None, left_s
+
+    async def _live_workloads(self, memcached: MemcachedRecord) -> list[WorkloadRecord]:
+        found = []
+        for name, kind in WORKLOADS.items():
+            try:
+                found.append(await self._client.get(kind, memcached.key))
+            except NotFound:
+                pass
+            except Forbidden:
+                # An operator without the right to a kind has made none of it, unless it had the right before.
+                if name in _kinds_of(memcached):
+                    raise
+        return found
+
+    def _stale(self, memcached: MemcachedRecord, error: Exception) -> StaleCache:
+        self._client.outdated(MEMCACHEDS, memcached)
+        pause_s = CONFLICT_PAUSE_S if isinstance(error, Conflict) else 5.0
+        return StaleCache(f"the Memcached changed before it could be written: {error}", retry_s=pause_s)
+
+
+def _at_latest(result: Result, after_s: float) -> Result:
+    """Requeue at the time of the result, and within these seconds."""
+    soonest_s = result.requeue_after_s
+    return Result(requeue_after_s=after_s if soonest_s is None else min(after_s, soonest_s))
+
+
+def _holders(memcached: MemcachedRecord) -> str:
+    """Describe what keeps a Memcached without our finalizer, in a sentence; "" where it is no matter of the status.
+
+    Its servers have no owner as soon as the garbage collector has orphaned them.
+    """
+    if ORPHAN_FINALIZER in memcached.finalizers:
+        return ""
+    if foreign := foreign_finalizers(memcached.finalizers, FINALIZER):
+        return f"Being deleted; waiting for {named_finalizers(foreign)}."
+    return "Being deleted; its objects are deleted first." if memcached.finalizers else ""
+
+
+def _kinds_of(memcached: MemcachedRecord) -> set[str]:
+    """The kinds of workloads that a Memcached specifies, or that its status has; a Deployment it may have had."""
+    last = decode_status(memcached.status)
+    kinds = {"Deployment", last.workload or "", *(each.workload for each in last.draining or ())}
+    with suppress(InvalidSpec):
+        kinds.add(read_spec(memcached.spec).workload)
+    return kinds
+
+
+def _was_reported(memcached: MemcachedRecord, problem: Problem) -> bool:
+    """Report whether the status has this problem already, as of before a restart."""
+    degraded = decode_status(memcached.status).condition("Degraded")
+    return degraded is not None and (degraded.reason, degraded.message) == (problem.reason, problem.message)

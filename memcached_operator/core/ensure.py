@@ -1,0 +1,245 @@
+"""The objects of one Memcached: each is kept as desired, or removed, whatever becomes of the others."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+from prometheus_client import Metric
+
+from memcached_operator.api.status import Problem, Reason, Status
+from memcached_operator.api.v1alpha1 import Spec, Workload
+from memcached_operator.core.events import recorded_by
+from memcached_operator.core.metrics import RepairCounts
+from memcached_operator.core.objects.drift import Codec
+from memcached_operator.core.objects.labels import POD_SELECTOR
+from memcached_operator.core.objects.object_types import Manifest
+from memcached_operator.core.objects.owned_record import OwnedRecord
+from memcached_operator.core.objects.service import SERVICE, service, with_names
+from memcached_operator.core.objects.workload import DEPLOYMENT, STATEFUL_SET, desired_workload
+from memcached_operator.core.objects.workload_types import WorkloadManifest
+from memcached_operator.core.observed.caches import (
+    BUDGETS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    MEMCACHEDS,
+    NETWORK_POLICIES,
+    SERVICES,
+    STATEFUL_SETS,
+    Caches,
+)
+from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.core.reconcile_results import EMPTY, Attempt, ObjectsResult, Outcome, attempt
+from memcached_operator.core.reconcile_snapshot import Snapshot
+from memcached_operator.core.rollout.announcements import Announcements
+from memcached_operator.core.rollout.live.live_memory import LiveMemory, SetLimit
+from memcached_operator.core.rollout.rollout_lock import RolloutLock, rollouts_left
+from memcached_operator.core.rollout.server_rollout import ServerRollout
+from memcached_operator.core.rollout.workload_rollout import Keepers, WorkloadRollout
+from memcached_operator.core.write_messages import in_words
+from memcached_operator.features.disruption_budget.budget import BUDGET, budget, conflict_message, others_budget
+from memcached_operator.features.network_policy.network_policy import NETWORK_POLICY, network_policy
+from memcached_operator.features.published_list.server_list_configmap import (
+    PUBLICATION,
+    is_untouched,
+    publication,
+    publication_name,
+)
+from memcached_operator.features.restored.adoption import Adoption
+from memcached_operator.servers.stats_cache import StatsCache
+from operator_runtime import Change, Keeper, Kind, ObjectKey, Operator
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Configuration of a Memcached's reconcile, from the settings.
+
+    Attributes:
+        image: of a Memcached that names none.
+        user_id: of the servers; None names none.
+        operator_namespace: where the operator's own pods are, "" where it runs in no pod.
+        status_delay_s: how long a status that is still changing may be held back.
+        finalizer: put the finalizer on each Memcached.
+        credentials: the Secrets that servers require may be read.
+        memory_scaling_window_s: for how long servers are observed before their memory grows.
+    """
+
+    image: str
+    user_id: int | None
+    status_delay_s: float
+    operator_namespace: str = ""
+    finalizer: bool = False
+    credentials: bool = False
+    memory_scaling_window_s: float = 600.0
+
+    def workload(
+        self, kind: Workload, memcached: MemcachedRecord, replicas: int, spec: Spec, paused: bool, restart: str
+    ) -> WorkloadManifest:
+        """The desired workload of that kind."""
+        image = spec.image or self.image
+        return desired_workload(
+            kind, memcached.owner, replicas, image, self.user_id, spec, paused=paused, restart=restart
+        )
+
+
+class Objects:
+    """Keeps the objects of one Memcached at a time; see `ensure`."""
+
+    def __init__(
+        self,
+        operator: Operator,
+        caches: Caches,
+        config: Config,
+        *,
+        set_limit: SetLimit,
+        enqueue: Callable[[ObjectKey], None],
+        stats_cache: StatsCache | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self._caches = caches
+        self._config = config
+        self._record_event = record_event = recorded_by(operator.events)
+        self._counts = RepairCounts()
+
+        def owned(kind: Kind[Any], codec: Codec[Any], **cache: Any) -> Keeper[MemcachedRecord, Any, Any]:
+            on_change = partial(self._report_change, kind.resource.kind)
+            return operator.owned(MEMCACHEDS, kind, rules=codec.rules, on_change=on_change, **cache)
+
+        workloads: Keepers = {
+            "Deployment": owned(DEPLOYMENTS, DEPLOYMENT),
+            "StatefulSet": owned(STATEFUL_SETS, STATEFUL_SET, optional=True),
+        }
+        states = operator.owners(MEMCACHEDS).states
+        self._adoption = Adoption(operator.client, caches, states, record_event)
+        memory = LiveMemory(
+            operator.client,
+            states,
+            set_limit,
+            record_event,
+            credentials=config.credentials,
+            stats_cache=stats_cache,
+            clock=clock,
+        )
+        self._workloads = WorkloadRollout(
+            caches,
+            workloads,
+            config.workload,
+            memory,
+            Announcements(memory, states, record_event),
+            ServerRollout(operator.client, states, record_event, stats_cache, clock),
+            RolloutLock(lambda: rollouts_left(caches), enqueue),
+        )
+        self._auxiliary: dict[str, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
+            "Service": owned(SERVICES, SERVICE, optional=True),
+            "PodDisruptionBudget": owned(BUDGETS, BUDGET, optional=True),
+            # Others have many of these, which are unrelated.
+            "NetworkPolicy": owned(NETWORK_POLICIES, NETWORK_POLICY, labels=POD_SELECTOR, optional=True),
+            "ConfigMap": owned(CONFIG_MAPS, PUBLICATION, labels=POD_SELECTOR, optional=True),
+        }
+
+    async def ensure(self, snapshot: Snapshot) -> ObjectsResult:
+        """Create, repair and remove objects by the plan and the specification, and bring the servers to it."""
+        memcached, spec, plan, last = snapshot.memcached, snapshot.spec, snapshot.plan, snapshot.last
+        workloads = await self._workloads.ensure(snapshot)
+        # A list that servers leave is published before the time begins after which they are gone: the operator may end
+        # in between. Any other is as the status has it, which coalesces what comes together.
+        leave = not set(plan.servers.draining) <= set(last.draining or ())
+        published = plan.servers.listed if leave else last.serverList
+        service, of_service = await self._ensure_service(snapshot)
+        outcome = workloads.outcome + of_service + await self._ensure_budget(snapshot)
+        policy = network_policy(memcached.owner, spec, self._config.operator_namespace)
+        outcome += (await self._ensure_one("NetworkPolicy", snapshot, policy)).outcome
+        publishes = spec.publish is None or last.serverList is not None
+        if publishes:
+            outcome += await self._ensure_list(snapshot, published or ())
+        if outcome.foreign and (remedy := self._adoption.remedy(memcached)):
+            outcome += Outcome((Problem(Reason.NOT_CONTROLLED, remedy, blocking=False),))
+        return ObjectsResult(workloads, service, published if publishes else None, outcome)
+
+    async def publish(self, snapshot: Snapshot, status: Status) -> bool:
+        """Have the published list follow a status that was just written; report whether nothing prevented it."""
+        outcome = await self._ensure_list(replace(snapshot, last=status), status.serverList or ())
+        return not (outcome.problems or outcome.waiting)
+
+    async def hand_over(self, memcached: MemcachedRecord) -> None:
+        """Hand over what was made for the Memcached in whose place this one was restored; see `adoption`."""
+        await self._adoption.hand_over(memcached)
+
+    def release(self, key: ObjectKey) -> None:
+        """Release the rollout lock of a Memcached that is reconciled no more, so that others need not wait for it."""
+        self._workloads.release(key)
+
+    async def _ensure_service(self, snapshot: Snapshot) -> tuple[str, Outcome]:
+        """Keep the Service; its name, "" where it is not there."""
+        memcached, spec, plan, last = snapshot.memcached, snapshot.spec, snapshot.plan, snapshot.last
+        named = spec.workload == "StatefulSet" or plan.servers.has_names
+        if spec.workload != "StatefulSet" and named and last.service is not None:
+            spec = with_names(spec)  # the names that clients know stay as long as their servers do
+        desired = service(memcached.owner, spec, named=named)
+        follows = any(each.workload == "StatefulSet" for each in last.draining or ())
+        done = await self._ensure_one("Service", snapshot, desired, follows=follows)
+        there = desired is not None and done.kept is not None and done.kept.obj is not None
+        return memcached.name if there else "", done.outcome
+
+    async def _ensure_budget(self, snapshot: Snapshot) -> Outcome:
+        memcached, spec, conflicting = snapshot.memcached, snapshot.spec, EMPTY
+        desired = budget(memcached.owner, spec)
+        others = self._caches.others_budgets(memcached.namespace)
+        if desired is not None and (other := others_budget(others, memcached.name, spec)):
+            desired, message = None, conflict_message(other, memcached.name)
+            conflicting = Outcome((Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, message, blocking=False),))
+        return conflicting + (await self._ensure_one("PodDisruptionBudget", snapshot, desired)).outcome
+
+    async def _ensure_list(self, snapshot: Snapshot, servers: Sequence[str]) -> Outcome:
+        memcached = snapshot.memcached
+        key = ObjectKey(memcached.namespace, publication_name(memcached.name))
+        desired = publication(memcached.owner, snapshot.spec, servers)
+        live = self._caches.config_maps.get(key)
+        # One that is as it was written is no longer right because the servers have changed since.
+        follows = live is not None and bool(live.normalized) and is_untouched(PUBLICATION.decoded(live))
+        return (await self._ensure_one("ConfigMap", snapshot, desired, key=key, seen=False, follows=follows)).outcome
+
+    async def _ensure_one(
+        self,
+        kind: str,
+        snapshot: Snapshot,
+        desired: Manifest | None,
+        *,
+        key: ObjectKey | None = None,
+        seen: bool = True,
+        follows: bool = False,
+    ) -> Attempt[OwnedRecord]:
+        """Make an auxiliary object, put it right or remove it.
+
+        Args:
+            seen: a status of this generation shows that it was created before.
+            follows: a difference follows from what has changed elsewhere.
+        """
+        keeper, memcached, last = self._auxiliary[kind], snapshot.memcached, snapshot.last
+        if desired is None:
+            return await attempt(kind, keeper.remove(memcached, key or memcached.key))
+        reported = last.observedGeneration == memcached.generation and last.condition("Ready") is not None
+        is_pending = not reported or kind in snapshot.pending_writes
+        doing = keeper.ensure(memcached, desired, seen=seen and not is_pending, desired_changed=follows or is_pending)
+        return await attempt(kind, doing, is_pending=is_pending)
+
+    def families(self) -> Iterator[Metric]:
+        return self._counts.families()
+
+    def _report_change(self, kind: str, memcached: MemcachedRecord, change: Change[Any]) -> None:
+        """Report in the log and in an event what was done, and count what another client had changed."""
+        paths = [each.path for each in change.fields]
+        text = in_words(memcached, kind, change)
+        if not change.desired_changed and not change.deleted:
+            for path in paths:
+                self._counts.count(kind, path)
+        level = logging.DEBUG if change.routine else logging.INFO
+        logger.log(level, "%s", text.line, extra={"fields": text.fields})
+        if text.note and not change.routine:
+            self._record_event(memcached, "Normal", text.reason, text.action, text.note)

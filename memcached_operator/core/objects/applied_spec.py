@@ -1,0 +1,67 @@
+"""Pure: the specification from which an object was made, as its annotation keeps it.
+
+By it is seen what was taken out of a specification again: a field that the operator does not set is not its own to
+compare, so that one which it set before would seem another client's. It has what its object depends on, and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from memcached_operator.api.complaints import InvalidSpec
+from memcached_operator.api.reading import read_spec
+from memcached_operator.api.v1alpha1 import Handover, Spec
+from memcached_operator.core.objects.labels import APPLIED_ANNOTATION
+from memcached_operator.core.objects.object_types import Manifest
+
+_OF_NO_SERVER: Final = (
+    *("size", "image", "memoryScaling", "rollout", "service", "disruptionBudget", "networkPolicy", "publish"),
+    "drainPeriodSeconds",
+)
+OF_SERVERS: Final = tuple(field for field in Spec.model_fields if field not in _OF_NO_SERVER)
+"""The fields by which a workload's pods are made, but for the image, which stands in them as it is here."""
+_HANDS_OVER: Final = Handover()  # its duration is no matter of the pods
+_DEFAULTS: Final = Spec()
+
+
+def json_of(spec: Spec) -> dict[str, Any]:
+    """A specification as JSON has it, with its defaults and without what it does not name."""
+    found: dict[str, Any] = _without_nulls(spec.model_dump())
+    return found
+
+
+def spec_of(found: Mapping[str, Any]) -> Spec:
+    """The specification of what `json_of` made, and of changes of that."""
+    return Spec.model_validate(found)
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [*map(_without_nulls, value)]
+    if not isinstance(value, dict):
+        return value
+    return {name: _without_nulls(each) for name, each in value.items() if each is not None}
+
+
+def applied_text(spec: Spec, fields: tuple[str, ...] = OF_SERVERS) -> str:
+    """The annotation of an object that depends on these fields; those that have their defaults are left out."""
+    given = {field for field in fields if getattr(spec, field) != getattr(_DEFAULTS, field)}
+    found = json_of(spec.model_copy(update={"handover": _HANDS_OVER}) if "handover" in given else spec)
+    return msgspec.json.encode({field: found[field] for field in given}, order="sorted").decode()
+
+
+def applied_spec(annotations: Mapping[str, str] | None) -> Spec | None:
+    """Read the specification from which an object was made; None where another client wrote that, or removed it."""
+    text = (annotations or {}).get(APPLIED_ANNOTATION, "")
+    try:
+        return read_spec(text.encode()) if text else None
+    except InvalidSpec:
+        return None
+
+
+def applied_to(manifest: Manifest) -> Spec | None:
+    """Read the specification from which that object was made; None likewise."""
+    return applied_spec(manifest.metadata.annotations)

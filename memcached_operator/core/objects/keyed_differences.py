@@ -1,0 +1,86 @@
+"""Pure: differences of two parts that are `keyed`, as users write them.
+
+What the API server fills in around or within a part that is passed through is no drift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from memcached_operator.api.reserved_pod_fields import MERGE_KEYS
+from memcached_operator.core.objects.canonical_options import NAMED_BY_PEOPLE
+from operator_runtime import Difference, Entry, Steps
+
+# Lists that admission adds to, and would again after each write of the operator.
+_EXTENSIBLE: Final = ("tolerations",)
+# Dicts and lists of which each entry is a difference of its own, also where the other part has none.
+_SHARED: Final = (*MERGE_KEYS, *NAMED_BY_PEOPLE)
+_IN_A_SPEC: Final = (*_SHARED, "podTemplate", "metadata", "spec")
+
+
+def drift(desired: object, live: object, former: object, at: Steps = ()) -> Iterator[Difference]:
+    """Yield where an object is not as desired; more in the live one's dicts and merged lists is no difference.
+
+    Nor is more in another list or its entries, but where that list is another than the one which was applied before:
+    an entry, or a field of one, may have been taken out.
+
+    Args:
+        desired, live, former: `keyed`; the latter is what was applied before, None where that is not known.
+        at: where they stand.
+    """
+    match desired, {} if live is None and _field(at) in _SHARED else live:
+        case Mapping(), Mapping() as there:
+            before = former if isinstance(former, Mapping) else {}
+            for name, value in desired.items():
+                yield from drift(value, there.get(name), before.get(name), _below(at, name))
+        case list() as entries, list() as there if desired == former and _has_all(entries, there, _field(at)):
+            return
+        case _ if desired != live:
+            yield Difference(at, unkeyed(desired, _field(at)), unkeyed(live, _field(at)))
+
+
+def unequal(desired: object, former: object, at: Steps = ()) -> Iterator[Difference]:
+    """Yield all in which two parts differ, dict by dict and entry by entry.
+
+    Args:
+        desired, former: `keyed`.
+        at: where they stand.
+    """
+    if _field(at) in _IN_A_SPEC:
+        desired, former = desired or {}, former or {}
+    match desired, former:
+        case Mapping(), Mapping():
+            for name in {**former, **desired}:
+                yield from unequal(desired.get(name), former.get(name), _below(at, name))
+        case _ if desired != former:
+            yield Difference(at, unkeyed(desired, _field(at)), unkeyed(former, _field(at)))
+
+
+def unkeyed(value: Any, of: str = "") -> Any:
+    """Convert what is `keyed` to JSON's form."""
+    if isinstance(value, Mapping):
+        if of in MERGE_KEYS:
+            return [unkeyed(each) for each in value.values()]
+        return {field: unkeyed(each, field) for field, each in value.items() if each or field not in MERGE_KEYS}
+    return [unkeyed(each) for each in value] if isinstance(value, list) else value
+
+
+def _below(at: Steps, name: str) -> Steps:
+    """The steps to a field or an entry of what is `keyed`."""
+    key = MERGE_KEYS.get(_field(at))
+    return (*at, Entry(key, name) if key else name)
+
+
+def _has_all(desired: list[Any], live: list[Any], field: str) -> bool:
+    if field in _EXTENSIBLE:
+        return all(any(_is(each, other) for other in live) for each in desired)
+    return len(desired) == len(live) and all(map(_is, desired, live))
+
+
+def _is(desired: object, live: object) -> bool:
+    return not any(drift(desired, live, desired))
+
+
+def _field(at: Steps) -> str:
+    return at[-1] if at and isinstance(at[-1], str) else ""

@@ -1,0 +1,111 @@
+"""Pure: the Service by which clients find the servers of a Memcached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+import msgspec
+
+from memcached_operator.api.v1alpha1 import Spec
+from memcached_operator.core.objects.applied_spec import applied_text, applied_to
+from memcached_operator.core.objects.drift import Codec
+from memcached_operator.core.objects.labels import (
+    APPLIED_ANNOTATION,
+    PORT,
+    PORT_NAME,
+    Owner,
+    selector_labels,
+)
+from memcached_operator.core.objects.object_types import Manifest, metadata
+from operator_runtime import Difference, Fields, differences, names_of, no_longer
+
+HEADLESS: Final = "None"
+"""The `clusterIP` of a Service without an address of its own, whose name resolves to those of its pods."""
+
+
+class ServicePort(Fields, frozen=True, omit_defaults=True):  # `ports[]` of a Service
+    name: str | None = None
+    port: int | None = None
+    protocol: str | None = None
+    targetPort: int | str | None = None
+
+
+class ServiceSpec(Fields, frozen=True, omit_defaults=True):
+    """`spec` of a Service. An address that Kubernetes has given out is left out."""
+
+    absent: ClassVar[tuple[str, ...]] = ("clusterIP",)
+    whole: ClassVar[tuple[str, ...]] = ("selector",)
+
+    clusterIP: str | None = None
+    ports: tuple[ServicePort, ...] | None = None
+    publishNotReadyAddresses: bool | None = None
+    selector: dict[str, str] | None = None
+    type: str | None = None
+
+
+class ServiceManifest(Manifest, frozen=True, omit_defaults=True):
+    """A Service, as far as a Memcached has an opinion about it."""
+
+    spec: ServiceSpec = ServiceSpec()
+
+
+def _normalized(live: ServiceManifest) -> ServiceManifest:
+    spec = live.spec
+    return msgspec.structs.replace(
+        live,
+        spec=msgspec.structs.replace(
+            spec,
+            clusterIP=HEADLESS if spec.clusterIP == HEADLESS else None,
+            publishNotReadyAddresses=bool(spec.publishNotReadyAddresses),  # the API server leaves out what is false
+        ),
+    )
+
+
+def _compare(desired: ServiceManifest, live: ServiceManifest) -> Iterator[Difference]:
+    yield from differences(desired, live)
+    if (former := applied_to(live)) is not None:
+        given = {"labels": former.service.labels, "annotations": former.service.annotations}
+        yield from no_longer({"metadata": names_of(given)}, desired.body(), live.body())
+
+
+# Neither can a Service get an address that has none, nor lose it.
+SERVICE: Final = Codec(ServiceManifest, _normalized, _compare, fixed=("spec.clusterIP",), replace="Background")
+
+
+def service(owner: Owner, spec: Spec, *, named: bool) -> ServiceManifest | None:
+    """The Service that a Memcached desires, if it desires one.
+
+    Args:
+        named: clients know its servers by names that the Service gives them.
+    """
+    desired = spec.service
+    if desired.type == "Disabled":
+        return None
+    return ServiceManifest(
+        apiVersion="v1",
+        kind="Service",
+        metadata=metadata(
+            owner,
+            more_labels=desired.labels,
+            annotations=desired.annotations | {APPLIED_ANNOTATION: applied_text(spec, ("service",))},
+        ),
+        spec=ServiceSpec(
+            clusterIP=HEADLESS if desired.type == "Headless" else None,
+            ports=(ServicePort(PORT_NAME, PORT, "TCP", PORT_NAME),),
+            # Names must not come and go with a server's readiness. Where it has none, its address must.
+            publishNotReadyAddresses=named,
+            selector=selector_labels(owner.name),
+            type="ClusterIP",
+        ),
+    )
+
+
+def with_names(spec: Spec) -> Spec:
+    """The specification, with a Service that gives servers names."""
+    return spec.model_copy(update={"service": spec.service.model_copy(update={"type": "Headless"})})
+
+
+def is_load_balanced(spec: Spec) -> bool:
+    """Report whether connections to the Service are spread over several servers, so that a key is found by chance."""
+    return spec.service.type == "ClusterIP" and spec.size > 1

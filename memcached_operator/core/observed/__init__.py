@@ -1,0 +1,1 @@
+"""What is observed of a Memcached and its pods, from the caches."""

@@ -1,0 +1,312 @@
+"""Record of a pod in the cache."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from memcached_operator.api.names import RELOADER, RESTART_CONTAINER
+from memcached_operator.api.quantities import value
+from memcached_operator.api.v1alpha1 import Workload
+from memcached_operator.core.objects.labels import (
+    CONTAINER,
+    IMAGE_ANNOTATION,
+    IN_PLACE_ANNOTATION,
+    MEMORY_ANNOTATION,
+    OUTDATED_ITEMS_ANNOTATION,
+    PEERS_ANNOTATION,
+    RESTARTED_ANNOTATION,
+    REVISION_LABEL,
+    TEMPLATE_ANNOTATION,
+    TRANSPORT_ANNOTATION,
+    WARM_ANNOTATION,
+)
+from memcached_operator.core.objects.object_types import Identity, OwnerRef, controller_of
+from memcached_operator.core.observed.pod_status import (
+    NO_PROBLEM,
+    PodProblem,
+    PodStatus,
+    WithLimits,
+    failure_of,
+    is_down,
+    outdated_of,
+    problem_of,
+    wait_of,
+)
+from memcached_operator.features.tls.secrets import PLAIN, Transport, transport_of
+from operator_runtime import ObjectKey
+
+NO_ORDINAL: Final = -1
+# Containers that the operator makes, which run the same image.
+_OWN_CONTAINERS: Final = (CONTAINER, RELOADER)
+
+
+class Termination(msgspec.Struct, frozen=True, gc=False):
+    """Termination of a pod that is being deleted.
+
+    Attributes:
+        since_s: since when, in seconds since 1970.
+        ends_s: when its grace period is over, likewise.
+        node: which node is to end it, "" for none.
+        finalizers: that keep it.
+    """
+
+    since_s: int
+    ends_s: int
+    node: str = ""
+    finalizers: tuple[str, ...] = ()
+
+
+class PodRecord(msgspec.Struct, frozen=True, gc=False):
+    """A pod that carries the label of a Memcached.
+
+    Attributes:
+        memcached: name of the Memcached whose workload it belongs to, "" when it belongs to none.
+        revision: which of its workload's templates it was made from, as the workload's controller names it.
+        active: neither terminating nor finished.
+        ready: its Ready condition is True.
+        problem: why it is not ready, as far as is known.
+        waits: what it waits for in the ordinary course of starting, as far as is known; a problem once it takes long,
+            see `rollout.observed_times`.
+        placed: it has a node.
+        failure: why it has failed for good, in its node's words.
+        down: its memcached does not run and has no keys to lose: it has no node, never ran, cannot start, or has ended.
+        outdated: what its memcached has of its Secrets' former content although they changed, in its sidecar's words.
+        ordinal: its place in a StatefulSet, NO_ORDINAL of a Deployment's.
+        address: its IP address, "" before it has one.
+        since_s: since when it is ready, or not ready on its node, in seconds since 1970; since when it is there where
+            that is not known.
+        template_hash: digest of all in its template that only a new pod takes on, "" for a foreign template.
+        memory: `spec.memory` when it was created, "" for a foreign template.
+        restarted: what `kubectl rollout restart` wrote into its template, "" before.
+        restart_hash: digest of what a container that starts again in it does not take on, "" where that loses its
+            items.
+        image: of its template, or to which it was changed in place since; "" where it does not keep its items.
+        rewritten: it runs other images than that: admission gave it these when it was created.
+        restarts_for_memory: its node starts memcached's container again when its memory changes.
+        memory_limit: of its memcached's container, as specified or as its node has set it, whichever is less; "" for
+            none.
+        in_place: how it is being changed in place, "" where it is not; see `rollout.in_place`.
+        peers: from which others its server fills itself; see `handover.peers`.
+        outdated_items: others may have changed what it has, without its knowledge.
+        termination: how it is being deleted, None where it is not.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    memcached: str
+    revision: str
+    active: bool
+    ready: bool
+    problem: PodProblem
+    ordinal: int = NO_ORDINAL
+    address: str = ""
+    since_s: int = 0
+    restarts: int = 0
+    template_hash: str = ""
+    memory: str = ""
+    restarted: str = ""
+    transport: Transport = PLAIN
+    restart_hash: str = ""
+    image: str = ""
+    rewritten: bool = False
+    restarts_for_memory: bool = False
+    memory_limit: str = ""
+    in_place: str = ""
+    peers: str = ""
+    outdated_items: bool = False
+    waits: PodProblem = NO_PROBLEM
+    failure: PodProblem = NO_PROBLEM
+    down: bool = False
+    placed: bool = False
+    outdated: PodProblem = NO_PROBLEM
+    termination: Termination | None = None
+
+    @property
+    def workload(self) -> Workload:
+        """Kind of workload that it belongs to."""
+        return "Deployment" if self.ordinal == NO_ORDINAL else "StatefulSet"
+
+    @property
+    def starts(self) -> bool:
+        """Report whether it is starting, as far as is known."""
+        return self.active and not self.ready and not self.problem
+
+    @property
+    def memcached_key(self) -> ObjectKey | None:
+        """The key of the Memcached that it belongs to."""
+        return ObjectKey(self.namespace, self.memcached) if self.memcached else None
+
+
+class _PodLabels(
+    msgspec.Struct,
+    rename={
+        "pod_template_hash": "pod-template-hash",
+        "revision_hash": REVISION_LABEL,
+        "pod_name": "statefulset.kubernetes.io/pod-name",
+    },
+):
+    memcached_cr: str = ""
+    pod_template_hash: str = ""
+    revision_hash: str = ""
+    pod_name: str = ""
+
+
+class _PodAnnotations(
+    msgspec.Struct,
+    rename={
+        "template_hash": TEMPLATE_ANNOTATION,
+        "memory": MEMORY_ANNOTATION,
+        "restarted": RESTARTED_ANNOTATION,
+        "transport": TRANSPORT_ANNOTATION,
+        "restart_hash": WARM_ANNOTATION,
+        "image": IMAGE_ANNOTATION,
+        "in_place": IN_PLACE_ANNOTATION,
+        "peers": PEERS_ANNOTATION,
+        "outdated_items": OUTDATED_ITEMS_ANNOTATION,
+    },
+):
+    template_hash: str = ""
+    memory: str = ""
+    restarted: str = ""
+    transport: str = ""
+    restart_hash: str = ""
+    image: str = ""
+    in_place: str = ""
+    peers: str = ""
+    outdated_items: str = ""
+
+
+class _PodMeta(Identity):
+    creationTimestamp: str | None = None
+    deletionTimestamp: str | None = None
+    deletionGracePeriodSeconds: int | None = None
+    finalizers: tuple[str, ...] | None = None
+    labels: _PodLabels = msgspec.field(default_factory=_PodLabels)
+    annotations: _PodAnnotations = msgspec.field(default_factory=_PodAnnotations)
+    ownerReferences: tuple[OwnerRef, ...] | None = None
+
+
+class _ResizePolicy(msgspec.Struct):
+    resourceName: str = ""
+    restartPolicy: str = ""
+
+
+class _Container(msgspec.Struct):
+    name: str = ""
+    image: str = ""
+    resizePolicy: list[_ResizePolicy] | None = None
+    resources: WithLimits = msgspec.field(default_factory=WithLimits)
+
+
+class _PodSpec(msgspec.Struct):
+    nodeName: str = ""
+    containers: list[_Container] | None = None
+    initContainers: list[_Container] | None = None
+
+
+class _PodObject(msgspec.Struct):
+    metadata: _PodMeta
+    spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
+    status: PodStatus = msgspec.field(default_factory=PodStatus)
+
+
+_decode_pod = msgspec.json.Decoder(_PodObject).decode
+
+
+def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
+    pod = _decode_pod(raw)
+    meta, labels, status = pod.metadata, pod.metadata.labels, pod.status
+    owner = controller_of(meta.ownerReferences)
+    # A Deployment names its ReplicaSets after itself and the hash of the template: no ReplicaSet need be watched to
+    # know a foreign pod that merely carries our labels.
+    of_deployment = (
+        owner is not None
+        and owner.kind == "ReplicaSet"
+        and owner.name == f"{labels.memcached_cr}-{labels.pod_template_hash}"
+    )
+    # A StatefulSet takes over what one of its name left behind.
+    left_behind = owner is None and labels.pod_name == meta.name
+    of_stateful_set = owner is not None and owner.kind == "StatefulSet" and owner.name == labels.memcached_cr
+    # One that has waited for a node begins to start when it has one.
+    readiness, placed = status.condition("Ready"), status.condition("PodScheduled")
+    own = status.memcached
+    ordinal = _ordinal(meta.name, labels.memcached_cr) if of_stateful_set or left_behind else NO_ORDINAL
+    return PodRecord(
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        resource_version=meta.resourceVersion,
+        memcached=labels.memcached_cr if of_deployment or ordinal != NO_ORDINAL else "",
+        revision=labels.pod_template_hash if of_deployment else labels.revision_hash,
+        active=meta.deletionTimestamp is None and status.phase not in ("Succeeded", "Failed"),
+        ready=readiness.status == "True",
+        problem=problem_of(status),
+        ordinal=ordinal,
+        address=status.podIP,
+        since_s=max(seconds_of(each.lastTransitionTime) for each in (readiness, placed))
+        or seconds_of(meta.creationTimestamp),
+        restarts=own.restartCount if own is not None else 0,
+        template_hash=meta.annotations.template_hash,
+        memory=meta.annotations.memory,
+        restarted=meta.annotations.restarted,
+        transport=transport_of(meta.annotations.transport),
+        restart_hash=meta.annotations.restart_hash,
+        image=meta.annotations.image,
+        rewritten=_is_rewritten(pod.spec, meta.annotations.image),
+        restarts_for_memory=_restarts_for_memory(pod.spec),
+        memory_limit=_memory_limit(pod),
+        in_place=meta.annotations.in_place,
+        peers=meta.annotations.peers,
+        outdated_items=bool(meta.annotations.outdated_items),
+        down=is_down(status),
+        placed=bool(pod.spec.nodeName),
+        waits=NO_PROBLEM if readiness.status == "True" else wait_of(status),
+        failure=failure_of(status),
+        outdated=outdated_of(status),
+        termination=_termination(pod),
+    )
+
+
+def _is_rewritten(spec: _PodSpec, image: str) -> bool:
+    own = (each for each in (*(spec.containers or ()), *(spec.initContainers or ())) if each.name in _OWN_CONTAINERS)
+    return bool(image) and any(each.image != image for each in own)
+
+
+def _restarts_for_memory(spec: _PodSpec) -> bool:
+    own = (each.resizePolicy or () for each in spec.containers or () if each.name == CONTAINER)
+    return any((each.resourceName, each.restartPolicy) == ("memory", RESTART_CONTAINER) for of in own for each in of)
+
+
+def _memory_limit(pod: _PodObject) -> str:
+    own = next((each for each in pod.spec.containers or () if each.name == CONTAINER), _Container())
+    specified, status = own.resources.memory, pod.status.memcached
+    actual = status.resources.memory if status is not None else ""
+    is_less = bool(actual and actual != specified) and (not specified or value(actual) < value(specified))
+    return actual if is_less else specified
+
+
+def _termination(pod: _PodObject) -> Termination | None:
+    meta = pod.metadata
+    if meta.deletionTimestamp is None:
+        return None
+    ends_s = seconds_of(meta.deletionTimestamp)
+    since_s = ends_s - (meta.deletionGracePeriodSeconds or 0)
+    return Termination(since_s, ends_s, pod.spec.nodeName, tuple(meta.finalizers or ()))
+
+
+def seconds_of(time: str | None) -> int:
+    """An RFC 3339 time in seconds since 1970; 0 where there is none, or it cannot be read."""
+    try:
+        return int(datetime.fromisoformat(time).timestamp()) if time else 0
+    except (ValueError, OverflowError):
+        return 0
+
+
+def _ordinal(pod: str, stateful_set: str) -> int:
+    number = pod.removeprefix(f"{stateful_set}-")
+    return int(number) if number.isascii() and number.isdigit() else NO_ORDINAL

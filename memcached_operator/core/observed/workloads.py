@@ -1,0 +1,236 @@
+"""Records of a Deployment and of a StatefulSet in the caches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from memcached_operator.api.names import RELOADER
+from memcached_operator.api.reserved_pod_fields import find, keyed
+from memcached_operator.api.v1alpha1 import Workload
+from memcached_operator.core.objects.applied_spec import applied_spec
+from memcached_operator.core.objects.keyed_differences import unkeyed
+from memcached_operator.core.objects.labels import (
+    CONTAINER,
+    IMAGE_ANNOTATION,
+    MEMORY_ANNOTATION,
+    POD_ANNOTATIONS,
+    RESTART_ANNOTATION,
+    RESTARTED_ANNOTATION,
+    TEMPLATE_ANNOTATION,
+    TRANSPORT_ANNOTATION,
+    WARM_ANNOTATION,
+)
+from memcached_operator.core.objects.object_types import Manifest, ObjectMeta, SeenCondition, as_json
+from memcached_operator.core.objects.owned_record import (
+    OwnedRecord,
+    common_fields,
+    may_be_owned,
+    nameless,
+    normalized_of,
+    owned_metadata,
+    uids_in,
+)
+from memcached_operator.core.objects.pod_template import USER_ID, template as pods_of
+from memcached_operator.core.objects.pod_template_overlay import merged
+from memcached_operator.core.objects.workload_types import PodSpec, PodTemplate, WorkloadManifest, WorkloadSpec
+
+
+class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
+    """A Deployment or a StatefulSet: an owned one in full, a foreign one by name only.
+
+    Attributes:
+        kind: which of both.
+        generation: 1 until its specification is first changed.
+        is_observed: its controller has seen its latest generation.
+        revised: a Deployment's controller has seen another template than the present one.
+        rolled_out: a Deployment's controller has reported all pods of its present template as available. It stays
+            so when it is scaled and when pods are lost; a new template ends it. Of a StatefulSet the pods show it.
+        create_failure: what keeps it from making pods, in the API server's words; a StatefulSet does not report it.
+        deadline_exceeded: its controller's message once it gave up waiting for progress, "" before; a StatefulSet
+            never gives up.
+        replicas: pods that it is to have, 0 for a foreign one.
+        image: what its template runs memcached from, "" for a foreign one.
+        template_hash: digest of all in its template that only a new pod takes on, "" where it is not there.
+        memory: what a running server can be given of its template, "" likewise.
+        restarted: what `kubectl rollout restart` wrote into its template, "" before.
+        restart: the text with which the Memcached requested a restart, "" before.
+        restart_hash: digest of what a container that starts again in its pod does not take on, "" where that loses its
+            items.
+        has_revision: its controller has made a first revision of it.
+        sidecar: its pods have the operator's own next to memcached.
+        revision: which pods of a StatefulSet are of its present template, "" until its controller has reported it.
+    """
+
+    kind: Workload
+    generation: int
+    is_observed: bool
+    revised: bool
+    rolled_out: bool
+    create_failure: str = ""
+    deadline_exceeded: str = ""
+    replicas: int = 0
+    image: str = ""
+    template_hash: str = ""
+    memory: str = ""
+    restarted: str = ""
+    restart: str = ""
+    restart_hash: str = ""
+    has_revision: bool = True
+    revision: str = ""
+    sidecar: bool = False
+
+
+class _Status(msgspec.Struct):
+    observedGeneration: int = 0
+    conditions: list[SeenCondition] | None = None
+    updateRevision: str = ""
+
+
+class _Object(msgspec.Struct):
+    metadata: ObjectMeta
+    # A foreign spec is never read.
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+# By what is compared of the metadata and by the specification, both without names. They are some 3 KiB each; where
+# there are more, they are merely worked out again.
+_known: dict[tuple[bytes, bytes], dict[str, Any]] = {}
+_MOST_KNOWN = 128
+_decode_object = msgspec.json.Decoder(_Object).decode
+_decode_spec = msgspec.json.Decoder(WorkloadSpec).decode
+# The Deployment's controller counts templates here.
+_REVISION_ANNOTATION = "deployment.kubernetes.io/revision"
+_FIRST_REVISION = "1"
+_OWNED_ANNOTATIONS = (
+    *(TEMPLATE_ANNOTATION, MEMORY_ANNOTATION, TRANSPORT_ANNOTATION, WARM_ANNOTATION),
+    *(IMAGE_ANNOTATION, RESTART_ANNOTATION, *POD_ANNOTATIONS),
+)
+
+
+def deployment_record(raw: msgspec.Raw | bytes) -> WorkloadRecord:
+    return _record("Deployment", _decode_object(raw), _rollout_of_deployment)
+
+
+def stateful_set_record(raw: msgspec.Raw | bytes) -> WorkloadRecord:
+    return _record("StatefulSet", _decode_object(raw), _rollout_of_stateful_set)
+
+
+def _record(kind: Workload, object_: _Object, rollout_of: Callable[[_Object], dict[str, Any]]) -> WorkloadRecord:
+    meta, generation = object_.metadata, object_.metadata.generation or 0
+    common = common_fields(meta)
+    fields = _owned_part(meta, object_.spec, common["name"], common["made_for_uid"]) if may_be_owned(meta) else {}
+    is_observed = object_.status.observedGeneration >= generation
+    return WorkloadRecord(
+        **common, kind=kind, generation=generation, is_observed=is_observed, **rollout_of(object_), **fields
+    )
+
+
+def _owned_part(meta: ObjectMeta, raw: msgspec.Raw, name: str, made_for_uid: str) -> dict[str, Any]:
+    """Return the owned part of a workload. It is worked out once for all that differ in their Memcached's name and uid
+    alone: each event of a Deployment brings its whole specification, and hardly any another one.
+    """
+    owned = owned_metadata(meta)
+    alike = normalized_of(Manifest(metadata=owned), name, made_for_uid), nameless(bytes(raw), name)
+    if (found := _known.get(alike)) is not None:
+        return found
+    spec = _decode_spec(raw)
+    annotations = _annotations(spec)
+    found = {
+        "normalized": normalized_of(_owned(owned, spec, raw), name, made_for_uid),
+        "replicas": spec.replicas or 0,
+        "image": _image(spec),
+        "template_hash": annotations.get(TEMPLATE_ANNOTATION, ""),
+        "memory": annotations.get(MEMORY_ANNOTATION, ""),
+        "restarted": annotations.get(RESTARTED_ANNOTATION, ""),
+        "restart": annotations.get(RESTART_ANNOTATION, ""),
+        "restart_hash": annotations.get(WARM_ANNOTATION, ""),
+        "sidecar": _has_sidecar(spec),
+    }
+    # Else what is no name, or no uid, would be taken for one: any client may write either there.
+    if name not in (CONTAINER, *found.values()) and uids_in(found["normalized"]) == uids_in(alike[0]):
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[alike] = found
+    return found
+
+
+def _rollout_of_deployment(object_: _Object) -> dict[str, Any]:
+    rolled_out = False
+    create_failure = deadline_exceeded = ""
+    for condition in object_.status.conditions or ():
+        # Matched as a tuple: a pattern of the struct itself takes seven times as long, at each event.
+        match condition.type, condition.status, condition.reason:
+            # The former speaks of pods, the latter of their ReplicaSet: a quota may forbid either.
+            case ("ReplicaFailure", "True", _) | ("Progressing", "False", "ReplicaSetCreateError"):
+                create_failure = condition.message or condition.reason
+            case ("Progressing", "False", _):
+                deadline_exceeded = condition.message or condition.reason
+            case ("Progressing", "True", "NewReplicaSetAvailable"):
+                rolled_out = True
+            case _:
+                pass
+    revision = (object_.metadata.annotations or {}).get(_REVISION_ANNOTATION, "")
+    return {
+        "has_revision": bool(revision),
+        "revised": revision not in ("", _FIRST_REVISION),
+        "rolled_out": rolled_out,
+        "create_failure": create_failure,
+        "deadline_exceeded": deadline_exceeded,
+    }
+
+
+def _rollout_of_stateful_set(object_: _Object) -> dict[str, Any]:
+    return {"revised": False, "rolled_out": True, "revision": object_.status.updateRevision}
+
+
+def _left_out(spec: WorkloadSpec) -> dict[str, Any]:
+    """Fill in what the API server leaves out of a Deployment where it is as good as nothing."""
+    return {"paused": bool(spec.paused), "minReadySeconds": spec.minReadySeconds or 0}
+
+
+def _annotations(spec: WorkloadSpec) -> Mapping[str, str]:
+    meta = spec.template.metadata if spec.template else None
+    return (meta.annotations if meta else None) or {}
+
+
+def _image(spec: WorkloadSpec) -> str:
+    pod = spec.template.spec if spec.template else None
+    containers = (pod.containers if pod else None) or ()
+    return next((each.image or "" for each in containers if each.name == CONTAINER), "")
+
+
+def _has_sidecar(spec: WorkloadSpec) -> bool:
+    pod = spec.template.spec if spec.template else None
+    return any(each.name == RELOADER for each in (pod.initContainers if pod else None) or ())
+
+
+def _owned(owned: ObjectMeta, spec: WorkloadSpec, raw: msgspec.Raw) -> WorkloadManifest:
+    """Keep of a live workload what can be owned, in the form in which the desired one is built."""
+    template = spec.template or PodTemplate()
+    live, pod = template.metadata or ObjectMeta(), template.spec or PodSpec()
+    # The API server drops empty lists; the desired form has them, for no arguments.
+    containers = tuple(msgspec.structs.replace(each, args=each.args or ()) for each in pod.containers or ())
+    annotations = {name: text for name, text in (live.annotations or {}).items() if name in _OWNED_ANNOTATIONS}
+    manifest = WorkloadManifest(
+        metadata=owned,
+        spec=msgspec.structs.replace(
+            spec,
+            **(_left_out(spec) if spec.strategy is not None else {}),
+            template=PodTemplate(
+                ObjectMeta(labels=live.labels, annotations=annotations or None),
+                msgspec.structs.replace(pod, containers=containers),
+            ),
+        ),
+    )
+    former = applied_spec(owned.annotations)
+    paths = [path for path, _ in pods_of("", "", USER_ID, former).passed] if former is not None else ()
+    if not paths:
+        return manifest
+    whole = keyed({"spec": msgspec.json.decode(raw)})
+    made = merged(as_json(manifest), [(path, None) for path in paths])
+    passed = tuple((path, unkeyed(find(whole, path))) for path in paths)
+    return msgspec.structs.replace(msgspec.convert(made, WorkloadManifest), metadata=owned, passed=passed)

@@ -1,0 +1,1 @@
+"""How many servers there are, and which of them are on the list."""

@@ -1,0 +1,205 @@
+"""The reconcile of one Memcached: observe, finalize, read the spec, plan, act, report.
+
+Level-triggered: it reads the present state, never the event before it. A reconcile that finds nothing to change sends
+nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from msgspec.structs import replace
+from prometheus_client import Metric
+
+from memcached_operator.api.complaints import InvalidSpec
+from memcached_operator.api.reading import read_spec
+from memcached_operator.api.status import HandoverStep, Problem, Reason, Status, decode_status, joined
+from memcached_operator.api.v1alpha1 import Spec, Workload
+from memcached_operator.core.deletion import Deletion
+from memcached_operator.core.ensure import Config, Objects
+from memcached_operator.core.events import recorded_by
+from memcached_operator.core.metrics import contested_family
+from memcached_operator.core.observed.caches import MEMCACHEDS, Caches
+from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.core.observed.workloads import WorkloadRecord
+from memcached_operator.core.plan.plan import Plan, plan as plan_servers
+from memcached_operator.core.reconcile_results import Outcome, finalizer_outcome, soonest
+from memcached_operator.core.reconcile_snapshot import Snapshot
+from memcached_operator.core.rollout.diagnosis.failed_pods import NO_FAILURE, last_failure
+from memcached_operator.core.rollout.diagnosis.mount_failures import MountFailures
+from memcached_operator.core.rollout.live.live_memory import SetLimit
+from memcached_operator.core.rollout.observed_times import UNSEEN, ObservedPods, observed_pods
+from memcached_operator.core.rollout.restart_events import RestartEvents
+from memcached_operator.core.status.debounce import StatusDebounce
+from memcached_operator.core.status.observation import observed, unplanned
+from memcached_operator.core.status.status_writer import StatusWriter
+from memcached_operator.features.handover.desired_list import desired_list, unchanged_list
+from memcached_operator.features.handover.handovers import PEERS, Handovers, PeersPort, Progress
+from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
+from memcached_operator.features.memory_scaling.memory_scaler import Scaler
+from memcached_operator.servers.stats_cache import StatsCache
+from operator_runtime import ObjectKey, Operator, Result
+
+LIST_WRITTEN_S: Final = 0.5
+"""After so long a list that was to be published stands in the status."""
+
+
+class MemcachedReconciler:
+    """Makes the cluster fit one Memcached at a time; see `reconcile`.
+
+    Attributes:
+        debounce: holds statuses back that still change.
+        scaler: takes what servers report.
+    """
+
+    def __init__(
+        self,
+        operator: Operator,
+        caches: Caches,
+        config: Config,
+        *,
+        set_limit: SetLimit,
+        enqueue: Callable[[ObjectKey], None],
+        peers_port: PeersPort = PEERS,
+        stats_cache: StatsCache | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        utc_now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._caches = caches
+        self._utc_now = utc_now
+        self._clock = clock
+        self._owners = operator.owners(MEMCACHEDS)
+        self._seen = self._owners.states.keyed(lambda: UNSEEN)
+        self._failures = self._owners.states.keyed(lambda: NO_FAILURE)
+        self._unmounted = MountFailures(operator.client, self._owners.states, clock=clock)
+        record_event = recorded_by(operator.events)
+        self._restart_events = RestartEvents(self._owners.states, record_event)
+        self.debounce = StatusDebounce(config.status_delay_s, clock)
+        self._status = StatusWriter(
+            operator.client,
+            self._owners,
+            record_event,
+            debounce=self.debounce,
+            utc_now=utc_now,
+            stats_cache=stats_cache,
+        )
+        self._objects = Objects(
+            operator, caches, config, set_limit=set_limit, enqueue=enqueue, stats_cache=stats_cache, clock=clock
+        )
+        self.scaler = Scaler(caches, self._owners.states, config.memory_scaling_window_s, clock)
+        states = self._owners.states
+        self._handovers = Handovers(operator.client, states, record_event, enqueue, peers_port, clock=clock)
+        self._deletion = Deletion(
+            operator.client, caches, self._owners, self._status, record_event, desired=config.finalizer, clock=clock
+        )
+
+    async def reconcile(self, key: ObjectKey) -> Result:
+        """Bring the objects and the status of one Memcached to what they should be.
+
+        Raises:
+            KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
+        """
+        self.debounce.begin(key)
+        memcached = self._caches.memcacheds.get(key)  # observe
+        if memcached is None or memcached.deleting:
+            self._objects.release(key)  # others wait for it no longer
+        if memcached is None:
+            self.debounce.forget(key)
+            return Result()
+        if memcached.deleting:  # finalize
+            return await self._deletion.finalize(memcached)
+        memcached, finalizer = await self._deletion.add_finalizer(memcached)
+        await self._objects.hand_over(memcached)
+        last, now = decode_status(memcached.status), self._utc_now()
+        owned, seen = self._caches.workloads_of(memcached), await self._observe_pods(memcached, now)
+        try:
+            spec = with_effective_memory(read_spec(memcached.spec), last.memory, _made_with(owned))  # read the spec
+        except InvalidSpec as error:
+            self._objects.release(key)
+            return await self._report_unreadable(memcached, last, owned, seen.active, now, error)
+        handover, plan = await self._planned(memcached, spec, last, owned, seen.active, now)  # plan
+        snapshot = Snapshot(memcached, spec, plan, last, seen.pods, now, handover.holds_rollout)
+        done = await self._objects.ensure(snapshot)  # act
+        outcome = done.outcome + finalizer_outcome(finalizer) + handover.outcome
+        if self._owners.contention.is_budget_used(key):
+            return Result()
+        refused, is_rolling = done.workloads.refused, done.workloads.is_rolling
+        scaling = self.scaler.decide(key, spec, snapshot.pods, refused, is_rolling=is_rolling)
+        found = observed(snapshot, replace(done, outcome=outcome), owned, handover, seen, scaling)  # report
+        requeue_s = soonest(outcome.requeue_s, plan.next_s, seen.next_s)
+        status, result = await self._status.report(memcached, last, found, next_s=requeue_s)
+        follows = status.serverList not in (last.serverList, done.published)
+        if follows and not await self._objects.publish(snapshot, status):
+            result = Result(requeue_after_s=0.0)  # to report what prevented it
+        outcome.raise_failure()
+        return result
+
+    async def _planned(
+        self,
+        memcached: MemcachedRecord,
+        spec: Spec,
+        last: Status,
+        owned: Mapping[Workload, WorkloadRecord],
+        pods: Sequence[PodRecord],
+        now: datetime,
+    ) -> tuple[Progress, Plan]:
+        """The next step of a hand-over, taken, and what follows for the servers."""
+        handover = await self._handovers.advance(memcached, desired_list(spec, last), last, pods, now)
+        plan = plan_servers(memcached.key, spec, last, owned, pods, now, handover.policy)
+        if spec.handover is not None and plan.servers.listed != last.serverList:
+            # What follows is decided once the list stands in the status.
+            handover = handover._replace(outcome=handover.outcome + Outcome(requeue_s=LIST_WRITTEN_S))
+        return handover, plan
+
+    async def _report_unreadable(
+        self,
+        memcached: MemcachedRecord,
+        last: Status,
+        owned: Mapping[Workload, WorkloadRecord],
+        pods: Sequence[PodRecord],
+        now: datetime,
+        error: InvalidSpec,
+    ) -> Result:
+        """Report why the specification cannot be read. Nothing changes meanwhile, but a hand-over comes to its end.
+
+        While servers have each other as peers, one that is lost makes writes at all others fail.
+        """
+        handover = Progress(state=last.handover)
+        if last.handover is not None and last.handover.step is not HandoverStep.COMPLETE:
+            unchanged = unchanged_list(memcached.spec, last)
+            handover = await self._handovers.advance(memcached, unchanged, last, pods, now)
+        problems = [Problem(Reason.INVALID_SPEC, str(error)), *handover.outcome.problems]
+        found = unplanned(memcached, last, owned, pods, joined(problems), handover=handover)
+        _, result = await self._status.report(memcached, last, found, next_s=handover.outcome.requeue_s)
+        handover.outcome.raise_failure()
+        return result
+
+    async def _observe_pods(self, memcached: MemcachedRecord, now: datetime) -> ObservedPods:
+        """The pods of a Memcached's workloads: their times as far as they are believed, and why they do not start."""
+        key, pods = memcached.key, self._caches.own_pods_of(memcached)
+        found = observed_pods(pods, self._seen.of(key), now.timestamp(), self._clock())
+        if found.seen:
+            self._seen.set(key, found.seen)
+        else:
+            self._seen.drop(key)
+        failure = last_failure(found.pods, self._failures.find(key) or NO_FAILURE)
+        if failure.problem:
+            self._failures.set(key, failure)
+        else:
+            self._failures.drop(key)
+        self._restart_events.report(memcached, found.active)
+        return await self._unmounted.explained(key, found._replace(failure=failure.problem), now.timestamp())
+
+    def families(self) -> Iterator[Metric]:
+        yield from self._objects.families()
+        yield contested_family(len(self._owners.contention))
+
+
+def _made_with(workloads: Mapping[Workload, WorkloadRecord]) -> str:
+    """The memory with which a StatefulSet makes servers, "" without one."""
+    stateful_set = workloads.get("StatefulSet")
+    return stateful_set.memory if stateful_set is not None else ""

@@ -1,0 +1,60 @@
+"""Announces once what a change is about to cost, before servers are replaced or get it while they run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.objects.pod_template import fingerprint
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.core.reconcile_snapshot import Snapshot
+from memcached_operator.core.rollout.live.live_memory import LiveMemory
+from memcached_operator.core.rollout.workload_decision import Provenance, WorkloadChange
+from memcached_operator.core.write_messages import announced
+from operator_runtime import KeyedStates, ObjectKey
+
+logger = logging.getLogger(__name__)
+
+
+class Announcements:
+    """Announces changes of one Memcached at a time; see `announce`."""
+
+    def __init__(self, memory: LiveMemory, states: KeyedStates, record_event: RecordEvent) -> None:
+        """
+        Args:
+            memory: knows whether servers can be given other memory while they run.
+            states: what is known of each Memcached; a successor announces once more.
+            record_event: records an event.
+        """
+        self._memory = memory
+        self._announced = states.keyed(lambda: ("", ""))
+        self._record_event = record_event
+
+    async def announce(
+        self, snapshot: Snapshot, change: WorkloadChange, servers: Sequence[PodRecord], after: ObjectKey | None
+    ) -> None:
+        """Report once what a change of the workload is about to cost.
+
+        Args:
+            servers: the pods that it is about.
+            after: whose servers come first, None for none.
+        """
+        key, template, live = snapshot.key, change.template, change.live
+        desired = fingerprint(change.desired.spec.template)
+        if live is None or not any(template):
+            self._announced.drop(key)
+        elif self._announced.find(key) != desired:
+            self._announced.set(key, desired)
+            words = announced(
+                snapshot.spec,
+                change.desired,
+                live,
+                servers,
+                why_not="" if template.needs_new_pods else await self._memory.why_not(key, servers),
+                desired_changed=change.provenance is Provenance.SPECIFICATION,
+                after=after,
+            )
+            if words.note:
+                logger.info("%s", words.line, extra={"fields": words.fields})
+                self._record_event(snapshot.memcached, "Normal", words.reason, words.action, words.note)

@@ -1,0 +1,166 @@
+"""Restarts by which servers come to another image in their pods, one step at a time; `next_step` chooses the step.
+
+It takes one more permission, to patch pods. Without it servers are replaced, and a condition reports why.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from typing import Final, TypeAlias, get_args
+
+from memcached_operator.api.status import Problem, Reason
+from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.objects.labels import RESTART_ANNOTATION
+from memcached_operator.core.objects.refusal_reasons import is_permission_missing, refusal_reason
+from memcached_operator.core.objects.workload_types import WorkloadManifest
+from memcached_operator.core.observed.caches import PODS
+from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.core.observed.workloads import WorkloadRecord
+from memcached_operator.core.reconcile_results import EMPTY, Outcome
+from memcached_operator.core.rollout import in_place
+from memcached_operator.core.rollout.next_step import left_of
+from memcached_operator.servers.stats_cache import StatsCache
+from operator_runtime import Client, Conflict, Forbidden, Invalid, KeyedStates, NotFound, ServerError, TooManyRequests
+
+logger = logging.getLogger(__name__)
+
+# So long a server that is ready is given to report how many items it has.
+QUERY_FOR_S: Final = 10.0
+AT_ONCE: Final = Outcome(requeue_s=0.0)
+"""The Memcached is reconciled again as soon as the cache shows the write of its pod."""
+_Refusal: TypeAlias = Conflict | NotFound | Forbidden | Invalid | TooManyRequests | ServerError
+_REFUSALS: Final = get_args(_Refusal)
+
+
+class _Known(dict[str, int]):
+    """Items that servers had, by the uids of their pods; and the reason that none can be changed in place.
+
+    Attributes:
+        refused: why the operator may change no pod, in the API server's words; "" where it may.
+        emptied: the server that came back without its items, "" for none; then no other is changed.
+        emptied_by: digest of the template that it was given.
+    """
+
+    refused = ""
+    emptied = emptied_by = ""
+
+
+class ContainerRestarts:
+    """Changes servers of one Memcached at a time in their pods; see `restart` and `mark_updated`."""
+
+    def __init__(
+        self, client: Client, states: KeyedStates, record_event: RecordEvent, stats_cache: StatsCache | None
+    ) -> None:
+        """
+        Args:
+            client: patches pods.
+            states: what is known of each Memcached; a successor does not know how many items servers had.
+            record_event: records an event.
+            stats_cache: the servers' statistics; None where servers are not queried.
+        """
+        self._client = client
+        self._known = states.keyed(_Known)
+        self._record_event = record_event
+        self._stats_cache = stats_cache
+
+    async def restart(
+        self,
+        memcached: MemcachedRecord,
+        pod: PodRecord,
+        workload: WorkloadRecord,
+        desired: WorkloadManifest,
+        stale: int,
+        now: datetime,
+    ) -> Outcome | None:
+        """Have a server's container start again; None where the operator lacks the permission to patch pods.
+
+        Args:
+            stale: how many servers are of another template, or of a Secret's former content.
+        """
+        known = self._known.of(memcached.key)
+        if known.emptied and known.emptied_by == workload.template_hash and not pod.down:
+            return EMPTY
+        known.emptied = ""
+        try:
+            body = in_place.change(pod, workload, desired, now.timestamp())
+            await self._client.strategic_patch(PODS, pod, body)
+        except _REFUSALS as error:
+            if isinstance(error, Forbidden) and is_permission_missing(error):
+                known.refused = error.message or str(error)
+                return None
+            return self._not_changed(pod, error)
+        known.refused = ""
+        if (items := self._items(pod)) is not None:
+            known[pod.uid] = items
+        left = f", {stale - 1} more to follow" if stale > 1 else ""
+        fields = {"action": "restart", "server": pod.name, "left": stale - 1}
+        logger.info("restarting the container of %s in place%s", pod.name, left, extra={"fields": fields})
+        note = f"Restarting the container of the server {pod.name} in place with the current template{left}"
+        self._record_event(memcached, "Normal", "Restarting", "Restart", note)
+        return Outcome(requeue_s=in_place.LATE_AFTER_S)
+
+    async def mark_updated(
+        self, memcached: MemcachedRecord, pod: PodRecord, workload: WorkloadRecord, stale: int, now: datetime
+    ) -> Outcome:
+        """Have a server that came back counted as one of the present template; the arguments are those of `restart`."""
+        known = self._known.of(memcached.key)
+        had, has = known.get(pod.uid), self._items(pod)
+        left_s = pod.since_s + QUERY_FOR_S - now.timestamp()
+        if had is not None and has is None and left_s > 0.0:
+            return Outcome(requeue_s=left_s)  # its first answer has the Memcached reconciled, too
+        try:
+            await self._client.patch(PODS, pod, in_place.mark_updated_patch(pod, workload))
+        except _REFUSALS as error:
+            return self._not_changed(pod, error)
+        known.pop(pod.uid, None)
+        counted = f" with {has} of {had} items" if had is not None and has is not None else ""
+        fields = {"action": "restarted", "server": pod.name, "left": stale - 1, "items": has, "before": had}
+        logger.info("%s is back in its pod%s", pod.name, counted, extra={"fields": fields})
+        lost = bool(had) and has == 0
+        if lost:
+            known.emptied, known.emptied_by = pod.name, workload.template_hash
+        why = f"; the log of its container says why: kubectl logs {pod.name}" if lost else ""
+        note = f"The server {pod.name} is back in its pod{counted}{why}"
+        self._record_event(memcached, "Warning" if lost else "Normal", "Restarted", "Restart", note)
+        return AT_ONCE  # for the next one
+
+    def report(self, memcached: MemcachedRecord, stale: int) -> Outcome:
+        """Report why servers are replaced that could be restarted in place, or are not changed any more.
+
+        Nothing is kept once none is stale.
+        """
+        known = self._known.find(memcached.key)
+        if known is not None and not stale:
+            self._known.drop(memcached.key)
+        if known is None or not stale or not (known.refused or known.emptied):
+            return EMPTY
+        if known.emptied:
+            message = (
+                f"The server {known.emptied} is back in its pod without its items{left_of(stale, 'changed')}. The log "
+                f"of its container says why. Restore the previous specification, or change the annotation "
+                f"{RESTART_ANNOTATION} of the Memcached to go on."
+            )
+            return Outcome(problems=(Problem(Reason.ROLLOUT_STUCK, message, blocking=False),))
+        message = f"Servers are replaced, and lose their items, as they cannot be changed in place: {known.refused}"
+        return Outcome(problems=(Problem(Reason.FORBIDDEN, message, blocking=False),))
+
+    def _items(self, pod: PodRecord) -> int | None:
+        """Return how many items a server has reported since its container was started, None where it has not."""
+        server = self._stats_cache.of(pod) if self._stats_cache is not None else None
+        answer = server.answer if server is not None else None
+        items = answer.number("curr_items") if answer is not None else None
+        return int(items) if items is not None and items == items else None  # NaN is not itself
+
+    def _not_changed(self, pod: PodRecord, error: _Refusal) -> Outcome:
+        """Return the outcome of a pod that could not be changed."""
+        message = f"{pod.name} cannot be changed in place: {error.message or error}"
+        match error:
+            case Conflict() | NotFound():
+                self._client.outdated(PODS, pod)
+                return AT_ONCE
+            case Forbidden() | Invalid():
+                return Outcome(problems=(Problem(refusal_reason(error.message), message, blocking=False),))
+            case TooManyRequests() | ServerError():
+                return Outcome(waiting=(message,), failures=(error,))

@@ -1,0 +1,81 @@
+"""Failed mounts that keep servers from starting: a pod's status has that fact, and events have the reason.
+
+The events are read seldom, of one server of a Memcached, and only where it has waited for longer than a mount takes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import msgspec
+
+from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem, may_be_unmounted
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.core.rollout.diagnosis.bounded_reads import READ_AFTER_S, BoundedReads
+from memcached_operator.core.rollout.diagnosis.claim_events import about_claim, may_be_unbound, why_not_bound
+from memcached_operator.core.rollout.diagnosis.pod_creation_failures import CREATIONS, about, why_not_mounted
+from memcached_operator.core.rollout.observed_times import ObservedPods
+from operator_runtime import Client, KeyedStates, KubeError, ObjectKey
+
+logger = logging.getLogger(__name__)
+
+
+class MountFailures:
+    """Search for failed mounts of servers, for one Memcached at a time; see `explained`."""
+
+    def __init__(self, client: Client, states: KeyedStates, *, clock: Callable[[], float]) -> None:
+        """
+        Args:
+            client: lists events.
+            states: what is known of each Memcached; a successor queries once more.
+            clock: monotonic seconds.
+        """
+        self._client = client
+        self._reads = BoundedReads(states, clock, NO_PROBLEM)
+
+    async def explained(self, key: ObjectKey, seen: ObservedPods, now_s: float) -> ObservedPods:
+        """The pods as they were seen; those whose volumes are not mounted with why, where that is known.
+
+        Args:
+            now_s: the operator's time, in seconds since 1970.
+        """
+        waiting = [pod for pod in seen.active if not pod.ready and _needs_events(pod)]
+        if not waiting:
+            self._reads.drop(key)
+            return seen
+        pod = min(waiting, key=lambda each: each.name)
+        self._reads.expect(key, (pod.uid, may_be_unbound(pod.problem)), pod.since_s + READ_AFTER_S - now_s)
+        why, left_s = await self._reads.read(key, partial(self._read, pod))
+        return _explained(seen, pod, why, left_s)
+
+    async def _read(self, pod: PodRecord, before: PodProblem) -> PodProblem:
+        """Read the events of a pod, or of its claim."""
+        try:
+            if may_be_unbound(pod.problem):
+                events = await self._client.list(CREATIONS, pod.namespace, fields=about_claim(pod.name))
+                return why_not_bound(events, pod.name)
+            return why_not_mounted(await self._client.list(CREATIONS, pod.namespace, fields=about(pod.uid)))
+        except KubeError as error:
+            logger.debug("why the volumes of %s are not mounted is not known: %s", pod.name, error)
+            return before
+
+
+def _needs_events(pod: PodRecord) -> bool:
+    return may_be_unmounted(pod.waits) or may_be_unbound(pod.problem)
+
+
+def _explained(seen: ObservedPods, read: PodRecord, why: PodProblem, left_s: float) -> ObservedPods:
+    """Pods of the same template that wait as the one whose events were read do so for the same reason."""
+    next_s = min((each for each in (seen.next_s, left_s) if each is not None), default=None)
+    alike, unbound = (read.revision, read.waits), may_be_unbound(read.problem)
+    pods: Sequence[PodRecord] = [
+        msgspec.structs.replace(pod, problem=why)
+        if why
+        and (pod.revision, pod.waits) == alike
+        and (may_be_unbound(pod.problem) if unbound else pod.problem in (NO_PROBLEM, pod.waits))
+        else pod
+        for pod in seen.pods
+    ]
+    return seen._replace(pods=pods, next_s=next_s)

@@ -1,0 +1,59 @@
+"""Pure: pods that are being deleted and do not end, and what a person can do about each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from memcached_operator.core.objects.owned_record import named_finalizers, who_must_remove
+from memcached_operator.core.observed.pods import PodRecord, Termination
+from operator_runtime import rfc3339
+
+OVERDUE_S: Final = 60.0
+"""So many seconds after its grace period a pod is thought to need a person: the kubelet kills what is left of it at
+once, and then takes it off the API."""
+# In a message; `kubectl get pods` lists the others.
+_NAMED: Final = 3
+
+
+class Overdue(NamedTuple):
+    """Pods that are being deleted, as time goes by.
+
+    Attributes:
+        why: what keeps those that should have ended, and the remedy; "" where none should.
+        next_s: seconds until another one should have, None for never.
+    """
+
+    why: str = ""
+    next_s: float | None = None
+
+
+def overdue(pods: Iterable[PodRecord], now_s: float) -> Overdue:
+    """Report the pods whose deletion is overdue by now; those that are not being deleted do not count."""
+    left_s = {pod: pod.termination.ends_s + OVERDUE_S - now_s for pod in pods if pod.termination is not None}
+    late = [pod for pod, seconds in left_s.items() if seconds <= 0]
+    return Overdue(why_not_ended(late), min((each for each in left_s.values() if each > 0), default=None))
+
+
+def why_not_ended(pods: Sequence[PodRecord]) -> str:
+    """Explain what keeps pods that are being deleted, and the remedy, as sentences; "" for none."""
+    ordered = sorted(pods, key=lambda pod: (pod.ordinal, pod.name))
+    sentences = [_why(pod.name, pod.termination) for pod in ordered[:_NAMED] if pod.termination is not None]
+    if sentences and (more := len(ordered) - _NAMED) > 0:
+        sentences.append("1 more pod has not ended." if more == 1 else f"{more} more pods have not ended.")
+    return " ".join(sentences)
+
+
+def _why(name: str, end: Termination) -> str:
+    since = f"{name} has been terminating since {rfc3339(datetime.fromtimestamp(end.since_s, UTC))}"
+    if end.finalizers:
+        return (
+            f"{since} because of {named_finalizers(end.finalizers)}: the {who_must_remove(end.finalizers)} "
+            f"(`kubectl edit pod {name}`)."
+        )
+    return (
+        f"{since}, and its node {end.node or '(none)'} has not reported that it ended: see `kubectl describe pod "
+        f"{name}`. If the node is lost for good, `kubectl delete pod {name} --force --grace-period=0` deletes the "
+        "pod."
+    )

@@ -1,0 +1,175 @@
+"""Pure: rules by which a server comes to another image and keeps its items: its container starts again in its pod.
+
+The operator patches the pod's image, and records a request on the pod: the template's digest, and how often the
+container had started again by then. Once the container has started again once more and is ready, the pod gets the label
+of the present template. So the next step follows from the pod, under any leader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from memcached_operator.core.objects.labels import (
+    IMAGE_ANNOTATION,
+    IN_PLACE_ANNOTATION,
+    RESTART_ANNOTATION,
+    REVISION_LABEL,
+    TEMPLATE_ANNOTATION,
+)
+from memcached_operator.core.objects.workload_types import WorkloadManifest
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.core.observed.workloads import WorkloadRecord
+
+LATE_AFTER_S: Final = 120.0
+"""A node starts a container again within seconds, and within the grace period of its pod. It pulls the image after it
+has ended the former one, which the pod's status then shows."""
+
+_COMPLETED: Final = "Completed"
+# Reasons in the status of a pod whose container has ended, until its node has started it again. For the last of them
+# the node waits before it does, as it started the container within the last minutes, too.
+_ENDED: Final = (_COMPLETED, "Error", "OOMKilled", "CrashLoopBackOff")
+# The longest number in a request: a count of restarts, or a time in seconds since 1970.
+_MOST_DIGITS: Final = 10
+
+
+class Request(NamedTuple):
+    """The annotation of a pod that is being changed in place.
+
+    Attributes:
+        template_hash: to what it is to come, as `labels.TEMPLATE_ANNOTATION` has it.
+        restarts: how often its memcached had been started again by then.
+        since_s: since when, in seconds since 1970.
+    """
+
+    template_hash: str
+    restarts: int
+    since_s: int
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self))
+
+
+def requested(pod: PodRecord) -> Request | None:
+    """The annotation of a pod, None where it is not being changed, or it cannot be read."""
+    if not pod.in_place:
+        return None
+    try:
+        template_hash, restarts, since_s = pod.in_place.split(" ")
+        return Request(template_hash, _count(restarts), _count(since_s))
+    except ValueError:
+        return None
+
+
+def _count(text: str) -> int:
+    """A number that the operator wrote.
+
+    Raises:
+        ValueError: it is none, as of another client that wrote it: longer than any, for one.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+        raise ValueError(f"no count: {text[:_MOST_DIGITS]}")
+    return int(text)
+
+
+def is_possible(pod: PodRecord, workload: WorkloadRecord) -> bool:
+    """Report whether a server can come to the present template in its pod.
+
+    One that has never run, or whose first container failed, has nothing to lose: it is replaced. So is one whose image
+    admission decides on.
+    """
+    if not pod.restart_hash or pod.restart_hash != workload.restart_hash or pod.restarted != workload.restarted:
+        return False
+    if needs_admission(pod, workload.image):
+        return False
+    ran = not pod.down or pod.problem.reason == _COMPLETED or pod.restarts > 0 or bool(pod.in_place)
+    # With the same digest, another client has added something to the template, which only a new pod takes on.
+    return ran and (bool(pod.in_place) or pod.template_hash != workload.template_hash)
+
+
+def needs_admission(pod: PodRecord, image: str) -> bool:
+    """Report whether only a new pod would get the desired image: admission changed the one that this pod has.
+
+    Webhooks that name a mirror mostly do so as pods are created, and not when they are changed.
+    """
+    return pod.rewritten and pod.image != image
+
+
+def is_in_progress(pod: PodRecord, workload: WorkloadRecord) -> bool:
+    """Report whether it was given the present template in its pod, as that can be done: it may be late, or be back."""
+    request = requested(pod)
+    return request is not None and request.template_hash == workload.template_hash and is_possible(pod, workload)
+
+
+def has_ended(pod: PodRecord) -> bool:
+    """Report whether a container has ended, and its node starts it again."""
+    return pod.down and pod.problem.reason in _ENDED
+
+
+def is_restarting(pod: PodRecord, now_s: float) -> bool:
+    """Report whether its node is about to start the container again, as far as can be seen, of whichever template."""
+    request = requested(pod)
+    failed = pod.down and bool(pod.problem) and not has_ended(pod)
+    return request is not None and pod.restarts <= request.restarts and not failed and left_s(pod, now_s) > 0.0
+
+
+def has_completed(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
+    """Report whether it serves by the present template.
+
+    One that was given its former image back may do so without a restart: its node could not be reached meanwhile.
+    """
+    request = requested(pod)
+    if request is None or not is_in_progress(pod, workload) or not pod.ready:
+        return False
+    return pod.restarts > request.restarts or (pod.template_hash == workload.template_hash and not left_s(pod, now_s))
+
+
+def has_failed(pod: PodRecord, workload: WorkloadRecord, now_s: float) -> bool:
+    """Report whether a server that was given back what it ran before has not come to run that again, in its time.
+
+    Any that is changed to something new stops the rollout; this one is what people come back to.
+    """
+    back = is_in_progress(pod, workload) and pod.template_hash == workload.template_hash
+    return back and pod.down and not pod.ready and not left_s(pod, now_s)
+
+
+def left_s(pod: PodRecord, now_s: float) -> float:
+    """Seconds until a container that has not started again is late."""
+    request = requested(pod)
+    return max(request.since_s + LATE_AFTER_S - now_s, 0.0) if request is not None else 0.0
+
+
+def change(pod: PodRecord, workload: WorkloadRecord, desired: WorkloadManifest, now_s: float) -> dict[str, object]:
+    """Strategic merge patch that has its node start its container again, by the image or by what requests a restart.
+
+    Where the image is the same, the pod's own stays as it is, whoever gave it that.
+
+    Args:
+        desired: the workload, whose pods have the containers.
+    """
+    made = desired.template.spec
+    desired_annotations = (desired.template.metadata and desired.template.metadata.annotations) or {}
+    annotations = {IN_PLACE_ANNOTATION: str(Request(workload.template_hash, pod.restarts, int(now_s)))}
+    if restart := desired_annotations.get(RESTART_ANNOTATION):
+        annotations[RESTART_ANNOTATION] = restart
+    if pod.image == desired.image:
+        return _of(pod, {"annotations": annotations})
+    annotations[IMAGE_ANNOTATION] = desired.image
+    lists = {"containers": made and made.containers, "initContainers": made and made.initContainers}
+    images = {
+        field: [{"name": each.name, "image": each.image} for each in containers]
+        for field, containers in lists.items()
+        if containers
+    }
+    return _of(pod, {"annotations": annotations}) | {"spec": images}
+
+
+def mark_updated_patch(pod: PodRecord, workload: WorkloadRecord) -> dict[str, object]:
+    """Merge patch that makes a server one of the present template, for the operator and for the StatefulSet."""
+    annotations = {TEMPLATE_ANNOTATION: workload.template_hash, IN_PLACE_ANNOTATION: None}
+    return _of(pod, {"annotations": annotations, "labels": {REVISION_LABEL: workload.revision}})
+
+
+def _of(pod: PodRecord, metadata: Mapping[str, object]) -> dict[str, object]:
+    """A patch of the pod as it was seen: its container may have started again since."""
+    return {"metadata": {"resourceVersion": pod.resource_version, **metadata}}

@@ -1,0 +1,1 @@
+"""Changes of a running server: its memory, without a restart."""

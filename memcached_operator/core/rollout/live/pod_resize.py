@@ -1,0 +1,157 @@
+"""Pure: steps by which a running pod gets other memory."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Final
+
+import msgspec
+
+from memcached_operator.api.quantities import value
+from memcached_operator.core.objects.labels import CONTAINER
+from memcached_operator.core.objects.memory_annotation import Memory
+from memcached_operator.core.objects.object_types import Identity, SeenCondition
+from memcached_operator.core.objects.workload_types import Resources
+
+
+class Step(Enum):
+    """Next step of a server's resize."""
+
+    RESIZE = auto()  # patch the resources of its pod
+    WAIT = auto()  # its node has not done so yet
+    REPLACE = auto()  # its container would start again for it, so that only a new pod is as good
+    SET_LIMIT = auto()  # send memcached its new limit
+    DONE = auto()
+
+
+class Resizable(msgspec.Struct, frozen=True, gc=False):
+    """A pod's resources, as specified and as they are.
+
+    Attributes:
+        request, limit: memory of its memcached as specified, "" for none.
+        actual: the limit that its node has set, "" where that is not known.
+        waits: its node's message while it has not, "" for nothing.
+        hopeless: its node can never allocate what is specified now, by the node's report.
+        begun: its node has not put it off.
+        restarts: how often its memcached was started again.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    request: str
+    limit: str
+    actual: str
+    waits: str
+    hopeless: bool
+    begun: bool = True
+    restarts: int = 0
+
+
+def next_step(pod: Resizable, memory: Memory, *, limit_set: bool, restarts: bool = False) -> Step:
+    """Choose the next step: room first for what grows, and less to fill it with before it shrinks.
+
+    Args:
+        limit_set: memcached uses that memory.
+        restarts: a resize would have its container start again.
+    """
+    if shrinks(pod, memory) and not limit_set:
+        return Step.SET_LIMIT
+    if not _is_requested(pod, memory):
+        return Step.REPLACE if restarts else Step.RESIZE
+    if not is_resized(pod, memory):
+        return Step.WAIT
+    return Step.DONE if limit_set else Step.SET_LIMIT
+
+
+def is_resized(pod: Resizable, memory: Memory) -> bool:
+    """Report whether its node has given a pod that memory: of a request alone only the node's words show it."""
+    return _is_requested(pod, memory) and _are_same(pod.actual, memory.limit) and not pod.waits
+
+
+def _is_requested(pod: Resizable, memory: Memory) -> bool:
+    return _are_same(pod.request, memory.request) and _are_same(pod.limit, memory.limit)
+
+
+def shrinks(pod: Resizable, memory: Memory) -> bool:
+    """Report whether a pod is to have less room than it requests."""
+    return bool(pod.limit and memory.limit) and value(memory.limit) < value(pod.limit)
+
+
+def _are_same(one: str, other: str) -> bool:
+    """Report whether two quantities are one amount, or none: a node writes them in powers of two, 400M as 390625Ki."""
+    return one == other or bool(one and other and value(one) == value(other))
+
+
+def resize_patch(memory: Memory) -> dict[str, object]:
+    """Strategic merge patch of a pod's `resize` subresource."""
+    resources = Resources(limits={"memory": memory.limit}, requests={"memory": memory.request})
+    return {"spec": {"containers": [{"name": CONTAINER, "resources": msgspec.to_builtins(resources)}]}}
+
+
+class _Container(msgspec.Struct, frozen=True):
+    name: str = ""
+    resources: Resources = Resources()
+    restartCount: int = 0
+
+
+class _Condition(SeenCondition):
+    observedGeneration: int | None = None
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    containers: tuple[_Container, ...] = ()
+
+
+class _Status(msgspec.Struct, frozen=True):
+    conditions: tuple[_Condition, ...] = ()
+    containerStatuses: tuple[_Container, ...] = ()
+
+
+class _Meta(Identity):
+    generation: int = 0
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Meta
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+
+_decode = msgspec.json.Decoder(_Pod).decode
+_NONE: Final = _Container()
+
+
+def resizable(raw: msgspec.Raw | bytes) -> Resizable:
+    pod = _decode(raw)
+    status = _memcached(pod.status.containerStatuses)
+    specified, actual = _memcached(pod.spec.containers).resources, status.resources
+    waits = next(
+        (
+            each
+            for each in pod.status.conditions
+            if each.type in ("PodResizePending", "PodResizeInProgress")
+            and each.status == "True"
+            # Kubernetes before 1.34 does not report which one is meant.
+            and (each.observedGeneration is None or each.observedGeneration >= pod.metadata.generation)
+        ),
+        _Condition(),
+    )
+    return Resizable(
+        namespace=pod.metadata.namespace,
+        name=pod.metadata.name,
+        uid=pod.metadata.uid,
+        resource_version=pod.metadata.resourceVersion,
+        request=(specified.requests or {}).get("memory", ""),
+        limit=(specified.limits or {}).get("memory", ""),
+        actual=(actual.limits or {}).get("memory", ""),
+        waits=": ".join(filter(None, (waits.reason, waits.message))),
+        hopeless=waits.reason == "Infeasible",
+        begun=waits.type != "PodResizePending",
+        restarts=status.restartCount,
+    )
+
+
+def _memcached(containers: tuple[_Container, ...]) -> _Container:
+    return next((each for each in containers if each.name == CONTAINER), _NONE)

@@ -1,0 +1,251 @@
+"""Pure: progress of servers to other memory while they run, and the meaning of an error for that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+from memcached_operator.api.status import Problem, Reason, first_of
+from memcached_operator.core.objects.refusal_reasons import is_permission_missing, refusal_reason
+from memcached_operator.core.rollout.live.live_requirements import NO_RESIZE
+from operator_runtime import Conflict, Forbidden, Invalid, KubeError, NotFound, ServerError
+
+# A node resizes a pod within seconds, or when another pod there has gone.
+REQUEUE_S: Final = 1.0
+# No event reports that a quota has room again, or that a busy server answers again.
+REFUSED_RETRY_S: Final = 10.0
+BUSY_RETRY_S: Final = 10.0
+PATIENCE_S: Final = 60.0
+# The cause of a refusal where the node is too small for the resize. Another node may be large enough.
+_NODE_TOO_SMALL: Final = "NodeCapacity"
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Resize that is not done yet.
+
+    Attributes:
+        why: what keeps it from being done now, "" for nothing that is known.
+        busy: the server has connections and does not answer in time. A replacement would lose its keys for that.
+        held: another server is resized first.
+        failure: what kept the API server from it, to be tried again.
+    """
+
+    why: str = ""
+    busy: bool = False
+    held: bool = False
+    failure: KubeError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Completion: no change is left to be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """Resize that cannot be done while the server runs."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Resize that an admission plugin allows to no pod, such as a quota: a server that is replaced would be lost, and
+    none made in its place."""
+
+    why: str
+    reason: Reason
+
+
+ResizeState: TypeAlias = Pending | Done | Impossible | Refused
+
+
+def classify(error: KubeError, pod: str, *, is_read: bool, is_change: bool) -> ResizeState:
+    """Classify an error of a pod's resize.
+
+    Args:
+        pod: its name.
+        is_read: the pod was read, so that its resize is what failed.
+        is_change: its memory is a change, for which a server may be replaced.
+    """
+    match error:
+        case Conflict():
+            return Pending()  # it has changed, or is gone
+        case NotFound():
+            is_gone = not is_read or error.name == pod
+            return Pending() if is_gone else Impossible(NO_RESIZE)
+        case Forbidden():
+            return _of_refusal(error, is_read=is_read, is_change=is_change)
+        case Invalid():
+            return Impossible(error.message or str(error))
+        case _:
+            return Pending(failure=error)
+
+
+def _of_refusal(error: Forbidden, *, is_read: bool, is_change: bool) -> ResizeState:
+    message = error.message or str(error)
+    if not is_read:
+        return Impossible(message) if is_change else Pending(message)
+    too_small = any(cause.reason == _NODE_TOO_SMALL for cause in error.causes)
+    return (
+        Impossible(message) if too_small or is_permission_missing(error) else Refused(message, refusal_reason(message))
+    )
+
+
+@dataclass(slots=True)
+class ServerResize:
+    """Progress of one server's resize.
+
+    Attributes:
+        desired: what was desired then.
+        restarts: how often its memcached had started again by then. After each start it has the limit of its command
+            line.
+        since_s: since when it is waited for, by the clock; None while the server is busy, or its resize is held or
+            refused, or cannot be observed: that time does not count, and the server is not replaced for it.
+        is_change: False for what a former leader has done already, by all that can be seen: it is tried once more, and
+            no server is replaced for it.
+        limit_set: memcached uses it.
+        keeps_room: its pod may stay as large as it was, once memcached uses less.
+        begun_s: when it was begun, by the clock.
+        limited: its pod's limit alone is set back, which was too low.
+        asked: how often its memcached had started again when its node was asked to resize it; None where its node is
+            not about to.
+    """
+
+    desired: str
+    restarts: int
+    since_s: float | None
+    is_change: bool
+    limit_set: bool = False
+    keeps_room: bool = False
+    begun_s: float = 0.0
+    limited: bool = False
+    asked: int | None = None
+    state: ResizeState = Pending()
+
+    @property
+    def is_over(self) -> bool:
+        """Report whether nothing more is to be tried."""
+        return isinstance(self.state, Done | Impossible)
+
+    def take(self, state: ResizeState, now_s: float) -> None:
+        """Take how a try ended; what takes too long is given up."""
+        self.state = state
+        match state:
+            case Refused() | Pending(failure=KubeError()) | Pending(busy=True) | Pending(held=True):
+                self.since_s = None
+            case Pending() if self.is_change and self.since_s is not None:
+                if now_s - self.since_s >= PATIENCE_S:
+                    self.state = Impossible(state.why or "the resize did not finish in time")
+        if isinstance(self.state, Impossible) and self.is_enough:
+            self.state = Done()
+        if self.is_over:
+            self.asked = None
+
+    def has_started_again(self, restarts: int) -> bool:
+        """Report whether its memcached, which has started again so often, did so since its node was asked."""
+        return self.asked is not None and restarts > self.asked
+
+    @property
+    def is_enough(self) -> bool:
+        """Report whether what is left to be done matters to nobody."""
+        return self.keeps_room and self.limit_set
+
+    @property
+    def requeue_s(self) -> float:
+        """Seconds until it is to be tried again."""
+        if not self.is_change:
+            return PATIENCE_S
+        return BUSY_RETRY_S if isinstance(self.state, Pending) and self.state.busy else REQUEUE_S
+
+
+@dataclass(slots=True)
+class Trial:
+    """Trial of a change on one server before the others: only its resize shows that containers run on.
+
+    Attributes:
+        uid: the pod that is being resized, "" for none.
+        passed: one was resized, and its container ran on.
+        emptied: name of the server whose container started again for it, "" for none.
+    """
+
+    uid: str = ""
+    passed: bool = False
+    emptied: str = ""
+
+    def may_begin(self, uid: str) -> bool:
+        """Report whether a pod may be resized now."""
+        return not self.emptied and (self.passed or self.uid in ("", uid))
+
+    def stop(self) -> Refused:
+        """Return why no other server is resized."""
+        why = f"the container of {self.emptied} started again when it was resized, and its keys are lost"
+        return Refused(why, Reason.ROLLOUT_STUCK)
+
+
+class Resizing(NamedTuple):
+    """Progress of the servers of one Memcached to other memory.
+
+    Attributes:
+        pending: names of servers that do not have it yet, and what each waits for, "" where that is not known.
+        impossible: uids of the pods that cannot get it while they run, and why.
+        refused: what keeps a server from its memory that would keep a new one from it, too; None for nothing.
+        limited: servers whose memory limit is too low for their memory; None for none.
+        requeue_s: seconds until more is to be done, None for never.
+        failure: what the API server failed in, to be tried again once all else is done; None for nothing.
+    """
+
+    pending: Mapping[str, str] = {}
+    impossible: Mapping[str, str] = {}
+    refused: Problem | None = None
+    requeue_s: float | None = None
+    failure: ServerError | None = None
+    limited: Problem | None = None
+
+
+NOTHING: Final = Resizing()
+
+
+def limited(servers: Mapping[str, tuple[str, ServerResize | None]], limit: str) -> Problem | None:
+    """Report servers whose memory limit is lower than what was calculated for their memory; None where none is.
+
+    Args:
+        servers: their limits, and how far they are with their resize, by the names of their pods.
+        limit: what was calculated.
+    """
+    if not servers:
+        return None
+    names = first_of([f"{name} ({found})" for name, (found, _) in sorted(servers.items())])
+    message = (
+        f"The memory limit of {names} is lower than the {limit} that a server needs, as after another client's change "
+        "of its pod: the kernel may end it, and its keys are lost. Have that client leave out these pods"
+    )
+    states = ((name, each.state) for name, (_, each) in sorted(servers.items()) if each is not None)
+    whys = (f"{name}: {state.why}" for name, state in states if isinstance(state, Impossible | Pending) and state.why)
+    why = next(whys, "")
+    return Problem(Reason.MEMORY_LIMITED, f"{message}; it is not set back, {why}" if why else message, blocking=False)
+
+
+def resizing_of(servers: Mapping[tuple[str, str], ServerResize], mib: int) -> Resizing:
+    """Sum up the progress of these servers.
+
+    Args:
+        servers: by the names and uids of their pods.
+        mib: what their memcached are to use for items.
+    """
+    left = {name: each for (name, _), each in servers.items() if not each.is_over}
+    pending = {name: each.state.why if isinstance(each.state, Pending) else "" for name, each in left.items()}
+    pending = {name: why for name, why in pending.items() if left[name].is_change and not left[name].is_enough}
+    impossible = {uid: each.state.why for (_, uid), each in servers.items() if isinstance(each.state, Impossible)}
+    refused = {name: state for name in pending if isinstance(state := left[name].state, Refused)}
+    # As of a webhook for pods that does not answer: nothing else is to wait for it.
+    failures = (each.state.failure for each in left.values() if isinstance(each.state, Pending))
+    failure = next((each for each in failures if isinstance(each, ServerError)), None)
+    if refused and len(refused) == len(pending):
+        name = min(refused)
+        message = f"{name} keeps its memory, as it cannot get {mib} MiB: {refused[name].why}"
+        problem = Problem(refused[name].reason, message, blocking=False)
+        return Resizing(pending, impossible, problem, REFUSED_RETRY_S, failure)
+    return Resizing(pending, impossible, None, min((each.requeue_s for each in left.values()), default=None), failure)

@@ -1,0 +1,290 @@
+"""Pure: order and pace in which the servers of a Memcached come to a new template.
+
+A server that is replaced loses its keys; one whose container starts again in its pod keeps its items, and is away for a
+moment. So one is updated after the other, from the highest ordinal, and the next only when all have been ready for
+`spec.rollout.minReadySeconds`, but for servers of another template that have not been ready for long. Of a StatefulSet
+the operator does this: it evicts pods, so that disruption budgets hold, or patches them, which no budget limits. A
+Deployment's own controller does the like where the template changed. Where a Secret did, which shows in no template,
+the operator does it for both. What is decided here follows from the caches, and from what the servers show, so that a
+new leader goes on at the same pace.
+
+The gates are evaluated in their order (`GATES`), and the first that returns a step decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple, TypeAlias
+
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.core.rollout import in_place
+from memcached_operator.core.rollout.rollout_state import STUCK_AFTER_S, RolloutState
+
+
+class WaitReason(Enum):
+    """Reason that a rollout waits."""
+
+    CONTROLLER = "the Deployment's controller replaces pods"
+    UNPAUSED = "spec.rollout.paused is true"
+    OBSERVED = "the workload's controller has yet to observe the template"
+    PODS = "a server's pod is being created"
+    HANDOVER = "servers fill themselves from each other; one that is replaced would not know of the others' writes"
+    READY = "a server is not ready"
+    PAUSE = "all servers must have been ready for spec.rollout.minReadySeconds"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Completion: all servers are as desired."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Wait for something that comes first.
+
+    Attributes:
+        requeue_s: seconds until more is to be done, None where an event will come.
+    """
+
+    why: WaitReason
+    requeue_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Eviction of a server's pod, to replace the server."""
+
+    pod: PodRecord
+
+
+@dataclass(frozen=True, slots=True)
+class RestartInPlace:
+    """Restart of a server's container in its pod."""
+
+    pod: PodRecord
+
+
+@dataclass(frozen=True, slots=True)
+class MarkUpdated:
+    """Mark of a server that was restarted in place, and counts as one of the present template."""
+
+    pod: PodRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """Rollout that does not go on by itself.
+
+    Attributes:
+        server: the name of the one that keeps it.
+        why: a message for the user.
+        requeue_s: seconds until more is to be done, None where an event will come.
+    """
+
+    server: str
+    why: str
+    requeue_s: float | None = None
+
+
+Step: TypeAlias = Done | Wait | Evict | RestartInPlace | MarkUpdated | Stuck
+
+
+class Rollout(NamedTuple):
+    """The next step of a rollout, and how far it is.
+
+    Attributes:
+        stale: how many servers are of another template, or of a Secret's former content.
+        in_place: how many of them are restarted in place, and keep their items.
+    """
+
+    step: Step = Done()
+    stale: int = 0
+    in_place: int = 0
+
+    @property
+    def is_underway(self) -> bool:
+        """Report whether servers are yet to be updated, or a new one is yet to get ready.
+
+        No server is stale before the workload's controller has observed its template: see `WorkloadRecord.is_observed`.
+        """
+        return bool(self.stale) or not isinstance(self.step, Done)
+
+    @property
+    def requeue_s(self) -> float | None:
+        """Seconds until more is to be done, None where an event will come."""
+        return self.step.requeue_s if isinstance(self.step, Wait | Stuck) else None
+
+
+DONE: Final = Rollout()
+
+
+def rollout(state: RolloutState | None) -> Rollout:
+    """Choose the next step from the observed state; None while there is no workload."""
+    if state is None or state.workload.deleting:
+        return DONE
+    return Rollout(_next_step(state), len(state.stale), len(state.restartable))
+
+
+def _next_step(state: RolloutState) -> Step:
+    for gate in GATES:
+        if (step := gate(state)) is not None:
+            return step
+    return _update(state, _highest(state.past_deadline or state.due))
+
+
+def controlled_by_deployment(state: RolloutState) -> Step | None:
+    """Wait for a Deployment's controller, which replaces pods of another template and makes missing ones."""
+    if not state.is_deployment:
+        return None
+    if not state.stale:
+        return Done()
+    others = state.of_other_template or len(state.servers) < state.spec.size
+    return Wait(WaitReason.CONTROLLER) if others else None
+
+
+def nothing_underway(state: RolloutState) -> Step | None:
+    """End the rollout where no server is stale; a server that fails by itself does not begin one."""
+    return None if state.stale or state.underway else Done()
+
+
+def restarted(state: RolloutState) -> Step | None:
+    """Mark a server that is back in its pod, also while the rollout is paused."""
+    return MarkUpdated(state.completed[0]) if state.workload.is_observed and state.completed else None
+
+
+def paused(state: RolloutState) -> Step | None:
+    """Hold while the rollout is paused. Where only the last new server is yet to get ready, nothing is to be held."""
+    return Wait(WaitReason.UNPAUSED) if state.spec.rollout.paused and state.stale else None
+
+
+def unobserved(state: RolloutState) -> Step | None:
+    """Wait until the controller has named the new revision: before that, no pod would be created of it."""
+    return None if state.workload.is_observed else Wait(WaitReason.OBSERVED)
+
+
+def not_running(state: RolloutState) -> Step | None:
+    """Update a server whose memcached does not run: it has no keys to lose, so it waits for no pause and no old server.
+
+    One that has ended, as for lack of memory, starts again by itself with what it ran before. It is left that until no
+    server of the present template is missing or does not serve, as of that template it might not start. One that
+    cannot start by itself, or has not for long, waits only where no server has shown yet that the present template
+    does.
+    """
+    found = [pod for pod in state.due if pod.down and pod not in state.restarting and not _is_left(state, pod)]
+    return _update(state, _highest(found)) if found else None
+
+
+def handing_over(state: RolloutState) -> Step | None:
+    """Hold servers that have keys while servers hand over."""
+    return Wait(WaitReason.HANDOVER) if state.handing_over and state.stale else None
+
+
+def missing(state: RolloutState) -> Step | None:
+    """Hold while a server has no pod."""
+    if not state.missing:
+        return None
+    longest_s = max(state.missing_s.values(), default=0.0)
+    if longest_s < STUCK_AFTER_S:
+        return Wait(WaitReason.PODS, STUCK_AFTER_S - longest_s)  # the StatefulSet's controller is making one
+    server = f"{state.workload.name}-{max(each for each, for_s in state.missing_s.items() if for_s >= STUCK_AFTER_S)}"
+    return Stuck(server, _not_made(server, state))
+
+
+def unready(state: RolloutState) -> Step | None:
+    """Hold while another server is not ready.
+
+    Outdated servers that have been unready past the deadline do not count: they are replaced themselves. The rollout is
+    stuck where a server of the present template does not get ready by itself.
+    """
+    if len(state.unready) <= len(state.past_deadline):
+        return None
+    requeue_s = min(filter(None, (_until_deadline_s(state, pod) for pod in state.unready)), default=None)
+    stuck = next((pod for pod in state.unready if _keeps_from_going_on(state, pod)), None)
+    if stuck is not None:
+        return Stuck(stuck.name, _not_ready(stuck, len(state.due)), requeue_s)
+    return Wait(WaitReason.READY, requeue_s)
+
+
+def complete(state: RolloutState) -> Step | None:
+    """End the rollout once the last server is there."""
+    return None if state.stale else Done()
+
+
+def pausing(state: RolloutState) -> Step | None:
+    """Hold until all servers have been ready for a while before the next is replaced.
+
+    A server that is not ready, as on a node that cannot be reached, does not lengthen the pause: it may have keys, so
+    it is replaced after the pause of the others.
+    """
+    pause_s = state.spec.rollout.minReadySeconds
+    left_s = max((state.left_s(pod, pause_s) for pod in state.servers if pod.ready), default=0.0)
+    return Wait(WaitReason.PAUSE, left_s) if left_s else None
+
+
+GATES: Final[tuple[Callable[[RolloutState], Step | None], ...]] = (
+    *(controlled_by_deployment, nothing_underway, restarted, paused, unobserved),
+    *(not_running, handing_over, missing, unready, complete, pausing),
+)
+"""In this order: what is not the operator's, or over; what is done at once; what keeps the next server."""
+
+
+def _update(state: RolloutState, pod: PodRecord) -> Step:
+    return RestartInPlace(pod) if pod in state.restartable else Evict(pod)
+
+
+def _is_left(state: RolloutState, pod: PodRecord) -> bool:
+    """Report whether a server whose memcached does not run is left as it is for now."""
+    if in_place.has_ended(pod) and not state.is_past_deadline(pod):
+        return bool(state.missing or state.unproven)
+    return bool(state.unproven) and not state.is_proven
+
+
+def _highest(pods: Sequence[PodRecord]) -> PodRecord:
+    return max(pods, key=lambda pod: (pod.ordinal, pod.name))
+
+
+def _until_deadline_s(state: RolloutState, pod: PodRecord) -> float:
+    """Seconds until a server that does not serve is late."""
+    return in_place.left_s(pod, state.now_s) or state.left_s(pod, STUCK_AFTER_S)
+
+
+def _keeps_from_going_on(state: RolloutState, pod: PodRecord) -> bool:
+    """Report whether a server that was replaced or restarted will not get ready by itself."""
+    if pod in state.due or pod in state.restarting or state.may_yet_start(pod):
+        return False
+    return bool(pod.problem) or pod.ready or state.is_past_deadline(pod)
+
+
+def _not_made(server: str, state: RolloutState) -> str:
+    gone = state.missing
+    more = f", nor have {gone - 1} others" if gone > 2 else ", nor has another" if gone > 1 else ""
+    events = f" The events of `kubectl describe statefulset {state.workload.name}` say why."
+    return (
+        f"The server {server} has no pod{more}{left_of(len(state.stale))}.{'' if state.missing_reported else events} "
+        "Correct the cause or the specification, or restore the previous specification."
+    )
+
+
+def _not_ready(pod: PodRecord, stale: int) -> str:
+    why = f" ({pod.problem})" if pod.problem else ""
+    if pod.in_place and pod.ready:
+        return (
+            f"The server {pod.name} has not started its container again{why}{left_of(stale, 'changed')}. Correct the "
+            "specification, or restore the previous one."
+        )
+    if pod.in_place:
+        return (
+            f"The server {pod.name} is not ready after its change in place{why}{left_of(stale, 'changed')}. Correct "
+            "the specification, or restore the previous one: then this server is changed first, and has its items as "
+            "long as its pod is there."
+        )
+    return (
+        f"The new server {pod.name} is not ready{why}{left_of(stale)}. Correct the specification, or restore the "
+        "previous one: then this server is replaced first."
+    )
+
+
+def left_of(stale: int, done: str = "replaced") -> str:
+    return f", so the other {stale} are not {done}" if stale else ""

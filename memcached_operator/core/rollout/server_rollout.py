@@ -1,0 +1,183 @@
+"""The servers of one Memcached: the next step of their rollout is decided, and taken."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from memcached_operator.api.status import Problem, Reason, Status
+from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.objects.labels import RESTART_ANNOTATION
+from memcached_operator.core.objects.refusal_reasons import refusal_reason
+from memcached_operator.core.objects.workload_types import WorkloadManifest
+from memcached_operator.core.observed.caches import PODS
+from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.core.observed.pod_status import AUTHORITY_REMOVED
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.core.observed.workloads import WorkloadRecord
+from memcached_operator.core.reconcile_results import EMPTY, Outcome, soonest
+from memcached_operator.core.reconcile_snapshot import Snapshot
+from memcached_operator.core.rollout.container_restarts import ContainerRestarts
+from memcached_operator.core.rollout.diagnosis.missing_pods import MissingPods
+from memcached_operator.core.rollout.live.resize_state import Resizing
+from memcached_operator.core.rollout.next_step import Evict, MarkUpdated, RestartInPlace, Rollout, Stuck, rollout
+from memcached_operator.core.rollout.rollout_state import RolloutState
+from memcached_operator.servers.stats_cache import StatsCache
+from operator_runtime import Client, Conflict, Forbidden, Invalid, KeyedStates, ServerError, TooManyRequests
+
+logger = logging.getLogger(__name__)
+
+# No event reports that a disruption budget allows an eviction again, or that nobody else writes to it.
+BUDGET_RETRY_S: Final = 10.0
+
+# The note of the event of a replaced server.
+_CURRENT: Final = "with the current template"
+_RENEWED: Final = "with the renewed certificate"
+_DISTRUSTING: Final = "that trusts no CA but those in ca.crt"
+
+# What the user can do where a resize turned out to have containers start again.
+_INSTEAD: Final = (
+    f"Restore the previous memory, or change the annotation {RESTART_ANNOTATION} of the Memcached to have its servers "
+    "replaced one at a time."
+)
+
+
+class ServerProgress(NamedTuple):
+    """Progress of the servers, and the next step.
+
+    Attributes:
+        absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
+        outdated_secrets: what a new server would have, by the uids of pods that a Secret's change makes stale.
+        outcome: what is reported of it.
+    """
+
+    rollout: Rollout
+    absent: str
+    outdated_secrets: Mapping[str, str]
+    outcome: Outcome
+
+
+class ServerRollout:
+    """Brings the servers of one Memcached at a time to its workload's template; see `observe` and `act`."""
+
+    def __init__(
+        self,
+        client: Client,
+        states: KeyedStates,
+        record_event: RecordEvent,
+        stats_cache: StatsCache | None,
+        clock: Callable[[], float],
+    ) -> None:
+        """
+        Args:
+            client: evicts and patches pods, and reads what no cache has.
+            states: what is known of each Memcached; a successor gives missing servers their time anew.
+            record_event: records an event.
+            stats_cache: the servers' statistics and certificates; None where servers are not queried.
+            clock: monotonic seconds.
+        """
+        self._client = client
+        self._record_event = record_event
+        self._stats_cache = stats_cache
+        self._missing = MissingPods(client, states, clock)
+        self._restarts = ContainerRestarts(client, states, record_event, stats_cache)
+
+    async def observe(self, snapshot: Snapshot, workload: WorkloadRecord | None, resizing: Resizing) -> ServerProgress:
+        """Observe the progress of the servers, and choose the next step."""
+        spec, pods = snapshot.spec, snapshot.pods
+        absence = await self._missing.absence(snapshot.memcached, spec, workload, pods, snapshot.inactive, snapshot.now)
+        outdated_secrets = self._outdated_secrets(pods)
+        state = None
+        if workload is not None:
+            state = RolloutState(
+                spec,
+                workload,
+                pods,
+                snapshot.now.timestamp(),
+                impossible=resizing.impossible,
+                outdated_secrets=outdated_secrets,
+                missing_s=absence.missing_s,
+                missing_reported=absence.cause is not None,
+                handing_over=snapshot.handing_over,
+                underway=_is_updating(snapshot.last),
+            )
+        found = rollout(state)
+        requeue_s = soonest(resizing.requeue_s, found.requeue_s, absence.requeue_s)
+        outcome = (Outcome(requeue_s=requeue_s) if requeue_s is not None else EMPTY) + _resizing(resizing)
+        if isinstance(found.step, Stuck):
+            outcome += Outcome(problems=(Problem(Reason.ROLLOUT_STUCK, found.step.why, blocking=False),))
+        if absence.cause is not None:
+            outcome += Outcome(problems=(absence.cause,))
+        return ServerProgress(
+            found, absence.cause.message if absence.cause is not None else "", outdated_secrets, outcome
+        )
+
+    async def act(
+        self, snapshot: Snapshot, progress: ServerProgress, workload: WorkloadRecord, manifest: WorkloadManifest
+    ) -> Outcome:
+        """Take the next step.
+
+        Args:
+            manifest: the workload as it is kept.
+        """
+        found, memcached = progress.rollout, snapshot.memcached
+        match found.step:
+            case MarkUpdated(pod):
+                outcome = await self._restarts.mark_updated(memcached, pod, workload, found.stale, snapshot.now)
+            case RestartInPlace(pod):
+                restarted = await self._restarts.restart(memcached, pod, workload, manifest, found.stale, snapshot.now)
+                outcome = restarted or await self._evict(memcached, pod, found.stale, _CURRENT)
+            case Evict(pod):
+                outcome = await self._evict(
+                    memcached, pod, found.stale, progress.outdated_secrets.get(pod.uid, _CURRENT)
+                )
+            case _:
+                outcome = EMPTY
+        return self._restarts.report(memcached, found.stale) + outcome
+
+    def _outdated_secrets(self, pods: Sequence[PodRecord]) -> dict[str, str]:
+        outdated_secrets = dict.fromkeys(
+            self._stats_cache.with_outdated_certificate(pods) if self._stats_cache is not None else (), _RENEWED
+        )
+        return outdated_secrets | {pod.uid: _DISTRUSTING for pod in pods if pod.outdated.reason == AUTHORITY_REMOVED}
+
+    async def _evict(self, memcached: MemcachedRecord, pod: PodRecord, stale: int, what: str) -> Outcome:
+        try:
+            await self._client.evict(PODS, pod)
+        except (TooManyRequests, Conflict) as error:
+            message = f"{pod.name} cannot be replaced yet: {error.message or error}"
+            return Outcome(waiting=(message,), requeue_s=BUDGET_RETRY_S)
+        except ServerError as error:
+            # As where two disruption budgets select one pod.
+            return Outcome(waiting=(f"{pod.name} cannot be replaced: {error.message or error}",), failures=(error,))
+        except (Forbidden, Invalid) as error:  # an admission policy answers with a code that its author chose
+            message = f"{pod.name} cannot be replaced: {error.message or error}"
+            return Outcome(problems=(Problem(refusal_reason(error.message), message, blocking=False),))
+        left = f", {stale - 1} more to follow" if stale > 1 else ""
+        fields = {"action": "evict", "server": pod.name, "left": stale - 1}
+        logger.info("replacing the server %s%s", pod.name, left, extra={"fields": fields})
+        note = f"Replacing the server {pod.name} by one {what}{left}"
+        self._record_event(memcached, "Normal", "Replacing", "Evict", note)
+        return EMPTY
+
+
+def _is_updating(status: Status) -> bool:
+    """Report whether a rollout was underway by that status."""
+    progressing = status.condition("Progressing")
+    return progressing is not None and progressing.reason == Reason.UPDATING
+
+
+def _resizing(resizing: Resizing) -> Outcome:
+    refused = resizing.refused
+    if refused is not None and refused.reason is Reason.ROLLOUT_STUCK:
+        refused = refused._replace(message=f"{refused.message}. {_INSTEAD}")
+    problems = tuple(each for each in (refused, resizing.limited) if each is not None)
+    if not resizing.pending:
+        return Outcome(problems) if problems else EMPTY
+    why = str(resizing.failure.message or resizing.failure) if resizing.failure else ""
+    name = min((each for each, waits in resizing.pending.items() if waits), default="")
+    if name and not why:
+        why = f"{name}: {resizing.pending[name]}"
+    message = f"{len(resizing.pending)} servers do not have their new memory yet{f': {why}' if why else '.'}"
+    return Outcome(problems, (message,), failures=(resizing.failure,) if resizing.failure else ())

@@ -1,0 +1,241 @@
+"""The workloads of one Memcached and their servers: kept as desired, given other memory, replaced one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from memcached_operator.api.reading import read_spec
+from memcached_operator.api.status import Problem, Reason
+from memcached_operator.api.v1alpha1 import Spec, Workload
+from memcached_operator.core.objects.pod_template import fingerprint
+from memcached_operator.core.objects.workload_types import WorkloadManifest
+from memcached_operator.core.observed.caches import Caches
+from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.core.observed.workloads import WorkloadRecord
+from memcached_operator.core.plan.workload_migration import OTHER
+from memcached_operator.core.reconcile_results import EMPTY, Outcome, WorkloadResult, attempt
+from memcached_operator.core.reconcile_snapshot import Snapshot
+from memcached_operator.core.rollout.announcements import Announcements
+from memcached_operator.core.rollout.diagnosis.pod_termination import overdue
+from memcached_operator.core.rollout.live.live_memory import LiveMemory
+from memcached_operator.core.rollout.live.resize_state import NOTHING, Resizing
+from memcached_operator.core.rollout.next_step import Rollout
+from memcached_operator.core.rollout.rollout_lock import RolloutLock
+from memcached_operator.core.rollout.server_rollout import ServerRollout
+from memcached_operator.core.rollout.workload_decision import (
+    Decision,
+    Hold,
+    Provenance,
+    WorkloadChange,
+    decide,
+    has_foreign_template,
+)
+from memcached_operator.features.memory_scaling.memory_steps import refusal, without_replacing, without_step
+from memcached_operator.features.memory_scaling.scaling_decision import Blocked
+from operator_runtime import Keeper, ObjectKey
+
+Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]
+Desired = Callable[[Workload, MemcachedRecord, int, Spec, bool, str], WorkloadManifest]
+"""The workload of a kind that a Memcached desires, with so many pods, whether it is paused, and what requests a restart
+of each server."""
+
+
+class _Decided(NamedTuple):
+    """Decision on one workload.
+
+    Attributes:
+        resizing: progress of the servers to other memory.
+        refused: why not all of them can be given memory that nobody specified.
+    """
+
+    decision: Decision
+    resizing: Resizing = NOTHING
+    refused: Blocked | None = None
+
+
+class WorkloadRollout:
+    """Keeps the workloads of one Memcached at a time, and the servers that they run; see `ensure`."""
+
+    def __init__(
+        self,
+        caches: Caches,
+        keepers: Keepers,
+        desired: Desired,
+        memory: LiveMemory,
+        announcements: Announcements,
+        servers: ServerRollout,
+        lock: RolloutLock,
+    ) -> None:
+        """
+        Args:
+            caches: of all kinds.
+            keepers: of the workloads.
+            desired: builds the desired workload.
+            memory: gives servers other memory while they run.
+            announcements: of what a change costs.
+            servers: brings the servers to the workload's template.
+            lock: of rollouts that no user requested.
+        """
+        self._caches = caches
+        self._keepers = keepers
+        self._desired = desired
+        self._memory = memory
+        self._announcements = announcements
+        self._servers = servers
+        self._lock = lock
+
+    async def ensure(self, snapshot: Snapshot) -> WorkloadResult:
+        """Create, repair and remove workloads by the plan, and take the next step of a rollout.
+
+        Raises:
+            KubeError: the API server could not be reached, or the caches are behind it; to be tried again.
+        """
+        plan, owned = snapshot.plan, self._caches.workloads_of(snapshot.memcached)
+        target, resizing, outcome = WorkloadResult(), NOTHING, EMPTY
+        for kind, replicas in plan.replicas.items():
+            change = self._change(snapshot, kind, replicas, owned.get(kind))
+            decided = await self._decided(snapshot, change)
+            result = replace(await self._written(snapshot, kind, change, decided.decision), refused=decided.refused)
+            outcome += result.outcome
+            if change.is_target:
+                target, resizing = result, decided.resizing
+        if plan.removed is not None:
+            removal = self._keepers[plan.removed].remove(snapshot.memcached, snapshot.key, propagation="Foreground")
+            outcome += (await attempt(plan.removed, removal)).outcome
+        outcome += _leaving(owned.get(OTHER[plan.target]), snapshot)
+        return await self._rolled_out(snapshot, target, resizing, outcome)
+
+    def release(self, key: ObjectKey) -> None:
+        """Release the lock of a Memcached that is reconciled no more, so that others need not wait for it."""
+        self._lock.leave(key)
+
+    def _change(self, snapshot: Snapshot, kind: Workload, replicas: int, live: WorkloadRecord | None) -> WorkloadChange:
+        """Build the change to make now: the user's specification first, then a step of the memory once all have it.
+
+        Servers that are replaced during a step might find no node for it, and it could not be taken back any more.
+        """
+        memcached, spec, plan = snapshot.memcached, snapshot.spec, snapshot.plan
+        paused = spec.rollout.paused and live is not None and live.has_revision
+        # Without the annotation on the Memcached the live text is kept: its removal restarts no server.
+        restart = memcached.restart or (live.restart if live is not None else "")
+        change = WorkloadChange(
+            self._desired(kind, memcached, replicas, spec, paused, restart),
+            live,
+            is_target=kind == plan.target,
+            restart=restart,
+            is_pending=snapshot.last.observedGeneration != memcached.generation or kind in snapshot.pending_writes,
+            planned=plan.drained or paused,
+        )
+        if live is None or not change.is_target or spec.memoryScaling is None:
+            return change
+        specified = without_step(spec, read_spec(memcached.spec).memory, live.memory)
+        if specified is spec:
+            return change
+        first = replace(change, desired=self._desired(kind, memcached, replicas, specified, paused, restart))
+        is_current = all(each.template_hash == live.template_hash for each in _servers_of(live, snapshot))
+        return replace(change, is_step=True) if is_current and not any(first.template) else first
+
+    async def _decided(self, snapshot: Snapshot, change: WorkloadChange) -> _Decided:
+        """Decide what is written, after the progress of servers to other memory, which comes first."""
+        paused, has_lock = snapshot.spec.rollout.paused, self._has_lock(snapshot, change)
+        if not change.is_target:
+            return _Decided(decide(change, has_lock=has_lock, paused=paused, resizing=False))
+        if change.template.needs_new_pods and change.provenance is Provenance.SPECIFICATION:
+            self._lock.resume(snapshot.key)
+        live, memory = change.live, fingerprint(change.desired.spec.template).memory
+        servers = _servers_of(live, snapshot) if live is not None else ()
+        if not change.is_step:
+            await self._announcements.announce(snapshot, change, servers, None if has_lock else self._lock.holder)
+        resizing = NOTHING
+        if live is not None and not change.template.needs_new_pods:
+            scales = snapshot.spec.memoryScaling is not None
+            resizing = await self._memory.resize(
+                snapshot.memcached, live, memory, servers, scales=scales, replaces=not change.is_step
+            )
+        holds = bool(resizing.pending)
+        if live is not None and change.is_step:
+            refused = refusal(resizing, servers, live.memory, memory)
+            holds = holds or refused is not None
+            decision = decide(change, has_lock=has_lock, paused=paused, resizing=holds)
+            return _Decided(decision, without_replacing(resizing), refused)
+        if resizing.impossible and not holds:
+            change = replace(change, replaces=True)
+            has_lock = self._has_lock(snapshot, change)
+        decision = decide(change, has_lock=has_lock, paused=paused, resizing=holds)
+        # A new server would be made as the template is kept: without that memory.
+        kept = decision.hold is not Hold.NONE
+        return _Decided(decision, resizing._replace(impossible={}) if kept else resizing)
+
+    def _has_lock(self, snapshot: Snapshot, change: WorkloadChange) -> bool:
+        """Report whether a change may begin, as it needs no lock or holds it."""
+        return not change.needs_lock or self._lock.may_begin(snapshot.key, paused=snapshot.spec.rollout.paused)
+
+    async def _written(
+        self, snapshot: Snapshot, kind: Workload, change: WorkloadChange, decision: Decision
+    ) -> WorkloadResult:
+        last = snapshot.last
+        made_before = last.observedGeneration is not None and last.workload in (None, kind)
+        doing = self._keepers[kind].ensure(
+            snapshot.memcached,
+            decision.manifest,
+            seen=made_before and (change.live is not None or kind not in snapshot.pending_writes),
+            desired_changed=change.provenance is not Provenance.DRIFT,
+        )
+        done = await attempt(kind, doing, is_pending=change.is_pending, blocking=change.is_target)
+        if done.kept is not None:
+            workload = done.kept.obj
+        elif kind in done.outcome.foreign:
+            workload = None
+        else:
+            workload = self._caches.workloads_of(snapshot.memcached).get(kind)
+        write_failed = bool(done.outcome.failures)
+        return WorkloadResult(workload, decision.manifest, decision.hold, write_failed, outcome=done.outcome)
+
+    async def _rolled_out(
+        self, snapshot: Snapshot, target: WorkloadResult, resizing: Resizing, outcome: Outcome
+    ) -> WorkloadResult:
+        """Take the next step of a rollout, if nothing prevents it."""
+        workload, manifest, spec = target.workload, target.manifest, snapshot.spec
+        progress = await self._servers.observe(snapshot, workload, resizing)
+        outcome += progress.outcome
+        blocked = target.write_failed or any(each.blocking for each in outcome.problems)
+        needs_lock = target.hold in (Hold.QUEUED, Hold.PAUSED)
+        has_begun = self._lock.has_begun(snapshot.key) and not _is_done(snapshot, workload, progress.rollout)
+        if not (needs_lock or has_begun):
+            self._lock.leave(snapshot.key)
+        elif blocked or spec.rollout.paused:
+            self._lock.suspend(snapshot.key)
+        elif not self._lock.may_continue(snapshot.key):
+            return replace(target, rollout=progress.rollout, absent=progress.absent, outcome=outcome + self._waits())
+        if not (blocked or workload is None or manifest is None or has_foreign_template(workload, manifest)):
+            outcome += await self._servers.act(snapshot, progress, workload, manifest)
+        return replace(target, rollout=progress.rollout, absent=progress.absent, outcome=outcome)
+
+    def _waits(self) -> Outcome:
+        return Outcome(waiting=(f"Its servers are replaced after the servers of {self._lock.holder}.",))
+
+
+def _is_done(snapshot: Snapshot, workload: WorkloadRecord | None, rollout: Rollout) -> bool:
+    """Report whether all servers are ready, and of the present template."""
+    if workload is None or not (workload.is_observed and workload.rolled_out):
+        return False
+    ready = sum(each.ready for each in _servers_of(workload, snapshot))
+    return not rollout.stale and ready >= snapshot.spec.size
+
+
+def _leaving(other: WorkloadRecord | None, snapshot: Snapshot) -> Outcome:
+    """Pods that do not end, and so keep the workload that the servers have moved from."""
+    if other is None or not other.deleting:
+        return EMPTY
+    late, next_s = overdue([pod for pod in snapshot.inactive if pod.workload == other.kind], snapshot.now.timestamp())
+    return Outcome((Problem(Reason.TERMINATION_STALLED, late, blocking=False),) if late else (), requeue_s=next_s)
+
+
+def _servers_of(workload: WorkloadRecord, snapshot: Snapshot) -> Sequence[PodRecord]:
+    """The pods of a workload that are to stay."""
+    size = snapshot.spec.size
+    return [each for each in snapshot.pods if each.workload == workload.kind and each.ordinal < size]

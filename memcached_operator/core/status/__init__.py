@@ -1,0 +1,1 @@
+"""The status: conditions, and when they are written."""

@@ -1,0 +1,149 @@
+"""Delay of a status that still changes, and the events that count meanwhile.
+
+A status is written at once when its servers are all there or all ready, and else `delay_s` after it first differed.
+While many Memcacheds start servers at once, it is held back for longer, as long as no user is to act on it: so the API
+server's time goes into what they wait for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from memcached_operator.api.status import Status
+from memcached_operator.core.rollout.workload_decision import Hold
+from memcached_operator.core.status.observation import Observation
+from operator_runtime import ObjectKey
+
+CONFLICT_PAUSE_S: Final = 0.25
+"""After a conflict: long enough not to race with a client that writes in a loop, and too short to notice."""
+# What 10,000 Memcacheds take on two cores; after it a status is written although its servers are still starting.
+_LONGEST_S: Final = 300.0
+# What the API server and Kubernetes' controllers take on two cores for all that one Memcached of two servers brings;
+# until that was seen often enough here.
+_EACH_S: Final = 0.03
+_OFTEN: Final = 50
+
+
+@dataclass(slots=True)
+class _Unwritten:
+    """A status that is held back.
+
+    Attributes:
+        since_s: since when (by the clock) it has been other than what was written; None while it is not.
+        due_s: when it is reconciled again without an event.
+        pods: how many there are of its servers once more than their number is to be reported; None where each event may
+            be.
+        not_before_s: until when none is written, after a conflict.
+        others: how many were held back besides it, at most.
+    """
+
+    since_s: float | None = None
+    due_s: float = 0.0
+    pods: int | None = None
+    not_before_s: float = 0.0
+    others: int = 0
+
+
+class StatusDebounce:
+    """Holds statuses back: each for `delay_s`, and for the time that all take together which start servers at once.
+
+    That time is at most 300 s. It follows from how long those took that have got their servers, as far as that was
+    seen.
+    """
+
+    def __init__(self, delay_s: float, clock: Callable[[], float]) -> None:
+        """
+        Args:
+            delay_s: how long a status that is still changing may be held back.
+            clock: monotonic seconds.
+        """
+        self._delay_s = delay_s
+        self._clock = clock
+        self._unwritten: dict[ObjectKey, _Unwritten] = {}
+        self._since_s: float | None = None  # when the first of those began that start servers at once
+        self._completed = 0  # how many of them have got theirs
+
+    def begin(self, key: ObjectKey) -> None:
+        """Begin a reconcile: what comes from now on it may not see."""
+        if (unwritten := self._unwritten.get(key)) is not None:
+            unwritten.pods = None
+
+    def held_back_s(self, key: ObjectKey, observed: Observation, desired: Status, last: Status) -> float:
+        """Seconds for which a status that differs from the last one is not written yet."""
+        now, unwritten = self._clock(), self._unwritten.setdefault(key, _Unwritten())
+        if unwritten.since_s is None:
+            unwritten.since_s = now
+        unwritten.pods = None if is_urgent(desired, last) else awaited_pods(observed)
+        unwritten.others = max(unwritten.others, len(self._unwritten) - 1)
+        each_s, delay_s = self._each_s(now), self._delay_s
+        if delay_s and unwritten.pods is not None:
+            delay_s += min(unwritten.others * each_s, _LONGEST_S)
+        due_s = now if is_complete(desired, last, observed.size) else unwritten.since_s + delay_s
+        unwritten.due_s = max(due_s, unwritten.not_before_s)
+        return unwritten.due_s - now
+
+    def written(self, key: ObjectKey, observed: Observation, desired: Status, last: Status) -> None:
+        """Record that the status was written."""
+        if is_complete(desired, last, observed.size):
+            self._completed += 1
+        self.forget(key)
+
+    def conflicted(self, key: ObjectKey) -> None:
+        """Record a conflict: another client wrote the status."""
+        pause_s = max(self._delay_s, CONFLICT_PAUSE_S)
+        self._unwritten.setdefault(key, _Unwritten()).not_before_s = self._clock() + pause_s
+
+    def forget(self, key: ObjectKey) -> None:
+        """Forget what of the status waits to be written."""
+        self._unwritten.pop(key, None)
+        if not self._unwritten:
+            self._since_s, self._completed = None, 0
+
+    def awaited(self, key: ObjectKey) -> int | None:
+        """Return how many pods a Memcached is to have before there is more to report of it than their number.
+
+        None where any event may be worth a reconcile. Where it is a number, there is a reconcile without an event, too.
+        """
+        unwritten = self._unwritten.get(key)
+        return unwritten.pods if unwritten is not None and unwritten.due_s > self._clock() else None
+
+    def _each_s(self, now_s: float) -> float:
+        """Seconds from one Memcached that has got its servers to the next."""
+        if self._since_s is None:
+            self._since_s = now_s
+        return (now_s - self._since_s + _OFTEN * _EACH_S) / (self._completed + _OFTEN)
+
+
+def awaited_pods(observed: Observation) -> int | None:
+    """Count the desired pods, where servers that start are all that is waited for; else None."""
+    holds = observed.paused or observed.hold is not Hold.NONE or observed.rollout.is_underway
+    more = holds or observed.problem or observed.waiting or observed.terminating or observed.leaving
+    drains = observed.servers is None or observed.servers.draining
+    return None if more or drains or observed.workload is None else observed.size
+
+
+def is_complete(desired: Status, last: Status, size: int | None) -> bool:
+    """Report whether a change is worth writing at once: its servers all exist, or are all ready.
+
+    On the way there each pod would cost a write of its own; those wait a moment for the next one. So does no server
+    that leaves the list, as its end is counted from the write, nor the step of a hand-over.
+    """
+    if desired.draining != last.draining or desired.handover != last.handover:
+        return True
+    if desired.nodes != last.nodes:
+        return desired.replicas == size
+    return desired.readyReplicas != last.readyReplicas and desired.readyReplicas == size
+
+
+def is_urgent(desired: Status, last: Status) -> bool:
+    """Report whether a change concerns more than servers that start: clients or people are to act on it."""
+    if (desired.serverList or ()) != (last.serverList or ()) or desired.draining != last.draining:
+        return True
+    return any(_holds(desired, each) != _holds(last, each) for each in ("Available", "Degraded"))
+
+
+def _holds(status: Status, type_: str) -> bool:
+    condition = status.condition(type_)
+    return condition is not None and condition.status == "True"

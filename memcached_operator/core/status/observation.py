@@ -1,0 +1,245 @@
+"""Pure: observation of a reconcile's findings and acts, of which a status is made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from memcached_operator.api.quantities import canonical
+from memcached_operator.api.status import Handover, Problem, Reason, Status, first_of, joined
+from memcached_operator.api.v1alpha1 import Spec, Workload
+from memcached_operator.core.objects.owned_record import named_finalizers, who_must_remove
+from memcached_operator.core.objects.service import is_load_balanced
+from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.core.observed.workloads import WorkloadRecord
+from memcached_operator.core.plan.published_list import Servers, as_ending, as_published
+from memcached_operator.core.plan.workload_migration import OTHER
+from memcached_operator.core.reconcile_results import ObjectsResult
+from memcached_operator.core.reconcile_snapshot import Snapshot
+from memcached_operator.core.rollout.next_step import DONE, Rollout
+from memcached_operator.core.rollout.observed_times import ObservedPods
+from memcached_operator.core.rollout.workload_decision import Hold
+from memcached_operator.features.handover.handovers import Progress
+from memcached_operator.features.memory_scaling.retaining_condition import Scaling
+from memcached_operator.servers.stats_cache import ServerHealth
+
+_LOAD_BALANCED: Final = Problem(
+    Reason.LOAD_BALANCED_SERVERS,
+    "The Service load-balances connections over the servers, so that a client finds a key only by chance. With more "
+    "than one server, set spec.service.type to Headless.",
+)
+_IN_THE_CLEAR: Final = Problem(
+    Reason.PASSWORDS_IN_THE_CLEAR,
+    "Passwords are sent unencrypted and can be intercepted: set spec.tls together with spec.auth.",
+)
+_OF_PODS: Final = (
+    Reason.INVALID_SPEC,
+    *(Reason.SECRET_NOT_FOUND, Reason.CERTIFICATE_INVALID, Reason.PASSWORDS_INVALID, Reason.RELOAD_UNSUPPORTED),
+)
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """Observed state of one Memcached.
+
+    Attributes:
+        size: pods that are desired; None when the specification cannot be read.
+        pods: the active pods, in any order, of both workloads while it moves from one to the other.
+        servers: what is published of them; None where nothing is known yet.
+        service: name of the Service that this Memcached controls, "" without one.
+        problem: what keeps the operator from doing its work, None when nothing does.
+        waiting: what is being waited for before all is there, "" for nothing.
+        pending_writes: kinds of objects that are yet to be written for this generation.
+        write_failed: the workload is not as specified, as the API server failed to write it.
+        terminating: what its deletion waits for, "" while it is not being deleted.
+        leaving: the kind of the other workload, which the servers move from; None for none.
+        advice: what its user should know although all is as specified; the condition Discouraged.
+        rollout: how far the servers have come to the present template.
+        absent: why servers of a StatefulSet are missing, "" where that is not known, or none is.
+        drain_s: seconds for which servers run on that left the list.
+        paused: the user holds the rollout.
+        pause_s: seconds between one server that is replaced and the next.
+        hold: what keeps the workload's pods as they are made now.
+        health: the last answers of its ready servers, in the order of their names; None where servers are not queried.
+        names: DNS names by which clients know the servers, for what their certificates are to be for.
+        ahead: names of pods with times that are yet to come by the operator's clock.
+        failure: why pods have failed, as far as nothing has made that good.
+        memory: of each server, in force, as a quantity; "" where that is not known.
+        scaling: what was decided of it; None without `spec.memoryScaling`.
+        handover: how far the hand-over is, None where there is none.
+        handing_over: how far it is in a sentence, "" while none is under way.
+    """
+
+    name: str
+    generation: int
+    size: int | None
+    kind: Workload
+    workload: WorkloadRecord | None
+    pods: Sequence[PodRecord]
+    servers: Servers | None = None
+    service: str = ""
+    problem: Problem | None = None
+    waiting: str = ""
+    write_failed: bool = False
+    pending_writes: Sequence[str] = ()
+    terminating: str = ""
+    leaving: Workload | None = None
+    advice: Sequence[Problem] = ()
+    rollout: Rollout = DONE
+    absent: str = ""
+    drain_s: int = 0
+    paused: bool = False
+    pause_s: int = 0
+    hold: Hold = Hold.NONE
+    health: Sequence[ServerHealth] | None = None
+    names: Sequence[str] = ()
+    ahead: Sequence[str] = ()
+    failure: PodProblem = NO_PROBLEM
+    memory: str = ""
+    scaling: Scaling | None = None
+    handover: Handover | None = None
+    handing_over: str = ""
+
+    @property
+    def target(self) -> Sequence[PodRecord]:
+        """The pods of the workload that the specification has."""
+        return [pod for pod in self.pods if self.leaving is None or pod.workload != self.leaving]
+
+    @property
+    def serving(self) -> Sequence[PodRecord]:
+        """The pods of the workload whose servers are listed, without those that are terminating."""
+        listed = self.servers.workload if self.servers else None
+        desired = self.size if listed == "StatefulSet" else None
+        pods = (pod for pod in self.pods if listed in (None, pod.workload))
+        return [pod for pod in pods if desired is None or pod.ordinal < desired]
+
+
+def observed(
+    snapshot: Snapshot,
+    done: ObjectsResult,
+    owned: Mapping[Workload, WorkloadRecord],
+    handover: Progress,
+    seen: ObservedPods,
+    scaling: Scaling | None = None,
+) -> Observation:
+    """Observe a Memcached after its reconcile.
+
+    Args:
+        done: what became of its objects.
+        owned: its workloads as they were before.
+        handover: how far it is.
+        seen: the pods.
+        scaling: what was decided of the memory.
+    """
+    memcached, spec, plan = snapshot.memcached, snapshot.spec, snapshot.plan
+    workloads, outcome = done.workloads, done.outcome
+    other = owned.get(OTHER[plan.target])
+    waiting = list(outcome.waiting)
+    # Under a foreign workload, pods with our labels are foreign, too.
+    pods = [pod for pod in snapshot.pods if pod.workload not in outcome.foreign]
+    if other is not None and other.finalizers:
+        waiting.append(
+            f"The {other.kind} {other.name} has {named_finalizers(other.finalizers)}: the "
+            f"{who_must_remove(other.finalizers)}."
+        )
+    return Observation(
+        memcached.name,
+        memcached.generation,
+        spec.size,
+        plan.target,
+        workloads.workload,
+        pods,
+        plan.servers,
+        done.service,
+        joined([*_of_pods(pods), *_of_reloads(pods), *outcome.problems]),
+        " ".join(waiting),
+        write_failed=workloads.write_failed,
+        pending_writes=sorted(outcome.pending_writes),
+        leaving=other.kind if other is not None else None,
+        advice=(*_advice(spec), *handover.advice),
+        rollout=workloads.rollout,
+        absent=workloads.absent,
+        drain_s=spec.drainPeriodSeconds,
+        paused=spec.rollout.paused,
+        pause_s=spec.rollout.minReadySeconds,
+        hold=workloads.hold,
+        ahead=seen.ahead,
+        failure=seen.failure,
+        memory=scaling.memory if scaling is not None else canonical(spec.memory),
+        scaling=scaling,
+        handover=handover.state,
+        handing_over=handover.message,
+    )
+
+
+def _advice(spec: Spec) -> Iterator[Problem]:
+    if is_load_balanced(spec):
+        yield _LOAD_BALANCED
+    if spec.auth is not None and spec.tls is None:
+        yield _IN_THE_CLEAR
+
+
+def _of_pods(pods: Sequence[PodRecord]) -> Iterator[Problem]:
+    """Yield the problem of servers that are not started, as most of them report it."""
+    reported = Counter(pod.problem for pod in pods if not pod.ready and pod.problem.reason in _OF_PODS)
+    if reported:
+        # By count, then by name: equal counts must not make the message flap.
+        problem = min(reported, key=lambda each: (-reported[each], str(each)))
+        remedy = "Running servers continue; new ones start once this is corrected."
+        yield Problem(Reason(problem.reason), f"{problem.message.rstrip('.')}. {remedy}", blocking=False)
+
+
+def _of_reloads(pods: Sequence[PodRecord]) -> Iterator[Problem]:
+    """Servers that run and could not be made to reload their Secrets."""
+    failed = [pod for pod in pods if pod.outdated.reason == Reason.RELOAD_FAILED]
+    if failed:
+        names = first_of(sorted(pod.name for pod in failed))
+        message = failed[0].outdated.message
+        remedy = "Correct spec.podTemplate, which replaces the servers, or replace them with `kubectl rollout restart`."
+        yield Problem(Reason.RELOAD_FAILED, f"{names}: {message}. {remedy}", blocking=False)
+
+
+def unplanned(
+    memcached: MemcachedRecord,
+    last: Status,
+    owned: Mapping[Workload, WorkloadRecord],
+    pods: Sequence[PodRecord],
+    problem: Problem | None,
+    *,
+    spec: Spec | None = None,
+    terminating: str = "",
+    handover: Progress | None = None,
+) -> Observation:
+    """Observe a Memcached without a plan: its specification cannot be read, or it is being deleted.
+
+    Args:
+        handover: how far it is; None where it stays as it is.
+    """
+    published = as_ending(last, owned, pods) if terminating else as_published(last, pods)
+    kind: Workload = published.workload if published else next(iter(owned), "Deployment")
+    workload = owned.get(kind)
+    return Observation(
+        memcached.name,
+        memcached.generation,
+        spec.size if spec is not None else None,
+        kind,
+        workload,
+        pods,
+        published,
+        last.service or "",
+        problem,
+        terminating=terminating,
+        handover=handover.state if handover is not None else last.handover,
+    )
+
+
+def client_names(observed: Observation, namespace: str) -> list[str]:
+    """The DNS names by which clients know the servers: that of the Service, and those that servers keep."""
+    service = [f"{observed.service}.{namespace}.svc"] if observed.service else []
+    servers = observed.servers
+    listed = servers.listed if servers is not None and servers.workload == "StatefulSet" else ()
+    return [*service, *(each.rpartition(":")[0] for each in listed)]

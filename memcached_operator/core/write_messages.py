@@ -1,0 +1,149 @@
+"""Pure: messages on a write, in the log and in an event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from memcached_operator.api.v1alpha1 import Spec
+from memcached_operator.core.objects.applied_spec import applied_to
+from memcached_operator.core.objects.labels import RESTART_ANNOTATION
+from memcached_operator.core.objects.object_types import ObjectMeta
+from memcached_operator.core.objects.pod_template import fingerprint
+from memcached_operator.core.objects.workload import CODEC, DERIVED_PATHS, REPLICAS
+from memcached_operator.core.objects.workload_types import WorkloadManifest
+from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.core.observed.workloads import WorkloadRecord
+from memcached_operator.core.rollout.change_costs import Cost, cost_of, differing
+from memcached_operator.core.rollout.cost_messages import (
+    in_place,
+    instead_of_live,
+    live as live_memory,
+    of_former,
+    of_mirrored,
+    rolling,
+)
+from memcached_operator.core.rollout.in_place import needs_admission
+from memcached_operator.features.published_list.server_list_configmap import PUBLICATION, listed
+from operator_runtime import Change, Difference, ObjectKey
+
+
+class Words(NamedTuple):
+    """The words about a write.
+
+    Attributes:
+        note: of the event, "" for none.
+    """
+
+    reason: str
+    line: str
+    note: str
+    fields: dict[str, object]
+
+    @property
+    def action(self) -> str:
+        return str(self.fields["action"]).capitalize()
+
+
+def announced(
+    spec: Spec,
+    desired: WorkloadManifest,
+    live: WorkloadRecord,
+    pods: Sequence[PodRecord],
+    *,
+    why_not: str,
+    desired_changed: bool,
+    after: ObjectKey | None,
+) -> Words:
+    """The announcement of a change before it reaches servers; without servers there is no note.
+
+    Args:
+        pods: of the servers.
+        why_not: they cannot be given it while they run; "" where they can, as far as is known.
+        desired_changed: by the specification, and not by the operator's own defaults.
+        after: whose servers come first, None for none.
+    """
+    decoded = CODEC.decoded(live)
+    found = changed_fields(desired, decoded)
+    servers, paths = min(live.replicas, spec.size), [each.path for each in found]
+    until = f"after the servers of {after}" if after is not None else ""
+    cost = cost_of(decoded.template, desired.template, live.kind, why_not)
+    former, mirrored = _replaced(desired, live, pods) if cost is Cost.IN_PLACE else (0, 0)
+    if cost is Cost.IN_PLACE and not (pods and mirrored + former == len(pods)):
+        reason, words = "InPlaceChange", in_place(spec, servers, until)
+    elif cost is Cost.LIVE:
+        was, is_ = (fingerprint(each.template).memory for each in (decoded, desired))
+        reason, words = "LiveChange", live_memory(was, is_, servers)
+    else:
+        cost, reason, words = Cost.ROLLING, "RollingChange", rolling(spec, servers, until)
+    words += (instead_of_live(why_not) if why_not else "") + (of_mirrored(mirrored) if mirrored else "")
+    words += of_former(former) if former else ""
+    named = ", ".join(paths) or "the pods' template"
+    whose = "" if desired_changed else "the operator's own defaults have changed: "
+    line = f"{whose}{named}: {words}"
+    fields: dict[str, object] = {"action": "change", "cost": cost.value, "changed": paths}
+    note = ". ".join(filter(None, (line[0].upper() + line[1:] if whose else line, "; ".join(map(str, found)))))
+    return Words(reason, line, note if servers else "", fields)
+
+
+def changed_fields(desired: WorkloadManifest, live: WorkloadManifest) -> list[Difference]:
+    """The fields by which the pods of two workloads differ; none where the former specification is not known."""
+    found, old, new = [], applied_to(live), applied_to(desired)
+    if old is not None and new is not None:
+        found = differing(_with_image(old, live), _with_image(new, desired))
+    before, after = ((each.template.metadata or ObjectMeta()).annotations or {} for each in (live, desired))
+    if before.get(RESTART_ANNOTATION) != (restart := after.get(RESTART_ANNOTATION)):
+        steps = ("metadata", "annotations", RESTART_ANNOTATION)
+        found.append(Difference(steps, restart, before.get(RESTART_ANNOTATION)))
+    return found
+
+
+def _with_image(spec: Spec, made: WorkloadManifest) -> Spec:
+    """A specification that names the image also where it is the operator's default."""
+    return spec.model_copy(update={"image": made.image})
+
+
+def _replaced(desired: WorkloadManifest, live: WorkloadRecord, pods: Sequence[PodRecord]) -> tuple[int, int]:
+    """Count the servers that a change in place replaces: of a former template, and those that admission changed."""
+    present = [pod for pod in pods if pod.restart_hash == live.restart_hash]
+    return len(pods) - len(present), sum(needs_admission(pod, desired.image) for pod in present)
+
+
+def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Words:
+    """The words about a write of an object of that kind."""
+    name, paths = change.obj.name, [each.path for each in change.fields]
+    if change.deleted:
+        why = "; ".join(map(str, change.fields)) or "no longer desired"
+        done, action = ("Replaced", "replace") if change.fields else ("Deleted", "delete")
+        fields: dict[str, object] = {"action": action, "kind": kind, "why": why}
+        return Words(done, f"{done.lower()} {kind}: {why}", f"{done} {kind} {name}: {why}", fields)
+    if change.before is None:
+        replaced = "; ".join(map(str, change.fields))
+        because = "new Memcached" if memcached.generation == 1 else "required by the specification"
+        why = f"in place of the deleted one, as {replaced}" if replaced else because
+        why = why if change.desired_changed else "it did not exist"
+        replicas = f" with {change.obj.replicas} replicas" if isinstance(change.obj, WorkloadRecord) else ""
+        note = f"Created {kind} {name}{replicas}" + ("" if change.desired_changed else f": {why}")
+        fields = {"action": "create", "kind": kind, "why": why}
+        if isinstance(change.obj, WorkloadRecord):
+            fields["replicas"] = change.obj.replicas
+        return Words("Created", f"created {kind}{replicas} ({why})", note, fields)
+    if paths == [REPLICAS]:
+        (size,) = change.fields
+        why = "spec.size changed" if change.desired_changed else "another client had changed them"
+        line = f"scaled {kind} from {size.live} to {size.desired} replicas ({why})"
+        note = f"Scaled {kind} {name} from {size.live} to {size.desired} replicas: {why}"
+        fields = {"action": "scale", "kind": kind, "from": size.live, "to": size.desired, "why": why}
+        return Words("Scaled", line, note, fields)
+    if kind == "ConfigMap" and change.desired_changed:
+        number = len(listed(PUBLICATION.decoded(change.obj)))
+        fields = {"action": "publish", "kind": kind, "servers": number}
+        # No event: they would use up those of the Memcached while it grows.
+        return Words("", f"published {number} servers", "", fields)
+    # The operator's annotations follow from other fields. They are named only where nothing else
+    # differs, as another client has edited them.
+    reported = [each for each in change.fields if each.path not in DERIVED_PATHS] or change.fields
+    what = "; ".join(map(str, reported))
+    fields = {"action": "update", "kind": kind, "changed": [each.path for each in reported]}
+    return Words("Updated", f"updated {kind}: {what}", f"Updated {kind} {name}: {what}", fields)

@@ -1,0 +1,1 @@
+"""`spec.disruptionBudget`: how many servers an eviction may take."""

@@ -1,0 +1,1 @@
+"""`spec.extstore`: a disk for what does not fit into memory."""

@@ -1,0 +1,1 @@
+"""`spec.handover`: servers fill themselves from each other while the list changes."""

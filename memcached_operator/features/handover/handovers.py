@@ -1,0 +1,377 @@
+"""Hand-overs of one Memcached at a time: its servers are queried, the next step is decided, and taken; see `steps`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from memcached_operator.api.status import Handover, HandoverStep, Problem, Status
+from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.objects.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION
+from memcached_operator.core.objects.refusal_reasons import refusal_reason
+from memcached_operator.core.observed.caches import PODS
+from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.core.observed.pods import NO_ORDINAL, PodRecord
+from memcached_operator.core.plan.published_list import FREE, ListPolicy
+from memcached_operator.core.reconcile_results import EMPTY, Outcome
+from memcached_operator.core.rollout.container_restarts import AT_ONCE
+from memcached_operator.features.handover.actions import (
+    Action,
+    Advance,
+    Empty,
+    GiveUp,
+    Nothing,
+    PeersChange,
+    Purge,
+    Resume,
+    SetPeers,
+    Wait,
+)
+from memcached_operator.features.handover.desired_list import DesiredList
+from memcached_operator.features.handover.emptying import Emptying, EmptyServer
+from memcached_operator.features.handover.peer_changes import dropped_addresses
+from memcached_operator.features.handover.peers import peers_of
+from memcached_operator.features.handover.progress_messages import EVENTS, RESUMED, advice, progress_message
+from memcached_operator.features.handover.purge import Purged, empty, purge
+from memcached_operator.features.handover.purge_run import PurgeRun
+from memcached_operator.features.handover.server_state import HandoverState, Unsupported, state_of
+from memcached_operator.features.handover.situation import Origin, PurgeState, Server, Situation
+from memcached_operator.features.handover.step_times import former_clients_s
+from memcached_operator.features.handover.steps import (
+    are_servers_kept,
+    decide,
+    is_list_frozen,
+    is_rollout_held,
+)
+from memcached_operator.servers.server_connection import Failure
+from operator_runtime import (
+    Client,
+    Conflict,
+    Forbidden,
+    Invalid,
+    KeyedStates,
+    NotFound,
+    ObjectKey,
+    ServerError,
+    TooManyRequests,
+)
+
+logger = logging.getLogger(__name__)
+
+ANSWER_WITHIN_S: Final = 1.0
+DELETE_AGAIN_S: Final = 5.0
+"""After so long a server that did not delete what it has to is tried again."""
+RETRY_REFUSED_S: Final = 30.0
+SET_AGAIN_S: Final = 1.0
+"""After so long peers are set again of a pod that did not take the annotation, as where a webhook removes it."""
+_REFUSALS: Final = (Conflict, NotFound, Forbidden, Invalid, ServerError, TooManyRequests)
+
+
+class PeersPort(NamedTuple):
+    """Requests to servers, on the port of their peers; each takes the address of a pod.
+
+    Attributes:
+        state_of: how far a server is.
+        purge: deletes what was not used since a time, in seconds since 1970.
+        empty: deletes all items.
+    """
+
+    state_of: Callable[[str, float], Awaitable[HandoverState | Unsupported | Failure]]
+    purge: Callable[[str, float, float], Coroutine[Any, Any, Purged | Failure]]
+    empty: EmptyServer
+
+
+PEERS: Final = PeersPort(state_of, purge, empty)
+
+
+class Progress(NamedTuple):
+    """Progress of a Memcached's hand-over.
+
+    Attributes:
+        policy: what it requires of the list.
+        state: to be written, None for none.
+        message: how far it is, in a sentence; "" while none is under way.
+        advice: why the list changes without one.
+        outcome: what else is reported, and when more is to be done.
+        holds_rollout: no server is replaced that has keys.
+    """
+
+    policy: ListPolicy = FREE
+    state: Handover | None = None
+    message: str = ""
+    advice: tuple[Problem, ...] = ()
+    outcome: Outcome = EMPTY
+    holds_rollout: bool = False
+
+
+@dataclass(slots=True)
+class _Known:
+    """State of a Memcached's hand-overs that is in memory alone.
+
+    Attributes:
+        purge: of the hand-over that is being prepared, or was last.
+        size: how many servers are desired, and `waits_since` when that was first seen by this leader.
+        unsupported: by pod and number of its restarts, whether its server cannot hand over.
+        emptying: of servers that were away.
+        reported: the step that the last event was of.
+        believed: the status that this leader wrote last, and the one before it, which stands where that failed.
+        given_up: of the last change, which had no hand-over.
+        refusal: of the API server's, to change a pod; until `refused_until_s` (by the clock) none is changed.
+    """
+
+    purge: PurgeRun | None = None
+    size: int | None = None
+    waits_since: datetime | None = None
+    unsupported: dict[tuple[str, int], bool] = field(default_factory=dict)
+    emptying: Emptying = field(default_factory=Emptying)
+    reported: HandoverStep | None = None
+    believed: tuple[Handover | None, ...] = ()
+    given_up: GiveUp | None = None
+    refusal: Problem | None = None
+    refused_until_s: float = float("-inf")
+
+    def end(self) -> None:
+        """Leave off what is under way."""
+        self.emptying.keep(())
+        if self.purge is not None:
+            self.purge.end()
+
+
+class Handovers:
+    """Takes the next step of one Memcached's hand-over at a time; see `advance`."""
+
+    def __init__(
+        self,
+        client: Client,
+        states: KeyedStates,
+        record_event: RecordEvent,
+        enqueue: Callable[[ObjectKey], None],
+        port: PeersPort,
+        *,
+        clock: Callable[[], float],
+    ) -> None:
+        """
+        Args:
+            client: patches pods.
+            states: what is known of each Memcached; a successor queries servers once more, and purges again.
+            record_event: records an event.
+            enqueue: requests a reconcile of a Memcached.
+            port: reaches servers.
+            clock: monotonic seconds.
+        """
+        self._client = client
+        self._known = states.keyed(_Known)
+        self._record_event = record_event
+        self._enqueue = enqueue
+        self._port = port
+        self._clock = clock
+
+    async def advance(
+        self, memcached: MemcachedRecord, desired: DesiredList, last: Status, pods: Sequence[PodRecord], now: datetime
+    ) -> Progress:
+        """Take the next step.
+
+        Args:
+            last: the status as it was last written.
+            pods: the active ones.
+            now: the time, with its zone.
+        """
+        if desired.for_s is None and last.handover is None:
+            if (former := self._known.find(memcached.key)) is not None:
+                former.end()
+                self._known.drop(memcached.key)
+            return Progress()
+        known = self._known.of(memcached.key)
+        named = [each for each in pods if each.ordinal != NO_ORDINAL]
+        if known.size != desired.size or known.waits_since is None:
+            known.size, known.waits_since = desired.size, now
+        known.waits_since = min(known.waits_since, now)
+        servers = await self._servers(known, named, is_queried=_is_changing(desired, last.handover))
+        purge_state, unpurged = _purge_state(known, last.handover, servers)
+        origin = Origin.OWN if last.handover in known.believed else Origin.FOREIGN
+        origin = origin if known.believed else Origin.FORMER
+        situation = Situation(
+            last.handover,
+            desired.size,
+            desired.listed,
+            servers,
+            desired.for_s,
+            now,
+            purge_state,
+            unpurged,
+            known.waits_since,
+            is_refused=self._clock() < known.refused_until_s,
+            origin=origin,
+        )
+        action = decide(situation)
+        self._report_step(memcached, known, last.handover)
+        outcome = await self._act(memcached, known, last.handover, action, {each.name: each for each in named})
+        policy = ListPolicy(is_list_frozen(situation, action), are_servers_kept(situation, action))
+        state = action.to if isinstance(action, Advance | Resume | GiveUp) else last.handover
+        known.believed = (state,) if origin is Origin.FOREIGN else (last.handover, state)
+        if known.refusal is not None and (left_s := known.refused_until_s - self._clock()) > 0.0:
+            outcome += Outcome((known.refusal,), requeue_s=left_s)
+        advised = advice(situation, state, known.given_up)
+        if advised and state is not None and (left_s := former_clients_s(state, now)) > 0.0:
+            outcome += Outcome(requeue_s=left_s)
+        message, holds_rollout = progress_message(action, state, situation), is_rollout_held(situation, action)
+        return Progress(policy, state, message, advised, outcome, holds_rollout)
+
+    async def _servers(self, known: _Known, pods: Sequence[PodRecord], *, is_queried: bool) -> tuple[Server, ...]:
+        """Query servers; while the list is as desired, each once for whether it can hand over, or to be emptied."""
+        keys = {(pod.uid, pod.restarts) for pod in pods}
+        known.unsupported = {key: value for key, value in known.unsupported.items() if key in keys}
+
+        async def server(pod: PodRecord) -> Server:
+            peers, key = peers_of(pod.peers), (pod.uid, pod.restarts)
+            is_known = key in known.unsupported and not pod.outdated_items
+            queries = pod.ready and pod.address and (is_queried or not is_known)
+            answer = await self._port.state_of(pod.address, ANSWER_WITHIN_S) if queries else None
+            if isinstance(answer, HandoverState | Unsupported):
+                known.unsupported[key] = isinstance(answer, Unsupported)
+            elif queries:
+                known.unsupported.setdefault(key, False)  # until the list changes
+            return Server(
+                pod.name,
+                pod.ordinal,
+                pod.address,
+                pod.since_s if pod.ready else None,
+                peers,
+                isinstance(answer, HandoverState) and peers is not None and answer.has_confirmed(peers.generation),
+                known.unsupported.get(key, False),
+                pod.outdated_items,
+                known.emptying.has_emptied(pod),
+            )
+
+        return tuple(await asyncio.gather(*map(server, pods)))
+
+    async def _act(
+        self,
+        memcached: MemcachedRecord,
+        known: _Known,
+        last: Handover | None,
+        action: Action,
+        pods: Mapping[str, PodRecord],
+    ) -> Outcome:
+        known.emptying.keep(pods.values())
+        match action:
+            case Nothing():
+                return EMPTY
+            case Wait(requeue_s=requeue_s):
+                return Outcome(requeue_s=requeue_s)
+            case SetPeers(changes):
+                if last is not None and last.step is HandoverStep.PUBLISHED:
+                    known.emptying.forget(dropped_addresses(changes), pods.values())
+                outcome = EMPTY
+                for each in changes:
+                    outcome += await self._set_peers(known, each, pods[each.server.name])
+                return outcome
+            case Empty(servers, is_last):
+                outcome = EMPTY
+                for server in servers:
+                    outcome += await self._empty(memcached.key, known, pods[server.name], is_last=is_last)
+                return outcome
+            case Purge(servers, unused_since_s):
+                start = last.startTime if last is not None else ""
+                return self._purge(memcached.key, known, start, servers, unused_since_s)
+            case Advance(to, publishes):
+                if publishes or to is None:
+                    known.given_up = None
+                return AT_ONCE
+            case Resume(to):
+                note = RESUMED[to.step]
+                logger.warning("%s", note, extra={"fields": {"action": "handover"}})
+                self._record_event(memcached, "Warning", "HandoverResumed", "HandOver", note)
+                return AT_ONCE
+            case GiveUp():
+                known.given_up = action
+                return AT_ONCE
+
+    async def _set_peers(self, known: _Known, change: PeersChange, pod: PodRecord) -> Outcome:
+        """Have a server read its peers: the kubelet writes the annotation of its pod into a file."""
+        annotations = {PEERS_ANNOTATION: str(change.peers)}
+        if change.outdated:
+            annotations[OUTDATED_ITEMS_ANNOTATION] = "true"
+        return await self._annotate(known, pod, annotations)
+
+    async def _empty(self, key: ObjectKey, known: _Known, pod: PodRecord, *, is_last: bool) -> Outcome:
+        """Have a server lose what others changed while it was away."""
+        match known.emptying.result(pod, self._port.empty, lambda: self._enqueue(key), is_last=is_last):
+            case Purged() if is_last:
+                logger.info(
+                    "%s returned after an outage; its items were deleted",
+                    pod.name,
+                    extra={"fields": {"action": "empty"}},
+                )
+                return await self._annotate(known, pod, {OUTDATED_ITEMS_ANNOTATION: None})
+            case Failure() as failure:
+                logger.debug("%s could not be emptied: %s", pod.name, failure.why)
+                return Outcome(requeue_s=DELETE_AGAIN_S)
+            case None | Purged():
+                return EMPTY
+
+    async def _annotate(self, known: _Known, pod: PodRecord, annotations: Mapping[str, str | None]) -> Outcome:
+        if self._clock() < known.refused_until_s:
+            return EMPTY
+        metadata = {"resourceVersion": pod.resource_version, "annotations": annotations}
+        try:
+            patched = await self._client.patch(PODS, pod, {"metadata": metadata})
+            if not _was_applied(patched, annotations):
+                return Outcome(requeue_s=SET_AGAIN_S)
+        except _REFUSALS as error:
+            message = f"The annotations of {pod.name} for its hand-over cannot be changed: {error.message or error}"
+            match error:
+                case Conflict() | NotFound():
+                    self._client.outdated(PODS, pod)
+                    return AT_ONCE
+                case Forbidden() | Invalid():
+                    known.refused_until_s = self._clock() + RETRY_REFUSED_S
+                    known.refusal = Problem(refusal_reason(error.message), message, blocking=False)
+                    return EMPTY
+                case ServerError() | TooManyRequests():
+                    return Outcome(waiting=(message,), failures=(error,))
+        return AT_ONCE
+
+    def _purge(
+        self, key: ObjectKey, known: _Known, start: str, servers: Sequence[Server], unused_since_s: float
+    ) -> Outcome:
+        """Begin to delete what former owners have kept, or again where some server failed to."""
+        now_s = self._clock()
+        if known.purge is None or not known.purge.is_of(start):
+            known.purge = PurgeRun(start)
+        elif (left_s := known.purge.began_s + DELETE_AGAIN_S - now_s) > 0.0:
+            return Outcome(requeue_s=left_s)
+        known.purge.begin(servers, unused_since_s, self._port.purge, now_s, lambda: self._enqueue(key))
+        return AT_ONCE
+
+    def _report_step(self, memcached: MemcachedRecord, known: _Known, last: Handover | None) -> None:
+        """Record an event of each step once it stands in the status."""
+        step = last.step if last is not None else None
+        if step is not None and known.reported not in (None, step) and (note := EVENTS.get(step)) is not None:
+            logger.info("%s", note, extra={"fields": {"action": "handover", "step": step}})
+            self._record_event(memcached, "Normal", "Handover", "HandOver", note)
+        known.reported = step
+
+
+def _is_changing(desired: DesiredList, last: Handover | None) -> bool:
+    """Report whether servers are queried with each reconcile."""
+    is_idle = last is None or last.step is HandoverStep.COMPLETE
+    return not is_idle or desired.listed != frozenset(range(desired.size))
+
+
+def _purge_state(known: _Known, last: Handover | None, servers: Sequence[Server]) -> tuple[PurgeState, frozenset[str]]:
+    """Progress of the purge, and the names of ready servers where it is yet to be done."""
+    if known.purge is None or last is None or not known.purge.is_of(last.startTime):
+        return PurgeState.DUE, frozenset()
+    return known.purge.state(servers)
+
+
+def _was_applied(pod: PodRecord, annotations: Mapping[str, str | None]) -> bool:
+    """Report whether a pod has annotations as they were written; a webhook may have changed them."""
+    is_outdated = annotations.get(OUTDATED_ITEMS_ANNOTATION, "true") is not None
+    is_marked = OUTDATED_ITEMS_ANNOTATION not in annotations or pod.outdated_items == is_outdated
+    return is_marked and pod.peers == annotations.get(PEERS_ANNOTATION, pod.peers)

@@ -1,0 +1,45 @@
+"""Pure: peers from which a server fills itself, as the annotation of its pod has them.
+
+The kubelet writes the annotation into a file, which `handover.lua` reads each second. The first line is the
+generation, and each further line a peer: host, port, and "joining" for one that is told of writes and not queried.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from memcached_operator.core.objects.labels import PEERS_PORT
+
+# Times the number of threads it fits into 32 bits, as memcached counts.
+_GENERATION: Final = re.compile(r"[1-9][0-9]{0,6}")
+_PEER: Final = re.compile(r"(\S+) [0-9]+( joining)?")
+
+
+class Peers(NamedTuple):
+    """Peers of one server.
+
+    Attributes:
+        generation: grows with each change of it; 1 or more.
+        addresses: IP addresses of the peers. Empty: the server queries no other, and still hides marks from clients.
+        joining: those of them that may have older copies: they are told of writes, and not queried.
+    """
+
+    generation: int
+    addresses: tuple[str, ...] = ()
+    joining: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        """The value of the annotation."""
+        lines = (f"{each} {PEERS_PORT}{' joining' if each in self.joining else ''}" for each in self.addresses)
+        return "\n".join([str(self.generation), *lines])
+
+
+def peers_of(annotation: str) -> Peers | None:
+    """Parse an annotation; None for one that is missing, or not of the operator's making."""
+    generation, *lines = annotation.split("\n")
+    found = [_PEER.fullmatch(line) for line in lines]
+    if not _GENERATION.fullmatch(generation) or not all(found):
+        return None
+    peers = [each for each in found if each is not None]
+    return Peers(int(generation), tuple(each[1] for each in peers), frozenset(each[1] for each in peers if each[2]))

@@ -1,0 +1,80 @@
+"""State of a server that hands over, as it reports on the port of its peers.
+
+That port has no routes: a command there is for this server alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from memcached_operator.core.objects.labels import PEERS_PORT
+from memcached_operator.servers.server_connection import Endpoint, ErrorKind, Failure, exchange
+from memcached_operator.servers.stats_answer import WHOLE
+from memcached_operator.servers.text_protocol import MALFORMED, Stats, stats_of
+
+_COUNTERS: Final = tuple(b"user_handover_" + name for name in (b"generation", b"filled", b"failed"))
+_END: Final = b"END\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class HandoverState:
+    """Counters of a server since its start.
+
+    Attributes:
+        threads: those that answer clients.
+        generations: sum of the generations of the peers' file that each thread has read last.
+        filled: values that it has taken over from peers.
+        failed: commands that it answered with an error, as a peer did not answer.
+    """
+
+    threads: int
+    generations: int
+    filled: int
+    failed: int
+
+    def has_confirmed(self, generation: int) -> bool:
+        """Report whether each thread has read the peers' file of that generation, the last that was written."""
+        return self.generations == generation * self.threads
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """A server that answers and cannot hand over: its memcached is older than 1.6.45, or has no proxy."""
+
+
+async def state_of(address: str, timeout_s: float, *, port: int = PEERS_PORT) -> HandoverState | Unsupported | Failure:
+    """Query a server.
+
+    Args:
+        address: IP address of its pod.
+        timeout_s: for the whole exchange.
+    """
+    response: tuple[HandoverState | Unsupported | Failure, bytes] = await exchange(
+        Endpoint(address, port=port), b"stats\r\nstats proxy\r\n", _state, timeout_s
+    )
+    return response[0]
+
+
+def _state(received: bytes) -> HandoverState | Unsupported | Failure | None:
+    """Parse the responses to `stats` and `stats proxy`; None while they are not whole."""
+    end = received.find(b"\r\n" + _END) + 2
+    if end < 2:
+        found = stats_of(received)
+        return found if isinstance(found, Failure) else None
+    stats, rest = stats_of(received[: end + len(_END)]), received[end + len(_END) :]
+    if stats is None or isinstance(stats, Failure):
+        return stats
+    proxy = stats_of(rest)
+    if isinstance(proxy, Failure):
+        return Unsupported() if proxy.kind is ErrorKind.REFUSED else proxy
+    return None if proxy is None else _of_counters(stats, proxy)
+
+
+def _of_counters(stats: Stats, proxy: Stats) -> HandoverState | Unsupported | Failure:
+    if _COUNTERS[0] not in proxy:
+        return Unsupported()
+    numbers = [stats.get(b"threads", b""), *(proxy.get(name, b"") for name in _COUNTERS)]
+    if not all(map(WHOLE.fullmatch, numbers)):
+        return MALFORMED
+    return HandoverState(*map(int, numbers))

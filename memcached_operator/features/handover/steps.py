@@ -1,0 +1,271 @@
+"""Pure: steps of a change of the list of servers in which no client misses or reads an older value.
+
+Each step is confirmed by every server before the next:
+
+    Preparing      all servers are ready, and what former owners have kept is deleted
+    Connecting     every server has all others as peers, old and new; then the list is published
+    Published      clients follow the list, for `spec.handover.periodSeconds`
+    Disconnecting  no server has peers; then servers that left the list are removed
+
+A second change while the list is published goes straight to the union of all. What is decided follows from the status,
+the pods and what the servers answer, so that a new leader goes on where the last one was. Where the status says less
+than the pods, as after a restore, clients get their time to follow the list anew. Where some server does not confirm a
+step in its time, the list changes as it does without a hand-over (`time_limits`).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from memcached_operator.api.status import Handover, HandoverStep
+from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS
+from memcached_operator.features.handover.actions import (
+    Action,
+    Advance,
+    Awaited,
+    Empty,
+    GiveUp,
+    Nothing,
+    Purge,
+    Resume,
+    SetPeers,
+    Wait,
+)
+from memcached_operator.features.handover.peer_changes import (
+    connected,
+    disconnected,
+    marked_as_left,
+    marked_as_unpurged,
+    outdated_members,
+    outdated_without_peers,
+    returned,
+)
+from memcached_operator.features.handover.situation import Origin, PurgeState, Server, Situation
+from memcached_operator.features.handover.step_times import (
+    MARKER_TTL_S,
+    bounded,
+    former_list_end_of,
+    published_s,
+    start_of,
+    status_at,
+)
+from memcached_operator.features.handover.time_limits import (
+    CONFIRMED_WITHIN_S,
+    QUERY_AGAIN_S,
+    given_up_at_once,
+    in_time,
+    wait_for,
+    wait_for_confirmations,
+)
+
+_UNDERWAY: Final = (HandoverStep.CONNECTING, HandoverStep.PUBLISHED, HandoverStep.DISCONNECTING)
+
+
+def decide(situation: Situation) -> Action:
+    """Decide the next action."""
+    last, for_s = situation.last, situation.for_s
+    if for_s is not None and situation.size > 0 and not situation.listed:
+        return Advance(None) if last is not None else Nothing()  # the list grows as servers get ready
+    if for_s is not None and situation.size > 0 and _is_lost(situation):
+        # Nothing says since when clients have that list.
+        step = HandoverStep.PUBLISHED if _is_connected(situation) else HandoverStep.COMPLETE
+        return Resume(status_at(step, situation.now, situation.now + timedelta(seconds=for_s)))
+    if for_s is None or last is None:
+        return _without(situation)
+    if (readable := bounded(last, for_s, situation.now)) != last:
+        return Advance(readable)
+    match last.step:
+        case HandoverStep.COMPLETE:
+            return _complete(situation, last)
+        case HandoverStep.PREPARING:
+            return _preparing(situation, last)
+        case HandoverStep.CONNECTING:
+            return _connecting(situation, last)
+        case HandoverStep.PUBLISHED:
+            return _published(situation, last, for_s)
+        case HandoverStep.DISCONNECTING:
+            return _disconnecting(situation, last)
+
+
+def is_list_frozen(situation: Situation, action: Action) -> bool:
+    """Report whether the published list must not change for now."""
+    match action:
+        case GiveUp() | Advance(publishes=True) | Advance(to=None) | Nothing():
+            return False
+        case Resume():
+            return True
+        case _:
+            return situation.last is not None and situation.for_s is not None and situation.has_others
+
+
+def are_servers_kept(situation: Situation, action: Action) -> bool:
+    """Report whether servers that left the list must not be removed, however long they have drained."""
+    state = action.to if isinstance(action, Advance | Resume | GiveUp) else situation.last
+    return is_underway(state) or (situation.for_s is not None and _is_connected(situation))
+
+
+def is_rollout_held(situation: Situation, action: Action) -> bool:
+    """Report whether no server with keys may be replaced: from the purge on, which fails without that server."""
+    match action:
+        case Purge() | Wait(why=Awaited.PURGE) | Advance(to=Handover(step=HandoverStep.CONNECTING)) | Resume():
+            return True
+        case _:
+            return is_underway(situation.last)
+
+
+def is_underway(status: Handover | None) -> bool:
+    """Report whether servers have others as peers, are about to, or had."""
+    return status is not None and status.step in _UNDERWAY
+
+
+def _is_lost(situation: Situation) -> bool:
+    """Report whether the status is not what the operator wrote last, as far as that shows."""
+    match situation.origin:
+        case Origin.FOREIGN:
+            return True
+        case Origin.OWN:
+            return situation.last is None and _is_connected(situation)  # the list was lost, and grew again
+        case Origin.FORMER:
+            return not is_underway(situation.last) and _is_connected(situation)
+
+
+def _is_connected(situation: Situation) -> bool:
+    """Report whether servers have peers that the operator may take away."""
+    return not situation.is_refused and any(each.is_connected for each in situation.servers)
+
+
+def _without(situation: Situation) -> Action:
+    """Return the step where no hand-over is desired, or the list never had all servers: at first it just grows."""
+    last = situation.last
+    if last is not None and last.step is HandoverStep.DISCONNECTING:
+        return _disconnecting(situation, last)
+    if last is not None and is_underway(last):
+        return _advance(HandoverStep.DISCONNECTING, situation, _former_end(situation, last))
+    if not situation.is_refused and (leftover := disconnected(situation)):
+        return SetPeers(leftover)
+    if situation.for_s is None:
+        return Advance(None) if last is not None else Nothing()
+    if not situation.has_others or situation.is_changing:
+        return Nothing()
+    # Until now the list grew, or its clients were not waited for.
+    return _advance(HandoverStep.COMPLETE, situation, situation.now + timedelta(seconds=situation.for_s))
+
+
+def _complete(situation: Situation, last: Handover) -> Action:
+    if situation.is_changing and situation.has_others:
+        return _advance(HandoverStep.PREPARING, situation, former_list_end_of(last))
+    if not situation.is_refused and (leftover := disconnected(situation)):
+        return SetPeers(leftover)
+    if (emptying := _emptying(situation, outdated_without_peers(situation))) is not None:
+        return emptying
+    if outdated := tuple(each.name for each in situation.ready if each.outdated):
+        return Wait(Awaited.CONFIRMATIONS, QUERY_AGAIN_S, outdated)
+    return Nothing() if situation.has_others else Advance(None)
+
+
+def _preparing(situation: Situation, last: Handover) -> Action:
+    former_end, now = former_list_end_of(last), situation.now
+    if not (situation.is_changing and situation.has_others):
+        return _advance(HandoverStep.COMPLETE, situation, _former_end(situation, last))
+    if (first := _first_of_all(situation)) is not None:
+        return first
+    if leftover := disconnected(situation):
+        return in_time(situation, SetPeers(leftover), [each.server for each in leftover])
+    begins = max(former_end, start_of(last)) + timedelta(seconds=MARKER_TTL_S)
+    if now < begins:
+        return Wait(Awaited.FORMER_CLIENTS, (begins - now).total_seconds())
+    if situation.missing:
+        return wait_for(situation, Awaited.SERVERS, situation.missing)
+    return _purging(situation, former_end)
+
+
+def _purging(situation: Situation, former_end: datetime) -> Action:
+    match situation.purge:
+        case PurgeState.DUE:
+            return Purge(tuple(situation.ready), former_end.timestamp())
+        case PurgeState.RUNNING:
+            return Wait(Awaited.PURGE, QUERY_AGAIN_S)
+        case PurgeState.FAILED if failed := tuple(each for each in situation.ready if each.name in situation.unpurged):
+            return in_time(situation, Purge(failed, former_end.timestamp()), failed)
+        case PurgeState.DONE | PurgeState.FAILED:
+            if changes := marked_as_unpurged(situation):
+                return in_time(situation, SetPeers(changes), [each.server for each in changes])
+            return _advance(HandoverStep.CONNECTING, situation, former_end)
+
+
+def _connecting(situation: Situation, last: Handover) -> Action:
+    if not (situation.is_changing and situation.has_others):
+        return _advance(HandoverStep.DISCONNECTING, situation, _former_end(situation, last))
+    if (first := _first_of_all(situation)) is not None:
+        return first
+    if changes := tuple(connected(situation)):
+        return in_time(situation, SetPeers(changes), [each.server for each in changes])
+    return wait_for_confirmations(situation) or _publish(situation, last)
+
+
+def _published(situation: Situation, last: Handover, for_s: int) -> Action:
+    now, left_s = situation.now, published_s(last, for_s, situation.now)
+    if not situation.has_others:
+        return _advance(HandoverStep.DISCONNECTING, situation, _former_end(situation, last))
+    if left_s <= 0.0:
+        return _advance(HandoverStep.DISCONNECTING, situation, now - timedelta(seconds=MARKER_TTL_S))
+    if changes := tuple(marked_as_left(situation)) or tuple(connected(situation, is_published=True)):
+        return SetPeers(changes)
+    if (emptying := _emptying(situation, outdated_members(situation))) is not None:
+        return emptying
+    unconfirmed = tuple(each.name for each in situation.ready if not each.confirms)
+    if unconfirmed:
+        return Wait(Awaited.CONFIRMATIONS, min(QUERY_AGAIN_S, left_s), unconfirmed)
+    if situation.is_changing and not situation.missing:
+        return _publish(situation, last)
+    return Wait(Awaited.SERVERS if situation.is_changing else Awaited.CLIENTS, left_s, situation.missing)
+
+
+def _disconnecting(situation: Situation, last: Handover) -> Action:
+    since = max(start_of(last), situation.waits_since)
+    left_s = (since - situation.now).total_seconds() + CONFIRMED_WITHIN_S
+    if left_s > 0.0 and (changes := disconnected(situation)):
+        return SetPeers(changes)
+    if left_s > 0.0 and (emptying := _emptying(situation, outdated_without_peers(situation))) is not None:
+        return emptying
+    unconfirmed = tuple(each.name for each in situation.ready if each.peers is not None and not each.confirms)
+    if left_s > 0.0 and unconfirmed:
+        return Wait(Awaited.CONFIRMATIONS, min(QUERY_AGAIN_S, left_s), unconfirmed)
+    return _advance(HandoverStep.COMPLETE, situation, _former_end(situation, last))
+
+
+def _first_of_all(situation: Situation) -> Action | None:
+    """Action that comes before all others of a step that prepares a change of the list; None for nothing."""
+    given_up, emptying = given_up_at_once(situation), _emptying(situation, outdated_without_peers(situation))
+    if emptying is None or (given_up is not None and situation.is_refused):
+        return given_up
+    return in_time(situation, emptying, emptying.servers)
+
+
+def _emptying(situation: Situation, settled: tuple[Server, ...]) -> Empty | None:
+    """Emptying of servers that are back: as soon as they are, and once more when they are settled."""
+    if back := returned(situation):
+        return Empty(back, is_last=False)
+    return Empty(settled) if settled else None
+
+
+def _former_end(situation: Situation, last: Handover) -> datetime:
+    """End of the list before the present one; where no server is desired, the present one ends now.
+
+    Without `spec.handover` clients have no time to follow a list that was published.
+    """
+    if situation.for_s is None:
+        return situation.now + timedelta(seconds=HANDOVER_SECONDS)
+    if situation.size == 0 and situation.listed:
+        return situation.now + timedelta(seconds=situation.for_s)
+    return former_list_end_of(last)
+
+
+def _publish(situation: Situation, last: Handover) -> Advance:
+    status = status_at(HandoverStep.PUBLISHED, situation.now, former_list_end_of(last))
+    return Advance(status, publishes=True)
+
+
+def _advance(step: HandoverStep, situation: Situation, former_list_end: datetime) -> Advance:
+    return Advance(status_at(step, situation.now, former_list_end))

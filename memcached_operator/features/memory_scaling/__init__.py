@@ -1,0 +1,1 @@
+"""`spec.memoryScaling`: memory follows what is evicted."""

@@ -1,0 +1,189 @@
+"""Pure: decision to grow the memory of a Memcached's servers, from what each of them evicted in the last while.
+
+What is to grow it must hold in each part of the window: a batch that begins or ends pushes out what a server held,
+once. And the items that clients had fetched must be a part of what is evicted: a batch that does not end pushes out its
+own. Memory never shrinks by itself, so that there is nothing to oscillate between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from memcached_operator.api.status import Problem
+from memcached_operator.features.memory_scaling.eviction_samples import PARTS, History, Sample
+
+FETCHED_SHARE: Final = 0.1
+"""Of the evicted items, so many at least had been fetched, or what evicts them is a batch that reads all once."""
+LEAST_SHARE: Final = 0.001
+"""Of the items that a server holds, so many at least are lost in a window: what is less is not worth any memory, as
+where a size of items that is new to a full server has its first page."""
+# A quarter more at a time.
+_STEP: Final = (5, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Observing:
+    """Wait for more samples: too little is known yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignLimit:
+    """Limit of a server that another client has set for a window, so that nothing is decided.
+
+    Attributes:
+        server: its name.
+        limit_mib: what it may use for items, by another client's command.
+        mib: memory of each server that is in force.
+    """
+
+    server: str
+    limit_mib: int
+    mib: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retained:
+    """Retention of the items that clients request.
+
+    Attributes:
+        is_unused: less than half of the memory would have done for a day.
+    """
+
+    is_unused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grow:
+    """Growth of the memory.
+
+    Attributes:
+        idle_s: for how long the items had been idle that a server evicted.
+    """
+
+    from_mib: int
+    to_mib: int
+    idle_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Growth of the memory that waits until all servers can take a step.
+
+    Attributes:
+        ready: how many servers are.
+        is_rolling: servers are to be replaced first.
+    """
+
+    ready: int
+    servers: int
+    is_rolling: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AtMaximum:
+    """Growth that the maximum of the memory does not allow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """Growth that not all servers could be given while they run.
+
+    Attributes:
+        kept_mib: what all of them have, and keep.
+    """
+
+    problem: Problem
+    kept_mib: int
+
+
+Decision: TypeAlias = Observing | ForeignLimit | Retained | Grow | Waiting | AtMaximum | Blocked
+
+
+def decide(
+    histories: Sequence[History], servers: int, mib: int, max_mib: int, retention_s: float, window_s: float
+) -> Decision:
+    """Decide about the memory.
+
+    Args:
+        histories: of the servers that answer.
+        servers: how many there are to be.
+        mib: memory of each that is in force.
+        max_mib: up to which it may grow.
+        window_s: for how long it must hold.
+    """
+    if any(each.limit_mib not in (mib, None) for each in histories):
+        return Observing()  # they are being resized, and all of them alike
+    covering = [each for each in histories if each.covers(window_s)]
+    losing = [idle_s for each in covering if (idle_s := lost_after_s(each.samples, retention_s)) is not None]
+    if losing and mib >= max_mib:
+        return AtMaximum()
+    if losing:
+        return Grow(mib, min(-(-mib * _STEP[0] // _STEP[1]), max_mib), min(losing))
+    kept = [each for each in covering if not _loses(each.samples, retention_s)]
+    return Retained() if 0 < servers <= len(kept) else Observing()
+
+
+def lost_after_s(samples: Sequence[Sample], retention_s: float) -> float | None:
+    """Return how long the evicted items that clients still request had been idle; None for no such loss."""
+    lost = _loses(samples, retention_s) and all(_is_lost(each, retention_s) for each in _parts(samples))
+    return evicted_after_s(samples) if lost else None
+
+
+def _loses(samples: Sequence[Sample], retention_s: float) -> bool:
+    """Report whether more than a trifle of what clients request was evicted too early, be it by a batch."""
+    return _is_early(samples, retention_s) and _fetched(samples) >= LEAST_SHARE * samples[-1].items
+
+
+def _is_lost(samples: Sequence[Sample], retention_s: float) -> bool:
+    """Report whether in a part of a window more than its share of a trifle was evicted too early, and by no batch."""
+    evicted, fetched = sum(each.evicted for each in samples), _fetched(samples)
+    if not _is_early(samples, retention_s) or fetched * PARTS < LEAST_SHARE * samples[-1].items:
+        return False
+    return fetched >= FETCHED_SHARE * evicted
+
+
+def _is_early(samples: Sequence[Sample], retention_s: float) -> bool:
+    idle_s = evicted_after_s(samples)
+    return idle_s is not None and idle_s < retention_s
+
+
+def evicted_after_s(samples: Sequence[Sample]) -> float | None:
+    """Return how long the fetched items had been idle that were evicted, on average; None where none were."""
+    fetched = _fetched(samples)
+    return sum(each.fetched * each.idle_s for each in samples) / fetched if fetched else None
+
+
+def _fetched(samples: Sequence[Sample]) -> float:
+    return sum(each.fetched for each in samples)
+
+
+def _parts(samples: Sequence[Sample]) -> Sequence[Sequence[Sample]]:
+    """Parts of about the same length, the oldest first, by the middles of the samples' times."""
+    parts: tuple[list[Sample], ...] = tuple([] for _ in range(PARTS))
+    total_s, passed_s = sum(each.seconds for each in samples), 0.0
+    for each in samples:
+        # A sum of large numbers may exceed its total, by its last digits.
+        parts[min(int(PARTS * (passed_s + each.seconds / 2) / total_s), PARTS - 1)].append(each)
+        passed_s += each.seconds
+    return parts
+
+
+def recommended_mib(histories: Sequence[History], mib: int, least_mib: int, retention_s: float) -> int | None:
+    """The least memory with which the retention would be kept, as steps down from what is in force; None for no less.
+
+    Known of servers alone that run for at least the retention.
+
+    Args:
+        histories: of all servers, which keep what clients request (`Retained`).
+        least_mib: what the specification allows at all.
+    """
+    for each in histories:
+        if each.answer is None or not each.answer.number("uptime") >= retention_s:
+            return None
+    needed_mib = max(each.needed_mib for history in histories for each in history.samples)
+    found_mib = mib
+    while (lower_mib := -(-found_mib * _STEP[1] // _STEP[0])) >= max(needed_mib, least_mib) and lower_mib < found_mib:
+        found_mib = lower_mib
+    return found_mib if found_mib < mib else None

@@ -1,0 +1,1 @@
+"""`spec.networkPolicy`: who may connect."""

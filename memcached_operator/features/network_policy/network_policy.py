@@ -1,0 +1,71 @@
+"""Pure: the NetworkPolicy that limits who may reach the servers of a Memcached."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from memcached_operator.api.v1alpha1 import Spec
+from memcached_operator.core.objects.canonical_options import canonical_options
+from memcached_operator.core.objects.drift import Codec
+from memcached_operator.core.objects.labels import PEERS_PORT, PORT, Owner, selector_labels
+from memcached_operator.core.objects.object_types import Manifest, metadata
+from operator_runtime import Fields
+
+# By which the operator's own pods are known, in its own namespace; each of its manifests has this label.
+_OPERATOR_LABELS: Final = {"app.kubernetes.io/name": "memcached-operator"}
+_NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
+
+
+class PolicySpec(Fields, frozen=True, omit_defaults=True):  # `spec` of a NetworkPolicy
+    whole: ClassVar[tuple[str, ...]] = ("podSelector",)
+
+    ingress: tuple[dict[str, Any], ...] | None = None
+    podSelector: dict[str, Any] | None = None
+    policyTypes: tuple[str, ...] | None = None
+
+
+class PolicyManifest(Manifest, frozen=True, omit_defaults=True):
+    """A NetworkPolicy, as far as a Memcached has an opinion about it."""
+
+    spec: PolicySpec = PolicySpec()
+
+
+def _normalized(live: PolicyManifest) -> PolicyManifest:
+    # The API server leaves out an empty list; the desired form has it, for no rules.
+    return msgspec.structs.replace(live, spec=msgspec.structs.replace(live.spec, ingress=live.spec.ingress or ()))
+
+
+NETWORK_POLICY: Final = Codec(PolicyManifest, _normalized)
+
+
+def network_policy(owner: Owner, spec: Spec, operator_namespace: str) -> PolicyManifest | None:
+    """The NetworkPolicy that a Memcached desires, if it desires one.
+
+    Args:
+        operator_namespace: where the operator's own pods are, "" where it runs in no pod.
+    """
+    if spec.networkPolicy is None:
+        return None
+    clients, operator = list(canonical_options(spec.networkPolicy.allowFrom)), []
+    if operator_namespace:
+        operator.append(
+            {
+                "namespaceSelector": {"matchLabels": {_NAMESPACE_LABEL: operator_namespace}},
+                "podSelector": {"matchLabels": _OPERATOR_LABELS},
+            }
+        )
+    admitted = [([*clients, *operator], PORT)]
+    if spec.handover is not None:
+        admitted.append(([{"podSelector": {"matchLabels": selector_labels(owner.name)}}, *operator], PEERS_PORT))
+    # A rule without peers would admit every client; no rule at all admits none.
+    rules = tuple({"from": peers, "ports": [{"port": port, "protocol": "TCP"}]} for peers, port in admitted if peers)
+    return PolicyManifest(
+        apiVersion="networking.k8s.io/v1",
+        kind="NetworkPolicy",
+        metadata=metadata(owner),
+        spec=PolicySpec(
+            ingress=rules, podSelector={"matchLabels": selector_labels(owner.name)}, policyTypes=("Ingress",)
+        ),
+    )

@@ -1,0 +1,1 @@
+"""`spec.publish`: the list of servers in a ConfigMap."""

@@ -1,0 +1,88 @@
+"""Pure: the list of servers as a ConfigMap, for clients that follow a file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from memcached_operator.api.v1alpha1 import Spec
+from memcached_operator.core.objects.drift import Codec
+from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, Owner
+from memcached_operator.core.objects.object_types import Manifest, metadata
+from operator_runtime import Difference, differences
+
+_SUFFIX: Final = "-servers"
+_LIST, _JSON = "servers", "servers.json"
+_IMMUTABLE: Final = "immutable"
+_DIGEST_BYTES: Final = 4
+
+
+class PublicationManifest(Manifest, frozen=True, omit_defaults=True):
+    """A ConfigMap, as far as a Memcached has an opinion about it.
+
+    `immutable` is read alone, as only others set it. Nothing in `data` can be changed then.
+    """
+
+    data: dict[str, str] | None = None
+    immutable: bool | None = None
+
+
+def _compare(desired: PublicationManifest, live: PublicationManifest) -> Iterator[Difference]:
+    yield from differences(desired, live)
+    # An immutable list prevents another one. As long as it is right it stays.
+    if live.immutable and any(differences(desired.data, live.data)):
+        yield Difference((_IMMUTABLE,), None, True)
+
+
+PUBLICATION: Final = Codec(PublicationManifest, compare=_compare, fixed=(_IMMUTABLE,), replace="Background")
+
+
+def publication_name(name: str) -> str:
+    return name + _SUFFIX
+
+
+def publisher(name: str) -> str:
+    """The name of the Memcached whose ConfigMap has this name."""
+    return name.removesuffix(_SUFFIX)
+
+
+def publication(owner: Owner, spec: Spec, servers: Sequence[str]) -> PublicationManifest | None:
+    """The ConfigMap that a Memcached desires, if it desires one.
+
+    Args:
+        servers: `host:port` of each, in their order.
+    """
+    if spec.publish is None:
+        return None
+    return PublicationManifest(
+        apiVersion="v1",
+        kind="ConfigMap",
+        metadata=metadata(owner, name=publication_name(owner.name), annotations={APPLIED_ANNOTATION: _digest(servers)}),
+        data=_data(servers),
+    )
+
+
+def is_untouched(live: PublicationManifest) -> bool:
+    """Report whether the list is as it was written, so that a difference is no other client's change."""
+    servers = listed(live)
+    is_recorded = (live.metadata.annotations or {}).get(APPLIED_ANNOTATION) == _digest(servers)
+    return is_recorded and (live.data or {}).items() >= _data(servers).items()
+
+
+def listed(live: PublicationManifest) -> list[str]:
+    """The servers that a ConfigMap names; none where that cannot be read."""
+    try:
+        return msgspec.json.decode((live.data or {})[_JSON], type=list[str])
+    except (KeyError, msgspec.MsgspecError):
+        return []
+
+
+def _digest(servers: Sequence[str]) -> str:
+    return hashlib.blake2b("\n".join(servers).encode(), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def _data(servers: Sequence[str]) -> dict[str, str]:
+    return {_LIST: "".join(f"{each}\n" for each in servers), _JSON: msgspec.json.encode(list(servers)).decode()}

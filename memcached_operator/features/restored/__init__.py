@@ -1,0 +1,1 @@
+"""Objects that a backup brought back."""

@@ -1,0 +1,117 @@
+"""Hands over to a Memcached what was made for the one in whose place it was restored from a backup.
+
+A backup brings objects back under new uids and without ownerReferences. What is there under its name then belongs to
+no owner, and is not touched, until a user names the former uid in an annotation of the Memcached. Each object still
+has for which uid it was made; one that has another, or an owner, stays as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from memcached_operator.core.events import RecordEvent
+from memcached_operator.core.objects.labels import OWNER_UID_ANNOTATION, RESTORED_ANNOTATION
+from memcached_operator.core.objects.owned_record import OwnedRecord
+from memcached_operator.core.observed.caches import (
+    BUDGETS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    NETWORK_POLICIES,
+    SERVICES,
+    STATEFUL_SETS,
+    Caches,
+)
+from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.features.published_list.server_list_configmap import publication_name
+from operator_runtime import (
+    Client,
+    Conflict,
+    Forbidden,
+    Invalid,
+    KeyedStates,
+    Kind,
+    NotFound,
+    ObjectKey,
+    ServerError,
+    StaleCache,
+    TooManyRequests,
+)
+
+logger = logging.getLogger(__name__)
+
+
+class Adoption:
+    """Hand-over of objects, and the remedy by which it is requested; see `hand_over` and `remedy`."""
+
+    def __init__(self, client: Client, caches: Caches, states: KeyedStates, record_event: RecordEvent) -> None:
+        self._client = client
+        self._caches = caches
+        self._refused = states.keyed(str)
+        self._record_event = record_event
+
+    async def hand_over(self, memcached: MemcachedRecord) -> None:
+        """Mark as made for this Memcached what was made for the one that its annotation names.
+
+        What the API server refuses stays foreign; `remedy` has its words.
+        """
+        self._refused.drop(memcached.key)
+        if not memcached.restored_from:
+            return
+        left_behind = [each for each in self._ownerless(memcached) if each[1].made_for_uid == memcached.restored_from]
+        handed: list[str] = []
+        try:
+            for kind, live in left_behind:
+                await self._mark(memcached, kind, live, handed)
+        finally:
+            if handed:
+                note = (
+                    f"Restored from the Memcached with uid {memcached.restored_from}; it now owns: {', '.join(handed)}"
+                )
+                logger.info("%s", note, extra={"fields": {"action": "hand over", "kinds": handed}})
+                self._record_event(memcached, "Normal", "HandedOver", "HandOver", note)
+
+    def remedy(self, memcached: MemcachedRecord) -> str:
+        """Explain how to hand over objects created for former Memcacheds of that name, or why that was refused.
+
+        "" where nothing was made for another one.
+        """
+        if (refused := self._refused.find(memcached.key)) is not None:
+            return refused
+        known = {"", memcached.uid, memcached.restored_from}
+        former = sorted({live.made_for_uid for _, live in self._ownerless(memcached)} - known)
+        if not former:
+            return ""
+        uids = " or ".join(former)
+        return (
+            f"Objects without an owner were created for the Memcached with uid {uids}. If this Memcached was "
+            f"restored in its place, set the annotation {RESTORED_ANNOTATION}={former[0]} on it to hand them over."
+        )
+
+    def _ownerless(self, memcached: MemcachedRecord) -> Iterator[tuple[Kind[Any], OwnedRecord]]:
+        caches, key = self._caches, memcached.key
+        published = ObjectKey(key.namespace, publication_name(key.name))
+        found: tuple[tuple[Kind[Any], OwnedRecord | None], ...] = (
+            (DEPLOYMENTS, caches.deployments.get(key)),
+            (STATEFUL_SETS, caches.stateful_sets.get(key)),
+            (SERVICES, caches.services.get(key)),
+            (BUDGETS, caches.budgets.get(key)),
+            (NETWORK_POLICIES, caches.network_policies.get(key)),
+            (CONFIG_MAPS, caches.config_maps.get(published)),
+        )
+        for kind, live in found:
+            if live is not None and not (live.owner_kind or live.deleting):
+                yield kind, live
+
+    async def _mark(self, memcached: MemcachedRecord, kind: Kind[Any], live: OwnedRecord, handed: list[str]) -> None:
+        name = kind.resource.kind
+        try:
+            await self._client.patch(kind, live, {"metadata": {"annotations": {OWNER_UID_ANNOTATION: memcached.uid}}})
+        except (Conflict, NotFound) as error:
+            self._client.outdated(kind, live)
+            raise StaleCache(f"{name} changed before it could be written: {error}") from error
+        except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
+            self._refused.set(memcached.key, f"The {name} cannot be handed over: {error.message or error}")
+        else:
+            handed.append(name)

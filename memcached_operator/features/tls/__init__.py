@@ -1,0 +1,1 @@
+"""`spec.tls` and `spec.auth`: encryption and passwords."""

@@ -1,0 +1,253 @@
+"""The credentials for connections to servers, read from the Secrets that their Memcacheds name, where that is allowed.
+
+Secrets are read one at a time by their names, and never listed or watched, so that a Role can name each. What was
+read is kept for a minute, of which nothing is ever written or logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import binascii
+import ssl
+import time
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import msgspec
+
+from memcached_operator.api.complaints import InvalidSpec
+from memcached_operator.api.reading import read_spec
+from memcached_operator.api.v1alpha1 import Auth, Tls
+from memcached_operator.core.objects.labels import PEERS_PORT, PORT
+from memcached_operator.core.objects.object_types import Identity
+from memcached_operator.core.observed.caches import Caches
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.features.tls.secrets import NO_CREDENTIALS
+from memcached_operator.servers.certificates import first_of
+from memcached_operator.servers.server_connection import (
+    Endpoint,
+    ErrorKind,
+    Failure,
+    Login,
+    client_context,
+    without_certificate,
+)
+from operator_runtime import (
+    Client,
+    Forbidden,
+    Kind,
+    KubeError,
+    NotFound,
+    ObjectKey,
+    load_cert_chain,
+    resource_of,
+)
+
+CACHE_S: Final = 60.0
+READ_TIMEOUT_S: Final = 2.0
+PASSWORDS, CERTIFICATE, KEY = "password-file", "tls.crt", "tls.key"
+_MAX_SECRETS: Final = 1_000
+_MAX_CONTEXTS: Final = 256
+_NO_SPEC: Final = "its Memcached no longer names the Secret"
+
+
+class SecretRecord(msgspec.Struct, frozen=True):
+    """A Secret, of which only the credentials for servers are kept.
+
+    Attributes:
+        files: content by key.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    files: Mapping[str, bytes] = {}
+
+    def __repr__(self) -> str:
+        return f"<Secret {self.namespace}/{self.name}>"
+
+
+class _Secret(msgspec.Struct):
+    metadata: Identity
+    data: dict[str, str] | None = None
+
+
+_decode = msgspec.json.Decoder(_Secret).decode
+
+
+def secret_record(raw: msgspec.Raw | bytes) -> SecretRecord:
+    secret = _decode(raw)
+    meta, data = secret.metadata, secret.data or {}
+    files = {key: b64decode(data[key]) for key in (PASSWORDS, CERTIFICATE, KEY) if key in data}
+    return SecretRecord(meta.namespace, meta.name, meta.uid, meta.resourceVersion, files)
+
+
+SECRETS = Kind(resource_of("v1", "Secret", "secrets"), secret_record)
+
+
+class _CachedSecret:
+    """Cached content of a Secret, or in words why it is not known."""
+
+    __slots__ = ("found", "lock", "until_s")
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.until_s = float("-inf")
+        self.found: Mapping[str, bytes] | str = ""
+
+
+class Secrets:
+    """Reads Secrets by their names, each at most once in `CACHE_S`."""
+
+    def __init__(self, client: Client, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._clock = clock
+        self._kept: dict[ObjectKey, _CachedSecret] = {}
+
+    async def read(self, key: ObjectKey) -> Mapping[str, bytes] | str:
+        """Read the content of a Secret, by key, or why that is not known, in words."""
+        kept = self._kept.get(key)
+        if kept is None:
+            while len(self._kept) >= _MAX_SECRETS:
+                del self._kept[next(iter(self._kept))]
+            kept = self._kept[key] = _CachedSecret()
+        async with kept.lock:
+            if self._clock() >= kept.until_s:
+                kept.found = await self._get(key)
+                kept.until_s = self._clock() + CACHE_S
+        return kept.found
+
+    async def _get(self, key: ObjectKey) -> Mapping[str, bytes] | str:
+        try:
+            async with asyncio.timeout(READ_TIMEOUT_S):
+                return (await self._client.get(SECRETS, key)).files
+        except NotFound:
+            return f"Secret {key.name} does not exist"
+        except Forbidden:
+            return f"the operator may not get Secret {key.name}"
+        except (KubeError, TimeoutError, binascii.Error):
+            return f"Secret {key.name} could not be read"
+
+
+class EndpointResolver:
+    """Resolver of each server's endpoint, by its pod's annotations and what is known of its credentials."""
+
+    def __init__(self, caches: Caches, secrets: Secrets | None = None) -> None:
+        """
+        Args:
+            secrets: None where no credentials are desired.
+        """
+        self._caches = caches
+        self._secrets = secrets
+
+    async def to(self, pod: PodRecord) -> Resolved:
+        """Resolve the endpoint of a pod's server. Nothing is waited for where it takes no credentials."""
+        transport = pod.transport
+        if not transport.tls and not transport.passwords:
+            return Resolved(Endpoint(pod.address, port=PEERS_PORT if transport.peers_port else PORT))
+        endpoint, lacks = Endpoint(pod.address, without_certificate() if transport.tls else None), ""
+        desired = transport.client_certificate or transport.passwords
+        if self._secrets is None:
+            return Resolved(endpoint, NO_CREDENTIALS if desired else "")
+        tls, auth = self._named(pod)
+        restarts = tls is not None and tls.reload == "Restart"
+        if not desired and not restarts:
+            return Resolved(endpoint)
+        due = await self._due(pod.namespace, tls) if restarts else ""
+        if transport.client_certificate:
+            context = await self._context(pod.namespace, tls)
+            if isinstance(context, str):
+                lacks = context
+            else:
+                endpoint = endpoint._replace(tls=context, has_certificate=True)
+        if transport.passwords:
+            login = await self._login(pod.namespace, auth)
+            if isinstance(login, str):
+                lacks = lacks or login
+            else:
+                endpoint = endpoint._replace(login=login)
+        return Resolved(endpoint, lacks, due)
+
+    def _named(self, pod: PodRecord) -> tuple[Tls | None, Auth | None]:
+        """Read the pod's Memcached. If it names other Secrets by now, the pod is about to be replaced."""
+        key = pod.memcached_key
+        memcached = self._caches.memcacheds.get(key) if key is not None else None
+        try:
+            spec = read_spec(memcached.spec) if memcached is not None else None
+        except InvalidSpec:
+            spec = None
+        return (spec.tls, spec.auth) if spec is not None else (None, None)
+
+    async def _due(self, namespace: str, tls: Tls | None) -> str:
+        """The fingerprint of the certificate that a new server would show, "" where that is not known."""
+        files = await self._secrets.read(ObjectKey(namespace, tls.secretName)) if tls and self._secrets else ""
+        found = None if isinstance(files, str) else first_of(files.get(CERTIFICATE, b""))
+        return found.fingerprint if found is not None else ""
+
+    async def _context(self, namespace: str, tls: Tls | None) -> ssl.SSLContext | str:
+        if tls is None or self._secrets is None:
+            return _NO_SPEC
+        files = await self._secrets.read(ObjectKey(namespace, tls.secretName))
+        if isinstance(files, str):
+            return files
+        for key in (CERTIFICATE, KEY):
+            if not files.get(key):
+                return f"Secret {tls.secretName} has no {key}"
+        context = _showing(files[CERTIFICATE], files[KEY])
+        return context or f"{CERTIFICATE} and {KEY} of Secret {tls.secretName} are not a certificate and its key"
+
+    async def _login(self, namespace: str, auth: Auth | None) -> Login | str:
+        if auth is None or self._secrets is None:
+            return _NO_SPEC
+        files = await self._secrets.read(ObjectKey(namespace, auth.secretName))
+        if isinstance(files, str):
+            return files
+        if not files.get(PASSWORDS):
+            return f"Secret {auth.secretName} has no {PASSWORDS}"
+        return login_of(files[PASSWORDS]) or f"{PASSWORDS} of Secret {auth.secretName} has no line user:password"
+
+
+class Resolved(NamedTuple):
+    """Endpoint of a server, as far as its credentials are known.
+
+    Attributes:
+        lacks: why a credential that it requires is not there, "" where none is lacking.
+        due: fingerprint of the certificate that it is to show, and comes to by being replaced; "" where it comes to it
+            by itself, or where that is not known.
+    """
+
+    endpoint: Endpoint
+    lacks: str = ""
+    due: str = ""
+
+    def explained(self, failure: Failure) -> Failure:
+        """A failure, with why the credentials are not there that the server requires."""
+        if failure.kind is not ErrorKind.DENIED or not self.lacks:
+            return failure
+        return Failure(failure.kind, f"{failure.why}, and {self.lacks}")
+
+
+def login_of(passwords: bytes) -> Login | None:
+    """The first user of a password file with whom one can log in: the protocol ends a name at its first space."""
+    for line in passwords.splitlines():
+        user, colon, password = line.partition(b":")
+        if colon and user and b" " not in user and password:
+            try:
+                return Login(user.decode(), password.decode())
+            except UnicodeDecodeError:
+                continue
+    return None
+
+
+@lru_cache(_MAX_CONTEXTS)
+def _showing(chain: bytes, key: bytes) -> ssl.SSLContext | None:
+    """Make the context for TLS with that client certificate; None where these are none."""
+    context = client_context()
+    try:
+        load_cert_chain(context, chain.rstrip() + b"\n" + key)
+    except (OSError, ValueError):
+        return None
+    return context

@@ -1,0 +1,1 @@
+"""`spec.warmRestart`: items outlive a restart in the pod."""

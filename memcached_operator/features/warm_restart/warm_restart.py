@@ -1,0 +1,81 @@
+"""Pure: parts of a pod whose server keeps its items when its container starts again: a memory file, and who writes it.
+
+The file is in memory, and charged to the pod, where it has the place of what memcached would have had for items without
+it (`server_memory.memory_file_mib`). `warm_restart.sh` starts memcached, and has it write out on SIGTERM what the next
+one must know. So it does not matter what ends the container: another image, a restart that was requested, a hook of
+the user's own.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from memcached_operator.api.names import MOUNTED
+from memcached_operator.api.quantities import of_mebibytes
+from memcached_operator.core.objects.labels import RESTART_ANNOTATION, WARM_ANNOTATION
+from memcached_operator.core.objects.workload_types import (
+    DownwardApi,
+    DownwardFile,
+    EmptyDir,
+    FieldRef,
+    Mount,
+    PodSpec,
+    PodTemplate,
+    Volume,
+)
+from memcached_operator.features.tls.secrets import COMMENT
+
+ITEMS, RESTART = "warm-restart-items", "warm-restart-request"
+"""Names of the volumes."""
+_MEMORY_FILE: Final = f"{MOUNTED}/items/file"
+_REQUESTED: Final = "request"
+# What it writes out at its end: below 1 KiB.
+_STATE_MIB: Final = 1
+
+
+def with_warm_restart(pod: PodSpec, file_mib: int) -> PodSpec:
+    """A pod whose memcached takes its items over a restart.
+
+    Args:
+        file_mib: of the file that has its items.
+    """
+    memcached, *others = pod.containers or ()
+    command = ("sh", "-uc", script(), "memcached", _MEMORY_FILE, f"{MOUNTED}/{RESTART}/{_REQUESTED}")
+    # "-uc" is one word: what looks for an option of memcached's finds that.
+    mounts = (Mount(ITEMS, f"{MOUNTED}/items"), Mount(RESTART, f"{MOUNTED}/{RESTART}", readOnly=True))
+    memcached = msgspec.structs.replace(
+        memcached,
+        command=(*command, *(memcached.command or ()), "-e", _MEMORY_FILE),
+        volumeMounts=(*(memcached.volumeMounts or ()), *mounts),
+    )
+    volumes = (
+        Volume(ITEMS, emptyDir=EmptyDir("Memory", of_mebibytes(file_mib + _STATE_MIB))),
+        Volume(RESTART, downwardAPI=DownwardApi((_RESTART_FILE,))),
+    )
+    return msgspec.structs.replace(pod, containers=(memcached, *others), volumes=(*(pod.volumes or ()), *volumes))
+
+
+_RESTART_FILE: Final = DownwardFile(_REQUESTED, FieldRef(f"metadata.annotations['{RESTART_ANNOTATION}']"))
+
+
+def restart_of(annotation: str) -> str:
+    """Normalize a Memcached's restart request to the one line that a server's shell reads."""
+    return " ".join(annotation.split())
+
+
+def are_alike(one: PodTemplate, other: PodTemplate) -> bool:
+    """Report whether servers of both templates keep their items, and differ only in the image and in what requests a
+    restart.
+    """
+    fixed, others = ((each.metadata and each.metadata.annotations) or {} for each in (one, other))
+    return WARM_ANNOTATION in fixed and fixed[WARM_ANNOTATION] == others.get(WARM_ANNOTATION)
+
+
+@lru_cache(maxsize=1)
+def script() -> str:
+    """`warm_restart.sh` as pods have it: without its comments, as a better one is no reason to replace servers."""
+    return COMMENT.sub("", Path(__file__).with_name("warm_restart.sh").read_text())

@@ -1,1 +1,0 @@
-"""Hand-over: servers fill themselves from each other while the list of servers changes."""

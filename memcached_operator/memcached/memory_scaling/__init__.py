@@ -1,1 +1,0 @@
-"""Growth of servers' memory: their evictions, the decision, and the report."""

@@ -1,1 +1,0 @@
-"""Status of a Memcached: its contents, and when they are written."""

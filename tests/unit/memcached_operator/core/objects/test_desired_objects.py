@@ -1,0 +1,42 @@
+"""What a Memcached that asks for everything wants, of each kind, as files that a person can read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from memcached_operator.core.objects.object_types import encode
+from tests.unit.memcached_operator.live import desired, full_spec, spec_of
+from tests.unit.memcached_operator.support import HERE
+
+FILES = {
+    "StatefulSet": "desired_objects/desired_stateful_set.json",
+    "Service": "desired_objects/desired_service.json",
+    "PodDisruptionBudget": "desired_objects/desired_budget.json",
+    "NetworkPolicy": "desired_objects/desired_network_policy.json",
+    "ConfigMap": "desired_objects/desired_config_map.json",
+}
+SERVERS = ("sessions-0.sessions.shop.svc:11211", "sessions-1.sessions.shop.svc:11211")
+
+
+@pytest.mark.parametrize(("kind", "file"), FILES.items())
+def test_the_desired_object_is_the_one_that_a_person_can_read_beside_this_test(kind: str, file: str) -> None:
+    made = desired(kind, servers=SERVERS, operator_namespace="operators")
+    assert made.body() == json.loads((HERE / file).read_text())
+
+
+def part(kind: str, **changes: object) -> dict[str, object]:
+    """The specification of an object where the Memcached's is otherwise."""
+    found: dict[str, object] = json.loads(encode(desired(kind, spec_of(full_spec() | changes))))["spec"]
+    return found
+
+
+def test_a_policy_that_names_nobody_admits_nobody_where_the_operator_runs_in_no_pod() -> None:
+    assert part("NetworkPolicy", networkPolicy={"allowFrom": []})["ingress"] == []
+
+
+def test_a_deployment_s_service_names_servers_while_they_are_ready() -> None:
+    spec = part("Service", workload="Deployment")
+    assert (spec["publishNotReadyAddresses"], spec["clusterIP"]) == (False, "None")
+    assert "clusterIP" not in part("Service", workload="Deployment", service={"type": "ClusterIP"})

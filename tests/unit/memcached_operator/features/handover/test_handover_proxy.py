@@ -1,0 +1,151 @@
+"""The script that starts memcached with its proxy, or without, run by shells; and the pod that has it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memcached_operator.api.v1alpha1 import Spec
+from memcached_operator.core.objects import labels
+from memcached_operator.core.objects.object_types import as_json
+from memcached_operator.core.objects.pod_template import USER_ID, fingerprint, template
+from memcached_operator.core.rollout.change_costs import differing
+from memcached_operator.features.handover.handover_proxy import lua, script
+from memcached_operator.features.network_policy.network_policy import network_policy
+from memcached_operator.features.tls.secrets import transport_of
+from tests.unit.memcached_operator.live import spec_of
+from tests.unit.memcached_operator.support import IMAGE, OWNER
+
+SHELLS = [each for each in ("dash", "busybox", "bash") if shutil.which(each)]
+PLAIN = ["-l", "*:11211,*:11210"]
+HELP = {"proxy": "-o/--extended\n   - proxy_config: path to lua library file.\n", "none": "-o/--extended\n"}
+
+
+def _started(shell: str, folder: Path, version: str, help_: str, file: str = "") -> tuple[list[str], str]:
+    """How a memcached is started that says this of itself, and what is in its log."""
+    program = folder / "memcached"
+    program.write_text(
+        '#!/bin/sh\ncase $1 in\n--version) printf "%s\\n" "$SAID" ;;\n--help) printf "%s" "$HELP" ;;\n'
+        '*) for word in "$@"; do printf "%s\\n" "$word"; done ;;\nesac\n'
+    )
+    program.chmod(0o755)
+    here = script().replace("/dev/shm/handover.lua", file or str(folder / "handover.lua"))
+    shell_words = [shell, "sh"] if shell == "busybox" else [shell]
+    command = [
+        *shell_words,
+        "-uc",
+        here,
+        "memcached",
+        "the script\n",
+        "/peers",
+        str(program),
+        "-m",
+        "64",
+        "-o",
+        "modern",
+    ]
+    environment = {"PATH": os.environ["PATH"], "SAID": version, "HELP": help_}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=30)
+    return done.stdout.splitlines(), done.stderr
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    "version", ["memcached 1.6.45", "memcached 1.6.46-rc1", "memcached 1.7.0", "memcached 2.0.0_1"]
+)
+def test_a_memcached_that_can_is_started_with_its_proxy(shell: str, version: str, tmp_path: Path) -> None:
+    words, log = _started(shell, tmp_path, version, HELP["proxy"])
+
+    listeners = "proto[proxy]:*:11211,proto[ascii]:*:11210"
+    options = f"proxy_config={tmp_path}/handover.lua,proxy_arg=/peers"
+    assert words == ["-l", listeners, "-o", options, "-m", "64", "-o", "modern"]
+    assert (tmp_path / "handover.lua").read_text().rstrip() == "the script"
+    assert not log
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    ("version", "help_", "why"),
+    [
+        ("memcached 1.6.44", "proxy", "it is older than 1.6.45"),
+        ("memcached 1.5.99", "proxy", "it is older than 1.6.45"),
+        ("memcached 0.9.100", "proxy", "it is older than 1.6.45"),
+        ("", "proxy", "it is older than 1.6.45"),
+        ("memcached unknown", "proxy", "it is older than 1.6.45"),
+        ("memcached 1.6", "proxy", "it is older than 1.6.45"),
+        ("memcached 1.6.45", "none", "it was built without the proxy"),
+    ],
+)
+def test_a_memcached_that_cannot_is_started_without_it(
+    shell: str, version: str, help_: str, why: str, tmp_path: Path
+) -> None:
+    words, log = _started(shell, tmp_path, version, HELP[help_])
+
+    assert words == [*PLAIN, "-m", "64", "-o", "modern"]
+    assert log.splitlines()[-1] == f"This memcached takes part in no hand-over, as {why}."
+
+
+def test_a_file_that_cannot_be_written_ends_no_server(tmp_path: Path) -> None:
+    words, log = _started(SHELLS[0], tmp_path, "memcached 1.6.45", HELP["proxy"], "/dev/null/handover.lua")
+
+    assert words[:2] == PLAIN
+    assert "as /dev/null/handover.lua cannot be written." in log
+
+
+def test_the_script_in_a_pod_has_no_comments_and_nothing_that_kubernetes_replaces() -> None:
+    assert "--" not in lua()
+    assert not any(line.startswith((" ", "#")) for line in lua().splitlines())
+    assert "$$" not in script() + lua()
+
+
+def _with_handover(**fields: Any) -> Spec:
+    return spec_of({"handover": {}, "workload": "StatefulSet", **fields})
+
+
+def _pod(spec: Spec) -> dict[str, Any]:
+    return dict(as_json(template("cache", IMAGE, USER_ID, spec).template))
+
+
+def test_a_pod_has_the_file_of_its_peers_and_both_ports() -> None:
+    pod = _pod(_with_handover())
+    (memcached,) = pod["spec"]["containers"]
+
+    plain = _pod(spec_of({}))["spec"]["containers"][0]["command"]
+    assert memcached["command"] == ["sh", "-uc", script(), "memcached", lua(), "/etc/memcached/handover/peers", *plain]
+    assert [port["containerPort"] for port in memcached["ports"]] == [11211, 11210]
+    assert memcached["volumeMounts"] == [
+        {"name": "handover", "mountPath": "/etc/memcached/handover", "readOnly": True},
+    ]
+    field = {"fieldPath": "metadata.annotations['cache.example.com/peers']"}
+    assert pod["spec"]["volumes"] == [
+        {"name": "handover", "downwardAPI": {"items": [{"path": "peers", "fieldRef": field}]}}
+    ]
+    assert transport_of(pod["metadata"]["annotations"][labels.TRANSPORT_ANNOTATION]).peers_port
+
+
+def test_for_how_long_is_no_matter_of_the_pods() -> None:
+    assert _pod(_with_handover(handover={"periodSeconds": 60})) == _pod(_with_handover())
+
+
+def test_servers_are_replaced_for_it_and_the_field_is_named() -> None:
+    with_, without = _with_handover(), spec_of({"workload": "StatefulSet"})
+    hashes = {fingerprint(template("cache", IMAGE, USER_ID, each).template).template_hash for each in (with_, without)}
+    assert len(hashes) == 2
+    assert [each.path for each in differing(without, with_)] == ["spec.handover"]
+
+
+def test_only_servers_and_the_operator_reach_the_port_of_peers() -> None:
+    clients = {"podSelector": {"matchLabels": {"app": "shop"}}}
+    made = network_policy(OWNER, _with_handover(networkPolicy={"allowFrom": [clients]}), "memcached-operator-system")
+    assert made is not None
+    rules = {rule["ports"][0]["port"]: rule["from"] for rule in made.spec.ingress or ()}
+
+    servers = {"podSelector": {"matchLabels": labels.selector_labels(OWNER.name)}}
+    assert rules[11210][0] == servers
+    assert rules[11211] == [clients, *rules[11210][1:]]
+    assert clients not in rules[11210]

@@ -1,0 +1,625 @@
+"""A hand-over through the reconciler: which peers servers get, what is written, and what is reported."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from memcached_operator.core.objects.labels import OUTDATED_ITEMS_ANNOTATION, PEERS_ANNOTATION
+from memcached_operator.features.handover.handovers import RETRY_REFUSED_S, SET_AGAIN_S, PeersPort
+from memcached_operator.features.handover.peers import Peers, peers_of
+from memcached_operator.features.handover.purge import Purged
+from memcached_operator.features.handover.server_state import HandoverState, Unsupported
+from memcached_operator.features.handover.step_times import MARKER_TTL_S
+from memcached_operator.features.handover.time_limits import CONFIRMED_WITHIN_S, READY_WITHIN_S
+from memcached_operator.servers.server_connection import ErrorKind, Failure
+from operator_runtime.client.errors import Conflict, Forbidden, KubeError, ServerError
+from tests.unit.fake_server import Json, Sent
+from tests.unit.memcached_operator.running_servers import control, get_ready, pod, stateful_set
+from tests.unit.memcached_operator.support import NAME, NAMESPACE, NO_RIGHT
+from tests.unit.memcached_operator.world import World
+
+FOR_S, THREADS = 60, 4
+SILENT = Failure(ErrorKind.SILENT, "no answer within 1 s")
+HANDING_OVER = ["Preparing", "Connecting", "Published", "Disconnecting", "Complete"]
+
+
+class Servers:
+    """Servers that read at once what their pods' annotations say.
+
+    Attributes:
+        unsupported: addresses of those that run no proxy.
+        silent: of those that do not answer.
+        calls: what was done at which.
+        purge_fails: addresses of those that fail to delete old copies, once for each time that they are in it.
+        requeue_s: seconds until the next reconcile, as the last one said.
+        purged: is set when a purge may end.
+    """
+
+    def __init__(self, *, finalizer: bool = False) -> None:
+        self.world = World(peers_port=PeersPort(self.state_of, self.purge, self.empty), finalizer=finalizer)
+        self.unsupported: set[str] = set()
+        self.silent: set[str] = set()
+        self.calls: list[tuple[str, str]] = []
+        self.purge_fails: list[str] = []
+        self.requeue_s: float | None = None
+        self.purged = asyncio.Event()
+        self.purged.set()
+        self.steps: list[str | None] = []
+        self._addresses: dict[str, str] = {}
+
+    async def state_of(self, address: str, timeout_s: float) -> HandoverState | Unsupported | Failure:
+        self.calls.append(("state", address))
+        if address in self.silent:
+            return SILENT
+        if address in self.unsupported:
+            return Unsupported()
+        peers = self.peers().get(address)
+        return HandoverState(THREADS, peers.generation * THREADS if peers else 0, 0, 0)
+
+    async def empty(self, address: str, timeout_s: float) -> Purged | Failure:
+        self.calls.append(("empty", address))
+        return SILENT if address in self.silent else Purged(10, 10)
+
+    async def purge(self, address: str, unused_since_s: float, timeout_s: float) -> Purged | Failure:
+        self.calls.append(("purge", address))
+        await self.purged.wait()
+        if address not in self.purge_fails:
+            return Purged(10, 1)
+        self.purge_fails.remove(address)
+        return SILENT
+
+    def pods(self) -> Iterator[Json]:
+        return (each for key, each in self.world.api.objects.items() if key[0] == "Pod")
+
+    def peers(self) -> dict[str, Peers | None]:
+        """By address, what its pod's annotation says."""
+        return {
+            each["status"]["podIP"]: peers_of(each["metadata"]["annotations"].get(PEERS_ANNOTATION, ""))
+            for each in self.pods()
+        }
+
+    def is_outdated(self, ordinal: int) -> bool:
+        return OUTDATED_ITEMS_ANNOTATION in pod(self.world, ordinal)["metadata"]["annotations"]
+
+    def size(self, size: int, **spec: Any) -> None:
+        handover = {"handover": {"periodSeconds": FOR_S}}
+        self.world.memcached(size=size, workload="StatefulSet", drainPeriodSeconds=1, **(handover | spec))
+
+    @property
+    def listed(self) -> int:
+        return len(self.world.status.get("serverList", ()))
+
+    def count(self) -> int:
+        return len([*self.pods()])
+
+    def control(self) -> None:
+        """What the StatefulSet's controller does, and the network: each pod has an address of its own."""
+        objects = self.world.api.objects
+        if ("StatefulSet", NAMESPACE, NAME) not in objects:
+            return
+        control(self.world)
+        for each in [*self.pods()]:
+            if each["metadata"]["uid"] not in self._addresses:
+                self._addresses[each["metadata"]["uid"]] = f"10.1.0.{len(self._addresses)}"
+                each["status"]["podIP"] = self._addresses[each["metadata"]["uid"]]
+                self.world.api.put(each)
+            if int(each["metadata"]["name"].rpartition("-")[2]) >= stateful_set(self.world)["spec"]["replicas"]:
+                del objects["Pod", NAMESPACE, each["metadata"]["name"]]
+
+    async def control_and_reconcile(self, after_s: float = 0.3) -> None:
+        """Let Kubernetes' controllers act, and reconcile."""
+        self.control()
+        self.world.show()
+        await self.reconcile(after_s)
+
+    async def reconcile(self, after_s: float) -> None:
+        """Reconcile with what is shown."""
+        self.requeue_s = (await self.world.reconcile(after_s=after_s)).requeue_after_s
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        step = self.world.status.get("handover", {}).get("step")
+        if not self.steps or self.steps[-1] != step:
+            self.steps.append(step)
+
+    async def until(self, step: str, reconciles: int = 100) -> None:
+        for _ in range(reconciles):
+            if self.world.status.get("handover", {}).get("step") == step:
+                return
+            await self.control_and_reconcile(1.0)
+        raise AssertionError(f"{self.steps} and not {step}: {self.world.status}")
+
+
+async def begun(size: int, *, finalizer: bool = False) -> Servers:
+    """Servers that have handed over for long."""
+    servers = Servers(finalizer=finalizer)
+    servers.size(size)
+    await servers.until("Complete")
+    servers.world.clock.advance(3600)
+    await servers.control_and_reconcile()
+    servers.steps.clear()
+    servers.calls.clear()
+    servers.world.recorder.events.clear()
+    return servers
+
+
+async def test_the_list_grows_when_all_servers_have_each_other_as_peers() -> None:
+    servers = await begun(3)
+    servers.size(4)
+    for step in HANDING_OVER[:2]:
+        await servers.until(step)
+        assert servers.listed == 3
+        assert servers.world.condition("Progressing") == ("True", "Scaling")
+    await servers.until("Published")
+    assert servers.listed == 4
+    assert servers.world.message("Progressing").startswith(
+        "4 servers are desired, 4 exist, 4 are ready. Servers fill themselves from each other until "
+    )
+    peers = servers.peers()
+    assert all(each is not None and {*each.addresses} == peers.keys() - {address} for address, each in peers.items())
+    assert sorted(each for each in servers.calls if each[0] != "state") == [("purge", each) for each in sorted(peers)]
+    await servers.until("Complete")
+    assert servers.steps == HANDING_OVER
+    assert all(each is not None and not each.addresses for each in servers.peers().values())
+    assert [each.reason for each in servers.world.recorder.events].count("Handover") >= len(HANDING_OVER) - 2
+    await servers.control_and_reconcile()
+    await servers.control_and_reconcile()
+    assert servers.world.condition("Ready") == ("True", "AllServersReady")
+
+
+async def test_servers_that_leave_end_when_nobody_has_them_as_peers() -> None:
+    servers = await begun(4)
+    servers.size(2)
+    await servers.until("Published")
+    assert (servers.listed, servers.count()) == (2, 4)
+    await servers.until("Disconnecting")
+    assert servers.count() == 4
+    await servers.until("Complete")
+    for _ in range(3):
+        await servers.control_and_reconcile()
+    assert servers.count() == 2
+    assert "draining" not in servers.world.status
+
+
+async def test_a_list_that_does_not_change_has_each_server_queried_once() -> None:
+    servers = await begun(3)
+    for _ in range(5):
+        await servers.control_and_reconcile(60)
+    assert servers.calls == []
+
+
+async def test_servers_that_cannot_hand_over_are_reported_and_keep_the_list_from_nothing() -> None:
+    servers = await begun(2)
+    servers.size(3)
+    await servers.control_and_reconcile()
+    servers.unsupported = {*servers.peers()}
+    await servers.until("Complete")
+    assert servers.listed == 3
+    assert servers.world.condition("Discouraged") == ("True", "HandoverUnavailable")
+    assert "cannot hand over: they need memcached 1.6.45 or newer" in servers.world.message("Discouraged")
+    assert "HandoverUnavailable" in [each.reason for each in servers.world.recorder.events]
+
+
+async def test_a_server_that_does_not_confirm_has_the_list_change_without_a_hand_over_and_is_reported() -> None:
+    servers = await begun(2)
+    servers.size(3)
+    await servers.until("Connecting")
+    servers.silent = {pod(servers.world, 1)["status"]["podIP"]}
+    await servers.until("Disconnecting")
+    assert servers.listed == 3
+    message = servers.world.message("Discouraged")
+    expected = (
+        f"The list of servers changed without a hand-over, as {NAME}-1 did not confirm their peers. Clients may have "
+    )
+    assert message.startswith(expected)
+    servers.world.clock.advance(FOR_S + 1)
+    await servers.control_and_reconcile()
+    await servers.control_and_reconcile()
+    assert "Discouraged" not in [each["type"] for each in servers.world.status["conditions"]]
+
+
+async def test_a_failed_purge_has_the_list_change_without_a_hand_over() -> None:
+    servers = await begun(2)
+    servers.size(3)
+    await servers.until("Preparing")
+    servers.purge_fails = [pod(servers.world, 1)["status"]["podIP"]] * 999
+    for _ in range(10):
+        await servers.control_and_reconcile(1.0)
+    assert servers.steps[-1] == "Preparing"
+    servers.world.clock.advance(READY_WITHIN_S)
+    await servers.until("Complete")
+    expected = f"as {NAME}-1 did not delete what former owners have kept"
+    assert expected in servers.world.message("Discouraged")
+
+
+async def test_a_server_that_did_not_answer_once_has_old_copies_deleted_later() -> None:
+    servers = await begun(2)
+    servers.size(3)
+    await servers.until("Preparing")
+    failing = pod(servers.world, 1)["status"]["podIP"]
+    servers.purge_fails = [failing]
+    await servers.until("Complete")
+    assert servers.steps == HANDING_OVER
+    purged = [address for call, address in servers.calls if call == "purge"]
+    assert (len(purged), purged.count(failing)) == (4, 2)
+
+
+async def test_a_server_that_gets_ready_during_the_purge_deletes_old_copies_too() -> None:
+    servers = await begun(4)
+    servers.purged.clear()
+    servers.size(3)
+    leaving = pod(servers.world, 3)["status"]["podIP"]
+    get_ready(servers.world, 3, ready=False)
+    await servers.until("Preparing")
+    while ("purge", pod(servers.world, 0)["status"]["podIP"]) not in servers.calls:
+        await servers.control_and_reconcile(1.0)
+        get_ready(servers.world, 3, ready=False)
+    assert ("purge", leaving) not in servers.calls
+    get_ready(servers.world, 3)
+    servers.purged.set()
+    await servers.until("Connecting")
+    assert servers.calls.count(("purge", leaving)) == 1
+
+
+async def test_a_rollout_waits_from_the_purge_on() -> None:
+    servers = await begun(4)
+    servers.purged.clear()
+    servers.size(3, image="memcached:1.6.50", rollout={"minReadySeconds": 5})
+    await servers.until("Preparing")
+    for _ in range(100):
+        await servers.control_and_reconcile(1.0)
+        if any(call == "purge" for call, _ in servers.calls):
+            break
+    uids = {each["metadata"]["uid"] for each in servers.pods()}
+    for _ in range(10):
+        await servers.control_and_reconcile(1.0)
+    assert servers.steps[-1] == "Preparing"
+    servers.purged.set()
+    await servers.until("Published")
+    assert servers.steps == HANDING_OVER[:3]
+    assert {each["metadata"]["uid"] for each in servers.pods()} == uids
+
+
+async def test_without_the_right_to_patch_pods_the_list_changes_without_a_hand_over() -> None:
+    servers = await begun(2)
+    servers.world.api.refuse("merge_patch", "Pod", *[Forbidden(403, "Forbidden", NO_RIGHT)] * 9)
+    servers.size(3)
+    await servers.until("Preparing")
+    await servers.until("Complete")
+    assert servers.listed == 3
+    assert "the API server refused to change the annotations" in servers.world.message("Discouraged")
+
+
+async def test_who_may_not_take_peers_away_any_more_does_not_try_for_ever() -> None:
+    servers = await begun(2)
+    servers.size(3)
+    await servers.until("Published")
+    servers.world.clock.advance(FOR_S + MARKER_TTL_S)
+    servers.world.api.refuse("merge_patch", "Pod", *[Forbidden(403, "Forbidden", NO_RIGHT)] * 99)
+    sent = 0
+    for _ in range(70):
+        await servers.control_and_reconcile(1.0)
+        sent += servers.world.api.verbs().count("merge_patch Pod")
+    assert 0 < sent <= 3 * (1 + 70 // RETRY_REFUSED_S)
+    assert servers.steps[-1] == "Complete"
+    assert servers.world.condition("Degraded") == ("True", "Forbidden")
+
+
+async def test_where_a_webhook_removes_the_annotation_peers_are_set_for_a_while_and_not_without_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    servers = await begun(2)
+    servers.size(3)
+    await servers.until("Connecting")
+    store, sent = servers.world.api.store, 0
+
+    def store_without_it(path: str, body: Json) -> Json:
+        body["metadata"].get("annotations", {}).pop(PEERS_ANNOTATION, None)
+        return store(path, body)
+
+    for each in [*servers.pods()]:
+        each["metadata"]["annotations"].pop(PEERS_ANNOTATION, None)
+    monkeypatch.setattr(servers.world.api, "store", store_without_it)
+    for _ in range(CONFIRMED_WITHIN_S + 2):
+        await servers.control_and_reconcile(SET_AGAIN_S)
+        if patches := servers.world.api.verbs().count("merge_patch Pod"):
+            assert servers.requeue_s
+            assert servers.requeue_s > SET_AGAIN_S / 2
+            sent += patches
+    assert 0 < sent <= 3 * CONFIRMED_WITHIN_S / SET_AGAIN_S
+    assert servers.listed == 3
+
+
+async def test_where_the_api_server_fails_to_change_pods_the_list_changes_without_a_hand_over() -> None:
+    servers = await begun(2)
+    servers.size(3)
+    await servers.until("Connecting")
+    servers.world.api.refuse("merge_patch", "Pod", *[ServerError(500, "InternalError", "failed calling webhook")] * 999)
+    for _ in range(CONFIRMED_WITHIN_S + 2):
+        with suppress(ServerError):
+            await servers.control_and_reconcile(1.0)
+    assert servers.listed == 3
+    assert "did not confirm their peers" in servers.world.message("Discouraged")
+
+
+async def test_a_pod_that_another_changed_meanwhile_gets_peers_once_the_cache_shows_it() -> None:
+    servers = await begun(2)
+    servers.world.api.refuse("merge_patch", "Pod", Conflict(409, "Conflict", "the object has been modified"))
+    servers.size(3)
+    await servers.until("Preparing")
+    await servers.until("Complete")
+    assert servers.steps == HANDING_OVER
+
+
+async def test_a_server_that_is_replaced_meanwhile_joins_empty() -> None:
+    servers = await begun(3)
+    servers.size(4)
+    await servers.until("Published")
+    key = next(key for key in servers.world.api.objects if key[0] == "Pod" and key[2] == f"{NAME}-1")
+    lost = servers.world.api.objects[key]["status"]["podIP"]
+    del servers.world.api.objects[key]
+    servers.world.show()
+    await servers.world.reconcile()
+    assert all(each is not None and lost not in each.addresses for each in servers.peers().values())
+    servers.calls.clear()
+    for _ in range(8):
+        await servers.control_and_reconcile()
+    emptied = [address for call, address in servers.calls if call == "empty"]
+    assert emptied == [pod(servers.world, 1)["status"]["podIP"]] * 2, "before others have it as a peer, and after"
+    peers = servers.peers()
+    assert all(each is not None and {*each.addresses} == peers.keys() - {address} for address, each in peers.items())
+
+
+@pytest.mark.parametrize("step", HANDING_OVER[:-1])
+async def test_another_leader_goes_on_with_each_step(step: str) -> None:
+    servers = await begun(3)
+    servers.size(4)
+    await servers.until(step)
+    before = servers.world
+    servers.world = World(api=before.api, peers_port=PeersPort(servers.state_of, servers.purge, servers.empty))
+    servers.world.clock.advance(before.clock.now)
+    servers.world.memcached(**before.api.objects["Memcached", "shop", NAME]["spec"])
+    await servers.until("Complete")
+    assert servers.steps == HANDING_OVER
+
+
+async def test_a_server_that_never_gets_ready_keeps_the_list_for_a_while() -> None:
+    servers = await begun(2)
+    servers.size(4)
+    await servers.control_and_reconcile()
+    servers.control()
+    get_ready(servers.world, 3, ready=False)
+    servers.world.show()
+    await servers.world.reconcile(after_s=10)
+    await servers.world.reconcile(after_s=10)
+    assert "does not change until these are ready" in servers.world.message("Progressing")
+    await servers.control_and_reconcile(READY_WITHIN_S)
+    await servers.control_and_reconcile()
+    assert servers.listed == 3
+
+
+@pytest.mark.parametrize("step", HANDING_OVER[1:-1])
+@pytest.mark.parametrize("refused", [False, True])
+async def test_without_the_field_in_the_midst_servers_stay_until_nobody_has_them_as_peers(
+    step: str, refused: bool
+) -> None:
+    servers = await begun(3)
+    servers.size(2)
+    await servers.until(step)
+    if refused:
+        servers.world.api.refuse("merge_patch", "Pod", *[Forbidden(403, "Forbidden", NO_RIGHT)] * 999)
+    servers.size(2, handover=None)
+    for _ in range(80):
+        await servers.control_and_reconcile(1.0)
+        connected = [each for each in servers.peers().values() if each is not None and each.addresses]
+        assert refused or not connected or servers.count() == 3
+    assert "handover" not in servers.world.status
+    assert (servers.listed, servers.count()) == (2, 2)
+
+
+async def test_a_leader_that_comes_after_a_server_was_emptied_lets_it_keep_what_it_has_since() -> None:
+    servers = await begun(3)
+    servers.size(4)
+    await servers.until("Published")
+    del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
+    for _ in range(10):
+        await servers.control_and_reconcile()
+    assert [each for each, _ in servers.calls].count("empty") == 2
+    before = servers.world
+    servers.world = World(api=before.api, peers_port=PeersPort(servers.state_of, servers.purge, servers.empty))
+    servers.world.clock.advance(before.clock.now)
+    servers.world.memcached(**before.api.objects["Memcached", "shop", NAME]["spec"])
+    for _ in range(10):
+        await servers.control_and_reconcile()
+    assert [each for each, _ in servers.calls].count("empty") == 2
+
+
+@pytest.mark.parametrize(
+    ("refusal", "passed_s"),
+    [(Forbidden(403, "Forbidden", NO_RIGHT), RETRY_REFUSED_S), (ServerError(500, "InternalError", "no etcd"), 1.0)],
+)
+async def test_a_server_is_emptied_no_third_time_however_often_its_pod_cannot_say_so(
+    refusal: Forbidden | ServerError, passed_s: float
+) -> None:
+    servers = await begun(3)
+    servers.size(4)
+    await servers.until("Published")
+    del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
+    for _ in range(20):
+        await servers.control_and_reconcile()
+        if not servers.is_outdated(1):
+            continue
+        peers = servers.peers()
+        if all(each is not None and {*each.addresses} == peers.keys() - {other} for other, each in peers.items()):
+            break
+    assert [each for each, _ in servers.calls].count("empty") == 1
+    servers.world.api.refuse("merge_patch", "Pod", *[refusal] * 5)
+    for _ in range(5):
+        with suppress(ServerError):
+            await servers.control_and_reconcile(passed_s)
+        assert servers.is_outdated(1)
+    while servers.is_outdated(1):
+        with suppress(ServerError):
+            await servers.control_and_reconcile(RETRY_REFUSED_S)
+    assert not servers.is_outdated(1)
+    assert [each for each, _ in servers.calls].count("empty") == 2
+
+
+async def test_a_hand_over_comes_to_its_end_while_the_specification_cannot_be_read() -> None:
+    servers = await begun(3)
+    servers.size(4)
+    await servers.until("Published")
+    servers.size(4, extraArgs=["-M"])
+    await servers.control_and_reconcile(1.0)
+    await servers.control_and_reconcile(1.0)
+    assert servers.world.condition("Degraded") == ("True", "InvalidSpec")
+    lost = pod(servers.world, 1)["status"]["podIP"]
+    del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
+    servers.world.show()
+    await servers.world.reconcile()
+    assert all(each is not None and lost not in each.addresses for each in servers.peers().values())
+    assert servers.steps[-1] == "Published"
+    await servers.until("Complete", reconciles=FOR_S + 20)
+    assert servers.listed == 4
+    assert all(each is not None and not each.addresses for each in servers.peers().values())
+
+
+@pytest.mark.parametrize(
+    "refusal", [Forbidden(403, "Forbidden", NO_RIGHT), ServerError(500, "InternalError", "failed calling webhook")]
+)
+async def test_a_mark_that_cannot_be_taken_off_leaves_nobody_a_peer(
+    monkeypatch: pytest.MonkeyPatch, refusal: Forbidden | ServerError
+) -> None:
+    servers = await begun(4)
+    servers.size(2)
+    await servers.until("Published")
+    del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
+    judge = servers.world.api.refusal
+
+    def refuse(sent: Sent) -> KubeError | None:
+        annotations = (sent.body or {}).get("metadata", {}).get("annotations", {})
+        return refusal if annotations.get(OUTDATED_ITEMS_ANNOTATION, "") is None else judge(sent)
+
+    monkeypatch.setattr(servers.world.api, "refusal", refuse)
+    for _ in range(FOR_S + CONFIRMED_WITHIN_S + 60):
+        with suppress(ServerError):
+            await servers.control_and_reconcile(1.0)
+    assert (servers.steps[-1], servers.count()) == ("Complete", 2)
+    assert servers.is_outdated(1)
+    assert all(each is not None and not each.addresses for each in servers.peers().values())
+
+
+async def test_servers_have_their_time_anew_once_the_specification_can_be_read_again() -> None:
+    servers = await begun(3)
+    servers.size(4)
+    await servers.until("Preparing")
+    servers.size(4, extraArgs=["-M"])
+    for _ in range(8):
+        await servers.control_and_reconcile(READY_WITHIN_S / 8)
+    servers.size(6)
+    await servers.until("Published")
+    assert servers.listed == 6
+    assert servers.steps == ["Preparing", "Complete", *HANDING_OVER[:3]]
+
+
+async def test_another_size_has_its_own_time_to_get_ready() -> None:
+    servers = await begun(3)
+
+    async def pass_time(seconds: int) -> None:
+        """Pass it while the server 4 does not get ready, so that only the server 3 could be listed."""
+        for _ in range(seconds // 10):
+            servers.control()
+            get_ready(servers.world, 4, ready=False)
+            servers.world.show()
+            await servers.reconcile(10.0)
+
+    servers.size(5)
+    await servers.until("Preparing")
+    await pass_time(READY_WITHIN_S - 20)
+    servers.size(6)
+    await pass_time(60)
+    assert (servers.steps, servers.listed) == (["Preparing"], 3)
+    await pass_time(READY_WITHIN_S)
+    assert (servers.steps[:2], servers.listed) == (["Preparing", "Complete"], 5)
+
+
+async def test_a_list_that_is_to_change_stays_while_the_specification_cannot_be_read() -> None:
+    servers = await begun(3)
+    servers.size(4)
+    await servers.until("Connecting")
+    servers.size(4, extraArgs=["-M"])
+    await servers.until("Complete")
+    assert servers.listed == 3
+    servers.size(4)
+    await servers.until("Published")
+    assert servers.listed == 4
+
+
+async def test_that_there_was_no_hand_over_is_reported_until_clients_have_one_list() -> None:
+    servers = await begun(2)
+    servers.silent.add("10.1.0.0")
+    servers.size(3)
+    await servers.until("Preparing")
+    await servers.until("Disconnecting", reconciles=200)
+    servers.silent.clear()
+    for _ in range(5):
+        await servers.control_and_reconcile(1.0)
+    assert servers.world.condition("Discouraged") == ("True", "HandoverUnavailable")
+    servers.world.clock.advance(FOR_S)
+    await servers.control_and_reconcile()
+    await servers.control_and_reconcile()
+    assert "Discouraged" not in {each["type"] for each in servers.world.status["conditions"]}
+
+
+@pytest.mark.parametrize("lost", [("handover",), ("handover", "serverList", "workload", "draining")])
+async def test_a_status_that_another_client_took_away_takes_no_peers_away(lost: tuple[str, ...]) -> None:
+    servers = await begun(4)
+    servers.size(3)
+    await servers.until("Published")
+    servers.world.clock.advance(FOR_S / 2)
+    memcached = servers.world.api.objects["Memcached", NAMESPACE, NAME]
+    for field in lost:
+        memcached["status"].pop(field, None)
+    servers.world.api.put(memcached)
+    servers.world.recorder.events.clear()
+    for _ in range(FOR_S - 10):
+        await servers.control_and_reconcile(1.0)
+    assert all(each is not None and each.addresses for each in servers.peers().values())
+    assert (servers.steps[-1], servers.listed, servers.count()) == ("Published", 3, 4)
+    (event,) = (each for each in servers.world.recorder.events if each.reason == "HandoverResumed")
+    assert event.type == "Warning"
+    await servers.until("Complete")
+    for _ in range(3):
+        await servers.control_and_reconcile()
+    assert servers.count() == 3
+
+
+async def test_where_the_field_is_omitted_while_a_server_is_emptied_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = await begun(3)
+    servers.size(4)
+    await servers.until("Published")
+    del servers.world.api.objects[next(key for key in servers.world.api.objects if key[2] == f"{NAME}-1")]
+    ended = asyncio.Event()
+
+    async def never(address: str, timeout_s: float) -> Purged | Failure:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        raise AssertionError(address, timeout_s)
+
+    monkeypatch.setattr(servers, "empty", never)
+    servers.world = World(api=servers.world.api, peers_port=PeersPort(servers.state_of, servers.purge, never))
+    servers.size(4)
+    for _ in range(10):
+        await servers.control_and_reconcile()
+    assert not ended.is_set()
+    servers.size(4, handover=None)
+    for _ in range(80):
+        await servers.control_and_reconcile(1.0)
+    assert "handover" not in servers.world.status
+    assert ended.is_set()

@@ -1,0 +1,591 @@
+"""Each step of a hand-over, case by case; `test_steps_machine` holds its promises in any order of events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from unittest.mock import ANY
+
+import pytest
+
+from memcached_operator.api.status import Handover, HandoverStep
+from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS
+from memcached_operator.features.handover.actions import (
+    Action,
+    Advance,
+    Awaited,
+    Empty,
+    GivenUp,
+    GiveUp,
+    Nothing,
+    PeersChange,
+    Purge,
+    Resume,
+    SetPeers,
+    Wait,
+)
+from memcached_operator.features.handover.peers import Peers
+from memcached_operator.features.handover.situation import Origin, PurgeState, Server, Situation
+from memcached_operator.features.handover.step_times import MARKER_TTL_S
+from memcached_operator.features.handover.steps import are_servers_kept, decide, is_list_frozen, is_rollout_held
+from memcached_operator.features.handover.time_limits import CONFIRMED_WITHIN_S, READY_WITHIN_S
+from operator_runtime import rfc3339
+
+NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
+LONG_AGO_S = int(NOW.timestamp()) - 100_000
+JUST_NOW_S = int(NOW.timestamp()) - 5
+FOR_S = 100
+
+
+def at(after_s: float) -> str:
+    return rfc3339(NOW + timedelta(seconds=after_s))
+
+
+def step(name: HandoverStep, since_s: float = -10, former_end_s: float = -1000) -> Handover:
+    return Handover(name, at(since_s), at(former_end_s))
+
+
+def address(ordinal: int) -> str:
+    return f"10.0.0.{ordinal}"
+
+
+def server(ordinal: int, peers: Sequence[int] | None = None, *, ready: int | None = LONG_AGO_S, **more: Any) -> Server:
+    """A server that confirms what its pod says: that it has these peers, or nothing."""
+    found = None if peers is None else Peers(1, tuple(map(address, peers)))
+    return Server(f"s-{ordinal}", ordinal, address(ordinal), ready, found, **{"confirms": peers is not None} | more)
+
+
+def fresh(count: int) -> tuple[Server, ...]:
+    return tuple(server(each) for each in range(count))
+
+
+def hidden(count: int) -> tuple[Server, ...]:
+    return tuple(server(each, ()) for each in range(count))
+
+
+def connected(*ordinals: int) -> tuple[Server, ...]:
+    return tuple(server(each, [other for other in ordinals if other != each]) for each in ordinals)
+
+
+def situation(
+    last: Handover | None, size: int, listed: int, servers: Sequence[Server], *, for_s: int | None = FOR_S, **more: Any
+) -> Situation:
+    return Situation(last, size, frozenset(range(listed)), servers, for_s, NOW, **more)
+
+
+def peers_set(action: Action) -> dict[int, tuple[int, ...]]:
+    """The ordinals of peers by the ordinals of the servers that are to have them."""
+    assert isinstance(action, SetPeers)
+    return {
+        each.server.ordinal: tuple(int(found.rpartition(".")[2]) for found in each.peers.addresses)
+        for each in action.changes
+    }
+
+
+def emptied(found: Situation) -> tuple[str, ...]:
+    """Names of the servers that are emptied now and, when they are, once more."""
+    action = decide(found)
+    assert isinstance(action, Empty)
+    assert not action.is_last
+    servers = [replace(each, emptied=True) if each in action.servers else each for each in found.servers]
+    last = decide(replace(found, servers=servers))
+    if isinstance(last, Empty):
+        assert last.is_last
+        assert [each.name for each in last.servers] == [each.name for each in action.servers]
+    return tuple(each.name for each in action.servers)
+
+
+def advanced(action: Action) -> HandoverStep | None:
+    assert isinstance(action, Advance)
+    return action.to.step if action.to is not None else None
+
+
+PREPARING, CONNECTING, COMPLETE = map(step, (HandoverStep.PREPARING, HandoverStep.CONNECTING, HandoverStep.COMPLETE))
+UNDERWAY = (HandoverStep.CONNECTING, HandoverStep.PUBLISHED)
+DISCONNECTING = step(HandoverStep.DISCONNECTING, -10, -13)
+
+
+def published(since_s: float) -> Handover:
+    return step(HandoverStep.PUBLISHED, since_s)
+
+
+@pytest.mark.parametrize(
+    ("size", "listed", "begins"), [(3, 3, True), (3, 2, False), (2, 3, False), (3, 0, False), (0, 0, False)]
+)
+def test_the_first_list_just_grows_until_it_has_all_servers(size: int, listed: int, begins: bool) -> None:
+    found = situation(None, size, listed, fresh(3))
+    action = decide(found)
+    assert action == (Advance(Handover(HandoverStep.COMPLETE, at(0), at(FOR_S))) if begins else Nothing())
+    assert not are_servers_kept(found, action)
+
+
+@pytest.mark.parametrize("name", HandoverStep)
+def test_who_desires_no_hand_over_any_more_has_all_peers_taken_away(name: HandoverStep) -> None:
+    found = situation(step(name), 3, 2, connected(0, 1, 2), for_s=None)
+    action, is_underway = decide(found), name in UNDERWAY
+    if is_underway:
+        assert advanced(action) is HandoverStep.DISCONNECTING
+        assert are_servers_kept(found, action), "others have them as a peer"
+        found = replace(found, last=action.to if isinstance(action, Advance) else None)
+        action = decide(found)
+    assert peers_set(action) == {0: (), 1: (), 2: ()}
+    assert not is_list_frozen(found, action)
+    found = replace(found, servers=hidden(3))
+    if is_underway or name is HandoverStep.DISCONNECTING:
+        assert advanced(decide(found)) is HandoverStep.COMPLETE
+        found = replace(found, last=COMPLETE)
+    assert decide(found) == Advance(None)
+    assert not are_servers_kept(found, decide(found))
+    assert decide(replace(found, servers=hidden(3), last=None)) == Nothing()
+
+
+def test_a_list_that_is_as_desired_takes_nothing() -> None:
+    assert decide(situation(COMPLETE, 3, 3, hidden(3))) == Nothing()
+
+
+@pytest.mark.parametrize(("size", "listed"), [(0, 3), (3, 0)])
+def test_without_servers_before_or_after_there_is_nothing_to_hand_over(size: int, listed: int) -> None:
+    found = situation(COMPLETE, size, listed, fresh(3))
+    assert decide(found) == Advance(None)
+    assert not is_list_frozen(found, decide(found))
+
+
+@pytest.mark.parametrize(
+    ("last", "then"),
+    [
+        (step(HandoverStep.PREPARING), HandoverStep.COMPLETE),
+        *((step(each), HandoverStep.DISCONNECTING) for each in UNDERWAY),
+    ],
+)
+def test_a_list_that_ends_has_clients_for_as_long_as_one_that_changes(last: Handover, then: HandoverStep) -> None:
+    found = situation(last, 0, 3, connected(0, 1, 2))
+    assert decide(found) == Advance(step(then, 0, FOR_S))
+    assert not is_list_frozen(found, decide(found))
+
+
+def test_a_change_is_prepared_before_the_list_has_it() -> None:
+    found = situation(COMPLETE, 6, 3, fresh(3))
+    assert decide(found) == Advance(step(HandoverStep.PREPARING, 0))
+    assert is_list_frozen(found, decide(found))
+
+
+@pytest.mark.parametrize(
+    ("last", "servers", "purge", "expected"),
+    [
+        (step(HandoverStep.PREPARING, -1), fresh(4), PurgeState.DUE, Wait(Awaited.FORMER_CLIENTS, MARKER_TTL_S - 1)),
+        (step(HandoverStep.PREPARING, -9, 5), fresh(4), PurgeState.DUE, Wait(Awaited.FORMER_CLIENTS, 5 + MARKER_TTL_S)),
+        (PREPARING, fresh(3), PurgeState.DUE, Wait(Awaited.SERVERS, READY_WITHIN_S - 10, ("ordinal 3",))),
+        (
+            PREPARING,
+            (*fresh(3), server(3, ready=None)),
+            PurgeState.DUE,
+            Wait(Awaited.SERVERS, READY_WITHIN_S - 10, ("s-3",)),
+        ),
+        (PREPARING, fresh(4), PurgeState.DUE, Purge(fresh(4), NOW.timestamp() - 1000)),
+        (PREPARING, fresh(4), PurgeState.RUNNING, Wait(Awaited.PURGE, 0.5)),
+        (PREPARING, fresh(4), PurgeState.DONE, Advance(step(HandoverStep.CONNECTING, 0))),
+    ],
+)
+def test_it_begins_when_no_client_has_the_former_list_all_are_ready_and_old_copies_are_gone(
+    last: Handover, servers: Sequence[Server], purge: PurgeState, expected: Action
+) -> None:
+    found = situation(last, 4, 3, servers, purge=purge)
+    assert decide(found) == expected
+    assert is_list_frozen(found, decide(found))
+
+
+LATE = step(HandoverStep.PREPARING, -READY_WITHIN_S)
+
+
+@pytest.mark.parametrize(
+    ("last", "failed", "expected"),
+    [
+        (PREPARING, ("s-1",), Purge((server(1),), NOW.timestamp() - 1000)),
+        (PREPARING, ("s-4",), Advance(step(HandoverStep.CONNECTING, 0))),
+        (step(HandoverStep.PREPARING, 1 - READY_WITHIN_S), ("s-1",), Purge((server(1),), ANY)),
+        (LATE, ("s-1",), GiveUp(step(HandoverStep.COMPLETE, 0, FOR_S), GivenUp.NOT_PURGED, ("s-1",))),
+    ],
+)
+def test_who_failed_to_delete_old_copies_tries_again_for_a_while_if_it_is_still_there(
+    last: Handover, failed: Sequence[str], expected: Action
+) -> None:
+    assert decide(situation(last, 4, 3, fresh(4), purge=PurgeState.FAILED, unpurged=frozenset(failed))) == expected
+
+
+@pytest.mark.parametrize("peers", [None, ()])
+def test_one_that_leaves_and_was_not_ready_for_the_purge_is_marked_before_it_has_peers(
+    peers: Sequence[int] | None,
+) -> None:
+    away = server(3, peers, ready=None)
+    found = situation(PREPARING, 3, 4, (*fresh(3), away), purge=PurgeState.DONE)
+    action = decide(found)
+    assert peers_set(action) == {3: ()}
+    assert isinstance(action, SetPeers)
+    assert action.changes[0].outdated
+    away = replace(away, peers=Peers(1), outdated=True, confirms=True)
+    assert advanced(decide(replace(found, servers=(*fresh(3), away)))) is HandoverStep.CONNECTING
+    back = replace(away, ready_since_s=JUST_NOW_S)
+    for others in (hidden(3), connected(0, 1, 2)):
+        assert emptied(situation(CONNECTING, 3, 4, (*others, back))) == ("s-3",)
+
+
+@pytest.mark.parametrize(
+    ("last", "servers", "purge", "held"),
+    [
+        (COMPLETE, fresh(4), PurgeState.DUE, False),
+        (step(HandoverStep.PREPARING, -1), fresh(4), PurgeState.DUE, False),
+        (PREPARING, (*fresh(3), server(3, ready=None)), PurgeState.RUNNING, False),
+        (PREPARING, fresh(4), PurgeState.DUE, True),
+        (PREPARING, fresh(4), PurgeState.RUNNING, True),
+        (PREPARING, fresh(4), PurgeState.DONE, True),
+        (CONNECTING, hidden(4), PurgeState.DONE, True),
+        (DISCONNECTING, hidden(4), PurgeState.DUE, True),
+    ],
+)
+def test_from_the_purge_on_no_server_is_replaced_that_has_keys(
+    last: Handover, servers: Sequence[Server], purge: PurgeState, held: bool
+) -> None:
+    found = situation(last, 4, 3, servers, purge=purge)
+    assert is_rollout_held(found, decide(found)) is held
+
+
+@pytest.mark.parametrize("last", [None, COMPLETE, PREPARING])
+@pytest.mark.parametrize(("size", "listed"), [(3, 3), (4, 3), (3, 4)])
+def test_where_servers_have_peers_and_the_status_does_not_say_so_clients_get_their_time_anew(
+    last: Handover | None, size: int, listed: int
+) -> None:
+    found = situation(last, size, listed, (*connected(0, 1, 2), server(3, ready=None)))
+    assert decide(found) == Resume(step(HandoverStep.PUBLISHED, 0, FOR_S))
+    assert is_list_frozen(found, decide(found))
+    assert are_servers_kept(found, decide(found))
+    assert is_rollout_held(found, decide(found))
+
+
+@pytest.mark.parametrize("last", [None, *(step(name, -5000) for name in HandoverStep)])
+@pytest.mark.parametrize("servers", [connected(0, 1, 2), hidden(3)])
+def test_of_a_status_that_another_client_wrote_only_the_servers_tell_the_step(
+    last: Handover | None, servers: Sequence[Server]
+) -> None:
+    found = situation(last, 3, 3, servers, origin=Origin.FOREIGN)
+    name = HandoverStep.PUBLISHED if servers[0].is_connected else HandoverStep.COMPLETE
+    assert decide(found) == Resume(step(name, 0, FOR_S))
+
+
+def test_a_pod_in_the_place_of_another_has_peers_that_have_yet_to_confirm() -> None:
+    found = situation(published(-40), 2, 2, (server(0, (), confirms=False), server(1, ready=None)))
+    action = decide(found)
+    assert peers_set(action) == {1: (0,)}
+    assert isinstance(action, SetPeers)
+    assert action.changes[0].outdated
+
+
+@pytest.mark.parametrize("last", [None, COMPLETE, published(-40), DISCONNECTING])
+def test_a_list_that_the_status_lost_grows_before_anything_else_and_takes_no_peers_away(last: Handover | None) -> None:
+    found = situation(last, 3, 0, connected(0, 1, 2))
+    assert decide(found) == (Nothing() if last is None else Advance(None))
+    assert not is_list_frozen(found, decide(found))
+    assert are_servers_kept(found, decide(found)), "others have them as a peer"
+
+
+@pytest.mark.parametrize(
+    ("last", "then"),
+    [
+        (PREPARING, HandoverStep.COMPLETE),
+        (CONNECTING, HandoverStep.DISCONNECTING),
+    ],
+)
+def test_a_change_that_is_taken_back_before_the_list_has_it_is_none(last: Handover, then: HandoverStep) -> None:
+    assert advanced(decide(situation(last, 3, 3, hidden(4)))) is then
+
+
+def test_all_have_peers_at_once_whether_or_not_they_read_a_file_before() -> None:
+    partly = (server(0, ()), server(1), server(2, (), confirms=False))
+    assert peers_set(decide(situation(CONNECTING, 3, 2, partly))) == {0: (1, 2), 1: (0, 2), 2: (0, 1)}
+
+
+def test_all_have_all_others_as_peers_old_and_new_before_the_list_is_published() -> None:
+    assert peers_set(decide(situation(CONNECTING, 2, 3, hidden(3)))) == {0: (1, 2), 1: (0, 2), 2: (0, 1)}
+    late = (*connected(0, 1, 2)[:2], server(2, [0, 1], confirms=False))
+    found = situation(CONNECTING, 2, 3, late)
+    assert decide(found) == Wait(Awaited.CONFIRMATIONS, 0.5, ("s-2",))
+    assert is_list_frozen(found, decide(found))
+    found = situation(CONNECTING, 2, 3, connected(0, 1, 2))
+    assert decide(found) == Advance(published(0), publishes=True)
+    assert not is_list_frozen(found, decide(found))
+
+
+def test_other_peers_have_a_greater_generation() -> None:
+    action = decide(situation(CONNECTING, 2, 3, hidden(3)))
+    assert isinstance(action, SetPeers)
+    assert [each.peers.generation for each in action.changes] == [2, 2, 2]
+
+
+def test_a_server_that_is_gone_is_waited_for_if_it_is_desired() -> None:
+    waiting = Wait(Awaited.SERVERS, READY_WITHIN_S - 10, ("ordinal 3",))
+    assert decide(situation(CONNECTING, 4, 3, connected(0, 1, 2))) == waiting
+    assert advanced(decide(situation(CONNECTING, 2, 4, connected(0, 1, 2)))) is HandoverStep.PUBLISHED
+
+
+def test_clients_have_their_time_and_markers_live_for_some_more() -> None:
+    found = situation(published(-40), 3, 3, connected(0, 1, 2))
+    assert decide(found) == Wait(Awaited.CLIENTS, FOR_S + MARKER_TTL_S - 40)
+    assert are_servers_kept(found, decide(found))
+    found = situation(published(-FOR_S - MARKER_TTL_S), 3, 3, connected(0, 1, 2))
+    assert decide(found) == Advance(step(HandoverStep.DISCONNECTING, 0, -MARKER_TTL_S))
+    assert are_servers_kept(found, decide(found))
+
+
+def test_a_second_change_goes_straight_to_the_union_of_all() -> None:
+    found = situation(published(-40), 2, 4, connected(0, 1, 2, 3))
+    assert decide(found) == Advance(published(0), publishes=True)
+    found = situation(published(-40), 5, 4, connected(0, 1, 2, 3))
+    assert decide(found) == Wait(Awaited.SERVERS, FOR_S + MARKER_TTL_S - 40, ("ordinal 4",))
+    assert is_list_frozen(found, decide(found))
+
+
+def test_one_that_comes_meanwhile_has_peers_from_its_start_and_is_emptied_before_and_after_others_have_it() -> None:
+    def with_new(*servers: Server, **more: Any) -> Action:
+        return decide(situation(published(-40), 3, 3, servers, **more))
+
+    others = connected(0, 1)
+    assert peers_set(with_new(*others, server(2, ready=None))) == {2: (0, 1)}
+    new = server(2, (0, 1), ready=JUST_NOW_S, outdated=True)
+    assert isinstance(with_new(*others, replace(new, ready_since_s=None)), Wait)
+    assert with_new(*others, new) == Empty((new,), is_last=False)
+    assert with_new(*others, replace(new, confirms=False)) == Empty((replace(new, confirms=False),), is_last=False)
+    new = replace(new, emptied=True)
+    action = with_new(*others, new)
+    assert peers_set(action) == {0: (1, 2), 1: (0, 2)}
+    assert isinstance(action, SetPeers)
+    assert all(each.peers.joining == {address(2)} for each in action.changes), "it is told of writes, and not queried"
+    known = tuple(
+        replace(each, peers=Peers(2, change.peers.addresses, change.peers.joining))
+        for each, change in zip(others, action.changes, strict=True)
+    )
+    assert isinstance(with_new(known[0], replace(known[1], confirms=False), new), Wait)
+    assert isinstance(with_new(*known, replace(new, confirms=False)), Wait), "what it gets is told to nobody yet"
+    assert with_new(*known, new) == Empty((new,))
+    action = with_new(*known, replace(new, outdated=False))
+    assert peers_set(action) == {0: (1, 2), 1: (0, 2)}
+    assert isinstance(action, SetPeers)
+    assert not any(each.peers.joining for each in action.changes)
+
+
+def test_a_new_one_is_marked_to_be_emptied_once_clients_may_have_two_lists() -> None:
+    for last, is_marked in ((published(-40), True), (CONNECTING, False)):
+        action = decide(situation(last, 3, 2, (*connected(0, 1), server(2, ready=None))))
+        assert isinstance(action, SetPeers)
+        assert [each.outdated for each in action.changes] == [is_marked]
+
+
+@pytest.mark.parametrize("peers", [None, ()])
+def test_one_that_others_do_not_know_is_marked_as_outdated_first(peers: Sequence[int] | None) -> None:
+    new = server(2, peers, ready=JUST_NOW_S)
+    action = decide(situation(published(-40), 3, 3, (*connected(0, 1), new)))
+    assert peers_set(action) == {2: ()}
+    assert isinstance(action, SetPeers)
+    assert action.changes[0].outdated
+
+
+def test_of_two_the_one_that_was_never_away_keeps_its_items() -> None:
+    back = server(1, (0,), ready=JUST_NOW_S, outdated=True)
+    assert emptied(situation(published(-40), 2, 2, (server(0, ()), back))) == ("s-1",)
+
+
+@pytest.mark.parametrize("last", [published(-40), published(-4), CONNECTING])
+def test_a_server_that_is_not_ready_or_gone_leaves_all_others_at_once(last: Handover) -> None:
+    away = replace(connected(0, 1, 2)[2], ready_since_s=None)
+    others = connected(0, 1, 2)[:2]
+    if last.step is HandoverStep.PUBLISHED:
+        marked = decide(situation(last, 3, 2, (*others, away)))
+        assert marked == SetPeers((PeersChange(away, Peers(1, (address(0), address(1))), outdated=True),)), (
+            "before others drop it"
+        )
+        away = replace(away, outdated=True)
+    assert peers_set(decide(situation(last, 3, 2, (*others, away)))) == {0: (1,), 1: (0,)}
+    assert peers_set(decide(situation(last, 3, 2, others))) == {0: (1,), 1: (0,)}
+
+
+def test_where_no_server_is_ready_all_keep_their_peers_and_their_items() -> None:
+    """As where a node, or the API server's sight of it, was away for a moment."""
+    away = [replace(each, ready_since_s=None) for each in connected(0, 1, 2)]
+    assert isinstance(decide(situation(published(-40), 3, 3, away)), Wait)
+    back = [replace(each, ready_since_s=JUST_NOW_S) for each in away]
+    assert isinstance(decide(situation(published(-40), 3, 3, back)), Wait)
+
+
+@pytest.mark.parametrize(("last", "size"), [(COMPLETE, 3), (PREPARING, 4), (DISCONNECTING, 3)])
+def test_one_that_comes_back_later_is_emptied_all_the_same(last: Handover, size: int) -> None:
+    back = server(2, (), ready=JUST_NOW_S, outdated=True)
+    assert emptied(situation(last, size, 3, (*hidden(2), back))) == ("s-2",)
+
+
+def test_one_that_has_yet_to_read_that_it_has_no_peers_is_emptied_once_more_when_it_has() -> None:
+    back = server(2, (), ready=JUST_NOW_S, outdated=True, emptied=True, confirms=False)
+    found = situation(COMPLETE, 3, 3, (*hidden(2), back))
+    assert decide(found) == Wait(Awaited.CONFIRMATIONS, 0.5, ("s-2",))
+    late = replace(back, ready_since_s=LONG_AGO_S)
+    assert decide(replace(found, servers=(*hidden(2), late))) == Empty((late,))
+
+
+@pytest.mark.parametrize(("name", "others"), [(HandoverStep.PREPARING, fresh(3)), (HandoverStep.CONNECTING, hidden(3))])
+def test_one_that_cannot_be_emptied_keeps_the_list_for_a_while(name: HandoverStep, others: Sequence[Server]) -> None:
+    back = server(3, (), outdated=True)
+    late = situation(step(name, 1 - READY_WITHIN_S), 4, 3, (*others, back))
+    assert decide(late) == Empty((back,), is_last=False)
+    expected = GiveUp(step(HandoverStep.COMPLETE, 0, FOR_S), GivenUp.NOT_PURGED, ("s-3",))
+    assert decide(replace(late, last=step(name, -READY_WITHIN_S))) == expected
+
+
+def test_one_that_is_yet_to_be_emptied_keeps_the_list_from_no_change() -> None:
+    back = server(2, (), outdated=True)
+    assert advanced(decide(situation(COMPLETE, 4, 3, (*hidden(2), back)))) is HandoverStep.PREPARING
+    late = situation(step(HandoverStep.DISCONNECTING, -CONFIRMED_WITHIN_S), 3, 3, (*hidden(2), back))
+    assert advanced(decide(late)) is HandoverStep.COMPLETE
+
+
+def test_peers_are_taken_away_before_a_server_is_emptied() -> None:
+    back = server(2, (), outdated=True)
+    assert peers_set(decide(situation(DISCONNECTING, 3, 3, (*connected(0, 1), back)))) == {0: (), 1: ()}
+
+
+def test_clients_of_a_list_that_had_no_time_are_waited_for_where_the_field_is_set_again() -> None:
+    action = decide(situation(published(-5), 3, 3, connected(0, 1, 2), for_s=None))
+    assert action == Advance(step(HandoverStep.DISCONNECTING, 0, HANDOVER_SECONDS))
+
+
+def test_without_the_right_to_change_pods_no_server_is_emptied_while_the_list_waits() -> None:
+    back = server(3, (), outdated=True)
+    found = decide(situation(CONNECTING, 4, 3, (*hidden(3), back), is_refused=True))
+    assert isinstance(found, GiveUp)
+    assert found.why is GivenUp.REFUSED
+
+
+def test_peers_are_taken_away_from_all_before_servers_go() -> None:
+    found = situation(DISCONNECTING, 2, 2, connected(0, 1, 2))
+    assert peers_set(decide(found)) == {0: (), 1: (), 2: ()}
+    found = replace(found, servers=(*hidden(2), server(2, (), confirms=False)))
+    assert decide(found) == Wait(Awaited.CONFIRMATIONS, 0.5, ("s-2",))
+    assert are_servers_kept(found, decide(found))
+    found = replace(found, servers=hidden(3))
+    assert decide(found) == Advance(step(HandoverStep.COMPLETE, 0, -13))
+    assert not are_servers_kept(found, decide(found))
+
+
+def test_a_server_that_does_not_confirm_that_it_has_no_peers_keeps_others_for_a_while() -> None:
+    late = (*hidden(2), server(2, (), confirms=False))
+    found = situation(step(HandoverStep.DISCONNECTING, -CONFIRMED_WITHIN_S), 2, 2, late)
+    assert advanced(decide(found)) is HandoverStep.COMPLETE
+
+
+@pytest.mark.parametrize(
+    ("last", "servers", "purge", "expected"),
+    [
+        (PREPARING, (*fresh(3), server(3, unsupported=True)), PurgeState.DUE, (GivenUp.UNSUPPORTED, ("s-3",))),
+        (CONNECTING, (*fresh(3), server(3, unsupported=True)), PurgeState.DUE, (GivenUp.UNSUPPORTED, ("s-3",))),
+        (
+            step(HandoverStep.PREPARING, -READY_WITHIN_S),
+            (*fresh(4), server(4, ready=None)),
+            PurgeState.DUE,
+            (GivenUp.NOT_READY, ("s-4",)),
+        ),
+    ],
+)
+def test_what_does_not_come_in_time_has_the_list_change_without_a_hand_over(
+    last: Handover, servers: Sequence[Server], purge: PurgeState, expected: tuple[GivenUp, tuple[str, ...]]
+) -> None:
+    found = situation(last, len(servers), 3, servers, purge=purge)
+    assert decide(found) == GiveUp(step(HandoverStep.COMPLETE, 0, FOR_S), *expected)
+    assert not is_list_frozen(found, decide(found))
+
+
+@pytest.mark.parametrize(
+    ("name", "servers", "unset"),
+    [
+        (HandoverStep.CONNECTING, fresh(4), ("s-0", "s-1", "s-2", "s-3")),
+        (HandoverStep.CONNECTING, hidden(4), ("s-0", "s-1", "s-2", "s-3")),
+    ],
+)
+def test_peers_that_cannot_be_set_are_tried_for_as_long_as_servers_may_take_to_confirm(
+    name: HandoverStep, servers: Sequence[Server], unset: tuple[str, ...]
+) -> None:
+    assert [*peers_set(decide(situation(step(name, 1 - CONFIRMED_WITHIN_S), 4, 3, servers)))] == [
+        int(each[2:]) for each in unset
+    ]
+    found = decide(situation(step(name, -CONFIRMED_WITHIN_S), 4, 3, servers))
+    assert isinstance(found, GiveUp)
+    assert (found.why, found.names) == (GivenUp.NOT_CONFIRMED, unset)
+
+
+@pytest.mark.parametrize("last", [step(HandoverStep.PREPARING, -9999), step(HandoverStep.CONNECTING, -9999)])
+def test_what_no_leader_did_has_its_time_from_the_next_one_on(last: Handover) -> None:
+    def led_for(led_s: float) -> Action:
+        servers = (*hidden(4), server(4, ready=None))
+        return decide(situation(last, 5, 3, servers, waits_since=NOW - timedelta(seconds=led_s)))
+
+    assert not isinstance(led_for(READY_WITHIN_S - 1), GiveUp)
+    assert isinstance(led_for(READY_WITHIN_S), GiveUp)
+
+
+def test_peers_that_cannot_be_taken_away_do_not_keep_the_list_from_its_next_change() -> None:
+    found = situation(COMPLETE, 4, 3, connected(0, 1, 2), origin=Origin.OWN)
+    assert advanced(decide(found)) is HandoverStep.PREPARING
+    assert isinstance(decide(replace(found, size=3)), SetPeers)
+
+
+def test_servers_have_their_time_to_get_ready_once_they_are_waited_for() -> None:
+    def awaited_for(after_s: float) -> Action:
+        last = step(HandoverStep.PREPARING, -READY_WITHIN_S - 700, -after_s - MARKER_TTL_S)
+        return decide(situation(last, 4, 2, (*fresh(3), server(3, ready=None))))
+
+    assert awaited_for(READY_WITHIN_S - 1) == Wait(Awaited.SERVERS, 1, ("s-3",))
+    assert isinstance(awaited_for(READY_WITHIN_S), GiveUp)
+
+
+def test_servers_have_no_peers_while_a_new_one_is_waited_for_without_end() -> None:
+    found = situation(step(HandoverStep.CONNECTING, -READY_WITHIN_S), 4, 3, connected(0, 1, 2))
+    assert decide(found) == Advance(step(HandoverStep.DISCONNECTING, 0))
+    assert is_list_frozen(found, decide(found))
+    assert are_servers_kept(found, decide(found))
+
+
+def test_peers_are_taken_away_again_where_some_did_not_confirm_them() -> None:
+    late = (*connected(0, 1, 2, 3)[:3], server(3, (0, 1, 2), confirms=False))
+    found = situation(step(HandoverStep.CONNECTING, -CONFIRMED_WITHIN_S), 4, 3, late)
+    then = step(HandoverStep.DISCONNECTING, 0, FOR_S)
+    assert decide(found) == GiveUp(then, GivenUp.NOT_CONFIRMED, ("s-3",))
+    assert not is_list_frozen(found, decide(found))
+    assert are_servers_kept(found, decide(found))
+
+
+def test_a_server_that_just_got_ready_has_its_time_to_confirm() -> None:
+    ready_s = int(NOW.timestamp()) - CONFIRMED_WITHIN_S + 1
+    late = (*connected(0, 1, 2, 3)[:3], server(3, (0, 1, 2), ready=ready_s, confirms=False))
+    last = step(HandoverStep.CONNECTING, -READY_WITHIN_S + 1)
+    assert decide(situation(last, 4, 3, late)) == Wait(Awaited.CONFIRMATIONS, 0.5, ("s-3",))
+
+
+def test_nothing_is_given_up_where_the_list_would_be_the_same() -> None:
+    last = step(HandoverStep.PREPARING, -READY_WITHIN_S)
+    assert decide(situation(last, 4, 3, fresh(3))) == Wait(Awaited.SERVERS, READY_WITHIN_S, ("ordinal 3",))
+
+
+@pytest.mark.parametrize(
+    ("last", "bounded"),
+    [
+        (published(3600), published(0)),
+        (step(HandoverStep.PREPARING, -10, 3600), step(HandoverStep.PREPARING, -10, FOR_S + 1)),
+    ],
+)
+def test_times_that_are_yet_to_come_are_the_present(last: Handover, bounded: Handover) -> None:
+    found = situation(last, 4, 3, connected(0, 1, 2) if last.step in UNDERWAY else hidden(3))
+    assert decide(found) == Advance(bounded)
+    assert is_list_frozen(found, decide(found))
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2026-11-28", "0000", ""])
+def test_of_a_time_that_another_client_made_unreadable_the_latest_counts(text: str) -> None:
+    for last in (Handover(HandoverStep.PUBLISHED, text, text), Handover(HandoverStep.PUBLISHED, text)):
+        assert decide(situation(last, 3, 3, connected(0, 1, 2))) == Advance(step(last.step, 0, FOR_S + 1))
