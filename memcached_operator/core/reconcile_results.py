@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -14,7 +15,6 @@ from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.rollout.next_step import DONE, Rollout
 from memcached_operator.core.rollout.workload_decision import Hold
-from memcached_operator.features.memory_scaling.scaling_decision import Blocked
 from operator_runtime import EnsureResult, Forbidden, Invalid, NotOwned, Refused, ServerError, TooManyRequests
 
 R = TypeVar("R", bound=OwnedRecord)
@@ -166,3 +166,15 @@ class ObjectsResult(msgspec.Struct, frozen=True):
     service: str = ""
     published: tuple[str, ...] | None = None
     outcome: Outcome = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """Growth that not all servers could be given while they run.
+
+    Attributes:
+        kept_mib: what all of them have, and keep.
+    """
+
+    problem: Problem
+    kept_mib: int

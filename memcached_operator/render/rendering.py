@@ -19,8 +19,8 @@ from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.auxiliary_objects import auxiliary_objects
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION, Owner, server
 from memcached_operator.core.objects.workload import desired_workload
+from memcached_operator.core.observed.memcacheds import restart_of
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
-from memcached_operator.features.warm_restart.warm_restart import restart_of
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 from operator_runtime.process.logs import escape
 

@@ -21,7 +21,7 @@ from enum import Enum
 from functools import cache
 from typing import Final, NamedTuple, TypeVar
 
-from memcached_operator.core.objects.labels import PORT
+from memcached_operator.api.names import PORT
 
 # `stats` of a release with extstore and proxy takes 6 KiB, `stats settings` 3 KiB, and `stats items` 96 with 63 size
 # classes and figures as long as they get.

@@ -83,3 +83,7 @@ def labels(name: str) -> dict[str, str]:
 def server(name: str, namespace: str, ordinal: int) -> str:
     """`host:port` of a StatefulSet's server, by the name that it keeps."""
     return f"{name}-{ordinal}.{name}.{namespace}.svc:{PORT}"
+
+
+EXTSTORE: Final = "extstore"
+"""Name of the volume; the claim of a pod is called like the pod, "-" and this."""

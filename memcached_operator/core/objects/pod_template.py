@@ -34,13 +34,9 @@ from memcached_operator.core.objects.workload_types import (
 )
 from memcached_operator.features.extstore import extstore as disk
 from memcached_operator.features.handover.handover_proxy import with_handover
-from memcached_operator.features.tls.secrets import (
-    options,
-    transport,
-    with_agreeing_sidecar,
-    with_secrets,
-)
+from memcached_operator.features.tls.secrets import options, with_agreeing_sidecar, with_secrets
 from memcached_operator.features.warm_restart.warm_restart import with_warm_restart
+from memcached_operator.servers.transport import transport
 
 # The user and group that the official image makes for itself, on Debian and on Alpine. By number, as runAsNonRoot
 # cannot judge a name.

@@ -12,7 +12,6 @@ from memcached_operator.core.objects.service import SERVICE
 from memcached_operator.core.observed.memcacheds import MemcachedRecord, memcached_record
 from memcached_operator.core.observed.pods import PodRecord, pod_record
 from memcached_operator.core.observed.workloads import WorkloadRecord, deployment_record, stateful_set_record
-from memcached_operator.core.rollout.live.pod_resize import resizable
 from memcached_operator.features.disruption_budget.budget import BudgetRecord, budget_record
 from memcached_operator.features.network_policy.network_policy import NETWORK_POLICY
 from memcached_operator.features.published_list.server_list_configmap import PUBLICATION
@@ -22,8 +21,6 @@ MEMCACHEDS = Kind(resource_of(API_VERSION, KIND, PLURAL), memcached_record)
 DEPLOYMENTS = Kind(resource_of("apps/v1", "Deployment", "deployments"), deployment_record)
 STATEFUL_SETS = Kind(resource_of("apps/v1", "StatefulSet", "statefulsets"), stateful_set_record)
 PODS = Kind(resource_of("v1", "Pod", "pods"), pod_record)
-RESIZABLE_PODS = Kind(PODS.resource, resizable)
-"""Pods, read one at a time and in no cache."""
 SERVICES = Kind(resource_of("v1", "Service", "services"), SERVICE.record)
 BUDGETS = Kind(resource_of("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"), budget_record)
 NETWORK_POLICIES = Kind(resource_of("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"), NETWORK_POLICY.record)

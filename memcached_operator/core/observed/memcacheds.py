@@ -10,7 +10,6 @@ import msgspec
 
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION, RESTORED_ANNOTATION, Owner
 from memcached_operator.core.objects.object_types import Identity
-from memcached_operator.features.warm_restart.warm_restart import restart_of
 from operator_runtime import UNDECODABLE, ObjectKey, decode_nested
 
 
@@ -128,3 +127,8 @@ def reported_conditions(memcached: MemcachedRecord) -> tuple[ReportedCondition, 
         return decode_nested(_decode_conditions, status).conditions or ()
     except UNDECODABLE:
         return ()
+
+
+def restart_of(annotation: str) -> str:
+    """Normalize a Memcached's restart request to the one line that a server's shell reads."""
+    return " ".join(annotation.split())

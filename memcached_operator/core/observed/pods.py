@@ -35,7 +35,7 @@ from memcached_operator.core.observed.pod_status import (
     problem_of,
     wait_of,
 )
-from memcached_operator.features.tls.secrets import PLAIN, Transport, transport_of
+from memcached_operator.servers.transport import PLAIN, Transport, transport_of
 from operator_runtime import ObjectKey
 
 NO_ORDINAL: Final = -1

@@ -26,9 +26,9 @@ from memcached_operator.core.rollout.cost_messages import (
     rolling,
     scaling,
 )
+from memcached_operator.core.rollout.in_place import are_alike
 from memcached_operator.core.rollout.live.live_requirements import RESTARTS, Means, why_not_live
-from memcached_operator.features.tls.secrets import transport
-from memcached_operator.features.warm_restart.warm_restart import are_alike
+from memcached_operator.servers.transport import transport
 from operator_runtime import Difference
 
 _BEFORE_FIELDS: Final = "spec."

@@ -16,8 +16,9 @@ from memcached_operator.core.objects.labels import (
     RESTART_ANNOTATION,
     REVISION_LABEL,
     TEMPLATE_ANNOTATION,
+    WARM_ANNOTATION,
 )
-from memcached_operator.core.objects.workload_types import WorkloadManifest
+from memcached_operator.core.objects.workload_types import PodTemplate, WorkloadManifest
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 
@@ -173,3 +174,11 @@ def mark_updated_patch(pod: PodRecord, workload: WorkloadRecord) -> dict[str, ob
 def _of(pod: PodRecord, metadata: Mapping[str, object]) -> dict[str, object]:
     """A patch of the pod as it was seen: its container may have started again since."""
     return {"metadata": {"resourceVersion": pod.resource_version, **metadata}}
+
+
+def are_alike(one: PodTemplate, other: PodTemplate) -> bool:
+    """Report whether servers of both templates keep their items, and differ only in the image and in what requests a
+    restart.
+    """
+    fixed, others = ((each.metadata and each.metadata.annotations) or {} for each in (one, other))
+    return WARM_ANNOTATION in fixed and fixed[WARM_ANNOTATION] == others.get(WARM_ANNOTATION)

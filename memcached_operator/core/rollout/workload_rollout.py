@@ -17,7 +17,7 @@ from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.plan.workload_migration import OTHER
-from memcached_operator.core.reconcile_results import EMPTY, Outcome, WorkloadResult, attempt
+from memcached_operator.core.reconcile_results import EMPTY, Blocked, Outcome, WorkloadResult, attempt
 from memcached_operator.core.reconcile_snapshot import Snapshot
 from memcached_operator.core.rollout.announcements import Announcements
 from memcached_operator.core.rollout.diagnosis.pod_termination import overdue
@@ -35,7 +35,6 @@ from memcached_operator.core.rollout.workload_decision import (
     has_foreign_template,
 )
 from memcached_operator.features.memory_scaling.memory_steps import refusal, without_replacing, without_step
-from memcached_operator.features.memory_scaling.scaling_decision import Blocked
 from operator_runtime import Keeper, ObjectKey
 
 Keepers = Mapping[Workload, Keeper[MemcachedRecord, Any, WorkloadRecord]]

@@ -14,6 +14,7 @@ from memcached_operator.api.names import MOUNTED
 from memcached_operator.api.quantities import canonical, kibibytes
 from memcached_operator.api.server_memory import layout_of
 from memcached_operator.api.v1alpha1 import EphemeralVolume, Extstore
+from memcached_operator.core.objects.labels import EXTSTORE
 from memcached_operator.core.objects.workload_types import (
     Claim,
     ClaimSpec,
@@ -25,8 +26,6 @@ from memcached_operator.core.objects.workload_types import (
     Volume,
 )
 
-EXTSTORE: Final = "extstore"
-"""Name of the volume; the claim of a pod is called like the pod, "-" and this."""
 _FOLDER: Final = f"{MOUNTED}/{EXTSTORE}"
 _ITEM_SIZE: Final = "ext_item_size"
 # More free memory is kept where items are large, as one needs many chunks at once (get_oom_extstore): what memcached's

@@ -15,6 +15,7 @@ import msgspec
 
 from memcached_operator.api.names import MOUNTED, PEERS_PORT, PEERS_PORT_NAME
 from memcached_operator.core.objects.labels import PEERS_ANNOTATION
+from memcached_operator.core.objects.scripts import COMMENT
 from memcached_operator.core.objects.workload_types import (
     ContainerPort,
     DownwardApi,
@@ -24,7 +25,6 @@ from memcached_operator.core.objects.workload_types import (
     PodSpec,
     Volume,
 )
-from memcached_operator.features.tls.secrets import COMMENT
 
 HANDOVER: Final = "handover"
 """Name of the volume."""

@@ -17,11 +17,11 @@ from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.observed.caches import Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.core.reconcile_results import Blocked
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
 from memcached_operator.features.memory_scaling.eviction_samples import History, extended
 from memcached_operator.features.memory_scaling.retaining_condition import Scaling
 from memcached_operator.features.memory_scaling.scaling_decision import (
-    Blocked,
     Decision,
     ForeignLimit,
     Grow,

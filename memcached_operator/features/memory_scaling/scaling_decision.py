@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from memcached_operator.api.status import Problem
+from memcached_operator.core.reconcile_results import Blocked
 from memcached_operator.features.memory_scaling.eviction_samples import PARTS, History, Sample
 
 FETCHED_SHARE: Final = 0.1
@@ -84,18 +84,6 @@ class Waiting:
 @dataclass(frozen=True, slots=True)
 class AtMaximum:
     """Growth that the maximum of the memory does not allow."""
-
-
-@dataclass(frozen=True, slots=True)
-class Blocked:
-    """Growth that not all servers could be given while they run.
-
-    Attributes:
-        kept_mib: what all of them have, and keep.
-    """
-
-    problem: Problem
-    kept_mib: int
 
 
 Decision: TypeAlias = Observing | ForeignLimit | Retained | Grow | Waiting | AtMaximum | Blocked

@@ -24,7 +24,6 @@ from memcached_operator.core.objects.labels import PEERS_PORT, PORT
 from memcached_operator.core.objects.object_types import Identity
 from memcached_operator.core.observed.caches import Caches
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.features.tls.secrets import NO_CREDENTIALS
 from memcached_operator.servers.certificates import first_of
 from memcached_operator.servers.server_connection import (
     Endpoint,
@@ -34,6 +33,7 @@ from memcached_operator.servers.server_connection import (
     client_context,
     without_certificate,
 )
+from memcached_operator.servers.transport import NO_CREDENTIALS
 from operator_runtime import (
     Client,
     Forbidden,

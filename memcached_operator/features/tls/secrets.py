@@ -6,7 +6,6 @@ up. It has no volume of its own: `kubectl drain` keeps a pod with an `emptyDir`,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from memcached_operator.api.names import CONTAINER, MOUNTED, RELOADER
 from memcached_operator.api.quantities import value
 from memcached_operator.api.reserved_pod_fields import find
 from memcached_operator.api.v1alpha1 import Auth, Tls
+from memcached_operator.core.objects.scripts import COMMENT
 from memcached_operator.core.objects.workload_types import (
     Container,
     Exec,
@@ -41,46 +41,6 @@ _STARTED: Final = Probe(exec=Exec(("test", "-e", _READY)), periodSeconds=1, fail
 _REQUESTED: Final = {"cpu": "5m", "memory": "32Mi", "ephemeral-storage": "16Mi"}
 _MOST: Final = {"cpu": "100m", "ephemeral-storage": "64Mi"}
 _AS_SERVER: Final = ("imagePullPolicy", "securityContext")
-COMMENT: Final = re.compile(r"^\s*#.*\n|^\n|\s# .*$", re.MULTILINE)
-
-
-class Transport(msgspec.Struct, frozen=True):
-    """Transport to a server.
-
-    Attributes:
-        client_certificate: it refuses connections without one.
-        passwords: it requires a password.
-        peers_port: it takes all commands on the port of its peers alone, as memcached's proxy knows those of clients.
-    """
-
-    tls: bool = False
-    client_certificate: bool = False
-    passwords: bool = False
-    peers_port: bool = False
-
-    def __str__(self) -> str:
-        """Format as the pods' annotation has it, "" for plain text without a password, on the port of clients."""
-        return ",".join(field for field in self.__struct_fields__ if getattr(self, field))
-
-
-PLAIN: Final = Transport()
-NO_CREDENTIALS: Final = "--server-credentials is off"
-"""Reason that the operator lacks what such a server requires, where it is not to have that."""
-
-
-def transport(tls: Tls | None, auth: Auth | None, *, peers_port: bool = False) -> Transport:
-    """Return the transport to servers of that specification."""
-    required = tls is not None and tls.clientAuth == "Require"
-    return Transport(
-        tls=tls is not None, client_certificate=required, passwords=auth is not None, peers_port=peers_port
-    )
-
-
-@lru_cache(maxsize=8)
-def transport_of(annotation: str) -> Transport:
-    """Parse the annotation of a pod into the transport to its server."""
-    words = annotation.split(",")
-    return Transport(**{field: field in words for field in Transport.__struct_fields__})
 
 
 def options(tls: Tls | None, auth: Auth | None) -> tuple[str, ...]:

@@ -16,7 +16,8 @@ import msgspec
 
 from memcached_operator.api.names import MOUNTED
 from memcached_operator.api.quantities import of_mebibytes
-from memcached_operator.core.objects.labels import RESTART_ANNOTATION, WARM_ANNOTATION
+from memcached_operator.core.objects.labels import RESTART_ANNOTATION
+from memcached_operator.core.objects.scripts import COMMENT
 from memcached_operator.core.objects.workload_types import (
     DownwardApi,
     DownwardFile,
@@ -24,10 +25,8 @@ from memcached_operator.core.objects.workload_types import (
     FieldRef,
     Mount,
     PodSpec,
-    PodTemplate,
     Volume,
 )
-from memcached_operator.features.tls.secrets import COMMENT
 
 ITEMS, RESTART = "warm-restart-items", "warm-restart-request"
 """Names of the volumes."""
@@ -60,19 +59,6 @@ def with_warm_restart(pod: PodSpec, file_mib: int) -> PodSpec:
 
 
 _RESTART_FILE: Final = DownwardFile(_REQUESTED, FieldRef(f"metadata.annotations['{RESTART_ANNOTATION}']"))
-
-
-def restart_of(annotation: str) -> str:
-    """Normalize a Memcached's restart request to the one line that a server's shell reads."""
-    return " ".join(annotation.split())
-
-
-def are_alike(one: PodTemplate, other: PodTemplate) -> bool:
-    """Report whether servers of both templates keep their items, and differ only in the image and in what requests a
-    restart.
-    """
-    fixed, others = ((each.metadata and each.metadata.annotations) or {} for each in (one, other))
-    return WARM_ANNOTATION in fixed and fixed[WARM_ANNOTATION] == others.get(WARM_ANNOTATION)
 
 
 @lru_cache(maxsize=1)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from memcached_operator.core.objects.labels import EXTSTORE
 from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem
 from memcached_operator.core.rollout.diagnosis.pod_creation_failures import Creation
-from memcached_operator.features.extstore.extstore import EXTSTORE
 
 # As the scheduler writes it of any claim of a pod, in words of several forms.
 _OF_CLAIMS: Final = ("persistentvolumeclaim", "persistent volume")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from memcached_operator.features.tls.secrets import NO_CREDENTIALS, Transport
+from memcached_operator.servers.transport import NO_CREDENTIALS, Transport
 
 NO_RESIZE: Final = "this cluster cannot resize pods in place (Kubernetes 1.33 and newer can)"
 RESTARTS: Final = "the resizePolicy of the container memcached is RestartContainer for memory"

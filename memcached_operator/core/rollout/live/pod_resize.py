@@ -12,6 +12,8 @@ from memcached_operator.core.objects.labels import CONTAINER
 from memcached_operator.core.objects.memory_annotation import Memory
 from memcached_operator.core.objects.object_types import Identity, SeenCondition
 from memcached_operator.core.objects.workload_types import Resources
+from memcached_operator.core.observed.caches import PODS
+from operator_runtime import Kind
 
 
 class Step(Enum):
@@ -155,3 +157,7 @@ def resizable(raw: msgspec.Raw | bytes) -> Resizable:
 
 def _memcached(containers: tuple[_Container, ...]) -> _Container:
     return next((each for each in containers if each.name == CONTAINER), _NONE)
+
+
+RESIZABLE_PODS = Kind(PODS.resource, resizable)
+"""Pods, read one at a time and in no cache."""

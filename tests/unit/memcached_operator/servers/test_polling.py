@@ -14,12 +14,12 @@ import pytest
 from memcached_operator.core.observed.caches import Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.features.tls.secrets import Transport
 from memcached_operator.servers.polling import AT_ONCE, TICK_S, TIMEOUT_S, Poller, Rounds
 from memcached_operator.servers.server_connection import SATURATED, Endpoint, ErrorKind, Failure
 from memcached_operator.servers.stats_answer import Answer
 from memcached_operator.servers.stats_cache import StatsCache, Verdict
 from memcached_operator.servers.text_protocol import Response
+from memcached_operator.servers.transport import Transport
 from operator_runtime import Channel, ObjectKey, Store
 from operator_runtime.testing.clock import FakeClock
 from operator_runtime.testing.waiting import async_until

@@ -17,7 +17,7 @@ from memcached_operator.core.objects.pod_template import USER_ID, fingerprint, t
 from memcached_operator.core.rollout.change_costs import differing
 from memcached_operator.features.handover.handover_proxy import lua, script
 from memcached_operator.features.network_policy.network_policy import network_policy
-from memcached_operator.features.tls.secrets import transport_of
+from memcached_operator.servers.transport import transport_of
 from tests.unit.memcached_operator.live import spec_of
 from tests.unit.memcached_operator.support import IMAGE, OWNER
 

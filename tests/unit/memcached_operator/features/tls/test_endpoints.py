@@ -26,7 +26,6 @@ from memcached_operator.features.tls.endpoints import (
     Secrets,
     login_of,
 )
-from memcached_operator.features.tls.secrets import Transport
 from memcached_operator.servers.certificates import first_of
 from memcached_operator.servers.server_connection import (
     Endpoint,
@@ -37,6 +36,7 @@ from memcached_operator.servers.server_connection import (
 )
 from memcached_operator.servers.stats_answer import Answer
 from memcached_operator.servers.text_protocol import query
+from memcached_operator.servers.transport import Transport
 from operator_runtime import Client, Forbidden, Kind, KubeError, NotFound, ObjectKey, ServerError, Store
 from operator_runtime.testing.clock import FakeClock
 from tests.certificates import Authority, mounted, secret, tls_arguments

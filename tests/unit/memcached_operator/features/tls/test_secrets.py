@@ -13,7 +13,8 @@ from memcached_operator.core.objects.pod_template import fingerprint, template
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.objects.workload_types import PodTemplate
 from memcached_operator.core.observed.pods import pod_record
-from memcached_operator.features.tls.secrets import Transport, script
+from memcached_operator.features.tls.secrets import script
+from memcached_operator.servers.transport import Transport
 from tests.unit.memcached_operator.support import IMAGE, NAME, OWNER, live_pod
 
 TLS = "/etc/memcached/tls"

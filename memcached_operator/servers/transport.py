@@ -1,0 +1,50 @@
+"""Transport to a server: what it requires of connections, and on which port it takes all commands; pure."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from memcached_operator.api.v1alpha1 import Auth, Tls
+
+
+class Transport(msgspec.Struct, frozen=True):
+    """Transport to a server.
+
+    Attributes:
+        client_certificate: it refuses connections without one.
+        passwords: it requires a password.
+        peers_port: it takes all commands on the port of its peers alone, as memcached's proxy knows those of clients.
+    """
+
+    tls: bool = False
+    client_certificate: bool = False
+    passwords: bool = False
+    peers_port: bool = False
+
+    def __str__(self) -> str:
+        """Format as the pods' annotation has it, "" for plain text without a password, on the port of clients."""
+        return ",".join(field for field in self.__struct_fields__ if getattr(self, field))
+
+
+PLAIN: Final = Transport()
+
+NO_CREDENTIALS: Final = "--server-credentials is off"
+"""Reason that the operator lacks what such a server requires, where it is not to have that."""
+
+
+def transport(tls: Tls | None, auth: Auth | None, *, peers_port: bool = False) -> Transport:
+    """Return the transport to servers of that specification."""
+    required = tls is not None and tls.clientAuth == "Require"
+    return Transport(
+        tls=tls is not None, client_certificate=required, passwords=auth is not None, peers_port=peers_port
+    )
+
+
+@lru_cache(maxsize=8)
+def transport_of(annotation: str) -> Transport:
+    """Parse the annotation of a pod into the transport to its server."""
+    words = annotation.split(",")
+    return Transport(**{field: field in words for field in Transport.__struct_fields__})
