@@ -1,1 +1,1 @@
-"""What a Memcached is to the operator: its objects, what is observed, planned, rolled out and reported."""
+"""The operation of one Memcached: its objects, what is observed, planned, rolled out and reported."""

@@ -1,1 +1,1 @@
-"""What a Memcached can have beyond servers and their list, each in a room of its own."""
+"""Features of a Memcached beyond servers and their list, each in a room of its own."""

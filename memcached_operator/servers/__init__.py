@@ -1,1 +1,1 @@
-"""What servers say: memcached's protocol, its statistics, and what they mean."""
+"""Servers' own words: memcached's protocol, its statistics, and what they mean."""

@@ -1,1 +1,1 @@
-"""What is observed of a Memcached and its pods, from the caches."""
+"""Observations of a Memcached and its pods, from the caches."""

@@ -1,1 +1,1 @@
-"""How many servers there are, and which of them are on the list."""
+"""Plan of the workloads, and the list of servers."""

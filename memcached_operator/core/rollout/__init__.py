@@ -1,1 +1,1 @@
-"""How servers come to their template: one at a time, and with their keys where that is possible."""
+"""Rollout: servers come to their template one at a time, with their keys where that is possible."""

@@ -1,1 +1,1 @@
-"""Why a server does not start: what its pod alone does not show."""
+"""Diagnosis of servers that do not start, where the pod alone does not show why."""
