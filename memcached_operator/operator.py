@@ -29,6 +29,7 @@ from memcached_operator.features.published_list.server_list_configmap import pub
 from memcached_operator.features.tls.endpoints import EndpointResolver, Secrets
 from memcached_operator.servers.metric_families import PATH, server_families
 from memcached_operator.servers.polling import Poller
+from memcached_operator.servers.queried_pod import Endpoints, without_credentials
 from memcached_operator.servers.stats_cache import StatsCache
 from memcached_operator.settings import Settings
 from operator_runtime import Channel, ObjectKey, Operator, serve
@@ -87,7 +88,9 @@ def set_up(operator: Operator, settings: Settings) -> None:
     )
     reconcile_requests: Channel[ObjectKey] = Channel()
     stats_cache = StatsCache() if settings.server_stats_interval_s > 0 else None
-    endpoints = EndpointResolver(caches, Secrets(operator.client) if settings.server_credentials else None)
+    endpoints: Endpoints = without_credentials
+    if settings.server_credentials:
+        endpoints = EndpointResolver(caches, Secrets(operator.client)).to
     reconciler = MemcachedReconciler(
         operator,
         caches,

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from prometheus_client import Metric
 from prometheus_client.samples import Sample
 
-from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.servers.queried_pod import QueriedPod
 from memcached_operator.servers.stats_answer import Answer
 from memcached_operator.servers.stats_cache import Server, Verdict, is_queried
 
@@ -183,7 +183,7 @@ class _SamplesByClass:
         return sum(answer.class_count for _, answer in self._rows)
 
 
-def server_families(pods: Iterable[PodRecord], server_of: Callable[[PodRecord], Server | None]) -> Iterator[Metric]:
+def server_families(pods: Iterable[QueriedPod], server_of: Callable[[QueriedPod], Server | None]) -> Iterator[Metric]:
     """The last answers of the servers that were queried; of one that gave none only that.
 
     Nothing is shown of those that are out of the operator's reach altogether, as they may well answer their clients.

@@ -6,12 +6,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Final
+from typing import Final, Protocol
 
-from memcached_operator.core.observed.caches import Caches
-from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.features.tls.endpoints import EndpointResolver
 from memcached_operator.servers.certificates import read_certificate
+from memcached_operator.servers.queried_pod import Endpoints, QueriedPod, without_credentials
 from memcached_operator.servers.server_connection import Endpoint, Failure
 from memcached_operator.servers.stats_answer import Answer
 from memcached_operator.servers.stats_cache import StatsCache, is_queried
@@ -32,6 +30,22 @@ _MISSING_AT_ONCE: Final = 25
 Query = Callable[[Endpoint, float], Awaitable[Response]]
 
 
+class _Pods(Protocol):
+    def __len__(self) -> int: ...
+    def get(self, key: ObjectKey) -> QueriedPod | None: ...
+
+
+class Servers(Protocol):
+    """Servers of all Memcacheds, as the caches have them."""
+
+    @property
+    def pods(self) -> _Pods:
+        """Pods as they are now."""
+
+    def each_server(self) -> Iterator[QueriedPod]:
+        """Iterate over the servers, each as it is when its turn comes."""
+
+
 class Rounds:
     """Schedule of the servers that are due: each once an interval, spread evenly over it, and new ones first.
 
@@ -41,21 +55,21 @@ class Rounds:
         `_due` is how many of them are due, in fractions of one.
     """
 
-    def __init__(self, caches: Caches, stats_cache: StatsCache, interval_s: float, now_s: float) -> None:
-        self._caches = caches
+    def __init__(self, servers: Servers, stats_cache: StatsCache, interval_s: float, now_s: float) -> None:
+        self._servers = servers
         self._stats_cache = stats_cache
         self._interval_s = interval_s
         self._began_s = self._last_s = now_s
         self._seen: set[str] = set()
         self._due = 1.0
         self._ended = False
-        self._round = self._all()
+        self._round = servers.each_server()
 
-    def due(self, now_s: float) -> list[PodRecord]:
+    def due(self, now_s: float) -> list[QueriedPod]:
         """Return the servers to be queried now."""
         found = self._missing()
         passed_s, self._last_s = now_s - self._last_s, now_s
-        self._due += passed_s * len(self._caches.pods) / self._interval_s
+        self._due += passed_s * len(self._servers.pods) / self._interval_s
         while self._begun(now_s) and self._due >= 1.0:
             self._due -= 1.0
             if (pod := next(self._round, None)) is None:
@@ -70,29 +84,20 @@ class Rounds:
         """Report whether a round is underway; a new one begins when it is time."""
         if self._ended and now_s >= self._began_s + self._interval_s:
             self._ended, self._began_s, self._due = False, now_s, 1.0
-            self._seen, self._round = set(), self._all()
+            self._seen, self._round = set(), self._servers.each_server()
         return not self._ended
 
-    def _missing(self) -> list[PodRecord]:
+    def _missing(self) -> list[QueriedPod]:
         """Return the servers that a reconcile read in vain, as they are now."""
-        missing, found = self._stats_cache.missing, list[PodRecord]()
+        missing, found = self._stats_cache.missing, list[QueriedPod]()
         while missing and len(found) < _MISSING_AT_ONCE:
             uid = next(iter(missing))
             before = missing.pop(uid)
-            pod = self._caches.pods.get(ObjectKey(before.namespace, before.name))
+            pod = self._servers.pods.get(ObjectKey(before.namespace, before.name))
             if pod is not None and pod.uid == uid and is_queried(pod):
                 self._seen.add(uid)
                 found.append(pod)
         return found
-
-    def _all(self) -> Iterator[PodRecord]:
-        """The servers of all Memcacheds, as they are when their turn comes.
-
-        Those that are not queried take a turn, too: to pass over thousands at once would hold up the reconciles.
-        """
-        for key in self._caches.memcacheds.keys():  # noqa: SIM118 -- a store is no mapping
-            memcached = self._caches.memcacheds.get(key)
-            yield from self._caches.servers_of(memcached) if memcached is not None else ()
 
 
 class Poller:
@@ -105,13 +110,13 @@ class Poller:
 
     def __init__(
         self,
-        caches: Caches,
+        servers: Servers,
         stats_cache: StatsCache,
         changed: Channel[ObjectKey],
         *,
         interval_s: float,
-        endpoints: EndpointResolver | None = None,
-        on_answer: Callable[[PodRecord, Answer], bool] = lambda *_: False,
+        endpoints: Endpoints = without_credentials,
+        on_answer: Callable[[QueriedPod, Answer], bool] = lambda *_: False,
         query: Query = query,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
@@ -120,18 +125,18 @@ class Poller:
         """
         Args:
             changed: is sent the key of each Memcached whose report changes.
-            endpoints: how to speak to each; None to use no credentials.
+            endpoints: how to speak to each.
             on_answer: takes a server's answer; whether something else is to be reported since.
             now: seconds since 1970.
             tick_s: between two checks which are due.
         """
-        self._caches = caches
+        self._servers = servers
         self._stats_cache = stats_cache
         self._changed = changed
         self._interval_s = interval_s
         self._on_answer = on_answer
         self._failures = set[str]()
-        self._endpoints = endpoints or EndpointResolver(caches)
+        self._endpoints = endpoints
         self._query = query
         self._clock = clock
         self._now = now
@@ -149,7 +154,7 @@ class Poller:
         self._stopping.set()
 
     async def _poll(self) -> None:
-        rounds = Rounds(self._caches, self._stats_cache, self._interval_s, self._clock())
+        rounds = Rounds(self._servers, self._stats_cache, self._interval_s, self._clock())
         async with asyncio.TaskGroup() as queries:
             while True:
                 for pod in rounds.due(self._clock()):
@@ -157,9 +162,9 @@ class Poller:
                     queries.create_task(self._query_server(pod))
                 await asyncio.sleep(self._tick_s)
 
-    async def _query_server(self, pod: PodRecord) -> None:
+    async def _query_server(self, pod: QueriedPod) -> None:
         try:
-            resolved = await self._endpoints.to(pod)
+            resolved = await self._endpoints(pod)
             response = await self._query(resolved.endpoint, TIMEOUT_S)
         finally:
             self._places.release()
@@ -173,7 +178,7 @@ class Poller:
         if is_change and key is not None:
             self._changed.send(key)
 
-    def _taken(self, pod: PodRecord, answer: Answer) -> bool:
+    def _taken(self, pod: QueriedPod, answer: Answer) -> bool:
         """Report whether an answer changes what is to be reported.
 
         A server can send anything: what its answer leads to must not end a process that takes care of all others.

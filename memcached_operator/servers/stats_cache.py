@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.servers.certificates import Certificate, Shown
 from memcached_operator.servers.disks import GOOD, Disk, disk
+from memcached_operator.servers.queried_pod import QueriedPod
 from memcached_operator.servers.server_connection import SATURATED, ErrorKind, Failure
 from memcached_operator.servers.stats_answer import Answer
 
@@ -133,19 +133,19 @@ class StatsCache:
     def __init__(self) -> None:
         self._servers: dict[str, Server] = {}
         self.reached = False
-        self.missing: dict[str, PodRecord] = {}
+        self.missing: dict[str, QueriedPod] = {}
 
     def __len__(self) -> int:
         return len(self._servers)
 
-    def of(self, pod: PodRecord) -> Server | None:
+    def of(self, pod: QueriedPod) -> Server | None:
         """Return the state of a pod's server since its container was started."""
         server = self._servers.get(pod.uid)
         return server if server is not None and server.restarts == pod.restarts else None
 
     def record(
         self,
-        pod: PodRecord,
+        pod: QueriedPod,
         result: Answer | Failure,
         certificate: Certificate | None = None,
         now_s: float = 0.0,
@@ -171,7 +171,7 @@ class StatsCache:
         self.missing.pop(pod.uid, None)
         return _reported(server) != _reported(before)
 
-    def read(self, pods: Iterable[PodRecord]) -> list[ServerHealth]:
+    def read(self, pods: Iterable[QueriedPod]) -> list[ServerHealth]:
         """Return the health of those that can be queried, in the order of their names; the others are queried soon."""
         found = []
         for pod in sorted((each for each in pods if is_queried(each)), key=lambda each: each.name):
@@ -184,12 +184,12 @@ class StatsCache:
                 found.append(ServerHealth(pod.name, *of))
         return found
 
-    def out_of_reach(self, pod: PodRecord) -> str:
+    def out_of_reach(self, pod: QueriedPod) -> str:
         """Explain why this process can connect to no server, as to this pod's; "" where it can, or is yet to try."""
         server = self.of(pod)
         return server.why if server and server.verdict is Verdict.OUT_OF_REACH and not self.reached else ""
 
-    def with_outdated_certificate(self, pods: Iterable[PodRecord]) -> frozenset[str]:
+    def with_outdated_certificate(self, pods: Iterable[QueriedPod]) -> frozenset[str]:
         """The uids of those that only a new server in their place would bring to the certificate of their Secret."""
         servers = ((pod.uid, self.of(pod)) for pod in pods)
         return frozenset(uid for uid, server in servers if server is not None and server.outdated_certificate)
@@ -206,6 +206,6 @@ def _reported(server: Server | None) -> tuple[object, ...]:
     return server.verdict, server.why, server.version, server.shown, server.outdated_certificate, server.disk.problem
 
 
-def is_queried(pod: PodRecord) -> bool:
+def is_queried(pod: QueriedPod) -> bool:
     """Report whether a pod's server is to be queried: only ready servers are polled."""
     return pod.active and pod.ready and bool(pod.address)

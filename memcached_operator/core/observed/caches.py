@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from memcached_operator.api.names import API_VERSION, KIND, PLURAL
@@ -63,6 +63,15 @@ class Caches:
     def servers_of(self, memcached: MemcachedRecord) -> list[PodRecord]:
         """The active pods of a Memcached's workloads."""
         return [pod for pod in self.own_pods_of(memcached) if pod.active]
+
+    def each_server(self) -> Iterator[PodRecord]:
+        """The servers of all Memcacheds, as they are when their turn comes.
+
+        Those that cannot be queried take a turn, too: to pass over thousands at once would hold up the reconciles.
+        """
+        for key in self.memcacheds.keys():  # noqa: SIM118 -- a store is no mapping
+            memcached = self.memcacheds.get(key)
+            yield from self.servers_of(memcached) if memcached is not None else ()
 
     def own_pods_of(self, memcached: MemcachedRecord) -> list[PodRecord]:
         """The pods of a Memcached's workloads. Those of a foreign workload of its name are left out."""

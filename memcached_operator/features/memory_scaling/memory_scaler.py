@@ -32,6 +32,7 @@ from memcached_operator.features.memory_scaling.scaling_decision import (
     evicted_after_s,
     recommended_mib,
 )
+from memcached_operator.servers.queried_pod import QueriedPod
 from memcached_operator.servers.stats_answer import Answer
 from operator_runtime import KeyedStates, ObjectKey
 
@@ -86,7 +87,7 @@ class Scaler:
         self._window_s = window_s
         self._clock = clock
 
-    def record(self, pod: PodRecord, answer: Answer) -> bool:
+    def record(self, pod: QueriedPod, answer: Answer) -> bool:
         """Take a server's answer; report whether something else is decided since."""
         memcached = self._memcached_of(pod)
         spec = self._spec_of(memcached) if memcached is not None else None
@@ -206,7 +207,7 @@ class Scaler:
         known.kept_mib = kept_mib
         known.not_before_s = self._clock() + windows * self._window_s
 
-    def _memcached_of(self, pod: PodRecord) -> MemcachedRecord | None:
+    def _memcached_of(self, pod: QueriedPod) -> MemcachedRecord | None:
         key: ObjectKey | None = pod.memcached_key
         return self._caches.memcacheds.get(key) if key is not None else None
 

@@ -13,27 +13,18 @@ import time
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
 from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import Auth, Tls
-from memcached_operator.core.objects.labels import PEERS_PORT, PORT
 from memcached_operator.core.objects.object_types import Identity
 from memcached_operator.core.observed.caches import Caches
-from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.servers.certificates import first_of
-from memcached_operator.servers.server_connection import (
-    Endpoint,
-    ErrorKind,
-    Failure,
-    Login,
-    client_context,
-    without_certificate,
-)
-from memcached_operator.servers.transport import NO_CREDENTIALS
+from memcached_operator.servers.queried_pod import QueriedPod, Resolved, without_credentials
+from memcached_operator.servers.server_connection import Login, client_context
 from operator_runtime import (
     Client,
     Forbidden,
@@ -135,28 +126,18 @@ class Secrets:
 class EndpointResolver:
     """Resolver of each server's endpoint, by its pod's annotations and what is known of its credentials."""
 
-    def __init__(self, caches: Caches, secrets: Secrets | None = None) -> None:
-        """
-        Args:
-            secrets: None where no credentials are desired.
-        """
+    def __init__(self, caches: Caches, secrets: Secrets) -> None:
         self._caches = caches
         self._secrets = secrets
 
-    async def to(self, pod: PodRecord) -> Resolved:
+    async def to(self, pod: QueriedPod) -> Resolved:
         """Resolve the endpoint of a pod's server. Nothing is waited for where it takes no credentials."""
-        transport = pod.transport
+        transport, found = pod.transport, await without_credentials(pod)
         if not transport.tls and not transport.passwords:
-            return Resolved(Endpoint(pod.address, port=PEERS_PORT if transport.peers_port else PORT))
-        endpoint, lacks = Endpoint(pod.address, without_certificate() if transport.tls else None), ""
-        desired = transport.client_certificate or transport.passwords
-        if self._secrets is None:
-            return Resolved(endpoint, NO_CREDENTIALS if desired else "")
+            return found
         tls, auth = self._named(pod)
-        restarts = tls is not None and tls.reload == "Restart"
-        if not desired and not restarts:
-            return Resolved(endpoint)
-        due = await self._due(pod.namespace, tls) if restarts else ""
+        endpoint, lacks = found.endpoint, ""
+        due = await self._due(pod.namespace, tls) if tls is not None and tls.reload == "Restart" else ""
         if transport.client_certificate:
             context = await self._context(pod.namespace, tls)
             if isinstance(context, str):
@@ -171,7 +152,7 @@ class EndpointResolver:
                 endpoint = endpoint._replace(login=login)
         return Resolved(endpoint, lacks, due)
 
-    def _named(self, pod: PodRecord) -> tuple[Tls | None, Auth | None]:
+    def _named(self, pod: QueriedPod) -> tuple[Tls | None, Auth | None]:
         """Read the pod's Memcached. If it names other Secrets by now, the pod is about to be replaced."""
         key = pod.memcached_key
         memcached = self._caches.memcacheds.get(key) if key is not None else None
@@ -181,14 +162,14 @@ class EndpointResolver:
             spec = None
         return (spec.tls, spec.auth) if spec is not None else (None, None)
 
-    async def _due(self, namespace: str, tls: Tls | None) -> str:
+    async def _due(self, namespace: str, tls: Tls) -> str:
         """The fingerprint of the certificate that a new server would show, "" where that is not known."""
-        files = await self._secrets.read(ObjectKey(namespace, tls.secretName)) if tls and self._secrets else ""
+        files = await self._secrets.read(ObjectKey(namespace, tls.secretName))
         found = None if isinstance(files, str) else first_of(files.get(CERTIFICATE, b""))
         return found.fingerprint if found is not None else ""
 
     async def _context(self, namespace: str, tls: Tls | None) -> ssl.SSLContext | str:
-        if tls is None or self._secrets is None:
+        if tls is None:
             return _NO_SPEC
         files = await self._secrets.read(ObjectKey(namespace, tls.secretName))
         if isinstance(files, str):
@@ -200,7 +181,7 @@ class EndpointResolver:
         return context or f"{CERTIFICATE} and {KEY} of Secret {tls.secretName} are not a certificate and its key"
 
     async def _login(self, namespace: str, auth: Auth | None) -> Login | str:
-        if auth is None or self._secrets is None:
+        if auth is None:
             return _NO_SPEC
         files = await self._secrets.read(ObjectKey(namespace, auth.secretName))
         if isinstance(files, str):
@@ -208,26 +189,6 @@ class EndpointResolver:
         if not files.get(PASSWORDS):
             return f"Secret {auth.secretName} has no {PASSWORDS}"
         return login_of(files[PASSWORDS]) or f"{PASSWORDS} of Secret {auth.secretName} has no line user:password"
-
-
-class Resolved(NamedTuple):
-    """Endpoint of a server, as far as its credentials are known.
-
-    Attributes:
-        lacks: why a credential that it requires is not there, "" where none is lacking.
-        due: fingerprint of the certificate that it is to show, and comes to by being replaced; "" where it comes to it
-            by itself, or where that is not known.
-    """
-
-    endpoint: Endpoint
-    lacks: str = ""
-    due: str = ""
-
-    def explained(self, failure: Failure) -> Failure:
-        """A failure, with why the credentials are not there that the server requires."""
-        if failure.kind is not ErrorKind.DENIED or not self.lacks:
-            return failure
-        return Failure(failure.kind, f"{failure.why}, and {self.lacks}")
 
 
 def login_of(passwords: bytes) -> Login | None:

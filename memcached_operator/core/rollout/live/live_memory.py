@@ -40,7 +40,7 @@ from memcached_operator.core.rollout.live.resize_state import (
     limited as limited_problem,
     resizing_of,
 )
-from memcached_operator.features.tls.endpoints import EndpointResolver
+from memcached_operator.servers.queried_pod import Endpoints
 from memcached_operator.servers.server_connection import ErrorKind, Failure
 from memcached_operator.servers.stats_cache import StatsCache
 from memcached_operator.servers.text_protocol import memlimit
@@ -56,11 +56,11 @@ SetLimit: TypeAlias = Callable[[PodRecord, Memory], Awaitable[Failure | None]]
 failure, None for none."""
 
 
-def limit_setter(endpoints: EndpointResolver) -> SetLimit:
+def limit_setter(endpoints: Endpoints) -> SetLimit:
     """`SetLimit` by memcached's commands `cache_memlimit` and `extstore`."""
 
     async def set_limit(pod: PodRecord, memory: Memory) -> Failure | None:
-        resolved = await endpoints.to(pod)
+        resolved = await endpoints(pod)
         failure = await memlimit(resolved.endpoint, memory.mib, LIMIT_TIMEOUT_S, disk_from=memory.disk_from)
         return resolved.explained(failure) if failure is not None else None
 

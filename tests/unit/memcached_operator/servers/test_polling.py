@@ -15,6 +15,7 @@ from memcached_operator.core.observed.caches import Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.servers.polling import AT_ONCE, TICK_S, TIMEOUT_S, Poller, Rounds
+from memcached_operator.servers.queried_pod import QueriedPod
 from memcached_operator.servers.server_connection import SATURATED, Endpoint, ErrorKind, Failure
 from memcached_operator.servers.stats_answer import Answer
 from memcached_operator.servers.stats_cache import StatsCache, Verdict
@@ -52,7 +53,7 @@ class Day:
         self.caches, self.stats_cache, self.now = caches, StatsCache(), 100.0
         self.rounds = Rounds(caches, self.stats_cache, INTERVAL_S, self.now)
 
-    def tick(self) -> list[PodRecord]:
+    def tick(self) -> list[QueriedPod]:
         """Who is due next; each answers."""
         found = self.rounds.due(self.now)
         for pod in found:
@@ -60,7 +61,7 @@ class Day:
         self.now += TICK_S
         return found
 
-    def interval(self) -> list[list[PodRecord]]:
+    def interval(self) -> list[list[QueriedPod]]:
         return [self.tick() for _ in range(int(INTERVAL_S / TICK_S))]
 
 
@@ -183,7 +184,7 @@ async def polling(
     queried: Request,
     sent: list[ObjectKey],
     clock: FakeClock,
-    on_answer: Callable[[PodRecord, Answer], bool] = lambda *_: False,
+    on_answer: Callable[[QueriedPod, Answer], bool] = lambda *_: False,
 ) -> AsyncIterator[Poller]:
     changed: Channel[ObjectKey] = Channel()
     changed.listen(sent.append)
@@ -223,9 +224,9 @@ async def test_a_memcached_is_reconciled_again_when_there_are_news_of_a_server_a
 async def test_answers_are_handed_on_and_may_be_news_of_their_own(caches: Caches) -> None:
     (pod,) = add(caches, "cache", 1)
     queried, sent, clock = Request(), list[ObjectKey](), FakeClock()
-    handed: list[tuple[PodRecord, Answer]] = []
+    handed: list[tuple[QueriedPod, Answer]] = []
 
-    def on_answer(of: PodRecord, received: Answer) -> bool:
+    def on_answer(of: QueriedPod, received: Answer) -> bool:
         handed.append((of, received))
         return len(handed) == 2
 
@@ -272,7 +273,7 @@ async def test_what_an_answer_leads_to_does_not_end_the_operator(
     add(caches, "cache", 1)
     queried, clock = Request(), FakeClock()
 
-    def broken(pod: PodRecord, received: Answer) -> bool:
+    def broken(pod: QueriedPod, received: Answer) -> bool:
         raise ZeroDivisionError(pod.address)
 
     async with polling(caches, StatsCache(), queried, [], clock, broken):

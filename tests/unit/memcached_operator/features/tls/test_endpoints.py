@@ -21,19 +21,13 @@ from memcached_operator.features.tls.endpoints import (
     CACHE_S,
     SECRETS,
     EndpointResolver,
-    Resolved,
     SecretRecord,
     Secrets,
     login_of,
 )
 from memcached_operator.servers.certificates import first_of
-from memcached_operator.servers.server_connection import (
-    Endpoint,
-    ErrorKind,
-    Failure,
-    Login,
-    without_certificate,
-)
+from memcached_operator.servers.queried_pod import Resolved, without_credentials
+from memcached_operator.servers.server_connection import Endpoint, Login, without_certificate
 from memcached_operator.servers.stats_answer import Answer
 from memcached_operator.servers.text_protocol import query
 from memcached_operator.servers.transport import Transport
@@ -70,12 +64,11 @@ class Server:
         return SECRETS.decode(json.dumps(secret(key.name, self.secrets[key.name]) | meta).encode())
 
 
-def endpoints(server: Server | None, clock: FakeClock | None = None, spec: bytes = SPEC) -> EndpointResolver:
+def endpoints(server: Server, clock: FakeClock | None = None, spec: bytes = SPEC) -> EndpointResolver:
     caches = Caches(*(Store() for _ in range(8)))
     caches.index()
     caches.memcacheds.put(MemcachedRecord("shop", "cache", "cache", "1", 1, False, spec, b""))
-    secrets = Secrets(cast(Client, server), clock=clock or FakeClock()) if server is not None else None
-    return EndpointResolver(caches, secrets)
+    return EndpointResolver(caches, Secrets(cast(Client, server), clock=clock or FakeClock()))
 
 
 def pod(transport: Transport) -> PodRecord:
@@ -90,18 +83,6 @@ async def test_servers_that_require_nothing_are_queried_without_a_read_of_secret
     resolved = await endpoints(server).to(pod(transport))
     assert resolved == Resolved(Endpoint("127.64.0.1", without_certificate() if tls else None))
     assert not server.gets
-
-
-@pytest.mark.parametrize("transport", [REQUIRE, LOGIN, BOTH])
-async def test_without_the_setting_no_secret_is_read_and_it_says_so(transport: Transport) -> None:
-    resolved = await endpoints(None).to(pod(transport))
-    assert (resolved.endpoint.login, resolved.endpoint.has_certificate) == (None, False)
-    assert resolved.lacks == "--server-credentials is off"
-
-
-async def test_a_server_that_hands_over_is_asked_on_the_port_of_its_peers() -> None:
-    ports = [(await endpoints(None).to(pod(each))).endpoint.port for each in (PLAIN, Transport(peers_port=True), TLS)]
-    assert ports == [11211, 11210, 11211]
 
 
 async def test_with_the_setting_a_server_is_shown_a_certificate_and_told_a_login() -> None:
@@ -131,7 +112,7 @@ async def test_where_only_a_new_server_takes_a_renewed_certificate_the_secrets_i
     assert found is not None
     assert resolved.due == (found.fingerprint if is_due else "")
     assert bool(server.gets) is (reload == b"Restart")
-    assert (await endpoints(None, spec=spec).to(pod(TLS))).due == ""
+    assert (await without_credentials(pod(TLS))).due == ""
 
 
 NO_PAIR = "tls.crt and tls.key of Secret certificate are not a certificate"
@@ -231,28 +212,16 @@ def test_of_a_secret_only_what_is_needed_is_kept_and_nothing_shown() -> None:
     assert "secret" not in repr(record).replace("Secret", "")
 
 
-FAILURES = [
-    (Failure(ErrorKind.DENIED, "it requires a login"), "x is off", "it requires a login, and x is off"),
-    (Failure(ErrorKind.DENIED, "it refuses the login of ann"), "", "it refuses the login of ann"),
-    (Failure(ErrorKind.SILENT, "no answer"), "x is off", "no answer"),
-]
-
-
-@pytest.mark.parametrize(("failure", "lacks", "why"), FAILURES)
-def test_who_is_denied_says_what_was_lacking(failure: Failure, lacks: str, why: str) -> None:
-    assert Resolved(Endpoint(""), lacks).explained(failure) == (failure.kind, why)
-
-
 async def test_a_server_is_told_of_other_memory_as_its_pod_says_or_says_what_is_lacking() -> None:
     with mounted({**CERTIFICATE, **PASSWORDS}) as folder:
         passwords = ("-Y", f"{folder}/password-file")
         async with running(*tls_arguments(folder, verify=2), *passwords, "-m", "64", *ONE_THREAD) as where:
             there = msgspec.structs.replace(pod(BOTH), address=where)
-            failure = await limit_setter(endpoints(None))(there, Memory(128, "", ""))
+            failure = await limit_setter(without_credentials)(there, Memory(128, "", ""))
             assert failure is not None
             assert failure.why == "it requires a client certificate, and --server-credentials is off"
             known = endpoints(Server(certificate=CERTIFICATE, passwords=PASSWORDS))
-            assert await limit_setter(known)(there, Memory(128, "", "")) is None
+            assert await limit_setter(known.to)(there, Memory(128, "", "")) is None
             response = await query((await known.to(there)).endpoint, TIMEOUT_S)
     assert isinstance(response.answer, Answer)
     assert response.answer.number("limit_maxbytes") == 128 << 20
