@@ -1,0 +1,100 @@
+"""How often the code of core and servers names a feature, in words that no import shows: numbers that may only fall."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import memcached_operator
+
+PACKAGE = Path(memcached_operator.__file__).parent
+
+# Parts of names in lower case: "hand over" is hand_over, handOver, HAND_OVER and "hand-over".
+WORDS: Final = {
+    "disruption_budget": ("budget", "budgets"),
+    "extstore": ("extstore", "disk from", "ephemeral", "item size min", "storage class name"),
+    "handover": (
+        *("hand over", "handing over", "hands over", "handed over", "handover", "handovers", "desired list"),
+        *("peer", "peers", "purge", "purged", "purging", "outdated items", "give up", "given up", "joining"),
+    ),
+    "memory_scaling": (
+        *("memory scaling", "scaling", "scales", "scaler", "scale memory", "retention", "retaining", "retained"),
+        *("recommended", "effective memory", "memory steps", "growing", "grow", "eviction", "evictions"),
+    ),
+    "network_policy": ("network policy", "network policies", "allow from"),
+    "published_list": ("publish(?! not ready)", "publishes", "published", "publication", "publisher", "config maps?"),
+    "restored": ("restored from", "is restored", "adoption", "adopt"),
+    "tls": (
+        *("tls", "auth", "client auth", "secret", "secrets", "secret name", "secret source"),
+        *("certificate", "certificates", "credential", "credentials", "login", "password", "passwords"),
+        *("reload", "reloads", "reloader", "reloaders", "sidecar"),
+    ),
+    "warm_restart": ("warm", "warm restart", "restart hash", "keeps items", "alike"),
+}
+# Who takes words out lowers the number.
+BOUNDS: Final = {
+    "core": {
+        **{"disruption_budget": 32, "extstore": 38, "handover": 105, "memory_scaling": 67, "network_policy": 20},
+        **{"published_list": 64, "restored": 13, "tls": 105, "warm_restart": 43},
+    },
+    "servers": {"extstore": 25, "handover": 7, "memory_scaling": 7, "network_policy": 1, "tls": 149, "warm_restart": 6},
+}
+
+
+def texts(source: str) -> Iterator[str]:
+    """The names that code uses, and its texts but docstrings; a module's name is the import contracts' matter."""
+    tree = ast.parse(source)
+    docstrings = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=text) | ast.Attribute(attr=text) | ast.arg(arg=text) | ast.keyword(arg=str(text)):
+                yield text
+            case ast.FunctionDef(name=text) | ast.AsyncFunctionDef(name=text) | ast.ClassDef(name=text):
+                yield text
+            case ast.alias(name=text) | ast.MatchAs(name=str(text)):
+                yield text
+            case ast.Constant(value=str(text)) if id(node) not in docstrings:
+                yield text
+            case ast.MatchClass(kwd_attrs=names):
+                yield from names
+            case _:
+                pass
+
+
+def parts(text: str) -> str:
+    """The words of a name or a text in lower case, between single spaces."""
+    return " ".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", text)).lower()
+
+
+def words_of(feature: str, source: str) -> int:
+    pattern = re.compile(rf"\b({'|'.join(sorted(WORDS[feature], key=len, reverse=True))})\b")
+    return sum(len(pattern.findall(parts(each))) for each in texts(source))
+
+
+@pytest.mark.parametrize("room", BOUNDS)
+def test_no_more_words_of_features_stand_in_a_room_than_so_many(room: str) -> None:
+    sources = [path.read_text() for path in (PACKAGE / room).rglob("*.py")]
+    found = Counter({feature: sum(words_of(feature, each) for each in sources) for feature in WORDS})
+    more = {feature: number for feature, number in found.items() if number > BOUNDS[room].get(feature, 0)}
+    assert not more, f"more words than before: {more}"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("# hand over\ndef f():\n    'Hand over.'\n", 0),
+        ("handed = not_over", 0),
+        ("a.handover = f(hand_over=HandingOver)", 3),
+        ("def hands_over(peers): return 'hand-over to its peers'", 4),
+        ("from x.handover import peers", 1),
+        ("match a:\n    case B(handover=peers): pass", 2),
+    ],
+)
+def test_names_and_texts_are_counted_and_nothing_that_is_said_about_them(source: str, expected: int) -> None:
+    assert words_of("handover", source) == expected
