@@ -50,7 +50,8 @@ def of_pod_template(given: Mapping[str, Any]) -> Iterator[str]:
     for annotation in find(template, "metadata.annotations") or ():
         if annotation.startswith(f"{GROUP}/"):
             refused[f"metadata.annotations[{annotation}]"] = _RESERVED
-    for mounted in find(template, f"{_SERVER}.volumeMounts") or ():
+    mounts = find(template, f"{_SERVER}.volumeMounts")
+    for mounted in mounts if isinstance(mounts, Mapping) else ():
         if f"{mounted}/".startswith(f"{MOUNTED}/"):
             refused[f"{_SERVER}.volumeMounts[{mounted}]"] = f"mount it elsewhere than in {MOUNTED}"
     if find(template, path := "spec.shareProcessNamespace") is False:

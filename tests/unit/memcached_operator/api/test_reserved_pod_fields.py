@@ -38,6 +38,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (server(env=[{"value": "a"}]), f'{SERVER}.env: {NAMED}, got [{{"value": "a"}}]'),
     (mounts("/etc/memcached/tls", "/etc/m"), f"{SERVER}.volumeMounts[/etc/memcached/tls]: {ELSEWHERE}"),
     (mounts("/etc/memcached"), f"{SERVER}.volumeMounts[/etc/memcached]: {ELSEWHERE}"),
+    (server(volumeMounts=5), f"{SERVER}.volumeMounts: {NAMED.replace('name', 'mountPath')}, got 5"),
     ({"shareProcessNamespace": False}, f"shareProcessNamespace: {REMEDY}"),
     (reloader(image="a"), f"{RELOADER}.image: use spec.image"),
     (reloader(command=["sh"]), f"{RELOADER}.command: {REMEDY}"),

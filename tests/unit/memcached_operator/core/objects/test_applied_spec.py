@@ -55,7 +55,12 @@ def test_it_has_nothing_that_no_server_depends_on() -> None:
     }
 
 
-@pytest.mark.parametrize("text", ["", "metadata=1234", "[]", '{"threads": "many"}', '{"threads": 0}', "[" * 9999])
+MOUNTS = '{"podTemplate": {"spec": {"containers": [{"name": "memcached", "volumeMounts": 5}]}}}'
+
+
+@pytest.mark.parametrize(
+    "text", ["", "metadata=1234", "[]", '{"threads": "many"}', '{"threads": 0}', "[" * 9999, MOUNTS]
+)
 def test_what_another_client_wrote_counts_as_unknown(text: str) -> None:
     assert read(text) is None
     assert applied_spec(None) is None
