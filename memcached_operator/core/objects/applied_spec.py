@@ -27,9 +27,9 @@ _HANDS_OVER: Final = Handover()  # its duration is no matter of the pods
 _DEFAULTS: Final = Spec()
 
 
-def json_of(spec: Spec) -> dict[str, Any]:
-    """A specification as JSON has it, with its defaults and without what it does not name."""
-    found: dict[str, Any] = _without_nulls(spec.model_dump())
+def json_of(spec: Spec, fields: set[str] | None = None) -> dict[str, Any]:
+    """A specification, or these fields of it, as JSON has it, with its defaults and without what it does not name."""
+    found: dict[str, Any] = _without_nulls(spec.model_dump(include=fields))
     return found
 
 
@@ -49,8 +49,9 @@ def _without_nulls(value: Any) -> Any:
 def applied_text(spec: Spec, fields: tuple[str, ...] = OF_SERVERS) -> str:
     """The annotation of an object that depends on these fields; those that have their defaults are left out."""
     given = {field for field in fields if getattr(spec, field) != getattr(_DEFAULTS, field)}
-    found = json_of(spec.model_copy(update={"handover": _HANDS_OVER}) if "handover" in given else spec)
-    return msgspec.json.encode({field: found[field] for field in given}, order="sorted").decode()
+    if "handover" in given:
+        spec = spec.model_copy(update={"handover": _HANDS_OVER})
+    return msgspec.json.encode(json_of(spec, given), order="sorted").decode()
 
 
 def applied_spec(annotations: Mapping[str, str] | None) -> Spec | None:
