@@ -59,6 +59,11 @@ def of_mebibytes(mib: int) -> str:
     return canonical(f"{mib}Mi")
 
 
+def as_memory(mib: int) -> str:
+    """A number of MiB as `spec.memory` has it, which knows no Ti; rounded down to Gi where it takes 8 digits."""
+    return f"{mib}Mi" if mib % 1024 and mib < 10**7 else f"{mib // 1024}Gi"
+
+
 def kibibytes(quantity: str | int) -> int:
     """Whole KiB of a quantity of bytes, rounded down."""
     return int(value(quantity)) // 2**10

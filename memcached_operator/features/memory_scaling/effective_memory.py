@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from memcached_operator.api.quantities import mebibytes, of_mebibytes
+from memcached_operator.api.quantities import as_memory, mebibytes
 from memcached_operator.api.v1alpha1 import MEMORY_PATTERN, Spec
 from memcached_operator.core.objects.memory_annotation import memory_of
 
@@ -28,4 +28,4 @@ def with_effective_memory(spec: Spec, reported: str | None, live: str = "") -> S
     else:
         return spec
     mib = min(known_mib, mebibytes(scaling.max))
-    return spec.model_copy(update={"memory": of_mebibytes(mib)}) if mib > mebibytes(spec.memory) else spec
+    return spec.model_copy(update={"memory": as_memory(mib)}) if mib > mebibytes(spec.memory) else spec
