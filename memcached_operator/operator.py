@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from memcached_operator.about import PROGRAM
 from memcached_operator.core.ensure import Config
 from memcached_operator.core.metrics import condition_family, memcached_families
 from memcached_operator.core.objects.labels import POD_SELECTOR
+from memcached_operator.core.objects.owned_kind import OwnedKind
 from memcached_operator.core.objects.owned_record import OwnedRecord
-from memcached_operator.core.observed.caches import (
-    BUDGETS,
-    CONFIG_MAPS,
-    DEPLOYMENTS,
-    MEMCACHEDS,
-    NETWORK_POLICIES,
-    PODS,
-    SERVICES,
-    STATEFUL_SETS,
-    Caches,
-)
+from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, PODS, STATEFUL_SETS, Caches
 from memcached_operator.core.observed.memcacheds import is_overdue
 from memcached_operator.core.reconciler import MemcachedReconciler
 from memcached_operator.core.rollout.live.live_memory import limit_setter
 from memcached_operator.core.status.event_predicates import ServerPredicates
-from memcached_operator.features.disruption_budget.budget import BudgetRecord
-from memcached_operator.features.published_list.server_list_configmap import publisher
 from memcached_operator.features.tls.endpoints import EndpointResolver, Secrets
+from memcached_operator.owned_kinds import AUXILIARY
 from memcached_operator.servers.metric_families import PATH, server_families
 from memcached_operator.servers.polling import Poller
 from memcached_operator.servers.queried_pod import Endpoints, without_credentials
@@ -38,7 +29,7 @@ from operator_runtime import Channel, ObjectKey, Operator, serve
 WRITES = (
     *(
         (kind.resource.qualified_name, verb)
-        for kind in (DEPLOYMENTS, STATEFUL_SETS, SERVICES, BUDGETS, NETWORK_POLICIES, CONFIG_MAPS)
+        for kind in (DEPLOYMENTS, STATEFUL_SETS, *(each.kind for each in AUXILIARY))
         for verb in ("create", "patch", "delete")
     ),
     (MEMCACHEDS.resource.qualified_name, "patch"),
@@ -70,11 +61,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
         pods=operator.informer(PODS, labels=POD_SELECTOR),
         # Without the permission for these there is the rest.
         stateful_sets=operator.informer(STATEFUL_SETS, optional=True),
-        services=operator.informer(SERVICES, optional=True),
-        budgets=operator.informer(BUDGETS, optional=True),
-        # Others have many of these, which are unrelated.
-        network_policies=operator.informer(NETWORK_POLICIES, labels=POD_SELECTOR, optional=True),
-        config_maps=operator.informer(CONFIG_MAPS, labels=POD_SELECTOR, optional=True),
+        auxiliary={each: operator.informer(each.kind, labels=each.labels, optional=True) for each in AUXILIARY},
     )
     caches.index()
     config = Config(
@@ -107,13 +94,10 @@ def set_up(operator: Operator, settings: Settings) -> None:
         # What a Memcached owns bears its name; so does a foreign object that blocks it.
         return known(ObjectKey(record.namespace, record.name))
 
-    def of_budget(record: BudgetRecord) -> Iterable[ObjectKey]:
-        # Another owner's may select any pods of its namespace.
-        found = of_same_name(record)
-        return caches.memcacheds_in(record.namespace) if record.selector else (found,) if found else ()
-
-    def of_publication(record: OwnedRecord) -> ObjectKey | None:
-        return known(ObjectKey(record.namespace, publisher(record.name)))
+    def of_auxiliary(kind: OwnedKind, record: OwnedRecord) -> ObjectKey | Iterable[ObjectKey] | None:
+        if kind.rival_in(record):
+            return caches.memcacheds_in(record.namespace)
+        return known(ObjectKey(record.namespace, record.name.removesuffix(kind.suffix)))
 
     controller = operator.controller("memcached", MEMCACHEDS, reconciler.reconcile)
     controller.begins_with(caches.memcacheds, is_overdue)
@@ -122,10 +106,9 @@ def set_up(operator: Operator, settings: Settings) -> None:
     controller.watches(DEPLOYMENTS, of_same_name, when=predicates.by_workload, after_create=False)
     controller.watches(STATEFUL_SETS, of_same_name, when=predicates.by_workload, optional=True, after_create=False)
     controller.watches(PODS, lambda pod: pod.memcached_key, when=predicates.by_pod, labels=POD_SELECTOR)
-    controller.watches(SERVICES, of_same_name, optional=True, after_create=False)
-    controller.watches(BUDGETS, of_budget, optional=True, after_create=False)
-    controller.watches(NETWORK_POLICIES, of_same_name, labels=POD_SELECTOR, optional=True, after_create=False)
-    controller.watches(CONFIG_MAPS, of_publication, labels=POD_SELECTOR, optional=True, after_create=False)
+    for kind in AUXILIARY:
+        of = partial(of_auxiliary, kind)
+        controller.watches(kind.kind, of, labels=kind.labels, optional=True, after_create=False)
     controller.watches_channel(reconcile_requests, lambda key: key)
     servers = operator.metrics_at(PATH)  # also where none is queried: who scrapes it finds nothing, and no fault
     if stats_cache is not None:

@@ -114,7 +114,7 @@ async def _measured(servers: int, interval_s: float, intervals: int) -> Figures:
 
 def _caches(servers: int) -> tuple[Caches, list[PodRecord]]:
     """Memcacheds of three servers each."""
-    caches, pods = Caches(*(Store() for _ in range(8))), []
+    caches, pods = Caches(Store(), Store(), Store(), Store(), {}), []
     caches.index()
     for number, address in enumerate(addresses(servers)):
         name = f"cache-{number // _SIZE}"

@@ -28,7 +28,7 @@ from memcached_operator.core.objects.owned_record import (
     who_must_remove,
 )
 from memcached_operator.core.objects.refusal_reasons import refusal_reason
-from memcached_operator.core.observed.caches import CONFIG_MAPS, MEMCACHEDS, WORKLOADS, Caches
+from memcached_operator.core.observed.caches import MEMCACHEDS, WORKLOADS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
@@ -36,7 +36,6 @@ from memcached_operator.core.rollout.diagnosis.pod_termination import why_not_en
 from memcached_operator.core.status.debounce import CONFLICT_PAUSE_S
 from memcached_operator.core.status.observation import unplanned
 from memcached_operator.core.status.status_writer import SLOW_RETRY_S, StatusWriter
-from memcached_operator.features.published_list.server_list_configmap import PUBLICATION, publication, publication_name
 from operator_runtime import (
     Client,
     Conflict,
@@ -44,7 +43,6 @@ from operator_runtime import (
     Forbidden,
     Invalid,
     NotFound,
-    ObjectKey,
     Owners,
     Result,
     ServerError,
@@ -308,26 +306,26 @@ class Deletion:
         return _at_latest(result, SLOW_RETRY_S)
 
     async def _follow(self, memcached: MemcachedRecord, spec: Spec, status: Status) -> bool:
-        """Have the published list follow the status as long as both are there; whether that is so.
+        """Have objects that name the listed servers follow the status as long as both are there; whether that is so.
 
-        It is neither made anew nor replaced: its owner is about to go.
+        They are neither made anew nor replaced: their owner is about to go.
         """
-        live = self._caches.config_maps.get(ObjectKey(memcached.namespace, publication_name(memcached.name)))
-        if live is None or live.deleting or live.owner_uid != memcached.uid or status.serverList is None:
-            return True
-        held = PUBLICATION.decoded(live)
-        desired = publication(memcached.owner, spec, status.serverList)
-        if desired is None or held.immutable or held.data == desired.data:
-            return True
-        body = {"metadata": {"annotations": desired.metadata.annotations}, "data": desired.data}
-        try:
-            await self._client.patch(CONFIG_MAPS, live, body)
-        except (Conflict, NotFound):
-            self._client.outdated(CONFIG_MAPS, live)
-        except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
-            logger.warning("the published list does not follow the status: %s", error.message or error)
-            return False
-        return True
+        followed = True
+        for each, store in self._caches.auxiliary.items():
+            live = store.get(each.key_of(memcached.key)) if each.listed and status.serverList is not None else None
+            if live is None or live.deleting or live.owner_uid != memcached.uid:
+                continue
+            desired = each.desired(memcached.owner, spec, status.serverList or (), "")
+            body = each.follow(each.codec.decoded(live), desired) if desired is not None else None
+            try:
+                if body is not None:
+                    await self._client.patch(each.kind, live, body)
+            except (Conflict, NotFound):
+                self._client.outdated(each.kind, live)
+            except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
+                logger.warning("the published list does not follow the status: %s", error.message or error)
+                followed = False
+        return followed
 
     def _judge_wait(self, memcached: MemcachedRecord, wait: Wait) -> tuple[Problem | None, float]:
         """Report whether a wait has become a problem, and in how many seconds to reconcile again."""

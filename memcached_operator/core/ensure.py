@@ -16,22 +16,13 @@ from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.events import recorded_by
 from memcached_operator.core.metrics import RepairCounts
 from memcached_operator.core.objects.drift import Codec
-from memcached_operator.core.objects.labels import POD_SELECTOR
 from memcached_operator.core.objects.object_types import Manifest
+from memcached_operator.core.objects.owned_kind import OwnedKind
 from memcached_operator.core.objects.owned_record import OwnedRecord
-from memcached_operator.core.objects.service import SERVICE, service, with_names
+from memcached_operator.core.objects.service import SERVICES, service, with_names
 from memcached_operator.core.objects.workload import DEPLOYMENT, STATEFUL_SET, desired_workload
 from memcached_operator.core.objects.workload_types import WorkloadManifest
-from memcached_operator.core.observed.caches import (
-    BUDGETS,
-    CONFIG_MAPS,
-    DEPLOYMENTS,
-    MEMCACHEDS,
-    NETWORK_POLICIES,
-    SERVICES,
-    STATEFUL_SETS,
-    Caches,
-)
+from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, STATEFUL_SETS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.reconcile_results import EMPTY, Attempt, ObjectsResult, Outcome, attempt
 from memcached_operator.core.reconcile_snapshot import Snapshot
@@ -41,14 +32,6 @@ from memcached_operator.core.rollout.rollout_lock import RolloutLock, rollouts_l
 from memcached_operator.core.rollout.server_rollout import ServerRollout
 from memcached_operator.core.rollout.workload_rollout import Keepers, WorkloadRollout
 from memcached_operator.core.write_messages import in_words
-from memcached_operator.features.disruption_budget.budget import BUDGET, budget, conflict_message, others_budget
-from memcached_operator.features.network_policy.network_policy import NETWORK_POLICY, network_policy
-from memcached_operator.features.published_list.server_list_configmap import (
-    PUBLICATION,
-    is_untouched,
-    publication,
-    publication_name,
-)
 from memcached_operator.features.restored.adoption import Adoption
 from memcached_operator.servers.stats_cache import StatsCache
 from operator_runtime import Change, Keeper, Kind, ObjectKey, Operator
@@ -105,10 +88,12 @@ class Objects:
         self._caches = caches
         self._config = config
         self._record_event = record_event = recorded_by(operator.events)
-        self._counts = RepairCounts()
+        self._counts = RepairCounts(caches.auxiliary)
 
-        def owned(kind: Kind[Any], codec: Codec[Any], **cache: Any) -> Keeper[MemcachedRecord, Any, Any]:
-            on_change = partial(self._report_change, kind.resource.kind)
+        def owned(
+            kind: Kind[Any], codec: Codec[Any], of: OwnedKind | None = None, **cache: Any
+        ) -> Keeper[MemcachedRecord, Any, Any]:
+            on_change = partial(self._report_change, kind.resource.kind, of)
             return operator.owned(MEMCACHEDS, kind, rules=codec.rules, on_change=on_change, **cache)
 
         workloads: Keepers = {
@@ -135,36 +120,33 @@ class Objects:
             ServerRollout(operator.client, states, record_event, stats_cache, clock),
             RolloutLock(lambda: rollouts_left(caches), enqueue),
         )
-        self._auxiliary: dict[str, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
-            "Service": owned(SERVICES, SERVICE, optional=True),
-            "PodDisruptionBudget": owned(BUDGETS, BUDGET, optional=True),
-            # Others have many of these, which are unrelated.
-            "NetworkPolicy": owned(NETWORK_POLICIES, NETWORK_POLICY, labels=POD_SELECTOR, optional=True),
-            "ConfigMap": owned(CONFIG_MAPS, PUBLICATION, labels=POD_SELECTOR, optional=True),
+        self._auxiliary: dict[OwnedKind, Keeper[MemcachedRecord, Any, OwnedRecord]] = {
+            each: owned(each.kind, each.codec, each, labels=each.labels, optional=True) for each in caches.auxiliary
         }
 
     async def ensure(self, snapshot: Snapshot) -> ObjectsResult:
         """Create, repair and remove objects by the plan and the specification, and bring the servers to it."""
-        memcached, spec, plan, last = snapshot.memcached, snapshot.spec, snapshot.plan, snapshot.last
+        memcached, plan, last = snapshot.memcached, snapshot.plan, snapshot.last
         workloads = await self._workloads.ensure(snapshot)
         # A list that servers leave is published before the time begins after which they are gone: the operator may end
         # in between. Any other is as the status has it, which coalesces what comes together.
         leave = not set(plan.servers.draining) <= set(last.draining or ())
-        published = plan.servers.listed if leave else last.serverList
+        published = plan.servers.listed if leave and last.serverList is not None else last.serverList
         service, of_service = await self._ensure_service(snapshot)
-        outcome = workloads.outcome + of_service + await self._ensure_budget(snapshot)
-        policy = network_policy(memcached.owner, spec, self._config.operator_namespace)
-        outcome += (await self._ensure_one("NetworkPolicy", snapshot, policy)).outcome
-        publishes = spec.publish is None or last.serverList is not None
-        if publishes:
-            outcome += await self._ensure_list(snapshot, published or ())
+        outcome = workloads.outcome + of_service
+        for each in self._auxiliary:
+            if each is not SERVICES:
+                outcome += await self._ensure_auxiliary(each, snapshot, published)
         if outcome.foreign and (remedy := self._adoption.remedy(memcached)):
             outcome += Outcome((Problem(Reason.NOT_CONTROLLED, remedy, blocking=False),))
-        return ObjectsResult(workloads, service, published if publishes else None, outcome)
+        return ObjectsResult(workloads, service, published, outcome)
 
     async def publish(self, snapshot: Snapshot, status: Status) -> bool:
         """Have the published list follow a status that was just written; report whether nothing prevented it."""
-        outcome = await self._ensure_list(replace(snapshot, last=status), status.serverList or ())
+        outcome, snapshot = EMPTY, replace(snapshot, last=status)
+        for each in self._auxiliary:
+            if each.listed:
+                outcome += await self._ensure_auxiliary(each, snapshot, status.serverList or ())
         return not (outcome.problems or outcome.waiting)
 
     async def hand_over(self, memcached: MemcachedRecord) -> None:
@@ -178,64 +160,56 @@ class Objects:
     async def _ensure_service(self, snapshot: Snapshot) -> tuple[str, Outcome]:
         """Keep the Service; its name, "" where it is not there."""
         memcached, spec, plan, last = snapshot.memcached, snapshot.spec, snapshot.plan, snapshot.last
-        named = spec.workload == "StatefulSet" or plan.servers.has_names
-        if spec.workload != "StatefulSet" and named and last.service is not None:
+        if spec.workload != "StatefulSet" and plan.servers.has_names and last.service is not None:
             spec = with_names(spec)  # the names that clients know stay as long as their servers do
-        desired = service(memcached.owner, spec, named=named)
+        desired = service(memcached.owner, spec, named=plan.servers.has_names)
         follows = any(each.workload == "StatefulSet" for each in last.draining or ())
-        done = await self._ensure_one("Service", snapshot, desired, follows=follows)
+        done = await self._ensure_one(SERVICES, snapshot, desired, follows=follows)
         there = desired is not None and done.kept is not None and done.kept.obj is not None
         return memcached.name if there else "", done.outcome
 
-    async def _ensure_budget(self, snapshot: Snapshot) -> Outcome:
-        memcached, spec, conflicting = snapshot.memcached, snapshot.spec, EMPTY
-        desired = budget(memcached.owner, spec)
-        others = self._caches.others_budgets(memcached.namespace)
-        if desired is not None and (other := others_budget(others, memcached.name, spec)):
-            desired, message = None, conflict_message(other, memcached.name)
-            conflicting = Outcome((Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, message, blocking=False),))
-        return conflicting + (await self._ensure_one("PodDisruptionBudget", snapshot, desired)).outcome
-
-    async def _ensure_list(self, snapshot: Snapshot, servers: Sequence[str]) -> Outcome:
-        memcached = snapshot.memcached
-        key = ObjectKey(memcached.namespace, publication_name(memcached.name))
-        desired = publication(memcached.owner, snapshot.spec, servers)
-        live = self._caches.config_maps.get(key)
+    async def _ensure_auxiliary(self, each: OwnedKind, snapshot: Snapshot, servers: Sequence[str] | None) -> Outcome:
+        """Keep the object of that kind by a list of servers, None for none yet."""
+        memcached, spec, conflicting, live = snapshot.memcached, snapshot.spec, EMPTY, None
+        desired = each.desired(memcached.owner, spec, servers or (), self._config.operator_namespace)
+        if each.listed and desired is not None and servers is None:
+            return EMPTY
+        if each.listed:
+            live = self._caches.auxiliary[each].get(each.key_of(memcached.key))
+        # Those of other owners that concern all Memcacheds of the namespace.
+        rivals = self._caches.auxiliary[each].by_index("rivals", ObjectKey(memcached.namespace, ""))
+        if desired is not None and (problem := each.conflict(rivals, memcached.name, spec)):
+            desired, conflicting = None, Outcome((problem,))
         # One that is as it was written is no longer right because the servers have changed since.
-        follows = live is not None and bool(live.normalized) and is_untouched(PUBLICATION.decoded(live))
-        return (await self._ensure_one("ConfigMap", snapshot, desired, key=key, seen=False, follows=follows)).outcome
+        follows = live is not None and bool(live.normalized) and each.is_untouched(each.codec.decoded(live))
+        return conflicting + (await self._ensure_one(each, snapshot, desired, follows=follows)).outcome
 
     async def _ensure_one(
-        self,
-        kind: str,
-        snapshot: Snapshot,
-        desired: Manifest | None,
-        *,
-        key: ObjectKey | None = None,
-        seen: bool = True,
-        follows: bool = False,
+        self, each: OwnedKind, snapshot: Snapshot, desired: Manifest | None, *, follows: bool
     ) -> Attempt[OwnedRecord]:
         """Make an auxiliary object, put it right or remove it.
 
         Args:
-            seen: a status of this generation shows that it was created before.
             follows: a difference follows from what has changed elsewhere.
         """
-        keeper, memcached, last = self._auxiliary[kind], snapshot.memcached, snapshot.last
+        kind, keeper = each.kind.resource.kind, self._auxiliary[each]
+        memcached, last = snapshot.memcached, snapshot.last
         if desired is None:
-            return await attempt(kind, keeper.remove(memcached, key or memcached.key))
+            return await attempt(kind, keeper.remove(memcached, each.key_of(memcached.key)))
         reported = last.observedGeneration == memcached.generation and last.condition("Ready") is not None
         is_pending = not reported or kind in snapshot.pending_writes
-        doing = keeper.ensure(memcached, desired, seen=seen and not is_pending, desired_changed=follows or is_pending)
+        # A status of this generation shows that it was created before, but for a list, which can have come later.
+        seen = not (each.listed or is_pending)
+        doing = keeper.ensure(memcached, desired, seen=seen, desired_changed=follows or is_pending)
         return await attempt(kind, doing, is_pending=is_pending)
 
     def families(self) -> Iterator[Metric]:
         return self._counts.families()
 
-    def _report_change(self, kind: str, memcached: MemcachedRecord, change: Change[Any]) -> None:
+    def _report_change(self, kind: str, of: OwnedKind | None, memcached: MemcachedRecord, change: Change[Any]) -> None:
         """Report in the log and in an event what was done, and count what another client had changed."""
         paths = [each.path for each in change.fields]
-        text = in_words(memcached, kind, change)
+        text = in_words(memcached, kind, change, of)
         if not change.desired_changed and not change.deleted:
             for path in paths:
                 self._counts.count(kind, path)

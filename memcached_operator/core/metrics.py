@@ -12,9 +12,9 @@ from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import OCCASIONAL_CONDITIONS, OWNED_CONDITIONS, Reason
 from memcached_operator.api.v1alpha1 import NetworkPolicy, Spec
-from memcached_operator.core.objects.auxiliary_objects import auxiliary_objects
 from memcached_operator.core.objects.labels import Owner
 from memcached_operator.core.objects.object_types import Manifest, without_names
+from memcached_operator.core.objects.owned_kind import OwnedKind, auxiliary_objects
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.observed.caches import Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord, ReportedCondition, reported_conditions
@@ -34,9 +34,9 @@ class RepairCounts:
     object; whatever is none of them counts as `OTHER_FIELDS`, so that no other client's label becomes a series.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: Iterable[OwnedKind]) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
-        self._known = {(kind, name) for kind, desired in _examples().items() for name in field_names(desired)}
+        self._known = {(kind, name) for kind, desired in _examples(kinds).items() for name in field_names(desired)}
 
     def count(self, kind: str, path: str) -> None:
         """Count a field that was repaired; `path` as `Difference` has it."""
@@ -54,14 +54,14 @@ class RepairCounts:
         yield family
 
 
-def _examples() -> Mapping[str, Manifest]:
+def _examples(kinds: Iterable[OwnedKind]) -> Mapping[str, Manifest]:
     """An object of each kind, without what names it, as a Memcached desires it."""
     owner = Owner("name", "namespace", "uid")
     spec = Spec(size=2, networkPolicy=NetworkPolicy(allowFrom=()), publish="ConfigMap")
     manifests = (
         desired_workload("Deployment", owner, 1, "image"),
         desired_workload("StatefulSet", owner, 1, "image"),
-        *auxiliary_objects(owner, spec, ()),
+        *auxiliary_objects(kinds, owner, spec, ()),
     )
     return {each.kind or "": without_names(each) for each in manifests}
 

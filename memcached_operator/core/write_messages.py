@@ -9,6 +9,7 @@ from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.applied_spec import applied_to
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION
 from memcached_operator.core.objects.object_types import ObjectMeta
+from memcached_operator.core.objects.owned_kind import OwnedKind
 from memcached_operator.core.objects.pod_template import fingerprint
 from memcached_operator.core.objects.workload import CODEC, DERIVED_PATHS, REPLICAS
 from memcached_operator.core.objects.workload_types import WorkloadManifest
@@ -25,7 +26,6 @@ from memcached_operator.core.rollout.cost_messages import (
     rolling,
 )
 from memcached_operator.core.rollout.in_place import needs_admission
-from memcached_operator.features.published_list.server_list_configmap import PUBLICATION, listed
 from operator_runtime import Change, Difference, ObjectKey
 
 
@@ -110,8 +110,8 @@ def _replaced(desired: WorkloadManifest, live: WorkloadRecord, pods: Sequence[Po
     return len(pods) - len(present), sum(needs_admission(pod, desired.image) for pod in present)
 
 
-def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Words:
-    """The words about a write of an object of that kind."""
+def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any], owned: OwnedKind | None = None) -> Words:
+    """The words about a write of an object of that kind, which `owned` describes unless it is a workload."""
     name, paths = change.obj.name, [each.path for each in change.fields]
     if change.deleted:
         why = "; ".join(map(str, change.fields)) or "no longer desired"
@@ -136,8 +136,8 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any]) -> Word
         note = f"Scaled {kind} {name} from {size.live} to {size.desired} replicas: {why}"
         fields = {"action": "scale", "kind": kind, "from": size.live, "to": size.desired, "why": why}
         return Words("Scaled", line, note, fields)
-    if kind == "ConfigMap" and change.desired_changed:
-        number = len(listed(PUBLICATION.decoded(change.obj)))
+    if owned is not None and owned.listed and change.desired_changed:
+        number = len(owned.listed(owned.codec.decoded(change.obj)))
         fields = {"action": "publish", "kind": kind, "servers": number}
         # No event: they would use up those of the Memcached while it grows.
         return Words("", f"published {number} servers", "", fields)

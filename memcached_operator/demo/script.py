@@ -10,10 +10,12 @@ import orjson
 
 from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.names import API_VERSION, KIND
-from memcached_operator.core.observed.caches import BUDGETS, MEMCACHEDS, SERVICES
+from memcached_operator.core.objects.service import SERVICES
+from memcached_operator.core.observed.caches import MEMCACHEDS
 from memcached_operator.demo.caching import NoAnswerError, look_up, set_all, spread, through_each_pod
 from memcached_operator.demo.cluster_state import NAMESPACE, ClusterState, Json, Observer, labels
 from memcached_operator.demo.clusters import DemoCluster
+from memcached_operator.features.disruption_budget.budget import BUDGETS
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import NotFound, TooManyRequests
 from operator_runtime.client.resources import DEPLOYMENTS, PODS, Resource
@@ -111,7 +113,7 @@ async def _is_served(client: ApiClient) -> bool:
 async def _create(context: StepContext) -> str:
     await context.client.create(MEMCACHEDS.resource, NAMESPACE, _memcached(EXAMPLE, 3), field_manager=_FIELD_MANAGER)
     seen = await context.until_it_runs(EXAMPLE, 3)
-    for kind in (SERVICES, BUDGETS):
+    for kind in (SERVICES.kind, BUDGETS.kind):
         await context.client.request("GET", kind.resource.path(NAMESPACE, EXAMPLE))
     return seen
 

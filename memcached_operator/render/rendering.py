@@ -16,11 +16,12 @@ from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.names import API_VERSION, KIND, NAME_MAX_LENGTH, NAME_PATTERN
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import Spec
-from memcached_operator.core.objects.auxiliary_objects import auxiliary_objects
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION, Owner, server
+from memcached_operator.core.objects.owned_kind import auxiliary_objects
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.observed.memcacheds import restart_of
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
+from memcached_operator.owned_kinds import AUXILIARY
 from operator_runtime.client.dns_names import LABEL_IN_WORDS, is_label
 from operator_runtime.process.logs import escape
 
@@ -127,7 +128,7 @@ def render(content: Mapping[str, Any], options: RenderOptions, uid: str = "", me
     workload = desired_workload(
         spec.workload, owner, spec.size, spec.image or options.image, options.user_id, spec, restart=_restart(metadata)
     )
-    manifests = [workload, *auxiliary_objects(owner, spec, _servers(owner, spec))]
+    manifests = [workload, *auxiliary_objects(AUXILIARY, owner, spec, _servers(owner, spec))]
     return Rendered(
         f"{owner.namespace}/{name}",
         spec,

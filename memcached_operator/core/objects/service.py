@@ -18,6 +18,7 @@ from memcached_operator.core.objects.labels import (
     selector_labels,
 )
 from memcached_operator.core.objects.object_types import Manifest, metadata
+from memcached_operator.core.objects.owned_kind import OwnedKind
 from operator_runtime import Difference, Fields, differences, names_of, no_longer
 
 HEADLESS: Final = "None"
@@ -69,15 +70,11 @@ def _compare(desired: ServiceManifest, live: ServiceManifest) -> Iterator[Differ
         yield from no_longer({"metadata": names_of(given)}, desired.body(), live.body())
 
 
-# Neither can a Service get an address that has none, nor lose it.
-SERVICE: Final = Codec(ServiceManifest, _normalized, _compare, fixed=("spec.clusterIP",), replace="Background")
-
-
-def service(owner: Owner, spec: Spec, *, named: bool) -> ServiceManifest | None:
+def service(owner: Owner, spec: Spec, *, named: bool = False) -> ServiceManifest | None:
     """The Service that a Memcached desires, if it desires one.
 
     Args:
-        named: clients know its servers by names that the Service gives them.
+        named: clients know its servers by names that the Service gives them, also where no StatefulSet runs them.
     """
     desired = spec.service
     if desired.type == "Disabled":
@@ -94,11 +91,19 @@ def service(owner: Owner, spec: Spec, *, named: bool) -> ServiceManifest | None:
             clusterIP=HEADLESS if desired.type == "Headless" else None,
             ports=(ServicePort(PORT_NAME, PORT, "TCP", PORT_NAME),),
             # Names must not come and go with a server's readiness. Where it has none, its address must.
-            publishNotReadyAddresses=named,
+            publishNotReadyAddresses=named or spec.workload == "StatefulSet",
             selector=selector_labels(owner.name),
             type="ClusterIP",
         ),
     )
+
+
+SERVICES: Final = OwnedKind(
+    ("v1", "Service", "services"),
+    # Neither can a Service get an address that has none, nor lose it.
+    Codec(ServiceManifest, _normalized, _compare, fixed=("spec.clusterIP",), replace="Background"),
+    lambda owner, spec, *_: service(owner, spec),
+)
 
 
 def with_names(spec: Spec) -> Spec:

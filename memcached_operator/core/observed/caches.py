@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from memcached_operator.api.names import API_VERSION, KIND, PLURAL
 from memcached_operator.api.v1alpha1 import Workload
-from memcached_operator.core.objects.owned_record import OwnedRecord, is_owned
-from memcached_operator.core.objects.service import SERVICE
+from memcached_operator.core.objects.owned_kind import OwnedKind
+from memcached_operator.core.objects.owned_record import is_owned
 from memcached_operator.core.observed.memcacheds import MemcachedRecord, memcached_record
 from memcached_operator.core.observed.pods import PodRecord, pod_record
 from memcached_operator.core.observed.workloads import WorkloadRecord, deployment_record, stateful_set_record
-from memcached_operator.features.disruption_budget.budget import BudgetRecord, budget_record
-from memcached_operator.features.network_policy.network_policy import NETWORK_POLICY
-from memcached_operator.features.published_list.server_list_configmap import PUBLICATION
 from operator_runtime import Kind, ObjectKey, Store, resource_of
 
 MEMCACHEDS = Kind(resource_of(API_VERSION, KIND, PLURAL), memcached_record)
 DEPLOYMENTS = Kind(resource_of("apps/v1", "Deployment", "deployments"), deployment_record)
 STATEFUL_SETS = Kind(resource_of("apps/v1", "StatefulSet", "statefulsets"), stateful_set_record)
 PODS = Kind(resource_of("v1", "Pod", "pods"), pod_record)
-SERVICES = Kind(resource_of("v1", "Service", "services"), SERVICE.record)
-BUDGETS = Kind(resource_of("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"), budget_record)
-NETWORK_POLICIES = Kind(resource_of("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"), NETWORK_POLICY.record)
-CONFIG_MAPS = Kind(resource_of("v1", "ConfigMap", "configmaps"), PUBLICATION.record)
 WORKLOADS: Mapping[Workload, Kind[WorkloadRecord]] = {"Deployment": DEPLOYMENTS, "StatefulSet": STATEFUL_SETS}
 
 
@@ -36,17 +30,14 @@ class Caches:
     deployments: Store[WorkloadRecord]
     stateful_sets: Store[WorkloadRecord]
     pods: Store[PodRecord]
-    services: Store[OwnedRecord]
-    budgets: Store[BudgetRecord]
-    network_policies: Store[OwnedRecord]
-    config_maps: Store[OwnedRecord]
+    auxiliary: Mapping[OwnedKind, Store[Any]]
 
     def index(self) -> None:
         """Add the indexes that are read here, before the stores are filled."""
         self.pods.add_index("memcached", lambda pod: pod.memcached_key)
         self.memcacheds.add_index("namespace", lambda memcached: ObjectKey(memcached.namespace, ""))
-        # Those of others alone.
-        self.budgets.add_index("namespace", lambda each: ObjectKey(each.namespace, "") if each.selector else None)
+        for kind, store in self.auxiliary.items():
+            store.add_index("rivals", kind.rival_in)
 
     def pods_of(self, key: ObjectKey) -> list[PodRecord]:
         """The pods that are a Memcached's by name, whatever their state."""
@@ -77,11 +68,6 @@ class Caches:
         """The pods of a Memcached's workloads. Those of a foreign workload of its name are left out."""
         foreign = {each.kind for each in self.workloads(memcached.key) if not is_owned(each, memcached.uid)}
         return [pod for pod in self.pods_of(memcached.key) if pod.workload not in foreign]
-
-    def others_budgets(self, namespace: str) -> Mapping[str, bytes]:
-        """The selectors of the disruption budgets of a namespace that are no Memcached's, by name."""
-        budgets = self.budgets.by_index("namespace", ObjectKey(namespace, ""))
-        return {each.name: each.selector for each in budgets if not each.deleting}
 
     def memcacheds_in(self, namespace: str) -> list[ObjectKey]:
         return [each.key for each in self.memcacheds.by_index("namespace", ObjectKey(namespace, ""))]

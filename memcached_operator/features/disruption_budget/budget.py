@@ -6,17 +6,19 @@ way to one of another owner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final, Literal
 
 import msgspec
 
+from memcached_operator.api.status import Problem, Reason
 from memcached_operator.api.v1alpha1 import DisruptionBudget, Spec
 from memcached_operator.core.objects.drift import Codec
 from memcached_operator.core.objects.labels import Owner, labels, selector_labels
 from memcached_operator.core.objects.object_types import Manifest, metadata
+from memcached_operator.core.objects.owned_kind import OwnedKind
 from memcached_operator.core.objects.owned_record import OwnedRecord
-from operator_runtime import Fields
+from operator_runtime import Fields, ObjectKey
 
 _NO_LIMIT: Final = "100%"
 
@@ -71,26 +73,25 @@ class _Object(msgspec.Struct):
 
 _decode_selector = msgspec.json.Decoder(_Selector | None).decode
 _decode_object = msgspec.json.Decoder(_Object).decode
-BUDGET: Final = Codec(BudgetManifest)
 
 
-def budget_record(raw: msgspec.Raw | bytes) -> BudgetRecord:
-    """A record from a PodDisruptionBudget's JSON.
+class _BudgetCodec(Codec[BudgetManifest]):
+    def record(self, raw: msgspec.Raw | bytes) -> BudgetRecord:
+        """A record from a PodDisruptionBudget's JSON.
 
-    Raises:
-        msgspec.DecodeError: another client's selector cannot be read. That is found here, and not where Memcacheds
-            are read: it would fail all of the namespace.
-    """
-    record = BUDGET.record(raw)
-    fields = {field: getattr(record, field) for field in record.__struct_fields__}
-    # Of an owned one the normalized text has it.
-    selector = b"" if record.normalized else bytes(_decode_object(raw).spec.selector)
-    if selector:
-        try:
-            _decode_selector(selector)
-        except msgspec.ValidationError as error:
-            raise msgspec.ValidationError(f"spec.selector: {error}") from None
-    return BudgetRecord(**fields, selector=selector)
+        Raises:
+            msgspec.DecodeError: another client's selector cannot be read. That is found here, and not where Memcacheds
+                are read: it would fail all of the namespace.
+        """
+        record = super().record(raw)
+        # Of an owned one the normalized text has it.
+        selector = b"" if record.normalized else bytes(_decode_object(raw).spec.selector)
+        if selector:
+            try:
+                _decode_selector(selector)
+            except msgspec.ValidationError as error:
+                raise msgspec.ValidationError(f"spec.selector: {error}") from None
+        return BudgetRecord(**msgspec.structs.asdict(record), selector=selector)
 
 
 def budget(owner: Owner, spec: Spec) -> BudgetManifest | None:
@@ -111,23 +112,25 @@ def budget(owner: Owner, spec: Spec) -> BudgetManifest | None:
     )
 
 
-def others_budget(selectors: Mapping[str, bytes], name: str, spec: Spec) -> str:
-    """The name of a budget of others that selects a Memcached's pods, "" where there is none.
-
-    Args:
-        selectors: of the budgets in its namespace that are no Memcached's, by name, as `BudgetRecord` has them.
-    """
+def _conflict(others: Iterable[BudgetRecord], name: str, spec: Spec) -> Problem | None:
+    """The problem where another owner's budget selects the pods of a Memcached."""
     pods = spec.podTemplate.metadata.labels | labels(name)
-    return min((budget for budget, selector in selectors.items() if _selects(selector, pods)), default="")
-
-
-def conflict_message(other: str, name: str) -> str:
-    """The message where another owner's budget selects the pods."""
-    return (
+    other = min((each.name for each in others if not each.deleting and _selects(each.selector, pods)), default="")
+    message = (
         f"The PodDisruptionBudget {other} also selects the pods of {name}. A pod with two budgets cannot be evicted, "
         "so the operator creates none. Delete that budget, or set spec.disruptionBudget.maxUnavailable to "
         f'"{_NO_LIMIT}".'
     )
+    return Problem(Reason.CONFLICTING_DISRUPTION_BUDGET, message, blocking=False) if other else None
+
+
+BUDGETS: Final = OwnedKind(
+    ("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
+    _BudgetCodec(BudgetManifest),
+    lambda owner, spec, *_: budget(owner, spec),
+    rival_in=lambda record: ObjectKey(record.namespace, "") if record.selector else None,
+    conflict=_conflict,
+)
 
 
 def _selects(selector: bytes, labels_: Mapping[str, str]) -> bool:

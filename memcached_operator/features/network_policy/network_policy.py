@@ -9,8 +9,9 @@ import msgspec
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.canonical_options import canonical_options
 from memcached_operator.core.objects.drift import Codec
-from memcached_operator.core.objects.labels import PEERS_PORT, PORT, Owner, selector_labels
+from memcached_operator.core.objects.labels import PEERS_PORT, POD_SELECTOR, PORT, Owner, selector_labels
 from memcached_operator.core.objects.object_types import Manifest, metadata
+from memcached_operator.core.objects.owned_kind import OwnedKind
 from operator_runtime import Fields
 
 # By which the operator's own pods are known, in its own namespace; each of its manifests has this label.
@@ -35,9 +36,6 @@ class PolicyManifest(Manifest, frozen=True, omit_defaults=True):
 def _normalized(live: PolicyManifest) -> PolicyManifest:
     # The API server leaves out an empty list; the desired form has it, for no rules.
     return msgspec.structs.replace(live, spec=msgspec.structs.replace(live.spec, ingress=live.spec.ingress or ()))
-
-
-NETWORK_POLICY: Final = Codec(PolicyManifest, _normalized)
 
 
 def network_policy(owner: Owner, spec: Spec, operator_namespace: str) -> PolicyManifest | None:
@@ -69,3 +67,11 @@ def network_policy(owner: Owner, spec: Spec, operator_namespace: str) -> PolicyM
             ingress=rules, podSelector={"matchLabels": selector_labels(owner.name)}, policyTypes=("Ingress",)
         ),
     )
+
+
+NETWORK_POLICIES: Final = OwnedKind(
+    ("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
+    Codec(PolicyManifest, _normalized),
+    lambda owner, spec, _, operator_namespace: network_policy(owner, spec, operator_namespace),
+    labels=POD_SELECTOR,
+)

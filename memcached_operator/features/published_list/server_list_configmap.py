@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.drift import Codec
-from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, Owner
+from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, POD_SELECTOR, Owner
 from memcached_operator.core.objects.object_types import Manifest, metadata
+from memcached_operator.core.objects.owned_kind import OwnedKind
 from operator_runtime import Difference, differences
 
 _SUFFIX: Final = "-servers"
@@ -37,18 +38,6 @@ def _compare(desired: PublicationManifest, live: PublicationManifest) -> Iterato
         yield Difference((_IMMUTABLE,), None, True)
 
 
-PUBLICATION: Final = Codec(PublicationManifest, compare=_compare, fixed=(_IMMUTABLE,), replace="Background")
-
-
-def publication_name(name: str) -> str:
-    return name + _SUFFIX
-
-
-def publisher(name: str) -> str:
-    """The name of the Memcached whose ConfigMap has this name."""
-    return name.removesuffix(_SUFFIX)
-
-
 def publication(owner: Owner, spec: Spec, servers: Sequence[str]) -> PublicationManifest | None:
     """The ConfigMap that a Memcached desires, if it desires one.
 
@@ -60,7 +49,7 @@ def publication(owner: Owner, spec: Spec, servers: Sequence[str]) -> Publication
     return PublicationManifest(
         apiVersion="v1",
         kind="ConfigMap",
-        metadata=metadata(owner, name=publication_name(owner.name), annotations={APPLIED_ANNOTATION: _digest(servers)}),
+        metadata=metadata(owner, name=owner.name + _SUFFIX, annotations={APPLIED_ANNOTATION: _digest(servers)}),
         data=_data(servers),
     )
 
@@ -80,9 +69,27 @@ def listed(live: PublicationManifest) -> list[str]:
         return []
 
 
+def _follow(live: PublicationManifest, desired: PublicationManifest) -> dict[str, Any] | None:
+    if live.immutable or live.data == desired.data:
+        return None
+    return {"metadata": {"annotations": desired.metadata.annotations}, "data": desired.data}
+
+
 def _digest(servers: Sequence[str]) -> str:
     return hashlib.blake2b("\n".join(servers).encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def _data(servers: Sequence[str]) -> dict[str, str]:
     return {_LIST: "".join(f"{each}\n" for each in servers), _JSON: msgspec.json.encode(list(servers)).decode()}
+
+
+CONFIG_MAPS: Final = OwnedKind(
+    ("v1", "ConfigMap", "configmaps"),
+    Codec(PublicationManifest, compare=_compare, fixed=(_IMMUTABLE,), replace="Background"),
+    lambda owner, spec, servers, _: publication(owner, spec, servers),
+    labels=POD_SELECTOR,
+    suffix=_SUFFIX,
+    listed=listed,
+    is_untouched=is_untouched,
+    follow=_follow,
+)

@@ -14,17 +14,8 @@ from typing import Any
 from memcached_operator.core.events import RecordEvent
 from memcached_operator.core.objects.labels import OWNER_UID_ANNOTATION, RESTORED_ANNOTATION
 from memcached_operator.core.objects.owned_record import OwnedRecord
-from memcached_operator.core.observed.caches import (
-    BUDGETS,
-    CONFIG_MAPS,
-    DEPLOYMENTS,
-    NETWORK_POLICIES,
-    SERVICES,
-    STATEFUL_SETS,
-    Caches,
-)
+from memcached_operator.core.observed.caches import WORKLOADS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
-from memcached_operator.features.published_list.server_list_configmap import publication_name
 from operator_runtime import (
     Client,
     Conflict,
@@ -33,7 +24,6 @@ from operator_runtime import (
     KeyedStates,
     Kind,
     NotFound,
-    ObjectKey,
     ServerError,
     StaleCache,
     TooManyRequests,
@@ -90,17 +80,9 @@ class Adoption:
         )
 
     def _ownerless(self, memcached: MemcachedRecord) -> Iterator[tuple[Kind[Any], OwnedRecord]]:
-        caches, key = self._caches, memcached.key
-        published = ObjectKey(key.namespace, publication_name(key.name))
-        found: tuple[tuple[Kind[Any], OwnedRecord | None], ...] = (
-            (DEPLOYMENTS, caches.deployments.get(key)),
-            (STATEFUL_SETS, caches.stateful_sets.get(key)),
-            (SERVICES, caches.services.get(key)),
-            (BUDGETS, caches.budgets.get(key)),
-            (NETWORK_POLICIES, caches.network_policies.get(key)),
-            (CONFIG_MAPS, caches.config_maps.get(published)),
-        )
-        for kind, live in found:
+        workloads = [(WORKLOADS[each.kind], each) for each in self._caches.workloads(memcached.key)]
+        others = [(of.kind, store.get(of.key_of(memcached.key))) for of, store in self._caches.auxiliary.items()]
+        for kind, live in (*workloads, *others):
             if live is not None and not (live.owner_kind or live.deleting):
                 yield kind, live
 

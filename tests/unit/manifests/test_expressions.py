@@ -73,7 +73,7 @@ def server_metrics() -> Metrics:
     pod["status"]["podIP"] = "10.0.0.1"
     metrics = Metrics()
     metrics.add(lambda: server_families([pod_record(json.dumps(pod).encode())], lambda _: server))
-    metrics.add(Scaler(Caches(*(Store() for _ in range(8))), KeyedStates(), 600.0, monotonic).families)
+    metrics.add(Scaler(Caches(Store(), Store(), Store(), Store(), {}), KeyedStates(), 600.0, monotonic).families)
     return metrics
 
 

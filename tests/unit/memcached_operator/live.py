@@ -14,16 +14,17 @@ import msgspec
 
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import Spec
-from memcached_operator.core.objects.auxiliary_objects import auxiliary_objects
 from memcached_operator.core.objects.object_types import Manifest
+from memcached_operator.core.objects.owned_kind import OwnedKind, auxiliary_objects
 from memcached_operator.core.objects.owned_record import OwnedRecord
-from memcached_operator.core.objects.service import SERVICE
+from memcached_operator.core.objects.service import SERVICES
 from memcached_operator.core.objects.workload import STATEFUL_SET, desired_workload
-from memcached_operator.core.observed.caches import BUDGETS, CONFIG_MAPS, NETWORK_POLICIES, SERVICES, STATEFUL_SETS
+from memcached_operator.core.observed.caches import STATEFUL_SETS
 from memcached_operator.core.observed.workloads import stateful_set_record
-from memcached_operator.features.disruption_budget.budget import BUDGET, budget_record
-from memcached_operator.features.network_policy.network_policy import NETWORK_POLICY
-from memcached_operator.features.published_list.server_list_configmap import PUBLICATION
+from memcached_operator.features.disruption_budget.budget import BUDGETS
+from memcached_operator.features.network_policy.network_policy import NETWORK_POLICIES
+from memcached_operator.features.published_list.server_list_configmap import CONFIG_MAPS
+from memcached_operator.owned_kinds import AUXILIARY
 from operator_runtime import Difference, Kind, Rules
 from operator_runtime.owned.patching import patch_of
 from tests.unit.memcached_operator.support import HERE, OWNER
@@ -42,16 +43,18 @@ class Case(NamedTuple):
     kind: Kind[Any]
 
 
+def _case(file: str, of: OwnedKind) -> Case:
+    return Case(f"desired_objects/{file}.json", of.kind.decode, of.codec.rules, of.kind)
+
+
 CASES = {
     "StatefulSet": Case(
         "desired_objects/live_stateful_set.json", stateful_set_record, STATEFUL_SET.rules, STATEFUL_SETS
     ),
-    "Service": Case("desired_objects/live_service.json", SERVICE.record, SERVICE.rules, SERVICES),
-    "PodDisruptionBudget": Case("desired_objects/live_budget.json", budget_record, BUDGET.rules, BUDGETS),
-    "NetworkPolicy": Case(
-        "desired_objects/live_network_policy.json", NETWORK_POLICY.record, NETWORK_POLICY.rules, NETWORK_POLICIES
-    ),
-    "ConfigMap": Case("desired_objects/live_config_map.json", PUBLICATION.record, PUBLICATION.rules, CONFIG_MAPS),
+    "Service": _case("live_service", SERVICES),
+    "PodDisruptionBudget": _case("live_budget", BUDGETS),
+    "NetworkPolicy": _case("live_network_policy", NETWORK_POLICIES),
+    "ConfigMap": _case("live_config_map", CONFIG_MAPS),
 }
 
 
@@ -70,7 +73,9 @@ def desired(kind: str, spec: Spec | None = None, servers: Sequence[str] = (), op
     spec = spec or spec_of()
     if kind in ("Deployment", "StatefulSet"):
         return desired_workload(spec.workload, OWNER, spec.size, spec.image or IMAGE, spec=spec)
-    return next(each for each in auxiliary_objects(OWNER, spec, servers, operator_namespace) if each.kind == kind)
+    return next(
+        each for each in auxiliary_objects(AUXILIARY, OWNER, spec, servers, operator_namespace) if each.kind == kind
+    )
 
 
 def live(kind: str, edit: Edit = lambda _: None, file: str = "") -> OwnedRecord:

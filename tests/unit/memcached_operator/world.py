@@ -15,22 +15,13 @@ from memcached_operator.core.objects.memory_annotation import Memory
 from memcached_operator.core.objects.pod_template import USER_ID
 from memcached_operator.core.objects.workload import DEPLOYMENT
 from memcached_operator.core.objects.workload_types import WorkloadManifest
-from memcached_operator.core.observed.caches import (
-    BUDGETS,
-    CONFIG_MAPS,
-    DEPLOYMENTS,
-    MEMCACHEDS,
-    NETWORK_POLICIES,
-    PODS,
-    SERVICES,
-    STATEFUL_SETS,
-    Caches,
-)
+from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, PODS, STATEFUL_SETS, Caches
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.reconciler import MemcachedReconciler
 from memcached_operator.core.status.status_writer import SLOW_RETRY_S
 from memcached_operator.features.handover.handovers import PEERS, PeersPort
+from memcached_operator.owned_kinds import AUXILIARY
 from memcached_operator.servers.server_connection import Failure
 from memcached_operator.servers.stats_cache import StatsCache
 from operator_runtime import (
@@ -137,17 +128,14 @@ class World:
         self.set_limit_failure: Failure | None = None
         self.woken: list[ObjectKey] = []
         self.stats_cache = StatsCache() if queried else None
-        self.caches = Caches(*(Store() for _ in range(8)))
+        self.caches = Caches(Store(), Store(), Store(), Store(), {each: Store() for each in AUXILIARY})
         self.caches.index()
         self.stores: dict[Kind[Any], Store[Any]] = {
             MEMCACHEDS: self.caches.memcacheds,
             DEPLOYMENTS: self.caches.deployments,
             STATEFUL_SETS: self.caches.stateful_sets,
             PODS: self.caches.pods,
-            SERVICES: self.caches.services,
-            BUDGETS: self.caches.budgets,
-            NETWORK_POLICIES: self.caches.network_policies,
-            CONFIG_MAPS: self.caches.config_maps,
+            **{each.kind: store for each, store in self.caches.auxiliary.items()},
         }
         stores = self.stores
         self.own_writes = OwnWrites(clock=self.clock)

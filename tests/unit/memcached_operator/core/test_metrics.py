@@ -7,6 +7,7 @@ from prometheus_client import Metric
 from memcached_operator.api.status import OWNED_CONDITIONS
 from memcached_operator.core.metrics import OTHER_FIELDS, RepairCounts, condition_family, memcached_families
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.owned_kinds import AUXILIARY
 from operator_runtime.cache.store import ObjectKey
 from tests.unit.memcached_operator.support import NAME, NAMESPACE
 from tests.unit.memcached_operator.world import World
@@ -20,7 +21,7 @@ OWNED = ("Service", "PodDisruptionBudget", "NetworkPolicy", "ConfigMap")
 
 
 def test_a_field_that_is_put_right_is_counted_from_its_first_repair_on_and_no_other_is_shown() -> None:
-    repairs = RepairCounts()
+    repairs = RepairCounts(AUXILIARY)
     (before,) = repairs.families()
     assert values(before) == {}
     for path in ("spec.replicas", "spec.replicas", "spec.template.spec.containers[memcached].image"):
@@ -36,7 +37,7 @@ def test_a_field_that_is_put_right_is_counted_from_its_first_repair_on_and_no_ot
 
 @pytest.mark.parametrize("kind", [*OWNED, "Deployment", "StatefulSet"])
 def test_whatever_others_name_themselves_makes_no_series_of_its_own(kind: str) -> None:
-    repairs = RepairCounts()
+    repairs = RepairCounts(AUXILIARY)
     for number in range(100):
         for path in ("metadata.labels[app-{}]", "metadata.annotations[some.body/else-{}]", "status.field-{}"):
             repairs.count(kind, path.format(number))

@@ -9,7 +9,7 @@ from copy import deepcopy
 import pytest
 
 from memcached_operator.core.objects.labels import OWNER_UID_ANNOTATION, labels
-from memcached_operator.core.observed.caches import BUDGETS
+from memcached_operator.features.disruption_budget.budget import BUDGETS
 from operator_runtime import UnreadableObject
 from operator_runtime.client.errors import Forbidden, ServerError
 from tests.unit.fake_server import Json
@@ -216,7 +216,7 @@ async def test_a_budget_whose_selector_cannot_be_read_is_named_and_concerns_no_m
     assert sorted(await writes(world)) == sorted(["create StatefulSet", *(f"create {kind}" for kind in AUXILIARY)])
     assert world.condition("Degraded") == ("False", "AsExpected")
     with pytest.raises(UnreadableObject, match=rf"PodDisruptionBudget {NAMESPACE}/theirs: spec\.selector: "):
-        BUDGETS.decode(json.dumps(world.api.objects["PodDisruptionBudget", NAMESPACE, "theirs"]).encode())
+        BUDGETS.kind.decode(json.dumps(world.api.objects["PodDisruptionBudget", NAMESPACE, "theirs"]).encode())
 
 
 @pytest.mark.parametrize("null", ["matchLabels", "matchExpressions"])

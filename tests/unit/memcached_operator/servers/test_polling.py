@@ -32,7 +32,7 @@ INTERVAL_S = 30.0
 
 @pytest.fixture
 def caches() -> Caches:
-    caches = Caches(*(Store() for _ in range(8)))
+    caches = Caches(Store(), Store(), Store(), Store(), {})
     caches.index()
     return caches
 

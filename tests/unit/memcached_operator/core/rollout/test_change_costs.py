@@ -9,11 +9,12 @@ from hypothesis import given, strategies as st
 from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import Spec, Workload
-from memcached_operator.core.objects.auxiliary_objects import auxiliary_objects
+from memcached_operator.core.objects.owned_kind import auxiliary_objects
 from memcached_operator.core.objects.pod_template import fingerprint
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.rollout.change_costs import Basis, Change, Cost, changes
 from memcached_operator.core.rollout.live.live_requirements import Means
+from memcached_operator.owned_kinds import AUXILIARY
 from tests.unit.memcached_operator.support import IMAGE, OWNER
 
 DEPLOYMENT, STATEFUL_SET = {"size": 6}, {"size": 6, "workload": "StatefulSet"}
@@ -285,7 +286,7 @@ def specs(draw: st.DrawFn) -> Spec:
 
 def desired(of: Spec) -> tuple[object, ...]:
     workload = desired_workload(of.workload, OWNER, of.size, of.image or IMAGE, spec=of)
-    return (workload, *auxiliary_objects(OWNER, of, ()))
+    return (workload, *auxiliary_objects(AUXILIARY, OWNER, of, ()))
 
 
 RESTARTING = {

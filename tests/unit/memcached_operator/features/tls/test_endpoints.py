@@ -65,7 +65,7 @@ class Server:
 
 
 def endpoints(server: Server, clock: FakeClock | None = None, spec: bytes = SPEC) -> EndpointResolver:
-    caches = Caches(*(Store() for _ in range(8)))
+    caches = Caches(Store(), Store(), Store(), Store(), {})
     caches.index()
     caches.memcacheds.put(MemcachedRecord("shop", "cache", "cache", "1", 1, False, spec, b""))
     return EndpointResolver(caches, Secrets(cast(Client, server), clock=clock or FakeClock()))

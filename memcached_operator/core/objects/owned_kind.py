@@ -1,0 +1,65 @@
+"""Description of a kind of which a Memcached owns one object at most, besides its servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from memcached_operator.api.status import Problem
+from memcached_operator.api.v1alpha1 import Spec
+from memcached_operator.core.objects.drift import Codec
+from memcached_operator.core.objects.labels import Owner
+from memcached_operator.core.objects.object_types import Manifest
+from operator_runtime import ObjectKey
+
+if TYPE_CHECKING:
+    from operator_runtime import Kind
+
+
+@dataclass(frozen=True, eq=False)
+class OwnedKind:
+    """Kind of which a Memcached owns one object at most.
+
+    Attributes:
+        resource: arguments of `resource_of`: API version, kind, and plural.
+        codec: compares such objects.
+        desired: makes what a Memcached desires, None for nothing, by its specification, `host:port` of each server that
+            is listed, and the namespace of the operator's own pods, "" where it runs in no pod.
+        labels: selector of the cache, where others have many of these.
+        suffix: of the object's name, after the Memcached's.
+        rival_in: finds the namespace, as a key, in which a record of another owner concerns all Memcacheds.
+        conflict: explains why a Memcached of that name gets no object, by those rivals; None where it does.
+        listed: reads the servers that an object names, of a kind that follows the list; None for other kinds.
+        is_untouched: reports whether such an object names them as it was written, so that nobody else has changed it.
+        follow: makes the patch by which a live object of that kind follows the desired one, None for none.
+    """
+
+    resource: tuple[str, str, str]
+    codec: Codec[Any]
+    desired: Callable[[Owner, Spec, Sequence[str], str], Manifest | None]
+    labels: str = ""
+    suffix: str = ""
+    rival_in: Callable[[Any], ObjectKey | None] = lambda _: None
+    conflict: Callable[[Iterable[Any], str, Spec], Problem | None] = lambda *_: None
+    listed: Callable[[Any], Sequence[str]] | None = None
+    is_untouched: Callable[[Any], bool] = lambda _: False
+    follow: Callable[[Any, Any], dict[str, Any] | None] = lambda *_: None
+
+    @cached_property
+    def kind(self) -> Kind[Any]:
+        from operator_runtime import Kind, resource_of  # loads the client, which commands that only print do without
+
+        return Kind(resource_of(*self.resource), self.codec.record)
+
+    def key_of(self, memcached: ObjectKey) -> ObjectKey:
+        return ObjectKey(memcached.namespace, memcached.name + self.suffix)
+
+
+def auxiliary_objects(
+    kinds: Iterable[OwnedKind], owner: Owner, spec: Spec, servers: Sequence[str], operator_namespace: str = ""
+) -> list[Manifest]:
+    """List all that a Memcached desires besides its servers, in the order in which it is created; see `desired`."""
+    desired = (each.desired(owner, spec, servers, operator_namespace) for each in kinds)
+    return [each for each in desired if each is not None]
