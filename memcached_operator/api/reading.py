@@ -57,6 +57,8 @@ def _explained(error: ValidationError) -> str:
     found: dict[str, str] = {}
     for problem in error.errors(include_url=False, include_context=False):
         path, annotation = _place(problem["loc"])
+        if problem["type"] == "too_short" and any(each.startswith(f"{path}[") for each in found):
+            continue  # pydantic does not count the wrong entries
         value, missing = problem["input"], problem["type"] == "missing"
         kind = _NAMES_OF_TYPES.get(type(value))
         got = ", and is missing" if missing else f", got {shown(value)}" + (f" ({kind})" if kind else "")

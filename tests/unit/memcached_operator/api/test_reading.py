@@ -272,6 +272,16 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"networkPolicy": {}}, f"spec.networkPolicy.allowFrom: {PEERS}, and is missing"),
     ({"networkPolicy": {"allowFrom": None}}, f"spec.networkPolicy.allowFrom: {PEERS}, and is missing"),
     ({"extstore": {"size": "1Gi", "volume": {"emptyDir": 1}}}, "spec.extstore.volume.emptyDir: must be {}, got 1"),
+    (
+        {"extstore": {"size": "1Gi", "volume": {"ephemeral": {"accessModes": ["a"]}}}},
+        "spec.extstore.volume.ephemeral.accessModes[0]: must be ReadWriteOnce, ReadWriteOncePod or ReadWriteMany, got "
+        '"a" (a string)',
+    ),
+    (
+        {"extstore": {"size": "1Gi", "volume": {"ephemeral": {"accessModes": []}}}},
+        "spec.extstore.volume.ephemeral.accessModes: must be a list of 1 to 3 access modes such as "
+        '["ReadWriteOnce"], got [] (a list)',
+    ),
     ({"publish": "Secret"}, 'spec.publish: must be ConfigMap, or omitted, got "Secret" (a string)'),
     (
         {"drainPeriodSeconds": 86401},
