@@ -22,6 +22,8 @@ from operator_runtime import shallow
 _LEVELS: Final = 100
 # A team's Memcacheds are mostly written alike. 1000 different specifications take some 4 MiB.
 _REMEMBERED: Final = 1000
+# A message shows ten. An object can have a hundred thousand, and nothing else is done meanwhile.
+_EXPLAINED: Final = 1000
 _NAMES_OF_TYPES: Final = {
     bool: "a boolean",
     dict: "an object",
@@ -55,7 +57,7 @@ def read_spec(raw: bytes) -> Spec:
 def _explained(error: ValidationError) -> str:
     """List each invalid field once, in the order of the models."""
     found: dict[str, str] = {}
-    for problem in error.errors(include_url=False, include_context=False):
+    for problem in error.errors(include_url=False, include_context=False)[:_EXPLAINED]:
         path, annotation = _place(problem["loc"])
         if problem["type"] == "too_short" and any(each.startswith(f"{path}[") for each in found):
             continue  # pydantic does not count the wrong entries
@@ -80,13 +82,18 @@ def _inside(annotation: Any, step: object) -> Any:
     """The type of a field, of a value or of an entry; None where there is nothing of that name inside."""
     bare = _bare(annotation)
     if _is_model(annotation):
-        return get_type_hints(bare, include_extras=True).get(str(step)) if step in bare.model_fields else None
+        return _types(bare).get(str(step)) if step in bare.model_fields else None
     match get_origin(bare), get_args(bare):
         case (origin, (_, inner)) if origin is dict and inner is not Any:
             return inner
         case (origin, (inner, _)) if origin is tuple:
             return inner
     return None
+
+
+@lru_cache  # an object may have many wrong fields
+def _types(model: type[Model]) -> dict[str, Any]:
+    return get_type_hints(model, include_extras=True)
 
 
 def words(annotation: Any) -> str:
