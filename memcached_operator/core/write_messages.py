@@ -141,9 +141,11 @@ def in_words(memcached: MemcachedRecord, kind: str, change: Change[Any], owned: 
         fields = {"action": "publish", "kind": kind, "servers": number}
         # No event: they would use up those of the Memcached while it grows.
         return Words("", f"published {number} servers", "", fields)
-    # The operator's annotations follow from other fields. They are named only where nothing else
-    # differs, as another client has edited them.
-    reported = [each for each in change.fields if each.path not in DERIVED_PATHS] or change.fields
+    # The operator's annotations follow from other fields. They are named only where nothing else differs: another
+    # client has edited them, or the specification says the same otherwise, which is no event.
+    derived = all(each.path in DERIVED_PATHS for each in change.fields)
+    reported = [each for each in change.fields if derived or each.path not in DERIVED_PATHS]
     what = "; ".join(map(str, reported))
     fields = {"action": "update", "kind": kind, "changed": [each.path for each in reported]}
-    return Words("Updated", f"updated {kind}: {what}", f"Updated {kind} {name}: {what}", fields)
+    note = "" if derived and change.desired_changed else f"Updated {kind} {name}: {what}"
+    return Words("Updated", f"updated {kind}: {what}", note, fields)
