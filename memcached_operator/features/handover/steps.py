@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from memcached_operator.api.status import Handover, HandoverStep
-from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS
+from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS_MAX
 from memcached_operator.features.handover.actions import (
     Action,
     Advance,
@@ -137,12 +137,16 @@ def _is_connected(situation: Situation) -> bool:
 
 def _without(situation: Situation) -> Action:
     """Return the step where no hand-over is desired, or the list never had all servers: at first it just grows."""
-    last = situation.last
-    if last is not None and last.step is HandoverStep.DISCONNECTING:
-        return _disconnecting(situation, last)
-    if last is not None and is_underway(last):
-        return _advance(HandoverStep.DISCONNECTING, situation, _former_end(situation, last))
-    if not situation.is_refused and (leftover := disconnected(situation)):
+    last, leftover = situation.last, () if situation.is_refused else disconnected(situation)
+    if last is not None and (is_underway(last) or leftover):
+        # The list is free from now on: where the field is set again before all is done, its clients must be waited for.
+        former_end = _former_end(situation, last)
+        is_told = former_end - former_list_end_of(last) < timedelta(seconds=HANDOVER_SECONDS_MAX)
+        if last.step is HandoverStep.DISCONNECTING and is_told:
+            return _disconnecting(situation, last)
+        if is_underway(last) or not is_told:
+            return _advance(HandoverStep.DISCONNECTING, situation, former_end)
+    if leftover:
         return SetPeers(leftover)
     if situation.for_s is None:
         return Advance(None) if last is not None else Nothing()
@@ -253,10 +257,11 @@ def _emptying(situation: Situation, settled: tuple[Server, ...]) -> Empty | None
 def _former_end(situation: Situation, last: Handover) -> datetime:
     """End of the list before the present one; where no server is desired, the present one ends now.
 
-    Without `spec.handover` clients have no time to follow a list that was published.
+    Without `spec.handover` the list changes at any time, and nothing tells how long clients have the one before: as
+    long as can be, until the field is set again and `bounded` has its time.
     """
     if situation.for_s is None:
-        return situation.now + timedelta(seconds=HANDOVER_SECONDS)
+        return situation.now + timedelta(seconds=2 * HANDOVER_SECONDS_MAX)
     if situation.size == 0 and situation.listed:
         return situation.now + timedelta(seconds=situation.for_s)
     return former_list_end_of(last)

@@ -11,7 +11,7 @@ from unittest.mock import ANY
 import pytest
 
 from memcached_operator.api.status import Handover, HandoverStep
-from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS
+from memcached_operator.api.v1alpha1 import HANDOVER_SECONDS_MAX
 from memcached_operator.features.handover.actions import (
     Action,
     Advance,
@@ -124,18 +124,16 @@ def test_the_first_list_just_grows_until_it_has_all_servers(size: int, listed: i
 @pytest.mark.parametrize("name", HandoverStep)
 def test_who_desires_no_hand_over_any_more_has_all_peers_taken_away(name: HandoverStep) -> None:
     found = situation(step(name), 3, 2, connected(0, 1, 2), for_s=None)
-    action, is_underway = decide(found), name in UNDERWAY
-    if is_underway:
-        assert advanced(action) is HandoverStep.DISCONNECTING
-        assert are_servers_kept(found, action), "others have them as a peer"
-        found = replace(found, last=action.to if isinstance(action, Advance) else None)
-        action = decide(found)
+    action = decide(found)
+    assert action == Advance(step(HandoverStep.DISCONNECTING, 0, 2 * HANDOVER_SECONDS_MAX)), "the list is free"
+    assert are_servers_kept(found, action), "others have them as a peer"
+    found = replace(found, last=action.to if isinstance(action, Advance) else None)
+    action = decide(found)
     assert peers_set(action) == {0: (), 1: (), 2: ()}
     assert not is_list_frozen(found, action)
     found = replace(found, servers=hidden(3))
-    if is_underway or name is HandoverStep.DISCONNECTING:
-        assert advanced(decide(found)) is HandoverStep.COMPLETE
-        found = replace(found, last=COMPLETE)
+    assert advanced(decide(found)) is HandoverStep.COMPLETE
+    found = replace(found, last=COMPLETE)
     assert decide(found) == Advance(None)
     assert not are_servers_kept(found, decide(found))
     assert decide(replace(found, servers=hidden(3), last=None)) == Nothing()
@@ -453,7 +451,7 @@ def test_peers_are_taken_away_before_a_server_is_emptied() -> None:
 
 def test_clients_of_a_list_that_had_no_time_are_waited_for_where_the_field_is_set_again() -> None:
     action = decide(situation(published(-5), 3, 3, connected(0, 1, 2), for_s=None))
-    assert action == Advance(step(HandoverStep.DISCONNECTING, 0, HANDOVER_SECONDS))
+    assert action == Advance(step(HandoverStep.DISCONNECTING, 0, 2 * HANDOVER_SECONDS_MAX))
 
 
 def test_without_the_right_to_change_pods_no_server_is_emptied_while_the_list_waits() -> None:
