@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from typing import Any
 
 import msgspec
@@ -330,10 +329,8 @@ def test_a_long_wrong_value_is_cut_in_the_message() -> None:
         {"networkPolicy": {"allowFrom": [1] * 100_000}},
     ],
 )
-def test_very_many_wrong_fields_do_not_hold_up_what_else_is_done(spec: dict[str, Any]) -> None:
-    begun_s = time.process_time()
+def test_of_very_many_wrong_fields_a_thousand_are_looked_at(spec: dict[str, Any]) -> None:
     assert complaint(spec).endswith("and 990 more")
-    assert time.process_time() - begun_s < 3
 
 
 @pytest.mark.parametrize(("raw", "shown"), [(b"[]", "[] (a list)"), (b'"3"', '"3" (a string)'), (b"3", "3")])
