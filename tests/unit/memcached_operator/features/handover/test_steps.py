@@ -127,7 +127,7 @@ def test_who_desires_no_hand_over_any_more_has_all_peers_taken_away(name: Handov
     action = decide(found)
     assert action == Advance(step(HandoverStep.DISCONNECTING, 0, 2 * HANDOVER_SECONDS_MAX)), "the list is free"
     assert are_servers_kept(found, action), "others have them as a peer"
-    found = replace(found, last=action.to if isinstance(action, Advance) else None)
+    found = replace(found, last=action.to)
     action = decide(found)
     assert peers_set(action) == {0: (), 1: (), 2: ()}
     assert not is_list_frozen(found, action)
