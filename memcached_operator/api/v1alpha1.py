@@ -277,7 +277,7 @@ class PodTemplate(Model):
     @property
     def restarts_for_memory(self) -> bool:
         """True if a node starts memcached's container again when its pod's memory changes."""
-        policies = find(keyed(self.given()), f"spec.containers[{CONTAINER}].resizePolicy")
+        policies = find(keyed(self.given()), "spec", "containers", CONTAINER, "resizePolicy")
         return isinstance(policies, list) and {"resourceName": "memory", "restartPolicy": RESTART_CONTAINER} in policies
 
 

@@ -47,7 +47,7 @@ READINESS: Final = Probe(TcpSocket(labels.PORT_NAME), periodSeconds=5, timeoutSe
 # For clients and Services to turn away from a server that is about to end, in seconds.
 SLEEP_S: Final = 5
 _DIGEST_BYTES: Final = 8
-_TEMPLATE: Final = "spec.template"
+_TEMPLATE: Final = ("spec", "template")
 DEFAULTS: Final = Spec()
 
 

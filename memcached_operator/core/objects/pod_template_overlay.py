@@ -10,33 +10,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from memcached_operator.api.reserved_pod_fields import MERGE_KEYS, keyed, steps
+from memcached_operator.api.reserved_pod_fields import MERGE_KEYS, Keys, keyed
 from memcached_operator.core.objects.canonical_options import NAMED_BY_PEOPLE, canonical_options
 from memcached_operator.core.objects.keyed_differences import unkeyed
 
-Part = tuple[str, Any]
-"""Something passed through: its path in the object, and its value as JSON has it; None for what must not be there."""
+Part = tuple[Keys, Any]
+"""Something passed through: where in the object, and its value as JSON has it; None for what must not be there."""
 
 # What a probe or a hook does: one of these, so that another one of the user's is in place of the operator's.
 _HANDLERS: Final = ("exec", "grpc", "httpGet", "sleep", "tcpSocket")
 
 
-def parts(given: Mapping[str, Any], made: Mapping[str, Any], path: str = "", of: str = "") -> Iterator[Part]:
+def parts(given: Mapping[str, Any], made: Mapping[str, Any], at: Keys = (), of: str = "") -> Iterator[Part]:
     """Yield what is given besides the operator's part, as the API server stores it; null counts as nothing, as in all
     of the API.
 
     Args:
         given: a template, or a part of one, that is `keyed`.
         made: what the operator makes of it, likewise.
-        path: where both stand.
+        at: where both stand.
         of: the field that holds both.
     """
     # Fields as the API server sorts them, entries as the user does.
     for field in given if of in MERGE_KEYS else sorted(given):
-        value, mine, here = given[field], made.get(field), _inner(path, field, of)
+        value, mine, here = given[field], made.get(field), (*at, field)
         shared = of not in MERGE_KEYS and field in (*MERGE_KEYS, *NAMED_BY_PEOPLE)
         if field in _HANDLERS and value:
-            yield from ((_inner(path, each, of), None) for each in _HANDLERS if each != field and each in made)
+            yield from (((*at, each), None) for each in _HANDLERS if each != field and each in made)
         if isinstance(value, Mapping) and (isinstance(mine, Mapping) or shared):
             yield from parts(value, mine or {}, here, "" if of in MERGE_KEYS else field)
         elif field == "ports" and mine and value:
@@ -51,8 +51,7 @@ def parts(given: Mapping[str, Any], made: Mapping[str, Any], path: str = "", of:
 def merged(body: Mapping[str, Any], passed: Iterable[Part]) -> Any:
     """A body as JSON has it, with these parts in their places; without those whose value is None."""
     whole = keyed(body)
-    for path, value in passed:
-        *above, last = steps(path) or [path]
+    for (*above, last), value in passed:
         node = whole
         for step in above:
             node = node.get(step) if value is None else node.setdefault(step, {})
@@ -62,7 +61,3 @@ def merged(body: Mapping[str, Any], passed: Iterable[Part]) -> Any:
             node.pop(last, None)
             node |= {} if value is None else {last: value}
     return unkeyed(whole)
-
-
-def _inner(path: str, name: str, of: str) -> str:
-    return f"{path}[{name}]" if of in NAMED_BY_PEOPLE or of in MERGE_KEYS else f"{path}.{name}" if path else name

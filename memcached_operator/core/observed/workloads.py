@@ -227,10 +227,10 @@ def _owned(owned: ObjectMeta, spec: WorkloadSpec, raw: msgspec.Raw) -> WorkloadM
         ),
     )
     former = applied_spec(owned.annotations)
-    paths = [path for path, _ in pods_of("", "", USER_ID, former).passed] if former is not None else ()
-    if not paths:
+    places = [at for at, _ in pods_of("", "", USER_ID, former).passed] if former is not None else ()
+    if not places:
         return manifest
     whole = keyed({"spec": msgspec.json.decode(raw)})
-    made = merged(as_json(manifest), [(path, None) for path in paths])
-    passed = tuple((path, unkeyed(find(whole, path))) for path in paths)
+    made = merged(as_json(manifest), [(at, None) for at in places])
+    passed = tuple((at, unkeyed(find(whole, *at))) for at in places)
     return msgspec.structs.replace(msgspec.convert(made, WorkloadManifest), metadata=owned, passed=passed)

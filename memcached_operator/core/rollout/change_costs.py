@@ -7,9 +7,9 @@ decided, too, whether servers are replaced or changed while they run. So the cos
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from memcached_operator.api.reserved_pod_fields import keyed
+from memcached_operator.api.reserved_pod_fields import Keys, keyed
 from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.objects.applied_spec import json_of, spec_of
 from memcached_operator.core.objects.keyed_differences import unequal
@@ -29,9 +29,7 @@ from memcached_operator.core.rollout.cost_messages import (
 from memcached_operator.core.rollout.in_place import are_alike
 from memcached_operator.core.rollout.live.live_requirements import RESTARTS, Means, why_not_live
 from memcached_operator.servers.transport import transport
-from operator_runtime import Difference
-
-_BEFORE_FIELDS: Final = "spec."
+from operator_runtime import Difference, Entry
 
 
 class Cost(Enum):
@@ -93,11 +91,16 @@ def changes(old: Spec, new: Spec, basis: Basis) -> tuple[Change, ...]:
     found: dict[Cost, list[Difference]] = {}
     total, before, spec = _effect(old, new, basis), json_of(old), old
     for each in differing(old, new):
-        after = merged(before, [(each.path.removeprefix(_BEFORE_FIELDS), each.desired)])
+        after = merged(before, [(_in_spec(each), each.desired)])
         cost = Cost.MOVING if each.path == "spec.workload" else _effect(spec, spec_of(after), basis)
         found.setdefault(_in_all(cost, total, old, new), []).append(each)
         before, spec = after, spec_of(after)
     return tuple(Change(cost, tuple(found[cost]), _in_words(cost, old, new, basis)) for cost in Cost if cost in found)
+
+
+def _in_spec(difference: Difference) -> Keys:
+    """Where a difference is in a specification that is `keyed`."""
+    return tuple(str(step.key) if isinstance(step, Entry) else step for step in difference.steps[1:])
 
 
 def differing(old: Spec, new: Spec) -> list[Difference]:

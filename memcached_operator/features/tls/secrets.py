@@ -113,7 +113,7 @@ def with_agreeing_sidecar(given: Mapping[str, Any]) -> Mapping[str, Any]:
     Args:
         given: it, `keyed`.
     """
-    server, own = (find(given, f"spec.{path}") for path in (f"containers[{CONTAINER}]", f"initContainers[{RELOADER}]"))
+    server, own = find(given, "spec", "containers", CONTAINER), find(given, "spec", "initContainers", RELOADER)
     alike = {field: server[field] for field in _AS_SERVER if isinstance(server, Mapping) and field in server}
     if not alike:
         return given
@@ -121,7 +121,7 @@ def with_agreeing_sidecar(given: Mapping[str, Any]) -> Mapping[str, Any]:
     contexts = [each["securityContext"] for each in (alike, own or {}) if "securityContext" in each]
     if len(contexts) > 1 and all(isinstance(each, Mapping) for each in contexts):
         reloader["securityContext"] = contexts[0] | contexts[1]
-    others = find(given, "spec.initContainers") or {}
+    others = find(given, "spec", "initContainers") or {}
     return {**given, "spec": {**given["spec"], "initContainers": {**others, RELOADER: reloader}}}
 
 

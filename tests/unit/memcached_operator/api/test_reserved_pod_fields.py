@@ -74,6 +74,7 @@ def test_so_are_labels_and_annotations_of_the_operator_s(metadata: dict[str, Any
         server(env=[{"name": "A"}], ports=[{"containerPort": 1, "name": "a"}], livenessProbe={}),
         reloader(resources={"limits": {"memory": "64Mi"}}),
         {"containers": [{"name": "exporter", "image": "a", "args": ["b"], "ports": [{"name": "memcached"}]}]},
+        {"containers[memcached].image": "a"},  # unknown to the API server
         {"volumes": None, "tolerations": [{}], "dnsPolicy": 5, "containers": []},
     ],
 )
