@@ -41,17 +41,22 @@ def read_spec(raw: bytes) -> Spec:
         InvalidSpec: a field has the wrong type or is out of its limits, or two contradict each other; names each, what
             it holds, and the remedy.
     """
-    if raw in (b"", b"null"):
-        return Spec()
-    if raw.count(b"{") + raw.count(b"[") > _LEVELS:
-        raw = shallow(raw, _LEVELS)
     try:
-        spec = Spec.model_validate_json(raw)
+        spec = read_fields(raw) if raw not in (b"", b"null") else Spec()
     except ValidationError as error:
         raise InvalidSpec(_explained(error)) from None
     if broken := complaints(spec):
         raise InvalidSpec(joined_complaints(broken))
     return spec
+
+
+def read_fields(raw: bytes) -> Spec:
+    """Read the JSON of `spec`, each field for itself.
+
+    Raises:
+        ValidationError: a field has the wrong type or is out of its limits.
+    """
+    return Spec.model_validate_json(shallow(raw, _LEVELS) if raw.count(b"{") + raw.count(b"[") > _LEVELS else raw)
 
 
 def _explained(error: ValidationError) -> str:
@@ -126,17 +131,21 @@ def _is_model(annotation: Any) -> bool:
 
 def _bare(annotation: Any) -> Any:
     """A type without what is annotated, and without None."""
-    while True:
-        if get_origin(annotation) is Annotated:
-            annotation = get_args(annotation)[0]
-        elif NoneType in (members := get_args(annotation)):
-            annotation = next(each for each in members if each is not NoneType)
-        else:
-            return annotation
+    return _unwrapped(annotation)[0]
 
 
 def _metadata(annotation: Any) -> tuple[Any, ...]:
     """Annotations of a type that may be None."""
-    if NoneType in (members := get_args(annotation)):
-        annotation = next(each for each in members if each is not NoneType)
-    return get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+    return _unwrapped(annotation)[1]
+
+
+def _unwrapped(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
+    metadata: tuple[Any, ...] = ()
+    while True:
+        if get_origin(annotation) is Annotated:
+            annotation, *more = get_args(annotation)
+            metadata += (*more,)
+        elif NoneType in (members := get_args(annotation)):
+            annotation = next(each for each in members if each is not NoneType)
+        else:
+            return annotation, metadata

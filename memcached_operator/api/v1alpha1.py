@@ -190,6 +190,10 @@ _Peers = Annotated[
 ]
 
 
+OF_NO_SERVER: Final = "of no server"
+"""Mark of a field by which a server's pod is not made."""
+
+
 class Model(BaseModel):
     """Part of a specification; never changed.
 
@@ -447,8 +451,10 @@ class Spec(Model):
     """Desired state of the Memcached."""
 
     example = '{"size": 3}'
-    size: _Count = Field(default=1, description="Number of memcached servers to run. Can be 0.")
-    image: _Image | None = Field(
+    size: Annotated[_Count, OF_NO_SERVER] = Field(
+        default=1, description="Number of memcached servers to run. Can be 0."
+    )
+    image: Annotated[_Image | None, OF_NO_SERVER] = Field(
         default=None,
         description="Container image of the servers, such as docker.io/library/memcached:1.6.45-alpine. If omitted, "
         "the default image of the operator is used, which can change when the operator is upgraded.",
@@ -458,7 +464,7 @@ class Spec(Model):
         description="Memory of each server for items, in whole Mi or Gi, at least 8Mi (memcached -m). "
         "With memoryScaling, the memory at the start, and the least.",
     )
-    memoryScaling: MemoryScaling | None = None
+    memoryScaling: Annotated[MemoryScaling | None, OF_NO_SERVER] = None
     maxConnections: _Connections = Field(
         default=1024,
         description="Maximum number of concurrent connections of each server (memcached -c). "
@@ -477,7 +483,7 @@ class Spec(Model):
     )
     extstore: Extstore | None = None
     resources: Resources = Field(default_factory=Resources, json_schema_extra=_NULLABLE)
-    rollout: Rollout = Rollout()
+    rollout: Annotated[Rollout, OF_NO_SERVER] = Rollout()
     warmRestart: bool = Field(
         default=False,
         description="Indicates that a server keeps its items when it restarts within its pod, so that a change of the "
@@ -486,32 +492,32 @@ class Spec(Model):
         "servers.",
     )
     handover: Handover | None = None
-    workload: Workload = Field(
+    workload: Annotated[Workload, OF_NO_SERVER] = Field(
         default="Deployment",
         description="Kind of the workload that runs the pods. In a StatefulSet each server has a stable DNS name, "
         "NAME-0.NAME and so on; this is recommended for more than one server. In a Deployment the address of a server "
         "changes with its pod. When the value changes, new servers are created beside the old ones, which are deleted "
         "once clients have had spec.drainPeriodSeconds to move.",
     )
-    service: Service = Service()
-    disruptionBudget: DisruptionBudget | None = Field(
+    service: Annotated[Service, OF_NO_SERVER] = Service()
+    disruptionBudget: Annotated[DisruptionBudget | None, OF_NO_SERVER] = Field(
         default=None,
         description="How many servers can be unavailable at a time when nodes are drained. If omitted, it is 1 server, "
         "and no PodDisruptionBudget is created for size 0 or 1.",
     )
     podTemplate: PodTemplate = Field(default_factory=PodTemplate, json_schema_extra=_NULLABLE)
-    networkPolicy: NetworkPolicy | None = Field(
+    networkPolicy: Annotated[NetworkPolicy | None, OF_NO_SERVER] = Field(
         default=None, description="Which peers can connect to the servers. If omitted, no NetworkPolicy is created."
     )
     tls: Tls | None = None
     auth: Auth | None = None
-    publish: Literal["ConfigMap"] | None = Field(
+    publish: Annotated[Literal["ConfigMap"] | None, OF_NO_SERVER] = Field(
         default=None,
         description="Where the list of servers is published in addition to status.serverList. ConfigMap: in a "
         "ConfigMap with the name of the Memcached and the suffix -servers, as lines (key servers) and as JSON (key "
         "servers.json). If omitted, the list is only in the status.",
     )
-    drainPeriodSeconds: _Day = Field(
+    drainPeriodSeconds: Annotated[_Day, OF_NO_SERVER] = Field(
         default=30,
         description="Seconds that a server continues to run after it left the list of servers, so that clients have "
         "time to follow the list.",

@@ -7,21 +7,18 @@ compare, so that one which it set before would seem another client's. It has wha
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
+from pydantic import ValidationError
 
-from memcached_operator.api.complaints import InvalidSpec
-from memcached_operator.api.reading import read_spec
-from memcached_operator.api.v1alpha1 import Handover, Spec
+from memcached_operator.api.reading import read_fields
+from memcached_operator.api.v1alpha1 import OF_NO_SERVER, Handover, Spec
 from memcached_operator.core.objects.labels import APPLIED_ANNOTATION
 from memcached_operator.core.objects.object_types import Manifest
 
-_OF_NO_SERVER: Final = (
-    *("size", "image", "memoryScaling", "rollout", "service", "disruptionBudget", "networkPolicy", "publish"),
-    "drainPeriodSeconds",
-)
-OF_SERVERS: Final = tuple(field for field in Spec.model_fields if field not in _OF_NO_SERVER)
+OF_SERVERS: Final = tuple(name for name, field in Spec.model_fields.items() if OF_NO_SERVER not in field.metadata)
 """The fields by which a workload's pods are made, but for the image, which stands in them as it is here."""
 _HANDS_OVER: Final = Handover()  # its duration is no matter of the pods
 _DEFAULTS: Final = Spec()
@@ -55,11 +52,18 @@ def applied_text(spec: Spec, fields: tuple[str, ...] = OF_SERVERS) -> str:
 
 
 def applied_spec(annotations: Mapping[str, str] | None) -> Spec | None:
-    """Read the specification from which an object was made; None where another client wrote that, or removed it."""
-    text = (annotations or {}).get(APPLIED_ANNOTATION, "")
+    """Read the specification from which an object was made; None where another client wrote that, or removed it.
+
+    Its fields may contradict each other: it has not all of them.
+    """
+    return _applied_spec((annotations or {}).get(APPLIED_ANNOTATION, ""))
+
+
+@lru_cache(maxsize=64)  # most specifications are alike
+def _applied_spec(text: str) -> Spec | None:
     try:
-        return read_spec(text.encode()) if text else None
-    except InvalidSpec:
+        return read_fields(text.encode()) if text else None
+    except ValidationError:
         return None
 
 

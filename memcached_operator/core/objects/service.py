@@ -79,13 +79,15 @@ def service(owner: Owner, spec: Spec, *, named: bool = False) -> ServiceManifest
     desired = spec.service
     if desired.type == "Disabled":
         return None
+    named_only = {field: dict.fromkeys(getattr(desired, field), "") for field in ("annotations", "labels")}
+    kept = spec.model_copy(update={"service": desired.model_copy(update=named_only)})
     return ServiceManifest(
         apiVersion="v1",
         kind="Service",
         metadata=metadata(
             owner,
             more_labels=desired.labels,
-            annotations=desired.annotations | {APPLIED_ANNOTATION: applied_text(spec, ("service",))},
+            annotations=desired.annotations | {APPLIED_ANNOTATION: applied_text(kept, ("service",))},
         ),
         spec=ServiceSpec(
             clusterIP=HEADLESS if desired.type == "Headless" else None,

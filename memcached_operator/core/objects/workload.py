@@ -62,10 +62,6 @@ def desired_workload(
         restart: each server is to start again when this text changes.
         paused: a Deployment is to replace no pods for now. One that has made none yet would make none at all.
     """
-    # As of the former workload, while the servers of the new one start. But what a Deployment is refused could not be
-    # read again.
-    if spec.workload != kind and not (spec.warmRestart or spec.handover):
-        spec = spec.model_copy(update={"workload": kind})
     pods, passed, applied = template(owner.name, image, user_id, spec, restart)
     common = WorkloadSpec(replicas=size, selector=LabelSelector(selector_labels(owner.name)), template=pods)
     return WorkloadManifest(

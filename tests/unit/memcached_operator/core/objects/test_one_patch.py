@@ -12,11 +12,13 @@ import pytest
 from kube_simulator.patches.strategic import strategic_merge
 from kube_simulator.schema import kubernetes
 from memcached_operator.api.v1alpha1 import Spec
+from memcached_operator.core.objects.labels import APPLIED_ANNOTATION
 from memcached_operator.core.objects.workload import DEPLOYMENT, STATEFUL_SET, desired_workload
 from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.caches import DEPLOYMENTS, STATEFUL_SETS
 from memcached_operator.core.observed.workloads import deployment_record, stateful_set_record
 from operator_runtime.owned.patching import needs_live, patch_of
+from tests.specifications import BROKEN
 from tests.unit.memcached_operator.live import full_spec, spec_of
 from tests.unit.memcached_operator.support import OWNER
 
@@ -124,6 +126,32 @@ def in_order(value: Any) -> Any:
 
 def _text(value: object) -> str:
     return json.dumps(value, sort_keys=True)
+
+
+# What only another client can have written where the specification is kept: rules between fields are broken in it.
+SERVER: Json = {"name": "memcached"}
+CONTRADICTIONS: list[Json] = [
+    *(each.spec for each in BROKEN),
+    {"podTemplate": {"spec": {"containers": [SERVER | {"image": "a", "args": ["b"], "volumeMounts": 5}]}}},
+    {"podTemplate": {"spec": {"containers": "a", "volumes": {}, "securityContext": 5}}},
+    {"podTemplate": {"spec": {"containers": [SERVER | {"ports": "a"}], "initContainers": [{"name": 5}, None]}}},
+    {"podTemplate": {"metadata": {"labels": {"app": "a"}, "annotations": {"cache.example.com/template": "a"}}}},
+    {"tls": {"secretName": "a"}, "podTemplate": {"spec": {"initContainers": [{"name": "reloader", "command": 5}]}}},
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("written", CONTRADICTIONS, ids=str)
+def test_what_contradicts_itself_as_the_former_specification_is_put_right_at_once(kind: str, written: Json) -> None:
+    resource, record, rules = KINDS[kind]
+    old, new = (desired(kind, spec_of(SPECS[each])) for each in ("TLS", "pods of the user's"))
+    live = made(old)
+    live["metadata"]["annotations"][APPLIED_ANNOTATION] = json.dumps(written)
+    found = list(rules.differences(new, record(json.dumps(live).encode())))
+    sent = json.loads(msgspec.json.encode(patch_of(found, resource, desired=new.body())))
+    after = strategic_merge(live, sent, SCHEMAS[kind])
+    assert list(rules.differences(new, record(json.dumps(after).encode()))) == []
+    assert after["metadata"]["annotations"] == made(new)["metadata"]["annotations"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
