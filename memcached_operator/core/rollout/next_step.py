@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.rollout import in_place
-from memcached_operator.core.rollout.rollout_state import STUCK_AFTER_S, RolloutState
+from memcached_operator.core.rollout.rollout_state import STUCK_AFTER_S, RolloutState, Server, ServerState, is_stale
 
 
 class WaitReason(Enum):
@@ -124,14 +124,15 @@ def rollout(state: RolloutState | None) -> Rollout:
     """Choose the next step from the observed state; None while there is no workload."""
     if state is None or state.workload.deleting:
         return DONE
-    return Rollout(_next_step(state), len(state.stale), len(state.restartable))
+    return Rollout(_next_step(state), len(state.stale), sum(each.can_restart for each in state.servers))
 
 
 def _next_step(state: RolloutState) -> Step:
     for gate in GATES:
         if (step := gate(state)) is not None:
             return step
-    return _update(state, _highest(state.past_deadline or state.due))
+    overdue = [each for each in state.due if each.state is ServerState.OVERDUE]
+    return _update(overdue or state.due)
 
 
 def controlled_by_deployment(state: RolloutState) -> Step | None:
@@ -140,8 +141,8 @@ def controlled_by_deployment(state: RolloutState) -> Step | None:
         return None
     if not state.stale:
         return Done()
-    others = state.of_other_template or len(state.servers) < state.spec.size
-    return Wait(WaitReason.CONTROLLER) if others else None
+    others = any(is_stale(each.pod, state.workload, state.impossible) for each in state.servers)
+    return Wait(WaitReason.CONTROLLER) if others or len(state.servers) < state.spec.size else None
 
 
 def nothing_underway(state: RolloutState) -> Step | None:
@@ -151,7 +152,8 @@ def nothing_underway(state: RolloutState) -> Step | None:
 
 def restarted(state: RolloutState) -> Step | None:
     """Mark a server that is back in its pod, also while the rollout is paused."""
-    return MarkUpdated(state.completed[0]) if state.workload.is_observed and state.completed else None
+    returned = next((each.pod for each in state.stale if each.state is ServerState.RETURNED), None)
+    return MarkUpdated(returned) if state.workload.is_observed and returned is not None else None
 
 
 def paused(state: RolloutState) -> Step | None:
@@ -172,8 +174,9 @@ def not_running(state: RolloutState) -> Step | None:
     cannot start by itself, or has not for long, waits only where no server has shown yet that the present template
     does.
     """
-    found = [pod for pod in state.due if pod.down and pod not in state.restarting and not _is_left(state, pod)]
-    return _update(state, _highest(found)) if found else None
+    down = [each for each in state.due if each.pod.down and each.state is not ServerState.DIVERTED]
+    found = [each for each in down if not _is_left(state, each)]
+    return _update(found) if found else None
 
 
 def handing_over(state: RolloutState) -> Step | None:
@@ -198,10 +201,10 @@ def unready(state: RolloutState) -> Step | None:
     Outdated servers that have been unready past the deadline do not count: they are replaced themselves. The rollout is
     stuck where a server of the present template does not get ready by itself.
     """
-    if len(state.unready) <= len(state.past_deadline):
+    if all(each.state is ServerState.OVERDUE for each in state.away):
         return None
-    requeue_s = min(filter(None, (_until_deadline_s(state, pod) for pod in state.unready)), default=None)
-    stuck = next((pod for pod in state.unready if _keeps_from_going_on(state, pod)), None)
+    requeue_s = min(filter(None, (_until_deadline_s(state, each.pod) for each in state.away)), default=None)
+    stuck = next((each.pod for each in state.away if _keeps_from_going_on(state, each)), None)
     if stuck is not None:
         return Stuck(stuck.name, _not_ready(stuck, len(state.due)), requeue_s)
     return Wait(WaitReason.READY, requeue_s)
@@ -219,7 +222,7 @@ def pausing(state: RolloutState) -> Step | None:
     it is replaced after the pause of the others.
     """
     pause_s = state.spec.rollout.minReadySeconds
-    left_s = max((state.left_s(pod, pause_s) for pod in state.servers if pod.ready), default=0.0)
+    left_s = max((state.left_s(each.pod, pause_s) for each in state.servers if each.pod.ready), default=0.0)
     return Wait(WaitReason.PAUSE, left_s) if left_s else None
 
 
@@ -230,19 +233,18 @@ GATES: Final[tuple[Callable[[RolloutState], Step | None], ...]] = (
 """In this order: what is not the operator's, or over; what is done at once; what keeps the next server."""
 
 
-def _update(state: RolloutState, pod: PodRecord) -> Step:
-    return RestartInPlace(pod) if pod in state.restartable else Evict(pod)
+def _update(servers: Sequence[Server]) -> Step:
+    """Update the one with the highest ordinal."""
+    highest = max(servers, key=lambda each: (each.pod.ordinal, each.pod.name))
+    return RestartInPlace(highest.pod) if highest.can_restart else Evict(highest.pod)
 
 
-def _is_left(state: RolloutState, pod: PodRecord) -> bool:
+def _is_left(state: RolloutState, server: Server) -> bool:
     """Report whether a server whose memcached does not run is left as it is for now."""
-    if in_place.has_ended(pod) and not state.is_past_deadline(pod):
-        return bool(state.missing or state.unproven)
-    return bool(state.unproven) and not state.is_proven
-
-
-def _highest(pods: Sequence[PodRecord]) -> PodRecord:
-    return max(pods, key=lambda pod: (pod.ordinal, pod.name))
+    unproven = any(not each.is_due for each in state.away)  # by the present template, or on the way to it
+    if in_place.has_ended(server.pod) and server.state is ServerState.OUTDATED:
+        return unproven or bool(state.missing)
+    return unproven and not any(each.state is ServerState.CURRENT and each.serves for each in state.servers)
 
 
 def _until_deadline_s(state: RolloutState, pod: PodRecord) -> float:
@@ -250,9 +252,10 @@ def _until_deadline_s(state: RolloutState, pod: PodRecord) -> float:
     return in_place.left_s(pod, state.now_s) or state.left_s(pod, STUCK_AFTER_S)
 
 
-def _keeps_from_going_on(state: RolloutState, pod: PodRecord) -> bool:
+def _keeps_from_going_on(state: RolloutState, server: Server) -> bool:
     """Report whether a server that was replaced or restarted will not get ready by itself."""
-    if pod in state.due or pod in state.restarting or state.may_yet_start(pod):
+    pod = server.pod
+    if server.is_due or server.state is ServerState.RESTARTING or state.may_yet_start(pod):
         return False
     return bool(pod.problem) or pod.ready or state.is_past_deadline(pod)
 

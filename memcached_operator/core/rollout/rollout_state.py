@@ -1,10 +1,11 @@
-"""Pure: the servers of a Memcached during a rollout: which are of another template, ready, missing, or starting."""
+"""Pure: the servers of a Memcached during a rollout, each in one state."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from enum import Enum
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -16,6 +17,48 @@ from memcached_operator.core.rollout import in_place
 STUCK_AFTER_S: Final = 120.0
 """After so many seconds a server that does not get ready is thought to never do so. memcached starts in less than one;
 the rest is for an image that must be pulled."""
+
+
+class ServerState(Enum):
+    """State of a server with regard to the present template; of all but the first it is stale."""
+
+    CURRENT = "of the present template"
+    RESTARTING = "given the present template in its pod, and its node is about to start its container"
+    RETURNING = "given the present template in its pod, and started again or late, but does not serve by it"
+    RETURNED = "given the present template in its pod, and serves by it"
+    OUTDATED = "of another template, or of a Secret's former content"
+    OVERDUE = "outdated, and not ready past the deadline"
+    DIVERTED = "outdated, and its node is about to start its container, by a template that is not the present one"
+
+
+_DUE: Final = (ServerState.OUTDATED, ServerState.OVERDUE, ServerState.DIVERTED)
+
+
+class Server(NamedTuple):
+    """A server that is to stay.
+
+    Attributes:
+        can_restart: it can come to the template in its pod, and keeps its items.
+    """
+
+    pod: PodRecord
+    state: ServerState
+    can_restart: bool
+
+    @property
+    def is_stale(self) -> bool:
+        """Report whether it is to be replaced, or restarted in place, or is being so."""
+        return self.state is not ServerState.CURRENT
+
+    @property
+    def is_due(self) -> bool:
+        """Report whether it was not given the present template in its pod, or has failed to return to it."""
+        return self.state in _DUE
+
+    @property
+    def serves(self) -> bool:
+        """Report whether it serves, and is not about to stop."""
+        return self.pod.ready and self.state in (ServerState.CURRENT, ServerState.OUTDATED)
 
 
 class RolloutState(msgspec.Struct, frozen=True, dict=True):
@@ -51,75 +94,46 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
         return self.workload.kind == "Deployment"
 
     @cached_property
-    def servers(self) -> Sequence[PodRecord]:
-        """The pods that are to stay."""
+    def servers(self) -> Sequence[Server]:
+        """The pods that are to stay, each with its state."""
         size = max(self.spec.size, 0)
-        return [pod for pod in self.pods if pod.workload == self.workload.kind and pod.ordinal < size]
-
-    @cached_property
-    def of_other_template(self) -> Sequence[PodRecord]:
-        """Servers that only a new pod, or a restart in place, would bring to the template."""
-        return [pod for pod in self.servers if is_stale(pod, self.workload, self.impossible)]
-
-    @cached_property
-    def stale(self) -> Sequence[PodRecord]:
-        """Servers that are to be replaced, or restarted in place."""
-        if self.is_deployment and self.of_other_template:
-            return self.of_other_template  # the new ones show the present certificate
-        return [pod for pod in self.servers if pod in self.of_other_template or pod.uid in self.outdated_secrets]
-
-    @cached_property
-    def restartable(self) -> Sequence[PodRecord]:
-        """Stale servers that can come to the template in their pods."""
-        if self.is_deployment and self.of_other_template:
-            return ()  # its controller replaces pods
+        pods = [pod for pod in self.pods if pod.workload == self.workload.kind and pod.ordinal < size]
+        stale = {pod.uid for pod in pods if is_stale(pod, self.workload, self.impossible)}
+        restarts = not (self.is_deployment and stale)  # else its controller replaces them, by the present certificate
+        stale |= {pod.uid for pod in pods if restarts and pod.uid in self.outdated_secrets}
         return [
-            pod for pod in self.stale if pod not in self._failed_in_place and in_place.is_possible(pod, self.workload)
+            self._stale_server(pod, restarts=restarts) if pod.uid in stale else Server(pod, ServerState.CURRENT, False)
+            for pod in pods
         ]
 
-    @cached_property
-    def in_progress(self) -> Sequence[PodRecord]:
-        """Stale servers that were given the present template in their pods, and have not failed to return to it."""
-        return [
-            pod
-            for pod in self.stale
-            if pod not in self._failed_in_place and in_place.is_in_progress(pod, self.workload)
-        ]
+    def _stale_server(self, pod: PodRecord, *, restarts: bool) -> Server:
+        failed = in_place.has_failed(pod, self.workload, self.now_s)
+        can_restart = restarts and not failed and in_place.is_possible(pod, self.workload)
+        is_given = not failed and in_place.is_in_progress(pod, self.workload)
+        if is_given and in_place.has_completed(pod, self.workload, self.now_s):
+            state = ServerState.RETURNED
+        elif in_place.is_restarting(pod, self.now_s):
+            state = ServerState.RESTARTING if is_given else ServerState.DIVERTED
+        elif is_given:
+            state = ServerState.RETURNING
+        else:
+            state = ServerState.OVERDUE if self.is_past_deadline(pod) else ServerState.OUTDATED
+        return Server(pod, state, can_restart)
 
     @cached_property
-    def completed(self) -> Sequence[PodRecord]:
-        """Servers in progress that serve by the template."""
-        return [pod for pod in self.in_progress if in_place.has_completed(pod, self.workload, self.now_s)]
+    def stale(self) -> Sequence[Server]:
+        """Servers that are to be replaced, or restarted in place, or are being so."""
+        return [each for each in self.servers if each.is_stale]
 
     @cached_property
-    def restarting(self) -> Sequence[PodRecord]:
-        """Stale servers whose container is about to start again."""
-        return [pod for pod in self.stale if in_place.is_restarting(pod, self.now_s)]
-
-    @cached_property
-    def due(self) -> Sequence[PodRecord]:
+    def due(self) -> Sequence[Server]:
         """Stale servers that were not given the present template in their pods, or have failed to return to it."""
-        return [pod for pod in self.stale if pod not in self.in_progress]
+        return [each for each in self.servers if each.is_due]
 
     @cached_property
-    def past_deadline(self) -> Sequence[PodRecord]:
-        """Due servers that have been unready past the deadline."""
-        return [pod for pod in self.due if self.is_past_deadline(pod)]
-
-    @cached_property
-    def unready(self) -> Sequence[PodRecord]:
+    def away(self) -> Sequence[Server]:
         """Servers that do not serve, or are about to stop."""
-        return [pod for pod in self.servers if not pod.ready or pod in self.in_progress or pod in self.restarting]
-
-    @cached_property
-    def unproven(self) -> Sequence[PodRecord]:
-        """Servers of the present template, or on their way to it, that do not serve by it."""
-        return [pod for pod in self.unready if pod not in self.due]
-
-    @cached_property
-    def is_proven(self) -> bool:
-        """Report whether a server of the present template serves."""
-        return any(pod.ready for pod in self.servers if pod not in self.stale)
+        return [each for each in self.servers if not each.serves]
 
     @cached_property
     def missing(self) -> int:
@@ -138,11 +152,6 @@ class RolloutState(msgspec.Struct, frozen=True, dict=True):
     def left_s(self, pod: PodRecord, enough_s: float) -> float:
         """Seconds until a pod has been as it is for long enough, by its node's clock; no more than that at a time."""
         return min(max(pod.since_s + enough_s - self.now_s, 0.0), enough_s)
-
-    @cached_property
-    def _failed_in_place(self) -> Sequence[PodRecord]:
-        """Stale servers that were given back what they ran before in their pods, and do not run it in time."""
-        return [pod for pod in self.stale if in_place.has_failed(pod, self.workload, self.now_s)]
 
 
 def missing_servers(spec: Spec, workload: WorkloadRecord | None, pods: Sequence[PodRecord]) -> int:
