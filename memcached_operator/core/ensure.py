@@ -104,7 +104,6 @@ class Objects:
         self._adoption = Adoption(operator.client, caches, states, record_event)
         memory = LiveMemory(
             operator.client,
-            states,
             set_limit,
             record_event,
             credentials=config.credentials,
@@ -116,7 +115,7 @@ class Objects:
             workloads,
             config.workload,
             memory,
-            Announcements(memory, states, record_event),
+            Announcements(memory, record_event),
             ServerRollout(operator.client, states, record_event, stats_cache, clock),
             RolloutLock(lambda: rollouts_left(caches), enqueue),
         )

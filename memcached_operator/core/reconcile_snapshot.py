@@ -12,6 +12,7 @@ from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.plan.plan import Plan
+from memcached_operator.core.remembered import Remembered
 from operator_runtime import ObjectKey
 
 
@@ -22,6 +23,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         last: the status as it was last written.
         all_pods: all of its workloads', also those that are ending.
         now: the time, with its zone.
+        remembered: of the Memcached.
         handing_over: no server is replaced that has keys; see `handover.steps`.
     """
 
@@ -31,6 +33,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     last: Status
     all_pods: Sequence[PodRecord]
     now: datetime
+    remembered: Remembered
     handing_over: bool = False
 
     @property

@@ -29,11 +29,12 @@ from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.plan.plan import Plan, plan as plan_servers
 from memcached_operator.core.reconcile_results import Outcome, finalizer_outcome, soonest
 from memcached_operator.core.reconcile_snapshot import Snapshot
-from memcached_operator.core.rollout.diagnosis.failed_pods import NO_FAILURE, last_failure
+from memcached_operator.core.remembered import Remembered
+from memcached_operator.core.rollout.diagnosis.failed_pods import last_failure
 from memcached_operator.core.rollout.diagnosis.mount_failures import MountFailures
 from memcached_operator.core.rollout.live.live_memory import SetLimit
-from memcached_operator.core.rollout.observed_times import UNSEEN, ObservedPods, observed_pods
-from memcached_operator.core.rollout.restart_events import RestartEvents
+from memcached_operator.core.rollout.observed_times import ObservedPods, observed_pods
+from memcached_operator.core.rollout.restart_events import report_restarts
 from memcached_operator.core.status.debounce import StatusDebounce
 from memcached_operator.core.status.observation import observed, unplanned
 from memcached_operator.core.status.status_writer import StatusWriter
@@ -73,11 +74,9 @@ class MemcachedReconciler:
         self._utc_now = utc_now
         self._clock = clock
         self._owners = operator.owners(MEMCACHEDS)
-        self._seen = self._owners.states.keyed(lambda: UNSEEN)
-        self._failures = self._owners.states.keyed(lambda: NO_FAILURE)
+        self._remembered = self._owners.states.keyed(Remembered)
         self._unmounted = MountFailures(operator.client, self._owners.states, clock=clock)
-        record_event = recorded_by(operator.events)
-        self._restart_events = RestartEvents(self._owners.states, record_event)
+        self._record_event = record_event = recorded_by(operator.events)
         self.debounce = StatusDebounce(config.status_delay_s, clock)
         self._status = StatusWriter(
             operator.client,
@@ -115,14 +114,15 @@ class MemcachedReconciler:
         memcached, finalizer = await self._deletion.add_finalizer(memcached)
         await self._objects.hand_over(memcached)
         last, now = decode_status(memcached.status), self._utc_now()
-        owned, seen = self._caches.workloads_of(memcached), await self._observe_pods(memcached, now)
+        owned, remembered = self._caches.workloads_of(memcached), self._remembered.of(key)
+        seen = await self._observe_pods(memcached, remembered, now)
         try:
             spec = with_effective_memory(read_spec(memcached.spec), last.memory, _made_with(owned))  # read the spec
         except InvalidSpec as error:
             self._objects.release(key)
             return await self._report_unreadable(memcached, last, owned, seen.active, now, error)
         handover, plan = await self._planned(memcached, spec, last, owned, seen.active, now)  # plan
-        snapshot = Snapshot(memcached, spec, plan, last, seen.pods, now, handover.holds_rollout)
+        snapshot = Snapshot(memcached, spec, plan, last, seen.pods, now, remembered, handover.holds_rollout)
         done = await self._objects.ensure(snapshot)  # act
         outcome = done.outcome + finalizer_outcome(finalizer) + handover.outcome
         if self._owners.contention.is_budget_used(key):
@@ -178,21 +178,20 @@ class MemcachedReconciler:
         handover.outcome.raise_failure()
         return result
 
-    async def _observe_pods(self, memcached: MemcachedRecord, now: datetime) -> ObservedPods:
+    async def _observe_pods(self, memcached: MemcachedRecord, remembered: Remembered, now: datetime) -> ObservedPods:
         """The pods of a Memcached's workloads: their times as far as they are believed, and why they do not start."""
-        key, pods = memcached.key, self._caches.own_pods_of(memcached)
-        found = observed_pods(pods, self._seen.of(key), now.timestamp(), self._clock())
-        if found.seen:
-            self._seen.set(key, found.seen)
-        else:
-            self._seen.drop(key)
-        failure = last_failure(found.pods, self._failures.find(key) or NO_FAILURE)
-        if failure.problem:
-            self._failures.set(key, failure)
-        else:
-            self._failures.drop(key)
-        self._restart_events.report(memcached, found.active)
-        return await self._unmounted.explained(key, found._replace(failure=failure.problem), now.timestamp())
+        pods = self._caches.own_pods_of(memcached)
+        found = observed_pods(pods, remembered.times, now.timestamp(), self._clock())
+        remembered.times = found.seen
+        if remembered.failure.problem or any(pod.failure for pod in found.pods):
+            remembered.failure = last_failure(found.pods, remembered.failure)
+            found = found._replace(failure=remembered.failure.problem)
+        remembered.restarts = report_restarts(self._record_event, memcached, found.active, remembered.restarts)
+        waits = any(pod.waits or pod.problem for pod in found.active if not pod.ready)
+        if waits or remembered.awaits_mounts:
+            remembered.awaits_mounts = waits
+            found = await self._unmounted.explained(memcached.key, found, now.timestamp())
+        return found
 
     def families(self) -> Iterator[Metric]:
         yield from self._objects.families()

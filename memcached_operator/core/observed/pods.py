@@ -137,6 +137,11 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         return self.active and not self.ready and not self.problem
 
     @property
+    def has_other_limit(self) -> bool:
+        """Report whether its memory limit is written otherwise than when it was created, as by another client."""
+        return bool(self.memory_limit) and self.memory_limit not in self.memory.split(",")
+
+    @property
     def memcached_key(self) -> ObjectKey | None:
         """The key of the Memcached that it belongs to."""
         return ObjectKey(self.namespace, self.memcached) if self.memcached else None

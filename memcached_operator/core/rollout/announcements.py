@@ -12,7 +12,7 @@ from memcached_operator.core.reconcile_snapshot import Snapshot
 from memcached_operator.core.rollout.live.live_memory import LiveMemory
 from memcached_operator.core.rollout.workload_decision import Provenance, WorkloadChange
 from memcached_operator.core.write_messages import announced
-from operator_runtime import KeyedStates, ObjectKey
+from operator_runtime import ObjectKey
 
 logger = logging.getLogger(__name__)
 
@@ -20,15 +20,13 @@ logger = logging.getLogger(__name__)
 class Announcements:
     """Announces changes of one Memcached at a time; see `announce`."""
 
-    def __init__(self, memory: LiveMemory, states: KeyedStates, record_event: RecordEvent) -> None:
+    def __init__(self, memory: LiveMemory, record_event: RecordEvent) -> None:
         """
         Args:
             memory: knows whether servers can be given other memory while they run.
-            states: what is known of each Memcached; a successor announces once more.
             record_event: records an event.
         """
         self._memory = memory
-        self._announced = states.keyed(lambda: ("", ""))
         self._record_event = record_event
 
     async def announce(
@@ -40,18 +38,18 @@ class Announcements:
             servers: the pods that it is about.
             after: whose servers come first, None for none.
         """
-        key, template, live = snapshot.key, change.template, change.live
+        template, live, remembered = change.template, change.live, snapshot.remembered
         desired = fingerprint(change.desired.spec.template)
         if live is None or not any(template):
-            self._announced.drop(key)
-        elif self._announced.find(key) != desired:
-            self._announced.set(key, desired)
+            remembered.announced = None
+        elif remembered.announced != desired:
+            remembered.announced = desired
             words = announced(
                 snapshot.spec,
                 change.desired,
                 live,
                 servers,
-                why_not="" if template.needs_new_pods else await self._memory.why_not(key, servers),
+                why_not="" if template.needs_new_pods else await self._memory.why_not(servers, remembered.resizes),
                 desired_changed=change.provenance is Provenance.SPECIFICATION,
                 after=after,
             )

@@ -22,7 +22,7 @@ from memcached_operator.core.reconcile_results import EMPTY, Outcome
 from memcached_operator.core.rollout import in_place
 from memcached_operator.core.rollout.next_step import left_of
 from memcached_operator.servers.stats_cache import StatsCache
-from operator_runtime import Client, Conflict, Forbidden, Invalid, KeyedStates, NotFound, ServerError, TooManyRequests
+from operator_runtime import Client, Conflict, Forbidden, Invalid, NotFound, ServerError, TooManyRequests
 
 logger = logging.getLogger(__name__)
 
@@ -34,8 +34,8 @@ _Refusal: TypeAlias = Conflict | NotFound | Forbidden | Invalid | TooManyRequest
 _REFUSALS: Final = get_args(_Refusal)
 
 
-class _Known(dict[str, int]):
-    """Items that servers had, by the uids of their pods; and the reason that none can be changed in place.
+class Restarts(dict[str, int]):
+    """Items that servers of a Memcached had, by the uids of their pods; and why none can be changed in place.
 
     Attributes:
         refused: why the operator may change no pod, in the API server's words; "" where it may.
@@ -50,23 +50,20 @@ class _Known(dict[str, int]):
 class ContainerRestarts:
     """Changes servers of one Memcached at a time in their pods; see `restart` and `mark_updated`."""
 
-    def __init__(
-        self, client: Client, states: KeyedStates, record_event: RecordEvent, stats_cache: StatsCache | None
-    ) -> None:
+    def __init__(self, client: Client, record_event: RecordEvent, stats_cache: StatsCache | None) -> None:
         """
         Args:
             client: patches pods.
-            states: what is known of each Memcached; a successor does not know how many items servers had.
             record_event: records an event.
             stats_cache: the servers' statistics; None where servers are not queried.
         """
         self._client = client
-        self._known = states.keyed(_Known)
         self._record_event = record_event
         self._stats_cache = stats_cache
 
     async def restart(
         self,
+        known: Restarts,
         memcached: MemcachedRecord,
         pod: PodRecord,
         workload: WorkloadRecord,
@@ -77,9 +74,9 @@ class ContainerRestarts:
         """Have a server's container start again; None where the operator lacks the permission to patch pods.
 
         Args:
+            known: what is remembered of the Memcached's.
             stale: how many servers are of another template, or of a Secret's former content.
         """
-        known = self._known.of(memcached.key)
         if known.emptied and known.emptied_by == workload.template_hash and not pod.down:
             return EMPTY
         known.emptied = ""
@@ -102,10 +99,15 @@ class ContainerRestarts:
         return Outcome(requeue_s=in_place.LATE_AFTER_S)
 
     async def mark_updated(
-        self, memcached: MemcachedRecord, pod: PodRecord, workload: WorkloadRecord, stale: int, now: datetime
+        self,
+        known: Restarts,
+        memcached: MemcachedRecord,
+        pod: PodRecord,
+        workload: WorkloadRecord,
+        stale: int,
+        now: datetime,
     ) -> Outcome:
         """Have a server that came back counted as one of the present template; the arguments are those of `restart`."""
-        known = self._known.of(memcached.key)
         had, has = known.get(pod.uid), self._items(pod)
         left_s = pod.since_s + QUERY_FOR_S - now.timestamp()
         if had is not None and has is None and left_s > 0.0:
@@ -126,16 +128,9 @@ class ContainerRestarts:
         self._record_event(memcached, "Warning" if lost else "Normal", "Restarted", "Restart", note)
         return AT_ONCE  # for the next one
 
-    def report(self, memcached: MemcachedRecord, stale: int) -> Outcome:
-        """Report why servers are replaced that could be restarted in place, or are not changed any more.
-
-        Nothing is kept once none is stale.
-        """
-        known = self._known.find(memcached.key)
-        if known is not None and not stale:
-            self._known.drop(memcached.key)
-        if known is None or not stale or not (known.refused or known.emptied):
-            return EMPTY
+    @staticmethod
+    def report(known: Restarts, stale: int) -> Outcome:
+        """Report why stale servers are replaced that could be restarted in place, or are not changed any more."""
         if known.emptied:
             message = (
                 f"The server {known.emptied} is back in its pod without its items{left_of(stale, 'changed')}. The log "
@@ -143,8 +138,10 @@ class ContainerRestarts:
                 f"{RESTART_ANNOTATION} of the Memcached to go on."
             )
             return Outcome(problems=(Problem(Reason.ROLLOUT_STUCK, message, blocking=False),))
-        message = f"Servers are replaced, and lose their items, as they cannot be changed in place: {known.refused}"
-        return Outcome(problems=(Problem(Reason.FORBIDDEN, message, blocking=False),))
+        if known.refused:
+            message = f"Servers are replaced, and lose their items, as they cannot be changed in place: {known.refused}"
+            return Outcome(problems=(Problem(Reason.FORBIDDEN, message, blocking=False),))
+        return EMPTY
 
     def _items(self, pod: PodRecord) -> int | None:
         """Return how many items a server has reported since its container was started, None where it has not."""

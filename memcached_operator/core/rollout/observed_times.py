@@ -99,7 +99,7 @@ def _reported(pod: PodRecord, now_s: float) -> PodRecord:
 
 def _times(pod: PodRecord) -> Mapping[str, int]:
     """The times on a pod that others wrote, in seconds since 1970, by what they are of."""
-    request = requested(pod)
+    request = requested(pod) if pod.in_place else None
     times = {"ready": pod.since_s}
     if request is not None:
         times["in place"] = request.since_s

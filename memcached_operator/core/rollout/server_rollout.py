@@ -18,11 +18,11 @@ from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.reconcile_results import EMPTY, Outcome, soonest
 from memcached_operator.core.reconcile_snapshot import Snapshot
-from memcached_operator.core.rollout.container_restarts import ContainerRestarts
-from memcached_operator.core.rollout.diagnosis.missing_pods import MissingPods
+from memcached_operator.core.rollout.container_restarts import ContainerRestarts, Restarts
+from memcached_operator.core.rollout.diagnosis.missing_pods import NONE_MISSING, MissingPods
 from memcached_operator.core.rollout.live.resize_state import Resizing
 from memcached_operator.core.rollout.next_step import Evict, MarkUpdated, RestartInPlace, Rollout, Stuck, rollout
-from memcached_operator.core.rollout.rollout_state import RolloutState
+from memcached_operator.core.rollout.rollout_state import RolloutState, missing_servers
 from memcached_operator.servers.stats_cache import StatsCache
 from operator_runtime import Client, Conflict, Forbidden, Invalid, KeyedStates, ServerError, TooManyRequests
 
@@ -72,7 +72,7 @@ class ServerRollout:
         """
         Args:
             client: evicts and patches pods, and reads what no cache has.
-            states: what is known of each Memcached; a successor gives missing servers their time anew.
+            states: what was read of each Memcached; a successor reads once more.
             record_event: records an event.
             stats_cache: the servers' statistics and certificates; None where servers are not queried.
             clock: monotonic seconds.
@@ -81,12 +81,17 @@ class ServerRollout:
         self._record_event = record_event
         self._stats_cache = stats_cache
         self._missing = MissingPods(client, states, clock)
-        self._restarts = ContainerRestarts(client, states, record_event, stats_cache)
+        self._restarts = ContainerRestarts(client, record_event, stats_cache)
 
     async def observe(self, snapshot: Snapshot, workload: WorkloadRecord | None, resizing: Resizing) -> ServerProgress:
         """Observe the progress of the servers, and choose the next step."""
         spec, pods = snapshot.spec, snapshot.pods
-        absence = await self._missing.absence(snapshot.memcached, spec, workload, pods, snapshot.inactive, snapshot.now)
+        remembered, absence = snapshot.remembered, NONE_MISSING
+        if missing_servers(spec, workload, pods) or remembered.missing_since_s is not None:
+            absence = await self._missing.absence(
+                *(snapshot.memcached, spec, workload, pods, snapshot.inactive, snapshot.now, remembered.missing_since_s)
+            )
+            remembered.missing_since_s = absence.since_s
         outdated_secrets = self._outdated_secrets(pods)
         state = None
         if workload is not None:
@@ -121,20 +126,24 @@ class ServerRollout:
         Args:
             manifest: the workload as it is kept.
         """
-        found, memcached = progress.rollout, snapshot.memcached
+        found, memcached, remembered = progress.rollout, snapshot.memcached, snapshot.remembered
+        if not found.stale:
+            remembered.in_place = None
+            return EMPTY
+        if remembered.in_place is None:
+            remembered.in_place = Restarts()
+        known, stale, now = remembered.in_place, found.stale, snapshot.now
         match found.step:
             case MarkUpdated(pod):
-                outcome = await self._restarts.mark_updated(memcached, pod, workload, found.stale, snapshot.now)
+                outcome = await self._restarts.mark_updated(known, memcached, pod, workload, stale, now)
             case RestartInPlace(pod):
-                restarted = await self._restarts.restart(memcached, pod, workload, manifest, found.stale, snapshot.now)
-                outcome = restarted or await self._evict(memcached, pod, found.stale, _CURRENT)
+                restarted = await self._restarts.restart(known, memcached, pod, workload, manifest, stale, now)
+                outcome = restarted or await self._evict(memcached, pod, stale, _CURRENT)
             case Evict(pod):
-                outcome = await self._evict(
-                    memcached, pod, found.stale, progress.outdated_secrets.get(pod.uid, _CURRENT)
-                )
+                outcome = await self._evict(memcached, pod, stale, progress.outdated_secrets.get(pod.uid, _CURRENT))
             case _:
                 outcome = EMPTY
-        return self._restarts.report(memcached, found.stale) + outcome
+        return self._restarts.report(known, stale) + outcome
 
     def _outdated_secrets(self, pods: Sequence[PodRecord]) -> dict[str, str]:
         outdated_secrets = dict.fromkeys(

@@ -21,7 +21,7 @@ from memcached_operator.core.reconcile_results import EMPTY, Blocked, Outcome, W
 from memcached_operator.core.reconcile_snapshot import Snapshot
 from memcached_operator.core.rollout.announcements import Announcements
 from memcached_operator.core.rollout.diagnosis.pod_termination import overdue
-from memcached_operator.core.rollout.live.live_memory import LiveMemory
+from memcached_operator.core.rollout.live.live_memory import LiveMemory, Resizes
 from memcached_operator.core.rollout.live.resize_state import NOTHING, Resizing
 from memcached_operator.core.rollout.next_step import Rollout
 from memcached_operator.core.rollout.rollout_lock import RolloutLock
@@ -147,14 +147,18 @@ class WorkloadRollout:
             self._lock.resume(snapshot.key)
         live, memory = change.live, fingerprint(change.desired.spec.template).memory
         servers = _servers_of(live, snapshot) if live is not None else ()
-        if not change.is_step:
+        if not change.is_step and (any(change.template) or snapshot.remembered.announced is not None):
             await self._announcements.announce(snapshot, change, servers, None if has_lock else self._lock.holder)
         resizing = NOTHING
         if live is not None and not change.template.needs_new_pods:
             scales = snapshot.spec.memoryScaling is not None
-            resizing = await self._memory.resize(
-                snapshot.memcached, live, memory, servers, scales=scales, replaces=not change.is_step
-            )
+            resizes = snapshot.remembered.resizes or Resizes()
+            differs = live.memory != memory or any(each.memory != memory or each.has_other_limit for each in servers)
+            if resizes or differs:
+                snapshot.remembered.resizes = resizes
+                resizing = await self._memory.resize(
+                    *(snapshot.memcached, live, memory, servers, resizes), scales=scales, replaces=not change.is_step
+                )
         holds = bool(resizing.pending)
         if live is not None and change.is_step:
             refused = refusal(resizing, servers, live.memory, memory)

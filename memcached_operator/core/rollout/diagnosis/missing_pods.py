@@ -28,7 +28,6 @@ from operator_runtime import (
     Client,
     Forbidden,
     Invalid,
-    KeyedState,
     KeyedStates,
     KubeError,
     NotFound,
@@ -54,14 +53,16 @@ class PodAbsence(NamedTuple):
             ordinal and as far as that was seen.
         cause: why, where that is known.
         requeue_s: seconds until more may be known, None for never.
+        since_s: when each was first seen so, by a monotonic clock, to be remembered; None where none is missing.
     """
 
-    missing_s: Mapping[int, float]
+    missing_s: Mapping[int, float] = {}
     cause: Problem | None = None
     requeue_s: float | None = None
+    since_s: Mapping[int, float] | None = None
 
 
-_NONE: Final = PodAbsence({})
+NONE_MISSING: Final = PodAbsence()
 
 
 class _Cause(NamedTuple):
@@ -85,12 +86,11 @@ class MissingPods:
         """
         Args:
             client: reads what no cache has.
-            states: what is known of each Memcached; a successor gives missing servers their time anew.
+            states: what was read of each Memcached; a successor reads once more.
             clock: monotonic seconds.
         """
         self._client = client
         self._clock = clock
-        self._since: KeyedState[dict[int, float]] = states.keyed(dict)  # when each server was first seen without a pod
         self._reads = BoundedReads(states, clock, _Cause())
         self._is_reported = False  # that events may not be read
 
@@ -102,10 +102,12 @@ class MissingPods:
         pods: Sequence[PodRecord],
         inactive: Sequence[PodRecord],
         now: datetime,
+        before: Mapping[int, float] | None,
     ) -> PodAbsence:
         """Find out why servers are missing, as far as that is known by now.
 
         Args:
+            before: `since_s` of the last reconcile.
             workload: what runs the servers.
             pods: the active ones.
             inactive: the others.
@@ -113,17 +115,15 @@ class MissingPods:
         """
         key, clock_s = memcached.key, self._clock()
         if workload is None or workload.deleting or not missing_servers(spec, workload, pods):
-            self._since.drop(key)
             self._reads.drop(key)
-            return _NONE
+            return NONE_MISSING
         self._reads.expect(key, (workload.uid, workload.generation), READ_AFTER_S)
         active = {pod.ordinal for pod in pods if pod.workload == workload.kind}
         missing = [ordinal for ordinal in range(spec.size) if ordinal not in active]
         terminating = {pod.ordinal: pod for pod in inactive if pod.workload == workload.kind and pod.ordinal in missing}
-        before = self._since.of(key)
-        since = {ordinal: before.get(ordinal, clock_s) for ordinal in missing if ordinal not in terminating}
-        self._since.set(key, since)
-        absence = PodAbsence({ordinal: clock_s - since_s for ordinal, since_s in since.items()})
+        known = before or {}
+        since = {ordinal: known.get(ordinal, clock_s) for ordinal in missing if ordinal not in terminating}
+        absence = PodAbsence({ordinal: clock_s - since_s for ordinal, since_s in since.items()}, since_s=since)
         if not workload.is_observed:
             return absence
         late, requeue_s = overdue(terminating.values(), now.timestamp())

@@ -44,7 +44,7 @@ from memcached_operator.servers.queried_pod import Endpoints
 from memcached_operator.servers.server_connection import ErrorKind, Failure
 from memcached_operator.servers.stats_cache import StatsCache
 from memcached_operator.servers.text_protocol import memlimit
-from operator_runtime import Client, KeyedStates, KubeError, ObjectKey, ServerError
+from operator_runtime import Client, KubeError, ObjectKey, ServerError
 
 logger = logging.getLogger(__name__)
 
@@ -67,8 +67,8 @@ def limit_setter(endpoints: Endpoints) -> SetLimit:
     return set_limit
 
 
-class _Servers(dict[str, ServerResize]):
-    """Resizes of servers by uid of the pod.
+class Resizes(dict[str, ServerResize]):
+    """Resizes of the servers of a Memcached, by uid of the pod.
 
     Attributes:
         desired: memory that the trial is of.
@@ -95,7 +95,6 @@ class LiveMemory:
     def __init__(
         self,
         client: Client,
-        states: KeyedStates,
         set_limit: SetLimit,
         record_event: RecordEvent,
         *,
@@ -106,7 +105,6 @@ class LiveMemory:
         """
         Args:
             client: reads and resizes pods.
-            states: what is known of each Memcached; a successor queries once more.
             set_limit: has a memcached use other memory.
             record_event: records an event.
             credentials: the operator may read the Secrets that servers require.
@@ -114,7 +112,6 @@ class LiveMemory:
             clock: monotonic seconds.
         """
         self._client = client
-        self._servers = states.keyed(_Servers)
         self._set_limit = set_limit
         self._record_event = record_event
         self._credentials = credentials
@@ -122,15 +119,15 @@ class LiveMemory:
         self._clock = clock
         self._resizes: bool | None = None
 
-    async def why_not(self, key: ObjectKey, pods: Sequence[PodRecord]) -> str:
+    async def why_not(self, pods: Sequence[PodRecord], known: Resizes | None) -> str:
         """Explain why these servers cannot be given other memory while they run, by what is known; "" where nothing is.
 
         What is announced of a change: `resize` has the same reason for each of them.
 
         Args:
-            key: of the Memcached.
+            known: what is remembered of the Memcached.
         """
-        means, servers = await self._means() if pods else Means(), self._servers.find(key) or _Servers()
+        means, servers = await self._means() if pods else Means(), known or Resizes()
         return next(filter(None, (self._why_not(each, means, servers.restarts(each)) for each in pods)), "")
 
     def _why_not(self, pod: PodRecord, means: Means, restarts: str) -> str:
@@ -153,6 +150,7 @@ class LiveMemory:
         workload: WorkloadRecord,
         desired: str,
         pods: Sequence[PodRecord],
+        servers: Resizes,
         *,
         scales: bool = False,
         replaces: bool = True,
@@ -163,13 +161,13 @@ class LiveMemory:
             workload: what runs the servers.
             desired: as `labels.MEMORY_ANNOTATION` has it.
             pods: the servers' pods; those that are to be replaced anyway do not change.
+            servers: what is remembered of the Memcached.
             scales: the memory grows by itself: a pod that cannot be made smaller keeps its room.
             replaces: servers that cannot be given it are replaced.
 
         Raises:
             KubeError: the API server could not be reached; to be tried again.
         """
-        servers = self._servers.find(memcached.key) or _Servers()
         # What was done about a server that is not ready for a while is kept.
         for uid in servers.keys() - {each.uid for each in pods}:
             del servers[uid]
@@ -178,10 +176,7 @@ class LiveMemory:
         limited = [each for each in pods if is_limited(each, workload, desired, servers.get(each.uid))]
         others = [each for each in pods if each in limited or may_differ(each, workload, desired, servers)]
         if not others or memory is None:
-            if not servers:
-                self._servers.drop(memcached.key)
             return NOTHING
-        servers = self._servers.of(memcached.key)
         if servers.desired != desired:
             servers.desired, servers.trial = desired, Trial()
         for each in pods:
@@ -214,7 +209,7 @@ class LiveMemory:
         return server.is_over and self._clock() - server.begun_s >= PATIENCE_S
 
     def _observe(
-        self, memcached: MemcachedRecord, memory: Memory, pod: PodRecord, restarts: int, servers: _Servers
+        self, memcached: MemcachedRecord, memory: Memory, pod: PodRecord, restarts: int, servers: Resizes
     ) -> bool:
         """Report whether a server's container has started again for its resize: then no other is resized."""
         server = servers.get(pod.uid)
@@ -229,7 +224,7 @@ class LiveMemory:
         return True
 
     async def _begin(
-        self, pods: Sequence[PodRecord], workload: WorkloadRecord, desired: str, servers: _Servers, *, scales: bool
+        self, pods: Sequence[PodRecord], workload: WorkloadRecord, desired: str, servers: Resizes, *, scales: bool
     ) -> None:
         means = await self._means() if pods else Means()
         for each in pods:
@@ -244,7 +239,7 @@ class LiveMemory:
             server.state = Impossible(why) if why else Pending()
 
     async def _go_on_all(
-        self, memcached: MemcachedRecord, memory: Memory, pods: Sequence[PodRecord], servers: _Servers, *, scales: bool
+        self, memcached: MemcachedRecord, memory: Memory, pods: Sequence[PodRecord], servers: Resizes, *, scales: bool
     ) -> None:
         """Take as many steps as can be done now: one server is resized before the others are."""
 
@@ -260,7 +255,7 @@ class LiveMemory:
                     await go_on(each)
 
     async def _go_on(
-        self, memcached: MemcachedRecord, memory: Memory, pod: PodRecord, servers: _Servers, *, scales: bool
+        self, memcached: MemcachedRecord, memory: Memory, pod: PodRecord, servers: Resizes, *, scales: bool
     ) -> None:
         """Take as many steps as can be done now."""
         is_read, server, trial = False, servers[pod.uid], servers.trial
@@ -284,7 +279,7 @@ class LiveMemory:
         elif trial.uid == pod.uid:
             trial.uid = ""
 
-    async def _steps(self, pod: PodRecord, live: Resizable, memory: Memory, servers: _Servers) -> ResizeState:
+    async def _steps(self, pod: PodRecord, live: Resizable, memory: Memory, servers: Resizes) -> ResizeState:
         server, trial, restarts, resized = servers[pod.uid], servers.trial, servers.restarts(pod), False
         while True:
             if server.asked is not None and is_resized(live, memory):
@@ -323,7 +318,7 @@ class LiveMemory:
         memory: Memory,
         pods: Sequence[PodRecord],
         replaced: Sequence[PodRecord],
-        servers: _Servers,
+        servers: Resizes,
     ) -> None:
         """Report which of these servers have their memory since now, and which of them are replaced for it."""
         ran_on = [each for each in pods if each.uid not in servers.emptied and servers[each.uid].is_change]

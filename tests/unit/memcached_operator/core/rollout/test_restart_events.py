@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from memcached_operator.core.observed.memcacheds import memcached_record
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.core.rollout.restart_events import RestartEvents
-from operator_runtime import KeyedStates
+from memcached_operator.core.rollout.restart_events import report_restarts
 from tests.unit.memcached_operator.support import pod_of
 
 MEMCACHED = memcached_record(b'{"metadata":{"name":"cache","namespace":"shop","uid":"b","resourceVersion":"1"}}')
@@ -18,7 +18,7 @@ MEMCACHED = memcached_record(b'{"metadata":{"name":"cache","namespace":"shop","u
 class Reports:
     def __init__(self) -> None:
         self.events: list[tuple[str, str, str]] = []
-        self._reports = RestartEvents(KeyedStates(), self._record)
+        self._known: Mapping[str, int] | None = None
 
     def _record(self, _memcached: object, type_: str, reason: str, _action: str, note: str) -> None:
         self.events.append((type_, reason, note))
@@ -26,7 +26,7 @@ class Reports:
     def report(self, *pods: PodRecord) -> list[str]:
         """Those notes that were recorded for what is there now."""
         self.events.clear()
-        self._reports.report(MEMCACHED, pods)
+        self._known = report_restarts(self._record, MEMCACHED, pods, self._known)
         return [note for _, _, note in self.events]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 import logging
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import cast
 
@@ -174,6 +175,7 @@ async def test_of_twelve_whose_pods_are_refused_at_once_each_is_told_in_its_turn
     spec, pods, clock = read_spec(memcached.spec), list(named.caches.pods_of(KEY)), FakeClock()
     missing = MissingPods(cast(Client, Refusing()), KeyedStates(), clock)
     names, told = [f"cache-{each}" for each in range(12)], {}
+    since_s: dict[str, Mapping[int, float] | None] = {}
     due = [(clock.now, name) for name in names]
     while due:
         at_s, name = heapq.heappop(due)
@@ -185,7 +187,9 @@ async def test_of_twelve_whose_pods_are_refused_at_once_each_is_told_in_its_turn
             pods,
             (),
             datetime.now(UTC),
+            since_s.get(name),
         )
+        since_s[name] = absence.since_s
         if absence.cause is not None:
             told[name] = clock.now - START_S
             continue
