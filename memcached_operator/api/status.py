@@ -276,6 +276,14 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
         """The condition of that type, if there is one."""
         return condition_of(self.conditions, type_)
 
+    def pending_writes_for(self, generation: int | None) -> tuple[str, ...]:
+        """Kinds that are yet to be written for this generation, as that failed or was refused before.
+
+        The status has them, as it is of this generation from then on: what is yet to be done for it is no other
+        client's change.
+        """
+        return (self.pendingWrites or ()) if self.observedGeneration == generation else ()
+
 
 # Without a condition, tools that judge an object by its status would take a new one for ready.
 UNWRITTEN: Final = {

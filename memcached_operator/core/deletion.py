@@ -159,7 +159,12 @@ class _Progress:
 
 
 class Deletion:
-    """Puts the finalizer on one Memcached at a time, and takes it off; see `add_finalizer` and `finalize`."""
+    """Puts the finalizer on one Memcached at a time, and takes it off; see `add_finalizer` and `finalize`.
+
+    Attributes:
+        desired: each Memcached is to have the finalizer.
+        progress: of deletions, as far as it is remembered.
+    """
 
     def __init__(
         self,
@@ -182,7 +187,8 @@ class Deletion:
         self._status = status_writer
         self._record_event = record_event
         self._clock = clock
-        self._progress = owners.states.keyed(_Progress)
+        self.desired = desired
+        self.progress = owners.states.keyed(_Progress)
         self._finalizer = Finalizer(
             FINALIZER, client, MEMCACHEDS, self._clean_up, add=desired, events=None, owners=owners, clock=clock
         )
@@ -195,7 +201,7 @@ class Deletion:
         All else goes on.
         """
         # What was done for one of the same name that was deleted before is over.
-        self._progress.drop(memcached.key)
+        self.progress.drop(memcached.key)
         try:
             _, memcached = await self._finalizer.finalize(memcached)
         except (Forbidden, Invalid) as error:
@@ -213,7 +219,7 @@ class Deletion:
 
     async def finalize(self, memcached: MemcachedRecord) -> Result:
         """Do what the deletion of a Memcached requires, and report what it waits for."""
-        key, progress = memcached.key, self._progress.of(memcached.key)
+        key, progress = memcached.key, self.progress.of(memcached.key)
         try:
             stage, _ = await self._finalizer.finalize(memcached)
         except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
@@ -238,7 +244,7 @@ class Deletion:
             self._record_event(memcached, "Normal", "Finalized", "Release", note)
         # Without our finalizer, what becomes of its objects is the garbage collector's, in the mode that the user
         # chose. Until others take theirs off, clients go on to read the status.
-        self._progress.drop(key)
+        self.progress.drop(key)
         if stage is not Stage.CLEANED and (holders := _holders(memcached)):
             return await self._report_status(memcached, None, holders)
         self._status.forget(key)
@@ -246,7 +252,7 @@ class Deletion:
 
     async def _clean_up(self, memcached: MemcachedRecord) -> Waiting | None:
         """Delete the workloads; return what the deletion waits for, None for nothing."""
-        key, progress = memcached.key, self._progress.of(memcached.key)
+        key, progress = memcached.key, self.progress.of(memcached.key)
         workloads, pods = self._caches.workloads(key), self._caches.pods_of(key)
         progress.step = next_step(memcached, workloads, pods)
         if isinstance(progress.step, Release) and not workloads and not progress.deleted:
@@ -283,7 +289,7 @@ class Deletion:
 
     async def _report(self, memcached: MemcachedRecord, problem: Problem | None = None) -> Result:
         """Report in the status what is waited for, and that it takes too long."""
-        step = self._progress.of(memcached.key).step
+        step = self.progress.of(memcached.key).step
         terminating, retry_s = "Being deleted; see the condition Degraded.", SLOW_RETRY_S
         if isinstance(step, Wait) and problem is None:
             terminating = step.why
@@ -329,7 +335,7 @@ class Deletion:
 
     def _judge_wait(self, memcached: MemcachedRecord, wait: Wait) -> tuple[Problem | None, float]:
         """Report whether a wait has become a problem, and in how many seconds to reconcile again."""
-        progress, now = self._progress.of(memcached.key), self._clock()
+        progress, now = self.progress.of(memcached.key), self._clock()
         if progress.waits_for != wait.why:
             if not progress.waits_for:
                 logger.info("being deleted: %s", wait.why, extra={"fields": {"action": "wait"}})

@@ -148,9 +148,9 @@ class Objects:
                 outcome += await self._ensure_auxiliary(each, snapshot, status.serverList or ())
         return not (outcome.problems or outcome.waiting)
 
-    async def hand_over(self, memcached: MemcachedRecord) -> None:
-        """Hand over what was made for the Memcached in whose place this one was restored; see `adoption`."""
-        await self._adoption.hand_over(memcached)
+    async def adopt(self, memcached: MemcachedRecord) -> None:
+        """Take over what was made for the Memcached in whose place this one was restored; see `adoption`."""
+        await self._adoption.adopt(memcached)
 
     def release(self, key: ObjectKey) -> None:
         """Release the rollout lock of a Memcached that is reconciled no more, so that others need not wait for it."""
@@ -170,14 +170,14 @@ class Objects:
     async def _ensure_auxiliary(self, each: OwnedKind, snapshot: Snapshot, servers: Sequence[str] | None) -> Outcome:
         """Keep the object of that kind by a list of servers, None for none yet."""
         memcached, spec, conflicting, live = snapshot.memcached, snapshot.spec, EMPTY, None
-        desired = each.desired(memcached.owner, spec, servers or (), self._config.operator_namespace)
+        desired = each.object_of(memcached.owner, spec, servers or (), self._config.operator_namespace)
         if each.listed and desired is not None and servers is None:
             return EMPTY
         if each.listed:
             live = self._caches.auxiliary[each].get(each.key_of(memcached.key))
         # Those of other owners that concern all Memcacheds of the namespace.
         rivals = self._caches.auxiliary[each].by_index("rivals", ObjectKey(memcached.namespace, ""))
-        if desired is not None and (problem := each.conflict(rivals, memcached.name, spec)):
+        if desired is not None and rivals and (problem := each.conflict(rivals, memcached.name, spec)):
             desired, conflicting = None, Outcome((problem,))
         # One that is as it was written is no longer right because the servers have changed since.
         follows = live is not None and bool(live.normalized) and each.is_untouched(each.codec.decoded(live))
@@ -196,7 +196,7 @@ class Objects:
         if desired is None:
             return await attempt(kind, keeper.remove(memcached, each.key_of(memcached.key)))
         reported = last.observedGeneration == memcached.generation and last.condition("Ready") is not None
-        is_pending = not reported or kind in snapshot.pending_writes
+        is_pending = not reported or kind in last.pending_writes_for(memcached.generation)
         # A status of this generation shows that it was created before, but for a list, which can have come later.
         seen = not (each.listed or is_pending)
         doing = keeper.ensure(memcached, desired, seen=seen, desired_changed=follows or is_pending)

@@ -39,7 +39,7 @@ from memcached_operator.core.status.debounce import StatusDebounce
 from memcached_operator.core.status.observation import observed, unplanned
 from memcached_operator.core.status.status_writer import StatusWriter
 from memcached_operator.features.handover.desired_list import desired_list, unchanged_list
-from memcached_operator.features.handover.handovers import PEERS, Handovers, PeersPort, Progress
+from memcached_operator.features.handover.handovers import NO_HANDOVER, PEERS, Handovers, PeersPort, Progress
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
 from memcached_operator.features.memory_scaling.memory_scaler import Scaler
 from memcached_operator.servers.stats_cache import StatsCache
@@ -111,24 +111,33 @@ class MemcachedReconciler:
             return Result()
         if memcached.deleting:  # finalize
             return await self._deletion.finalize(memcached)
-        memcached, finalizer = await self._deletion.add_finalizer(memcached)
-        await self._objects.hand_over(memcached)
+        finalizer = None
+        if self._deletion.desired or self._deletion.progress.find(key) is not None:
+            memcached, finalizer = await self._deletion.add_finalizer(memcached)
+        if memcached.restored_from:
+            await self._objects.adopt(memcached)
         last, now = decode_status(memcached.status), self._utc_now()
         owned, remembered = self._caches.workloads_of(memcached), self._remembered.of(key)
         seen = await self._observe_pods(memcached, remembered, now)
         try:
-            spec = with_effective_memory(read_spec(memcached.spec), last.memory, _made_with(owned))  # read the spec
+            spec = read_spec(memcached.spec)  # read the spec
         except InvalidSpec as error:
             self._objects.release(key)
             return await self._report_unreadable(memcached, last, owned, seen.active, now, error)
+        if spec.memoryScaling is not None:
+            spec = with_effective_memory(spec, last.memory, _made_with(owned))
         handover, plan = await self._planned(memcached, spec, last, owned, seen.active, now)  # plan
-        snapshot = Snapshot(memcached, spec, plan, last, seen.pods, now, remembered, handover.holds_rollout)
+        snapshot = Snapshot(
+            *(memcached, spec, plan, last, seen.active, seen.inactive, now, remembered, handover.holds_rollout)
+        )
         done = await self._objects.ensure(snapshot)  # act
         outcome = done.outcome + finalizer_outcome(finalizer) + handover.outcome
         if self._owners.contention.is_budget_used(key):
             return Result()
-        refused, is_rolling = done.workloads.refused, done.workloads.is_rolling
-        scaling = self.scaler.decide(key, spec, snapshot.pods, refused, is_rolling=is_rolling)
+        scaling = None
+        if spec.memoryScaling is not None or self.scaler.known.find(key) is not None:
+            refused, is_rolling = done.workloads.refused, done.workloads.is_rolling
+            scaling = self.scaler.decide(key, spec, snapshot.pods, refused, is_rolling=is_rolling)
         found = observed(snapshot, replace(done, outcome=outcome), owned, handover, seen, scaling)  # report
         requeue_s = soonest(outcome.requeue_s, plan.next_s, seen.next_s)
         status, result = await self._status.report(memcached, last, found, next_s=requeue_s)
@@ -148,7 +157,9 @@ class MemcachedReconciler:
         now: datetime,
     ) -> tuple[Progress, Plan]:
         """The next step of a hand-over, taken, and what follows for the servers."""
-        handover = await self._handovers.advance(memcached, desired_list(spec, last), last, pods, now)
+        handover, is_known = NO_HANDOVER, self._handovers.known.find(memcached.key) is not None
+        if spec.handover is not None or last.handover is not None or is_known:
+            handover = await self._handovers.advance(memcached, desired_list(spec, last), last, pods, now)
         plan = plan_servers(memcached.key, spec, last, owned, pods, now, handover.policy)
         if spec.handover is not None and plan.servers.listed != last.serverList:
             # What follows is decided once the list stands in the status.
@@ -183,11 +194,11 @@ class MemcachedReconciler:
         pods = self._caches.own_pods_of(memcached)
         found = observed_pods(pods, remembered.times, now.timestamp(), self._clock())
         remembered.times = found.seen
-        if remembered.failure.problem or any(pod.failure for pod in found.pods):
+        if remembered.failure.problem.reason or any(pod.failure.reason for pod in found.pods):
             remembered.failure = last_failure(found.pods, remembered.failure)
             found = found._replace(failure=remembered.failure.problem)
         remembered.restarts = report_restarts(self._record_event, memcached, found.active, remembered.restarts)
-        waits = any(pod.waits or pod.problem for pod in found.active if not pod.ready)
+        waits = any(pod.waits.reason or pod.problem.reason for pod in found.active if not pod.ready)
         if waits or remembered.awaits_mounts:
             remembered.awaits_mounts = waits
             found = await self._unmounted.explained(memcached.key, found, now.timestamp())

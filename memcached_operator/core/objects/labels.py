@@ -15,7 +15,7 @@ OWNER_UID_ANNOTATION: Final = "cache.example.com/memcached-uid"
 owned, and a foreign one never is."""
 RESTORED_ANNOTATION: Final = "cache.example.com/restored-from"
 """Of a Memcached: the uid of the one in whose place it was restored from a backup. What was made for that one and has
-no owner is handed over to it."""
+no owner is adopted."""
 APPLIED_ANNOTATION: Final = "cache.example.com/applied"
 """From which specification an object was made, as far as it depends on it: by it is seen what was taken out again. Of
 a ConfigMap: the digest of its list."""

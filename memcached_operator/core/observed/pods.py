@@ -134,7 +134,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     @property
     def starts(self) -> bool:
         """Report whether it is starting, as far as is known."""
-        return self.active and not self.ready and not self.problem
+        return self.active and not self.ready and not self.problem.reason
 
     @property
     def has_other_limit(self) -> bool:

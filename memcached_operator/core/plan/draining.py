@@ -87,12 +87,9 @@ def left_s(drain: Drain, drain_s: int, now: datetime) -> float:
 def without_future_times(last: Status, now: datetime) -> Status:
     """The status without times that are yet to come, as of a leader whose clock was ahead: else servers would drain for
     as long as it was."""
-    if not last.draining:
-        return last
-    draining = tuple(
-        msgspec.structs.replace(each, startTime=bounded_time(each.startTime, now)) for each in last.draining
-    )
-    return last if draining == last.draining else msgspec.structs.replace(last, draining=draining)
+    written = last.draining or ()
+    draining = tuple(msgspec.structs.replace(each, startTime=bounded_time(each.startTime, now)) for each in written)
+    return last if draining == written else msgspec.structs.replace(last, draining=draining)
 
 
 def _unknown(size: int, live: int, last: Status, pods: Iterable[PodRecord]) -> Collection[int]:

@@ -18,7 +18,7 @@ from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
 from memcached_operator.core.plan.draining import left_s, stateful_set_servers, without_future_times
 from memcached_operator.core.plan.published_list import FREE, ListPolicy, Servers, next_list
-from memcached_operator.core.plan.workload_migration import listed_workload, migration
+from memcached_operator.core.plan.workload_migration import OTHER, Migration, listed_workload, migration
 from operator_runtime import ObjectKey
 
 
@@ -59,11 +59,12 @@ def plan(
         policy: requirements of a hand-over on the list.
     """
     target: Workload = spec.workload
-    last = without_future_times(last, now)
-    listed = listed_workload(spec, last, owned, pods)
+    last = without_future_times(last, now) if last.draining else last
+    is_moving = OTHER[target] in owned or last.workload == OTHER[target]
+    listed = listed_workload(spec, last, owned, pods) if is_moving else target
     drained = [each for each in last.draining or () if left_s(each, spec.drainPeriodSeconds, now) == 0.0]
     over = () if policy.keeps_all else drained
-    moved = migration(target, listed, last, owned, pods, over, now)
+    moved = migration(target, listed, last, owned, pods, over, now) if is_moving else Migration()
     replicas: dict[Workload, int] = {target: spec.size, listed: spec.size}
     draining, has_drained = moved.draining, False
     if "StatefulSet" in replicas:

@@ -53,6 +53,11 @@ class ObservedPods(NamedTuple):
         """Pods that are neither terminating nor finished."""
         return [pod for pod in self.pods if pod.active]
 
+    @property
+    def inactive(self) -> Sequence[PodRecord]:
+        """The others."""
+        return [pod for pod in self.pods if not pod.active]
+
 
 def observed_pods(pods: Sequence[PodRecord], seen: Seen, now_s: float, clock_s: float) -> ObservedPods:
     """Correct the times that pods report, and delay problems that may pass.

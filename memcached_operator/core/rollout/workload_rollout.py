@@ -103,7 +103,9 @@ class WorkloadRollout:
             if change.is_target:
                 target, resizing = result, decided.resizing
         if plan.removed is not None:
-            removal = self._keepers[plan.removed].remove(snapshot.memcached, snapshot.key, propagation="Foreground")
+            removal = self._keepers[plan.removed].remove(
+                snapshot.memcached, snapshot.memcached.key, propagation="Foreground"
+            )
             outcome += (await attempt(plan.removed, removal)).outcome
         outcome += _leaving(owned.get(OTHER[plan.target]), snapshot)
         return await self._rolled_out(snapshot, target, resizing, outcome)
@@ -117,7 +119,7 @@ class WorkloadRollout:
 
         Servers that are replaced during a step might find no node for it, and it could not be taken back any more.
         """
-        memcached, spec, plan = snapshot.memcached, snapshot.spec, snapshot.plan
+        memcached, spec, plan, last = snapshot.memcached, snapshot.spec, snapshot.plan, snapshot.last
         paused = spec.rollout.paused and live is not None and live.has_revision
         # Without the annotation on the Memcached the live text is kept: its removal restarts no server.
         restart = memcached.restart or (live.restart if live is not None else "")
@@ -126,7 +128,8 @@ class WorkloadRollout:
             live,
             is_target=kind == plan.target,
             restart=restart,
-            is_pending=snapshot.last.observedGeneration != memcached.generation or kind in snapshot.pending_writes,
+            is_pending=last.observedGeneration != memcached.generation
+            or kind in last.pending_writes_for(memcached.generation),
             planned=plan.drained or paused,
         )
         if live is None or not change.is_target or spec.memoryScaling is None:
@@ -144,7 +147,7 @@ class WorkloadRollout:
         if not change.is_target:
             return _Decided(decide(change, has_lock=has_lock, paused=paused, resizing=False))
         if change.template.needs_new_pods and change.provenance is Provenance.SPECIFICATION:
-            self._lock.resume(snapshot.key)
+            self._lock.resume(snapshot.memcached.key)
         live, memory = change.live, fingerprint(change.desired.spec.template).memory
         servers = _servers_of(live, snapshot) if live is not None else ()
         if not change.is_step and (any(change.template) or snapshot.remembered.announced is not None):
@@ -152,10 +155,10 @@ class WorkloadRollout:
         resizing = NOTHING
         if live is not None and not change.template.needs_new_pods:
             scales = snapshot.spec.memoryScaling is not None
-            resizes = snapshot.remembered.resizes or Resizes()
+            resizes = snapshot.remembered.resizes
             differs = live.memory != memory or any(each.memory != memory or each.has_other_limit for each in servers)
             if resizes or differs:
-                snapshot.remembered.resizes = resizes
+                resizes = snapshot.remembered.resizes = resizes or Resizes()
                 resizing = await self._memory.resize(
                     *(snapshot.memcached, live, memory, servers, resizes), scales=scales, replaces=not change.is_step
                 )
@@ -175,7 +178,9 @@ class WorkloadRollout:
 
     def _has_lock(self, snapshot: Snapshot, change: WorkloadChange) -> bool:
         """Report whether a change may begin, as it needs no lock or holds it."""
-        return not change.needs_lock or self._lock.may_begin(snapshot.key, paused=snapshot.spec.rollout.paused)
+        return not change.needs_lock or self._lock.may_begin(
+            snapshot.memcached.key, paused=snapshot.spec.rollout.paused
+        )
 
     async def _written(
         self, snapshot: Snapshot, kind: Workload, change: WorkloadChange, decision: Decision
@@ -185,7 +190,8 @@ class WorkloadRollout:
         doing = self._keepers[kind].ensure(
             snapshot.memcached,
             decision.manifest,
-            seen=made_before and (change.live is not None or kind not in snapshot.pending_writes),
+            seen=made_before
+            and (change.live is not None or kind not in last.pending_writes_for(snapshot.memcached.generation)),
             desired_changed=change.provenance is not Provenance.DRIFT,
         )
         done = await attempt(kind, doing, is_pending=change.is_pending, blocking=change.is_target)
@@ -207,12 +213,12 @@ class WorkloadRollout:
         outcome += progress.outcome
         blocked = target.write_failed or any(each.blocking for each in outcome.problems)
         needs_lock = target.hold in (Hold.QUEUED, Hold.PAUSED)
-        has_begun = self._lock.has_begun(snapshot.key) and not _is_done(snapshot, workload, progress.rollout)
+        has_begun = self._lock.has_begun(snapshot.memcached.key) and not _is_done(snapshot, workload, progress.rollout)
         if not (needs_lock or has_begun):
-            self._lock.leave(snapshot.key)
+            self._lock.leave(snapshot.memcached.key)
         elif blocked or spec.rollout.paused:
-            self._lock.suspend(snapshot.key)
-        elif not self._lock.may_continue(snapshot.key):
+            self._lock.suspend(snapshot.memcached.key)
+        elif not self._lock.may_continue(snapshot.memcached.key):
             return replace(target, rollout=progress.rollout, absent=progress.absent, outcome=outcome + self._waits())
         if not (blocked or workload is None or manifest is None or has_foreign_template(workload, manifest)):
             outcome += await self._servers.act(snapshot, progress, workload, manifest)

@@ -108,6 +108,9 @@ class Progress(NamedTuple):
     holds_rollout: bool = False
 
 
+NO_HANDOVER: Final = Progress()
+
+
 @dataclass(slots=True)
 class _Known:
     """State of a Memcached's hand-overs that is in memory alone.
@@ -142,7 +145,11 @@ class _Known:
 
 
 class Handovers:
-    """Takes the next step of one Memcached's hand-over at a time; see `advance`."""
+    """Takes the next step of one Memcached's hand-over at a time; see `advance`.
+
+    Attributes:
+        known: what is known of each Memcached.
+    """
 
     def __init__(
         self,
@@ -164,7 +171,7 @@ class Handovers:
             clock: monotonic seconds.
         """
         self._client = client
-        self._known = states.keyed(_Known)
+        self.known = states.keyed(_Known)
         self._record_event = record_event
         self._enqueue = enqueue
         self._port = port
@@ -181,11 +188,11 @@ class Handovers:
             now: the time, with its zone.
         """
         if desired.for_s is None and last.handover is None:
-            if (former := self._known.find(memcached.key)) is not None:
+            if (former := self.known.find(memcached.key)) is not None:
                 former.end()
-                self._known.drop(memcached.key)
-            return Progress()
-        known = self._known.of(memcached.key)
+                self.known.drop(memcached.key)
+            return NO_HANDOVER
+        known = self.known.of(memcached.key)
         named = [each for each in pods if each.ordinal != NO_ORDINAL]
         if known.size != desired.size or known.waits_since is None:
             known.size, known.waits_since = desired.size, now

@@ -72,7 +72,11 @@ class _Known:
 
 
 class Scaler:
-    """Decides how much memory servers are to have; see `record` and `decide`."""
+    """Decides how much memory servers are to have; see `record` and `decide`.
+
+    Attributes:
+        known: what is known of each Memcached.
+    """
 
     def __init__(self, caches: Caches, states: KeyedStates, window_s: float, clock: Callable[[], float]) -> None:
         """
@@ -83,7 +87,7 @@ class Scaler:
             clock: monotonic seconds.
         """
         self._caches = caches
-        self._known = states.keyed(lambda: _Known({}))
+        self.known = states.keyed(lambda: _Known({}))
         self._window_s = window_s
         self._clock = clock
 
@@ -93,7 +97,7 @@ class Scaler:
         spec = self._spec_of(memcached) if memcached is not None else None
         if memcached is None or spec is None or spec.memoryScaling is None:
             return False
-        known = self._known.of(memcached.key)
+        known = self.known.of(memcached.key)
         history = known.histories.get(pod.uid, History())
         retention_s = spec.memoryScaling.retentionSeconds
         known.histories[pod.uid] = extended(history, answer, pod.restarts, self._window_s, retention_s)
@@ -114,9 +118,9 @@ class Scaler:
             is_rolling: servers are to be replaced, now or later.
         """
         if spec.memoryScaling is None:
-            self._known.drop(key)
+            self.known.drop(key)
             return None
-        known = self._known.of(key)
+        known = self.known.of(key)
         known.is_rolling = is_rolling
         if refused is not None:
             self._withdraw(known, refused.kept_mib)
@@ -145,7 +149,7 @@ class Scaler:
             "in the last while; absent while there are none.",
         )
         required = family("required_retention_seconds", "spec.memoryScaling.retentionSeconds of the Memcached.")
-        for key, known in self._known.items():
+        for key, known in self.known.items():
             memcached = self._caches.memcacheds.get(key)
             spec = self._spec_of(memcached) if memcached is not None else None
             if memcached is None or spec is None or spec.memoryScaling is None:

@@ -73,5 +73,6 @@ NETWORK_POLICIES: Final = OwnedKind(
     ("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
     Codec(PolicyManifest, _normalized),
     lambda owner, spec, _, operator_namespace: network_policy(owner, spec, operator_namespace),
+    field="networkPolicy",
     labels=POD_SELECTOR,
 )

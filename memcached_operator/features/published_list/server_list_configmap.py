@@ -87,6 +87,7 @@ CONFIG_MAPS: Final = OwnedKind(
     ("v1", "ConfigMap", "configmaps"),
     Codec(PublicationManifest, compare=_compare, fixed=(_IMMUTABLE,), replace="Background"),
     lambda owner, spec, servers, _: publication(owner, spec, servers),
+    field="publish",
     labels=POD_SELECTOR,
     suffix=_SUFFIX,
     listed=listed,

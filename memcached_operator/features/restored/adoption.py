@@ -1,4 +1,4 @@
-"""Hands over to a Memcached what was made for the one in whose place it was restored from a backup.
+"""Has a Memcached adopt what was made for the one in whose place it was restored from a backup.
 
 A backup brings objects back under new uids and without ownerReferences. What is there under its name then belongs to
 no owner, and is not touched, until a user names the former uid in an annotation of the Memcached. Each object still
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 class Adoption:
-    """Hand-over of objects, and the remedy by which it is requested; see `hand_over` and `remedy`."""
+    """Adoption of objects, and the remedy by which it is requested; see `adopt` and `remedy`."""
 
     def __init__(self, client: Client, caches: Caches, states: KeyedStates, record_event: RecordEvent) -> None:
         self._client = client
@@ -41,14 +41,12 @@ class Adoption:
         self._refused = states.keyed(str)
         self._record_event = record_event
 
-    async def hand_over(self, memcached: MemcachedRecord) -> None:
+    async def adopt(self, memcached: MemcachedRecord) -> None:
         """Mark as made for this Memcached what was made for the one that its annotation names.
 
         What the API server refuses stays foreign; `remedy` has its words.
         """
         self._refused.drop(memcached.key)
-        if not memcached.restored_from:
-            return
         left_behind = [each for each in self._ownerless(memcached) if each[1].made_for_uid == memcached.restored_from]
         handed: list[str] = []
         try:
@@ -59,15 +57,16 @@ class Adoption:
                 note = (
                     f"Restored from the Memcached with uid {memcached.restored_from}; it now owns: {', '.join(handed)}"
                 )
-                logger.info("%s", note, extra={"fields": {"action": "hand over", "kinds": handed}})
-                self._record_event(memcached, "Normal", "HandedOver", "HandOver", note)
+                logger.info("%s", note, extra={"fields": {"action": "adopt", "kinds": handed}})
+                self._record_event(memcached, "Normal", "Adopted", "Adopt", note)
 
     def remedy(self, memcached: MemcachedRecord) -> str:
-        """Explain how to hand over objects created for former Memcacheds of that name, or why that was refused.
+        """Explain how what was created for former Memcacheds of that name is adopted, or why that was refused.
 
         "" where nothing was made for another one.
         """
-        if (refused := self._refused.find(memcached.key)) is not None:
+        refused = self._refused.find(memcached.key) if memcached.restored_from else None
+        if refused is not None:
             return refused
         known = {"", memcached.uid, memcached.restored_from}
         former = sorted({live.made_for_uid for _, live in self._ownerless(memcached)} - known)
@@ -76,7 +75,7 @@ class Adoption:
         uids = " or ".join(former)
         return (
             f"Objects without an owner were created for the Memcached with uid {uids}. If this Memcached was "
-            f"restored in its place, set the annotation {RESTORED_ANNOTATION}={former[0]} on it to hand them over."
+            f"restored in its place, set the annotation {RESTORED_ANNOTATION}={former[0]} on it to have them adopted."
         )
 
     def _ownerless(self, memcached: MemcachedRecord) -> Iterator[tuple[Kind[Any], OwnedRecord]]:
@@ -94,6 +93,6 @@ class Adoption:
             self._client.outdated(kind, live)
             raise StaleCache(f"{name} changed before it could be written: {error}") from error
         except (Forbidden, Invalid, ServerError, TooManyRequests) as error:
-            self._refused.set(memcached.key, f"The {name} cannot be handed over: {error.message or error}")
+            self._refused.set(memcached.key, f"The {name} cannot be adopted: {error.message or error}")
         else:
             handed.append(name)

@@ -78,7 +78,7 @@ async def test_without_the_annotation_nothing_is_touched_and_the_message_names_i
 async def test_one_annotation_hands_over_all_that_was_made_for_the_former_uid(restored: World) -> None:
     annotate(restored, FORMER)
     await restored.reconcile(after_s=DELAY_S)
-    assert [event.note for event in restored.recorder.events if event.reason == "HandedOver"] == [
+    assert [event.note for event in restored.recorder.events if event.reason == "Adopted"] == [
         f"Restored from the Memcached with uid {FORMER}; it now owns: "
         "Deployment, Service, PodDisruptionBudget, NetworkPolicy, ConfigMap"
     ]
@@ -115,7 +115,7 @@ async def test_what_cannot_be_handed_over_for_now_is_when_it_can(restored: World
     annotate(restored, FORMER)
     restored.api.refuse("merge_patch", "Service", error)
     await restored.reconcile(after_s=DELAY_S)
-    assert [event for event in restored.recorder.events if event.reason == "HandedOver"] != []
+    assert [event for event in restored.recorder.events if event.reason == "Adopted"] != []
     await settle(restored)
     assert owners(restored) == {UID}
 
@@ -128,5 +128,5 @@ async def test_why_something_was_not_handed_over_is_told_in_the_api_servers_word
         await restored.reconcile(after_s=DELAY_S)
         restored.api.refusals_of.clear()
     assert restored.condition("Degraded") == ("True", "NotControlled")
-    assert "The Service cannot be handed over: no right" in restored.message("Degraded")
+    assert "The Service cannot be adopted: no right" in restored.message("Degraded")
     assert f"set the annotation {RESTORED_ANNOTATION}" not in restored.message("Degraded")
