@@ -10,7 +10,7 @@ from memcached_operator.core.ensure import Config
 from memcached_operator.core.metrics import condition_family, memcached_families
 from memcached_operator.core.objects.labels import POD_SELECTOR
 from memcached_operator.core.objects.owned_kind import OwnedKind
-from memcached_operator.core.objects.owned_record import OwnedRecord
+from memcached_operator.core.objects.owned_object import OwnedRecord
 from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, PODS, STATEFUL_SETS, Caches
 from memcached_operator.core.observed.memcacheds import is_overdue
 from memcached_operator.core.reconciler import MemcachedReconciler

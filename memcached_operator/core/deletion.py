@@ -21,7 +21,7 @@ from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import Problem, Reason, Status, decode_status
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.events import RecordEvent
-from memcached_operator.core.objects.owned_record import (
+from memcached_operator.core.objects.owned_object import (
     ORPHAN_FINALIZER,
     foreign_finalizers,
     named_finalizers,

@@ -15,22 +15,20 @@ from memcached_operator.api.status import Problem, Reason, Status
 from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.events import recorded_by
 from memcached_operator.core.metrics import RepairCounts
-from memcached_operator.core.objects.drift import Codec
-from memcached_operator.core.objects.object_types import Manifest
 from memcached_operator.core.objects.owned_kind import OwnedKind
-from memcached_operator.core.objects.owned_record import OwnedRecord
+from memcached_operator.core.objects.owned_object import Codec, Manifest, OwnedRecord
 from memcached_operator.core.objects.service import SERVICES, service, with_names
 from memcached_operator.core.objects.workload import DEPLOYMENT, STATEFUL_SET, desired_workload
 from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, STATEFUL_SETS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
-from memcached_operator.core.reconcile_results import EMPTY, Attempt, ObjectsResult, Outcome, attempt
-from memcached_operator.core.reconcile_snapshot import Snapshot
+from memcached_operator.core.outcome import EMPTY, Attempt, ObjectsResult, Outcome, attempt
 from memcached_operator.core.rollout.announcements import Announcements
 from memcached_operator.core.rollout.live.live_memory import LiveMemory, SetLimit
 from memcached_operator.core.rollout.rollout_lock import RolloutLock, rollouts_left
 from memcached_operator.core.rollout.server_rollout import ServerRollout
 from memcached_operator.core.rollout.workload_rollout import Keepers, WorkloadRollout
+from memcached_operator.core.snapshot import Snapshot
 from memcached_operator.core.write_messages import in_words
 from memcached_operator.features.restored.adoption import Adoption
 from memcached_operator.servers.stats_cache import StatsCache
@@ -72,7 +70,11 @@ class Config:
 
 
 class Objects:
-    """Keeps the objects of one Memcached at a time; see `ensure`."""
+    """Keeps the objects of one Memcached at a time; see `ensure`.
+
+    Attributes:
+        adoption: takes over what was made for the Memcached in whose place one was restored.
+    """
 
     def __init__(
         self,
@@ -101,7 +103,7 @@ class Objects:
             "StatefulSet": owned(STATEFUL_SETS, STATEFUL_SET, optional=True),
         }
         states = operator.owners(MEMCACHEDS).states
-        self._adoption = Adoption(operator.client, caches, states, record_event)
+        self.adoption = Adoption(operator.client, caches, states, record_event)
         memory = LiveMemory(
             operator.client,
             set_limit,
@@ -136,7 +138,7 @@ class Objects:
         for each in self._auxiliary:
             if each is not SERVICES:
                 outcome += await self._ensure_auxiliary(each, snapshot, published)
-        if outcome.foreign and (remedy := self._adoption.remedy(memcached)):
+        if outcome.foreign and (remedy := self.adoption.remedy(memcached)):
             outcome += Outcome((Problem(Reason.NOT_CONTROLLED, remedy, blocking=False),))
         return ObjectsResult(workloads, service, published, outcome)
 
@@ -147,10 +149,6 @@ class Objects:
             if each.listed:
                 outcome += await self._ensure_auxiliary(each, snapshot, status.serverList or ())
         return not (outcome.problems or outcome.waiting)
-
-    async def adopt(self, memcached: MemcachedRecord) -> None:
-        """Take over what was made for the Memcached in whose place this one was restored; see `adoption`."""
-        await self._adoption.adopt(memcached)
 
     def release(self, key: ObjectKey) -> None:
         """Release the rollout lock of a Memcached that is reconciled no more, so that others need not wait for it."""

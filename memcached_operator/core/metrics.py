@@ -13,8 +13,8 @@ from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import OCCASIONAL_CONDITIONS, OWNED_CONDITIONS, Reason
 from memcached_operator.api.v1alpha1 import NetworkPolicy, Spec
 from memcached_operator.core.objects.labels import Owner
-from memcached_operator.core.objects.object_types import Manifest, without_names
 from memcached_operator.core.objects.owned_kind import OwnedKind, auxiliary_objects
+from memcached_operator.core.objects.owned_object import Manifest, without_names
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.observed.caches import Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord, ReportedCondition, reported_conditions

@@ -26,15 +26,14 @@ from memcached_operator.core.observed.caches import MEMCACHEDS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
+from memcached_operator.core.outcome import Outcome, finalizer_outcome, soonest
 from memcached_operator.core.plan.plan import Plan, plan as plan_servers
-from memcached_operator.core.reconcile_results import Outcome, finalizer_outcome, soonest
-from memcached_operator.core.reconcile_snapshot import Snapshot
-from memcached_operator.core.remembered import Remembered
 from memcached_operator.core.rollout.diagnosis.failed_pods import last_failure
 from memcached_operator.core.rollout.diagnosis.mount_failures import MountFailures
 from memcached_operator.core.rollout.live.live_memory import SetLimit
-from memcached_operator.core.rollout.observed_times import ObservedPods, observed_pods
 from memcached_operator.core.rollout.restart_events import report_restarts
+from memcached_operator.core.rollout.server_states import ObservedPods, observed_pods
+from memcached_operator.core.snapshot import Remembered, Snapshot
 from memcached_operator.core.status.debounce import StatusDebounce
 from memcached_operator.core.status.observation import observed, unplanned
 from memcached_operator.core.status.status_writer import StatusWriter
@@ -43,7 +42,7 @@ from memcached_operator.features.handover.handovers import NO_HANDOVER, PEERS, H
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
 from memcached_operator.features.memory_scaling.memory_scaler import Scaler
 from memcached_operator.servers.stats_cache import StatsCache
-from operator_runtime import ObjectKey, Operator, Result
+from operator_runtime import ObjectKey, Operator, Result, ServerError, TooManyRequests
 
 LIST_WRITTEN_S: Final = 0.5
 """After so long a list that was to be published stands in the status."""
@@ -111,33 +110,23 @@ class MemcachedReconciler:
             return Result()
         if memcached.deleting:  # finalize
             return await self._deletion.finalize(memcached)
-        finalizer = None
-        if self._deletion.desired or self._deletion.progress.find(key) is not None:
-            memcached, finalizer = await self._deletion.add_finalizer(memcached)
-        if memcached.restored_from:
-            await self._objects.adopt(memcached)
+        memcached, finalizer = await self._prepared(memcached)
         last, now = decode_status(memcached.status), self._utc_now()
-        owned, remembered = self._caches.workloads_of(memcached), self._remembered.of(key)
-        seen = await self._observe_pods(memcached, remembered, now)
+        owned, known = self._caches.workloads_of(memcached), self._remembered.of(key)
+        seen = await self._observe_pods(memcached, known, now)
         try:
-            spec = read_spec(memcached.spec)  # read the spec
+            spec = _spec_in_force(memcached, last, owned)  # read the spec
         except InvalidSpec as error:
             self._objects.release(key)
             return await self._report_unreadable(memcached, last, owned, seen.active, now, error)
-        if spec.memoryScaling is not None:
-            spec = with_effective_memory(spec, last.memory, _made_with(owned))
         handover, plan = await self._planned(memcached, spec, last, owned, seen.active, now)  # plan
-        snapshot = Snapshot(
-            *(memcached, spec, plan, last, seen.active, seen.inactive, now, remembered, handover.holds_rollout)
-        )
+        snapshot = Snapshot(memcached, spec, plan, last, seen.active, seen.inactive, now, known, handover.holds_rollout)
         done = await self._objects.ensure(snapshot)  # act
         outcome = done.outcome + finalizer_outcome(finalizer) + handover.outcome
         if self._owners.contention.is_budget_used(key):
             return Result()
-        scaling = None
-        if spec.memoryScaling is not None or self.scaler.known.find(key) is not None:
-            refused, is_rolling = done.workloads.refused, done.workloads.is_rolling
-            scaling = self.scaler.decide(key, spec, snapshot.pods, refused, is_rolling=is_rolling)
+        is_scaled = spec.memoryScaling is not None or self.scaler.known.find(key) is not None
+        scaling = self.scaler.decide(key, spec, snapshot.pods, done.workloads) if is_scaled else None
         found = observed(snapshot, replace(done, outcome=outcome), owned, handover, seen, scaling)  # report
         requeue_s = soonest(outcome.requeue_s, plan.next_s, seen.next_s)
         status, result = await self._status.report(memcached, last, found, next_s=requeue_s)
@@ -146,6 +135,17 @@ class MemcachedReconciler:
             result = Result(requeue_after_s=0.0)  # to report what prevented it
         outcome.raise_failure()
         return result
+
+    async def _prepared(
+        self, memcached: MemcachedRecord
+    ) -> tuple[MemcachedRecord, Problem | ServerError | TooManyRequests | None]:
+        """The Memcached with the finalizer and what was left behind for it, and why it has no finalizer."""
+        why_not = None
+        if self._deletion.desired or self._deletion.progress.find(memcached.key) is not None:
+            memcached, why_not = await self._deletion.add_finalizer(memcached)
+        if memcached.restored_from:
+            await self._objects.adoption.adopt(memcached)
+        return memcached, why_not
 
     async def _planned(
         self,
@@ -197,7 +197,8 @@ class MemcachedReconciler:
         if remembered.failure.problem.reason or any(pod.failure.reason for pod in found.pods):
             remembered.failure = last_failure(found.pods, remembered.failure)
             found = found._replace(failure=remembered.failure.problem)
-        remembered.restarts = report_restarts(self._record_event, memcached, found.active, remembered.restarts)
+        if remembered.restarts is None or remembered.restarts or any(pod.restarts for pod in found.active):
+            remembered.restarts = report_restarts(self._record_event, memcached, found.active, remembered.restarts)
         waits = any(pod.waits.reason or pod.problem.reason for pod in found.active if not pod.ready)
         if waits or remembered.awaits_mounts:
             remembered.awaits_mounts = waits
@@ -209,7 +210,13 @@ class MemcachedReconciler:
         yield contested_family(len(self._owners.contention))
 
 
-def _made_with(workloads: Mapping[Workload, WorkloadRecord]) -> str:
-    """The memory with which a StatefulSet makes servers, "" without one."""
-    stateful_set = workloads.get("StatefulSet")
-    return stateful_set.memory if stateful_set is not None else ""
+def _spec_in_force(memcached: MemcachedRecord, last: Status, workloads: Mapping[Workload, WorkloadRecord]) -> Spec:
+    """The specification, with the memory that is in force.
+
+    Raises:
+        InvalidSpec: it cannot be acted on.
+    """
+    spec, stateful_set = read_spec(memcached.spec), workloads.get("StatefulSet")
+    if spec.memoryScaling is None:
+        return spec
+    return with_effective_memory(spec, last.memory, stateful_set.memory if stateful_set is not None else "")

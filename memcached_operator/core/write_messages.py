@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from memcached_operator.api.v1alpha1 import Spec
-from memcached_operator.core.objects.applied_spec import applied_to
+from memcached_operator.core.objects.applied_spec import applied_spec
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION
-from memcached_operator.core.objects.object_types import ObjectMeta
 from memcached_operator.core.objects.owned_kind import OwnedKind
+from memcached_operator.core.objects.owned_object import ObjectMeta
 from memcached_operator.core.objects.pod_template import fingerprint
 from memcached_operator.core.objects.workload import CODEC, DERIVED_PATHS, REPLICAS
 from memcached_operator.core.objects.workload_types import WorkloadManifest
@@ -89,7 +89,7 @@ def announced(
 
 def changed_fields(desired: WorkloadManifest, live: WorkloadManifest) -> list[Difference]:
     """The fields by which the pods of two workloads differ; none where the former specification is not known."""
-    found, old, new = [], applied_to(live), applied_to(desired)
+    found, old, new = [], applied_spec(live.metadata.annotations), applied_spec(desired.metadata.annotations)
     if old is not None and new is not None:
         found = differing(_with_image(old, live), _with_image(new, desired))
     before, after = ((each.template.metadata or ObjectMeta()).annotations or {} for each in (live, desired))

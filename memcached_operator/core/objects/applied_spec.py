@@ -16,7 +16,6 @@ from pydantic import ValidationError
 from memcached_operator.api.reading import read_fields
 from memcached_operator.api.v1alpha1 import OF_NO_SERVER, Handover, Spec
 from memcached_operator.core.objects.labels import APPLIED_ANNOTATION
-from memcached_operator.core.objects.object_types import Manifest
 
 OF_SERVERS: Final = tuple(name for name, field in Spec.model_fields.items() if OF_NO_SERVER not in field.metadata)
 """The fields by which a workload's pods are made, but for the image, which stands in them as it is here."""
@@ -65,8 +64,3 @@ def _applied_spec(text: str) -> Spec | None:
         return read_fields(text.encode()) if text else None
     except ValidationError:
         return None
-
-
-def applied_to(manifest: Manifest) -> Spec | None:
-    """Read the specification from which that object was made; None likewise."""
-    return applied_spec(manifest.metadata.annotations)

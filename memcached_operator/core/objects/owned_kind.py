@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from memcached_operator.api.status import Problem
 from memcached_operator.api.v1alpha1 import Spec
-from memcached_operator.core.objects.drift import Codec
 from memcached_operator.core.objects.labels import Owner
-from memcached_operator.core.objects.object_types import Manifest
+from memcached_operator.core.objects.owned_object import Codec, Manifest
 from operator_runtime import ObjectKey
 
 if TYPE_CHECKING:

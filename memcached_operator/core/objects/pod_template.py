@@ -15,7 +15,7 @@ from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.applied_spec import applied_text, spec_of
 from memcached_operator.core.objects.memory_annotation import Memory
-from memcached_operator.core.objects.object_types import ObjectMeta, as_json
+from memcached_operator.core.objects.owned_object import ObjectMeta, as_json
 from memcached_operator.core.objects.pod_template_overlay import Part, parts
 from memcached_operator.core.objects.resources import Quantities, resources_of
 from memcached_operator.core.objects.workload_types import (

@@ -8,8 +8,7 @@ from typing import ClassVar, Final
 import msgspec
 
 from memcached_operator.api.v1alpha1 import Spec
-from memcached_operator.core.objects.applied_spec import applied_text, applied_to
-from memcached_operator.core.objects.drift import Codec
+from memcached_operator.core.objects.applied_spec import applied_spec, applied_text
 from memcached_operator.core.objects.labels import (
     APPLIED_ANNOTATION,
     PORT,
@@ -17,8 +16,8 @@ from memcached_operator.core.objects.labels import (
     Owner,
     selector_labels,
 )
-from memcached_operator.core.objects.object_types import Manifest, metadata
 from memcached_operator.core.objects.owned_kind import OwnedKind
+from memcached_operator.core.objects.owned_object import Codec, Manifest, metadata
 from operator_runtime import Difference, Fields, differences, names_of, no_longer
 
 HEADLESS: Final = "None"
@@ -65,7 +64,7 @@ def _normalized(live: ServiceManifest) -> ServiceManifest:
 
 def _compare(desired: ServiceManifest, live: ServiceManifest) -> Iterator[Difference]:
     yield from differences(desired, live)
-    if (former := applied_to(live)) is not None:
+    if (former := applied_spec(live.metadata.annotations)) is not None:
         given = {"labels": former.service.labels, "annotations": former.service.annotations}
         yield from no_longer({"metadata": names_of(given)}, desired.body(), live.body())
 

@@ -11,7 +11,6 @@ import msgspec
 from memcached_operator.api.reserved_pod_fields import keyed
 from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.objects.applied_spec import applied_spec
-from memcached_operator.core.objects.drift import Codec
 from memcached_operator.core.objects.keyed_differences import drift
 from memcached_operator.core.objects.labels import (
     APPLIED_ANNOTATION,
@@ -21,7 +20,7 @@ from memcached_operator.core.objects.labels import (
     Owner,
     selector_labels,
 )
-from memcached_operator.core.objects.object_types import metadata
+from memcached_operator.core.objects.owned_object import Codec, metadata
 from memcached_operator.core.objects.pod_template import DEFAULTS, USER_ID, template
 from memcached_operator.core.objects.workload_types import (
     LabelSelector,

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from memcached_operator.api.v1alpha1 import AccessMode
 from memcached_operator.core.objects.labels import CONTAINER
-from memcached_operator.core.objects.object_types import Manifest, ObjectMeta, as_json
+from memcached_operator.core.objects.owned_object import Manifest, ObjectMeta, as_json
 from memcached_operator.core.objects.pod_template_overlay import Part, merged
 from operator_runtime import Fields
 

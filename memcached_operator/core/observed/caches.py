@@ -9,7 +9,7 @@ from typing import Any
 from memcached_operator.api.names import API_VERSION, KIND, PLURAL
 from memcached_operator.api.v1alpha1 import Workload
 from memcached_operator.core.objects.owned_kind import OwnedKind
-from memcached_operator.core.objects.owned_record import is_owned
+from memcached_operator.core.objects.owned_object import is_owned
 from memcached_operator.core.observed.memcacheds import MemcachedRecord, memcached_record
 from memcached_operator.core.observed.pods import PodRecord, pod_record
 from memcached_operator.core.observed.workloads import WorkloadRecord, deployment_record, stateful_set_record

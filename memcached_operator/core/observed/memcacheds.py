@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION, RESTORED_ANNOTATION, Owner
-from memcached_operator.core.objects.object_types import Identity
+from memcached_operator.core.objects.owned_object import Identity
 from operator_runtime import UNDECODABLE, ObjectKey, decode_nested
 
 

@@ -15,7 +15,7 @@ import msgspec
 from memcached_operator.api.names import RELOADER
 from memcached_operator.api.status import Reason
 from memcached_operator.core.objects.labels import CONTAINER
-from memcached_operator.core.objects.object_types import SeenCondition
+from memcached_operator.core.objects.owned_object import SeenCondition
 
 AUTHORITY_REMOVED = "AuthorityRemoved"
 """A reason in a sidecar's report on a memcached that runs, as `reloader.sh` has it: it trusts a CA that was taken out

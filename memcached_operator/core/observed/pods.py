@@ -23,7 +23,7 @@ from memcached_operator.core.objects.labels import (
     TRANSPORT_ANNOTATION,
     WARM_ANNOTATION,
 )
-from memcached_operator.core.objects.object_types import Identity, OwnerRef, controller_of
+from memcached_operator.core.objects.owned_object import Identity, OwnerRef, controller_of
 from memcached_operator.core.observed.pod_status import (
     NO_PROBLEM,
     PodProblem,
@@ -69,7 +69,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         ready: its Ready condition is True.
         problem: why it is not ready, as far as is known.
         waits: what it waits for in the ordinary course of starting, as far as is known; a problem once it takes long,
-            see `rollout.observed_times`.
+            see `rollout.server_states`.
         placed: it has a node.
         failure: why it has failed for good, in its node's words.
         down: its memcached does not run and has no keys to lose: it has no node, never ran, cannot start, or has ended.

@@ -23,9 +23,12 @@ from memcached_operator.core.objects.labels import (
     TRANSPORT_ANNOTATION,
     WARM_ANNOTATION,
 )
-from memcached_operator.core.objects.object_types import Manifest, ObjectMeta, SeenCondition, as_json
-from memcached_operator.core.objects.owned_record import (
+from memcached_operator.core.objects.owned_object import (
+    Manifest,
+    ObjectMeta,
     OwnedRecord,
+    SeenCondition,
+    as_json,
     common_fields,
     may_be_owned,
     nameless,

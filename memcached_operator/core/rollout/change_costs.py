@@ -99,7 +99,7 @@ def changes(old: Spec, new: Spec, basis: Basis) -> tuple[Change, ...]:
 
 
 def _in_spec(difference: Difference) -> Keys:
-    """Where a difference is in a specification that is `keyed`."""
+    """The place of a difference in a specification that is `keyed`."""
     return tuple(str(step.key) if isinstance(step, Entry) else step for step in difference.steps[1:])
 
 

@@ -18,7 +18,7 @@ from memcached_operator.core.observed.caches import PODS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.reconcile_results import EMPTY, Outcome
+from memcached_operator.core.outcome import EMPTY, Outcome
 from memcached_operator.core.rollout import in_place
 from memcached_operator.core.rollout.next_step import left_of
 from memcached_operator.servers.stats_cache import StatsCache

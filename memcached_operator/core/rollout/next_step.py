@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.rollout import in_place
-from memcached_operator.core.rollout.rollout_state import STUCK_AFTER_S, RolloutState, Server, ServerState, is_stale
+from memcached_operator.core.rollout.server_states import STUCK_AFTER_S, RolloutState, Server, ServerState, is_stale
 
 
 class WaitReason(Enum):

@@ -11,7 +11,7 @@ from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import Reason
 from memcached_operator.core.observed.caches import Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord, reported_conditions
-from memcached_operator.core.rollout.rollout_state import is_stale
+from memcached_operator.core.rollout.server_states import is_stale
 from operator_runtime import ObjectKey
 
 logger = logging.getLogger(__name__)

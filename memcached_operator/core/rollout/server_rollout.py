@@ -16,13 +16,13 @@ from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pod_status import AUTHORITY_REMOVED
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.reconcile_results import EMPTY, Outcome, soonest
-from memcached_operator.core.reconcile_snapshot import Snapshot
+from memcached_operator.core.outcome import EMPTY, Outcome, soonest
 from memcached_operator.core.rollout.container_restarts import ContainerRestarts, Restarts
 from memcached_operator.core.rollout.diagnosis.missing_pods import NONE_MISSING, MissingPods
 from memcached_operator.core.rollout.live.resize_state import Resizing
 from memcached_operator.core.rollout.next_step import Evict, MarkUpdated, RestartInPlace, Rollout, Stuck, rollout
-from memcached_operator.core.rollout.rollout_state import RolloutState, missing_servers
+from memcached_operator.core.rollout.server_states import RolloutState, missing_servers
+from memcached_operator.core.snapshot import Snapshot
 from memcached_operator.servers.stats_cache import StatsCache
 from operator_runtime import Client, Conflict, Forbidden, Invalid, KeyedStates, ServerError, TooManyRequests
 

@@ -16,9 +16,8 @@ from memcached_operator.core.observed.caches import Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
+from memcached_operator.core.outcome import EMPTY, Blocked, Outcome, WorkloadResult, attempt
 from memcached_operator.core.plan.workload_migration import OTHER
-from memcached_operator.core.reconcile_results import EMPTY, Blocked, Outcome, WorkloadResult, attempt
-from memcached_operator.core.reconcile_snapshot import Snapshot
 from memcached_operator.core.rollout.announcements import Announcements
 from memcached_operator.core.rollout.diagnosis.pod_termination import overdue
 from memcached_operator.core.rollout.live.live_memory import LiveMemory, Resizes
@@ -34,6 +33,7 @@ from memcached_operator.core.rollout.workload_decision import (
     decide,
     has_foreign_template,
 )
+from memcached_operator.core.snapshot import Snapshot
 from memcached_operator.features.memory_scaling.memory_steps import refusal, without_replacing, without_step
 from operator_runtime import Keeper, ObjectKey
 

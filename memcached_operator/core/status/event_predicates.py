@@ -72,7 +72,7 @@ class ServerPredicates:
 def _as_placed(before: PodRecord, after: PodRecord) -> PodRecord:
     """A pod with what it gets until it runs: a node, an address, which is listed once it is ready, and containers.
 
-    What it waits for meanwhile has its time: see `rollout.observed_times`.
+    What it waits for meanwhile has its time: see `rollout.server_states`.
     """
     return msgspec.structs.replace(
         before,

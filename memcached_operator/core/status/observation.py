@@ -11,19 +11,19 @@ import msgspec
 from memcached_operator.api.quantities import canonical
 from memcached_operator.api.status import Handover, Problem, Reason, Status, first_of, joined
 from memcached_operator.api.v1alpha1 import Spec, Workload
-from memcached_operator.core.objects.owned_record import named_finalizers, who_must_remove
+from memcached_operator.core.objects.owned_object import named_finalizers, who_must_remove
 from memcached_operator.core.objects.service import is_load_balanced
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pod_status import NO_PROBLEM, PodProblem
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
+from memcached_operator.core.outcome import ObjectsResult
 from memcached_operator.core.plan.published_list import Servers, as_ending, as_published
 from memcached_operator.core.plan.workload_migration import OTHER
-from memcached_operator.core.reconcile_results import ObjectsResult
-from memcached_operator.core.reconcile_snapshot import Snapshot
 from memcached_operator.core.rollout.next_step import DONE, Rollout
-from memcached_operator.core.rollout.observed_times import ObservedPods
+from memcached_operator.core.rollout.server_states import ObservedPods
 from memcached_operator.core.rollout.workload_decision import Hold
+from memcached_operator.core.snapshot import Snapshot
 from memcached_operator.features.handover.handovers import Progress
 from memcached_operator.features.memory_scaling.retaining_condition import Scaling
 from memcached_operator.servers.stats_cache import ServerHealth

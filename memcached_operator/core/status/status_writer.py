@@ -34,6 +34,7 @@ logger = logging.getLogger(__name__)
 SLOW_RETRY_S = 30.0
 # So long a wait for a certificate to expire is cut, as clocks are set.
 _DAY_S: Final = 86_400.0
+_DONE: Final = Result()
 _NO_STATUS = (
     "the kind Memcached in the cluster has no status; install the operator's own CustomResourceDefinition with "
     "`kubectl apply --server-side -f manifests/crd/cache.example.com_memcacheds.yaml`"
@@ -88,7 +89,7 @@ class StatusWriter:
         # A specification that cannot be read is mended by an event alone.
         retry_s = SLOW_RETRY_S if observed.problem and observed.size is not None else None
         again = [each for each in (retry_s, next_s, changes_s) if each is not None]
-        retry = Result(requeue_after_s=min(again)) if again else Result()
+        retry = Result(requeue_after_s=min(again)) if again else _DONE
         if not patch:
             self.forget(key)
             return last, retry

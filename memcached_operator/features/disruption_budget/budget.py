@@ -13,11 +13,9 @@ import msgspec
 
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.api.v1alpha1 import DisruptionBudget, Spec
-from memcached_operator.core.objects.drift import Codec
 from memcached_operator.core.objects.labels import Owner, labels, selector_labels
-from memcached_operator.core.objects.object_types import Manifest, metadata
 from memcached_operator.core.objects.owned_kind import OwnedKind
-from memcached_operator.core.objects.owned_record import OwnedRecord
+from memcached_operator.core.objects.owned_object import Codec, Manifest, OwnedRecord, metadata
 from operator_runtime import Fields, ObjectKey
 
 _NO_LIMIT: Final = "100%"

@@ -16,8 +16,8 @@ from memcached_operator.core.objects.refusal_reasons import refusal_reason
 from memcached_operator.core.observed.caches import PODS
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import NO_ORDINAL, PodRecord
+from memcached_operator.core.outcome import EMPTY, Outcome
 from memcached_operator.core.plan.published_list import FREE, ListPolicy
-from memcached_operator.core.reconcile_results import EMPTY, Outcome
 from memcached_operator.core.rollout.container_restarts import AT_ONCE
 from memcached_operator.features.handover.actions import (
     Action,

@@ -17,7 +17,7 @@ from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.observed.caches import Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.core.reconcile_results import Blocked
+from memcached_operator.core.outcome import Blocked, WorkloadResult
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
 from memcached_operator.features.memory_scaling.eviction_samples import History, extended
 from memcached_operator.features.memory_scaling.retaining_condition import Scaling
@@ -106,22 +106,19 @@ class Scaler:
             del known.histories[gone]
         return self._judged(known, with_effective_memory(spec, _reported(memcached)), pods) != known.judged
 
-    def decide(
-        self, key: ObjectKey, spec: Spec, pods: Sequence[PodRecord], refused: Blocked | None, *, is_rolling: bool
-    ) -> Scaling | None:
+    def decide(self, key: ObjectKey, spec: Spec, pods: Sequence[PodRecord], done: WorkloadResult) -> Scaling | None:
         """Decide about the memory, None without `spec.memoryScaling`.
 
         Args:
             spec: with the memory in force.
             pods: the active ones.
-            refused: that not all servers could be given the memory in force; None where they could.
-            is_rolling: servers are to be replaced, now or later.
+            done: what came of the servers.
         """
         if spec.memoryScaling is None:
             self.known.drop(key)
             return None
         known = self.known.of(key)
-        known.is_rolling = is_rolling
+        known.is_rolling, refused = done.is_rolling, done.refused
         if refused is not None:
             self._withdraw(known, refused.kept_mib)
             known.judged = (refused, None)

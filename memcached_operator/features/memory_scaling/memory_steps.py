@@ -9,7 +9,7 @@ from memcached_operator.api.status import Reason
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.memory_annotation import memory_of
 from memcached_operator.core.observed.pods import PodRecord
-from memcached_operator.core.reconcile_results import Blocked
+from memcached_operator.core.outcome import Blocked
 from memcached_operator.core.rollout.live.resize_state import Resizing
 from memcached_operator.features.memory_scaling.retaining_condition import blocked
 

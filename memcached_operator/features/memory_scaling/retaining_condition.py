@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 
 from memcached_operator.api.status import RETAINING, Problem, Reason, Status, sentence
 from memcached_operator.api.v1alpha1 import MemoryScaling
-from memcached_operator.core.reconcile_results import Blocked
+from memcached_operator.core.outcome import Blocked
 from memcached_operator.features.memory_scaling.scaling_decision import (
     AtMaximum,
     Decision,

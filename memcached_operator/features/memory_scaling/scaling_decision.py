@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from memcached_operator.core.reconcile_results import Blocked
+from memcached_operator.core.outcome import Blocked
 from memcached_operator.features.memory_scaling.eviction_samples import PARTS, History, Sample
 
 FETCHED_SHARE: Final = 0.1

@@ -8,10 +8,9 @@ import msgspec
 
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.canonical_options import canonical_options
-from memcached_operator.core.objects.drift import Codec
 from memcached_operator.core.objects.labels import PEERS_PORT, POD_SELECTOR, PORT, Owner, selector_labels
-from memcached_operator.core.objects.object_types import Manifest, metadata
 from memcached_operator.core.objects.owned_kind import OwnedKind
+from memcached_operator.core.objects.owned_object import Codec, Manifest, metadata
 from operator_runtime import Fields
 
 # By which the operator's own pods are known, in its own namespace; each of its manifests has this label.

@@ -9,10 +9,9 @@ from typing import Any, Final
 import msgspec
 
 from memcached_operator.api.v1alpha1 import Spec
-from memcached_operator.core.objects.drift import Codec
 from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, POD_SELECTOR, Owner
-from memcached_operator.core.objects.object_types import Manifest, metadata
 from memcached_operator.core.objects.owned_kind import OwnedKind
+from memcached_operator.core.objects.owned_object import Codec, Manifest, metadata
 from operator_runtime import Difference, differences
 
 _SUFFIX: Final = "-servers"

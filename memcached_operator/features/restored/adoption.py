@@ -1,4 +1,4 @@
-"""Has a Memcached adopt what was made for the one in whose place it was restored from a backup.
+"""Adoption by a Memcached of what was made for the one in whose place it was restored from a backup.
 
 A backup brings objects back under new uids and without ownerReferences. What is there under its name then belongs to
 no owner, and is not touched, until a user names the former uid in an annotation of the Memcached. Each object still
@@ -13,7 +13,7 @@ from typing import Any
 
 from memcached_operator.core.events import RecordEvent
 from memcached_operator.core.objects.labels import OWNER_UID_ANNOTATION, RESTORED_ANNOTATION
-from memcached_operator.core.objects.owned_record import OwnedRecord
+from memcached_operator.core.objects.owned_object import OwnedRecord
 from memcached_operator.core.observed.caches import WORKLOADS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from operator_runtime import (

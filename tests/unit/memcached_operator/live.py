@@ -14,9 +14,8 @@ import msgspec
 
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import Spec
-from memcached_operator.core.objects.object_types import Manifest
 from memcached_operator.core.objects.owned_kind import OwnedKind, auxiliary_objects
-from memcached_operator.core.objects.owned_record import OwnedRecord
+from memcached_operator.core.objects.owned_object import Manifest, OwnedRecord
 from memcached_operator.core.objects.service import SERVICES
 from memcached_operator.core.objects.workload import STATEFUL_SET, desired_workload
 from memcached_operator.core.observed.caches import STATEFUL_SETS

@@ -19,11 +19,11 @@ from memcached_operator.core.objects.refusal_reasons import pods_refused
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
 from memcached_operator.core.observed.pods import NO_ORDINAL, PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
-from memcached_operator.core.reconcile_results import soonest
+from memcached_operator.core.outcome import soonest
 from memcached_operator.core.rollout.diagnosis.bounded_reads import READ_AFTER_S, BoundedReads
 from memcached_operator.core.rollout.diagnosis.pod_creation_failures import CREATIONS, Creation, about, why_not_made
 from memcached_operator.core.rollout.diagnosis.pod_termination import overdue
-from memcached_operator.core.rollout.rollout_state import missing_servers
+from memcached_operator.core.rollout.server_states import missing_servers
 from operator_runtime import (
     Client,
     Forbidden,

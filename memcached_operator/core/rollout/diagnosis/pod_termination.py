@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from memcached_operator.core.objects.owned_record import named_finalizers, who_must_remove
+from memcached_operator.core.objects.owned_object import named_finalizers, who_must_remove
 from memcached_operator.core.observed.pods import PodRecord, Termination
 from operator_runtime import rfc3339
 

@@ -10,7 +10,7 @@ import msgspec
 from memcached_operator.api.quantities import value
 from memcached_operator.core.objects.labels import CONTAINER
 from memcached_operator.core.objects.memory_annotation import Memory
-from memcached_operator.core.objects.object_types import Identity, SeenCondition
+from memcached_operator.core.objects.owned_object import Identity, SeenCondition
 from memcached_operator.core.objects.workload_types import Resources
 from memcached_operator.core.observed.caches import PODS
 from operator_runtime import Kind

@@ -9,7 +9,7 @@ from pathlib import Path
 from memcached_operator.api.api_reference import CONDITIONS, REASONS, api_reference
 from memcached_operator.api.status import Problem, Reason
 from memcached_operator.api.v1alpha1 import MemoryScaling
-from memcached_operator.core.reconcile_results import Blocked
+from memcached_operator.core.outcome import Blocked
 from memcached_operator.core.rollout.next_step import Rollout
 from memcached_operator.features.memory_scaling.retaining_condition import Scaling
 from memcached_operator.features.memory_scaling.scaling_decision import (

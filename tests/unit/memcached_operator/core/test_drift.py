@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.core.objects.object_types import comparable
+from memcached_operator.core.objects.owned_object import comparable
 from memcached_operator.core.objects.workload_types import Container, PodSpec
 from operator_runtime.owned.compare import Difference, differences
 from tests.unit.memcached_operator.support import (

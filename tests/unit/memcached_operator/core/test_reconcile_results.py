@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memcached_operator.api.status import Problem, Reason
-from memcached_operator.core.objects.owned_record import OwnedRecord
-from memcached_operator.core.reconcile_results import Outcome, attempt, finalizer_outcome
+from memcached_operator.core.objects.owned_object import OwnedRecord
+from memcached_operator.core.outcome import Outcome, attempt, finalizer_outcome
 from operator_runtime import EnsureResult, Forbidden, Invalid, NotOwned, ServerError, TooManyRequests
 from tests.unit.memcached_operator.support import NO_RIGHT
 

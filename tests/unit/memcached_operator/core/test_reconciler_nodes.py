@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memcached_operator.core.rollout.diagnosis.bounded_reads import READ_AFTER_S, REREAD_AFTER_S
-from memcached_operator.core.rollout.observed_times import WAIT_S
-from memcached_operator.core.rollout.rollout_state import STUCK_AFTER_S
+from memcached_operator.core.rollout.server_states import STUCK_AFTER_S, WAIT_S
 from operator_runtime.client.errors import Forbidden
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.running_servers import EVICT, PAUSE_S, get_ready, pod, rfc3339, sent

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from memcached_operator.core.objects.object_types import encode
+from memcached_operator.core.objects.owned_object import encode
 from tests.unit.memcached_operator.live import desired, full_spec, spec_of
 from tests.unit.memcached_operator.support import HERE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memcached_operator.core.objects.labels import APPLIED_ANNOTATION
-from memcached_operator.core.objects.object_types import comparable
+from memcached_operator.core.objects.owned_object import comparable
 from memcached_operator.core.objects.workload import DERIVED_PATHS
 from tests.unit.memcached_operator.live import (
     CASES,

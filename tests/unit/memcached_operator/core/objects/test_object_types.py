@@ -4,7 +4,7 @@ import json
 
 import msgspec
 
-from memcached_operator.core.objects.object_types import OwnerRef, comparable, controller_of, encode
+from memcached_operator.core.objects.owned_object import OwnerRef, comparable, controller_of, encode
 from tests.unit.memcached_operator.support import desired_deployment
 
 

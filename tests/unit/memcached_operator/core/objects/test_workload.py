@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 from memcached_operator.core.objects.labels import POD_SELECTOR, selector_labels, selector_text
-from memcached_operator.core.objects.object_types import encode
+from memcached_operator.core.objects.owned_object import encode
 from memcached_operator.core.objects.workload import desired_workload
 from tests.unit.memcached_operator.support import HERE, NAME, OWNER, desired_deployment
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, OWNER_UID_ANNOTATION
-from memcached_operator.core.objects.object_types import encode
-from memcached_operator.core.objects.owned_record import is_owned
+from memcached_operator.core.objects.owned_object import encode, is_owned
 from memcached_operator.core.objects.workload import CODEC
 from operator_runtime import Difference, NotOwned
 from tests.unit.memcached_operator.support import (

@@ -20,7 +20,7 @@ from memcached_operator.core.rollout.next_step import (
     WaitReason,
     rollout,
 )
-from memcached_operator.core.rollout.rollout_state import STUCK_AFTER_S, RolloutState, is_stale, missing_servers
+from memcached_operator.core.rollout.server_states import STUCK_AFTER_S, RolloutState, is_stale, missing_servers
 from tests.unit.memcached_operator.server_model import START, named_pod, workload_of
 from tests.unit.memcached_operator.support import NAME, pod_of, problem_of
 

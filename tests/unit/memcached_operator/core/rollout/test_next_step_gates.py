@@ -16,7 +16,7 @@ from memcached_operator.core.rollout.next_step import (
     Wait,
     WaitReason,
 )
-from memcached_operator.core.rollout.rollout_state import STUCK_AFTER_S, RolloutState
+from memcached_operator.core.rollout.server_states import STUCK_AFTER_S, RolloutState
 from tests.unit.memcached_operator.core.rollout.test_in_place import WARM, warm
 from tests.unit.memcached_operator.core.rollout.test_next_step import (
     PAUSE_S,

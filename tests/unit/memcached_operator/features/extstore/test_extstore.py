@@ -8,7 +8,7 @@ import pytest
 
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects import labels
-from memcached_operator.core.objects.object_types import as_json
+from memcached_operator.core.objects.owned_object import as_json
 from memcached_operator.core.objects.pod_template import USER_ID, fingerprint, template
 from memcached_operator.core.objects.workload_types import PodTemplate
 from tests.unit.memcached_operator.live import spec_of

@@ -12,7 +12,7 @@ import pytest
 
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects import labels
-from memcached_operator.core.objects.object_types import as_json
+from memcached_operator.core.objects.owned_object import as_json
 from memcached_operator.core.objects.pod_template import USER_ID, fingerprint, template
 from memcached_operator.core.rollout.change_costs import differing
 from memcached_operator.features.handover.handover_proxy import lua, script

@@ -12,9 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from memcached_operator.api.status import Handover as HandoverStatus, HandoverStep, Status
 from memcached_operator.api.v1alpha1 import Handover, Spec
+from memcached_operator.core.outcome import soonest
 from memcached_operator.core.plan.plan import plan
 from memcached_operator.core.plan.published_list import ListPolicy, listed_ordinals
-from memcached_operator.core.reconcile_results import soonest
 from memcached_operator.features.handover.actions import (
     Advance,
     Empty,

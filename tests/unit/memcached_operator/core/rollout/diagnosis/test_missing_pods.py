@@ -18,7 +18,7 @@ from memcached_operator.core.rollout.diagnosis.bounded_reads import READ_AFTER_S
 from memcached_operator.core.rollout.diagnosis.missing_pods import MissingPods
 from memcached_operator.core.rollout.diagnosis.pod_creation_failures import Creation
 from memcached_operator.core.rollout.diagnosis.pod_termination import OVERDUE_S, why_not_ended
-from memcached_operator.core.rollout.rollout_state import STUCK_AFTER_S
+from memcached_operator.core.rollout.server_states import STUCK_AFTER_S
 from operator_runtime import Client, KeyedStates
 from operator_runtime.client.errors import Forbidden, KubeError, ServerError
 from operator_runtime.testing.clock import START_S, FakeClock

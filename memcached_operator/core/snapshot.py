@@ -1,20 +1,51 @@
-"""What an operator remembers of one Memcached from one reconcile to the next."""
+"""Snapshot that a reconcile acts on: one Memcached as it was found and planned, and what is remembered of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
+import msgspec
+
+from memcached_operator.api.status import Status
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.pod_template import Fingerprint
+from memcached_operator.core.observed.memcacheds import MemcachedRecord
+from memcached_operator.core.observed.pods import PodRecord
+from memcached_operator.core.plan.plan import Plan
 from memcached_operator.core.rollout.container_restarts import Restarts
 from memcached_operator.core.rollout.diagnosis.failed_pods import NO_FAILURE, Failure
 from memcached_operator.core.rollout.live.live_memory import Resizes
-from memcached_operator.core.rollout.observed_times import UNSEEN, Seen
+from memcached_operator.core.rollout.server_states import UNSEEN, Seen
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """One Memcached at the moment of a reconcile.
+
+    Attributes:
+        last: the status as it was last written.
+        pods: the active ones of its workloads.
+        inactive: those that are ending, or have ended.
+        now: the time, with its zone.
+        remembered: of the Memcached.
+        handing_over: no server is replaced that has keys; see `handover.steps`.
+    """
+
+    memcached: MemcachedRecord
+    spec: Spec
+    plan: Plan
+    last: Status
+    pods: Sequence[PodRecord]
+    inactive: Sequence[PodRecord]
+    now: datetime
+    remembered: Remembered
+    handing_over: bool = False
 
 
 @dataclass(slots=True)
 class Remembered:
-    """What is remembered of a Memcached.
+    """Memory of a Memcached from one reconcile to the next.
 
     Nothing in it is needed to do right: a successor that knows none of it comes to the same, by a request, an event or
     a wait more. Where there is nothing to do and nothing is remembered, a step of a reconcile is left out.

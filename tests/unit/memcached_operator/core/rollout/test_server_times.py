@@ -13,15 +13,15 @@ from memcached_operator.core.rollout.diagnosis.bounded_reads import READ_AFTER_S
 from memcached_operator.core.rollout.diagnosis.pod_termination import OVERDUE_S, overdue
 from memcached_operator.core.rollout.in_place import Request, requested
 from memcached_operator.core.rollout.next_step import Wait, WaitReason
-from memcached_operator.core.rollout.observed_times import (
+from memcached_operator.core.rollout.server_states import (
     AHEAD_S,
+    STUCK_AFTER_S,
     UNSEEN,
     WAIT_S,
     ObservedPods,
     Seen,
     observed_pods,
 )
-from memcached_operator.core.rollout.rollout_state import STUCK_AFTER_S
 from tests.unit.memcached_operator.core.rollout.test_next_step import (
     PAUSE_S,
     evicted,

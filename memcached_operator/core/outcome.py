@@ -9,7 +9,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from memcached_operator.api.status import Problem, Reason, sentence
-from memcached_operator.core.objects.owned_record import OwnedRecord
+from memcached_operator.core.objects.owned_object import OwnedRecord
 from memcached_operator.core.objects.refusal_reasons import refused
 from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.workloads import WorkloadRecord
