@@ -117,7 +117,7 @@ class MemcachedReconciler:
         last, now = decode_status(memcached.status), self._utc_now()
         owned, seen = self._caches.workloads_of(memcached), await self._observe_pods(memcached, now)
         try:
-            spec = with_effective_memory(read_spec(memcached.spec), last.memory, _made_with(owned))  # read the spec
+            spec = _read(memcached, last, owned)  # read the spec
         except InvalidSpec as error:
             self._objects.release(key)
             return await self._report_unreadable(memcached, last, owned, seen.active, now, error)
@@ -128,8 +128,8 @@ class MemcachedReconciler:
         if self._owners.contention.is_budget_used(key):
             return Result()
         refused, is_rolling = done.workloads.refused, done.workloads.is_rolling
-        scaling = self.scaler.decide(key, spec, snapshot.pods, refused, is_rolling=is_rolling)
-        found = observed(snapshot, replace(done, outcome=outcome), owned, handover, seen, scaling)  # report
+        memory = self.scaler.decide(key, spec, snapshot.pods, refused, is_rolling=is_rolling)
+        found = observed(snapshot, replace(done, outcome=outcome), owned, handover, seen, memory)  # report
         requeue_s = soonest(outcome.requeue_s, plan.next_s, seen.next_s)
         status, result = await self._status.report(memcached, last, found, next_s=requeue_s)
         follows = status.serverList not in (last.serverList, done.published)
@@ -199,7 +199,9 @@ class MemcachedReconciler:
         yield contested_family(len(self._owners.contention))
 
 
-def _made_with(workloads: Mapping[Workload, WorkloadRecord]) -> str:
-    """The memory with which a StatefulSet makes servers, "" without one."""
-    stateful_set = workloads.get("StatefulSet")
-    return stateful_set.memory if stateful_set is not None else ""
+def _read(memcached: MemcachedRecord, last: Status, workloads: Mapping[Workload, WorkloadRecord]) -> Spec:
+    """Read the specification, with the memory in force; by a StatefulSet that makes servers with it, too."""
+    spec, stateful_set = read_spec(memcached.spec), workloads.get("StatefulSet")
+    if spec.memoryScaling is None:
+        return spec
+    return with_effective_memory(spec, last.memory, stateful_set.memory if stateful_set is not None else "")

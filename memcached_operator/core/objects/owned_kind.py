@@ -25,8 +25,9 @@ class OwnedKind:
     Attributes:
         resource: arguments of `resource_of`: API version, kind, and plural.
         codec: compares such objects.
-        desired: makes what a Memcached desires, None for nothing, by its specification, `host:port` of each server that
+        made: makes what a Memcached desires, None for nothing, by its specification, `host:port` of each server that
             is listed, and the namespace of the operator's own pods, "" where it runs in no pod.
+        field: of the specification, without which nothing is desired; "" where that depends on more.
         labels: selector of the cache, where others have many of these.
         suffix: of the object's name, after the Memcached's.
         rival_in: finds the namespace, as a key, in which a record of another owner concerns all Memcacheds.
@@ -38,7 +39,8 @@ class OwnedKind:
 
     resource: tuple[str, str, str]
     codec: Codec[Any]
-    desired: Callable[[Owner, Spec, Sequence[str], str], Manifest | None]
+    made: Callable[[Owner, Spec, Sequence[str], str], Manifest | None]
+    field: str = ""
     labels: str = ""
     suffix: str = ""
     rival_in: Callable[[Any], ObjectKey | None] = lambda _: None
@@ -52,6 +54,13 @@ class OwnedKind:
         from operator_runtime import Kind, resource_of  # loads the client, which commands that only print do without
 
         return Kind(resource_of(*self.resource), self.codec.record)
+
+    def desired(
+        self, owner: Owner, spec: Spec, servers: Sequence[str], operator_namespace: str = ""
+    ) -> Manifest | None:
+        """Return what a Memcached desires, None for nothing."""
+        is_off = self.field and getattr(spec, self.field) is None
+        return None if is_off else self.made(owner, spec, servers, operator_namespace)
 
     def key_of(self, memcached: ObjectKey) -> ObjectKey:
         return ObjectKey(memcached.namespace, memcached.name + self.suffix)
