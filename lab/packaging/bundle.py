@@ -11,6 +11,7 @@ import argparse
 import base64
 import copy
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -47,6 +48,10 @@ _ANNOTATIONS: Mapping[str, str] = {
     "operators.operatorframework.io.test.mediatype.v1": "scorecard+v1",
     "operators.operatorframework.io.test.config.v1": _FOLDERS["tests/scorecard"],
 }
+
+# How a console shows fields, by their types in the CRD; operator-lifecycle-manager's "descriptors" has the list.
+_CONSOLE = "com.tectonic.ui"
+_WIDGETS = {"integer": "number", "string": "text", "boolean": "booleanSwitch"}
 
 # A Kubernetes object, as YAML has it.
 Object = dict[str, Any]
@@ -195,7 +200,7 @@ def _related_images(deployment: Object) -> Iterator[tuple[str, str]]:
 
 
 def _describe(owned: Sequence[Object], crd: Object) -> None:
-    """Fill in, for the one kind, what the CRD says of it and of the fields that have a descriptor."""
+    """Fill in, for the one kind, what the CRD says of it and of its fields."""
     if [kind["name"] for kind in owned] != [crd["metadata"]["name"]]:
         raise BundleError(
             f"manifests/olm owns {[kind['name'] for kind in owned]}, the CRD is {crd['metadata']['name']}"
@@ -204,11 +209,36 @@ def _describe(owned: Sequence[Object], crd: Object) -> None:
     schema = version["schema"]["openAPIV3Schema"]
     owned[0].update(kind=crd["spec"]["names"]["kind"], version=version["name"], description=schema["description"])
     for part in ("spec", "status"):
-        for descriptor in owned[0][f"{part}Descriptors"]:
-            field = schema["properties"][part]["properties"].get(descriptor["path"])
-            if field is None:
-                raise BundleError(f"{part}Descriptors: the CRD has no field {part}.{descriptor['path']}")
-            descriptor["description"] = field["description"]
+        fields = schema["properties"][part]["properties"]
+        owned[0][f"{part}Descriptors"] = [
+            {
+                "path": name,
+                "displayName": _in_words(name),
+                "description": field["description"],
+                "x-descriptors": [f"urn:alm:descriptor:{each}" for each in _widgets(part, name, field)],
+            }
+            for name, field in fields.items()
+        ]
+
+
+def _in_words(field: str) -> str:
+    """Name of a field as a console shows it: `maxItemSize` is "Max item size", `tls` "TLS"."""
+    return (
+        field.upper()
+        if len(field) <= len("tls")
+        else re.sub("[A-Z]", lambda found: f" {found[0].lower()}", field).capitalize()
+    )
+
+
+def _widgets(part: str, name: str, field: Object) -> Sequence[str]:
+    """By which widgets a console shows a field."""
+    if part == "status":
+        return ["io.kubernetes.conditions" if name == "conditions" else f"{_CONSOLE}:text"]
+    if "enum" in field:
+        return [f"{_CONSOLE}:select:{each}" for each in field["enum"]]
+    return [
+        f"{_CONSOLE}:podCount" if name == "size" else f"{_CONSOLE}:{_WIDGETS.get(field.get('type', ''), 'advanced')}"
+    ]
 
 
 def _extras(sources: Sources) -> Iterator[Object]:

@@ -321,7 +321,7 @@ class Deletion:
             live = store.get(each.key_of(memcached.key)) if each.listed and status.serverList is not None else None
             if live is None or live.deleting or live.owner_uid != memcached.uid:
                 continue
-            desired = each.desired(memcached.owner, spec, status.serverList or (), "")
+            desired = each.desired(memcached.owner, spec, status.serverList or ())
             body = each.follow(each.codec.decoded(live), desired) if desired is not None else None
             try:
                 if body is not None:

@@ -168,7 +168,7 @@ class Objects:
     async def _ensure_auxiliary(self, each: OwnedKind, snapshot: Snapshot, servers: Sequence[str] | None) -> Outcome:
         """Keep the object of that kind by a list of servers, None for none yet."""
         memcached, spec, conflicting, live = snapshot.memcached, snapshot.spec, EMPTY, None
-        desired = each.object_of(memcached.owner, spec, servers or (), self._config.operator_namespace)
+        desired = each.desired(memcached.owner, spec, servers or (), self._config.operator_namespace)
         if each.listed and desired is not None and servers is None:
             return EMPTY
         if each.listed:

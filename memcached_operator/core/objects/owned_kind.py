@@ -24,9 +24,9 @@ class OwnedKind:
     Attributes:
         resource: arguments of `resource_of`: API version, kind, and plural.
         codec: compares such objects.
-        desired: makes what a Memcached desires, None for nothing, by its specification, `host:port` of each server that
+        made: makes what a Memcached desires, None for nothing, by its specification, `host:port` of each server that
             is listed, and the namespace of the operator's own pods, "" where it runs in no pod.
-        field: of the specification, without which none is desired; "" where that depends on more.
+        field: of the specification, without which nothing is desired; "" where that depends on more.
         labels: selector of the cache, where others have many of these.
         suffix: of the object's name, after the Memcached's.
         rival_in: finds the namespace, as a key, in which a record of another owner concerns all Memcacheds.
@@ -38,7 +38,7 @@ class OwnedKind:
 
     resource: tuple[str, str, str]
     codec: Codec[Any]
-    desired: Callable[[Owner, Spec, Sequence[str], str], Manifest | None]
+    made: Callable[[Owner, Spec, Sequence[str], str], Manifest | None]
     field: str = ""
     labels: str = ""
     suffix: str = ""
@@ -54,10 +54,12 @@ class OwnedKind:
 
         return Kind(resource_of(*self.resource), self.codec.record)
 
-    def object_of(self, owner: Owner, spec: Spec, servers: Sequence[str], operator_namespace: str) -> Manifest | None:
-        """The object that a Memcached desires, None for none; the arguments are those of `desired`."""
-        is_off = bool(self.field) and getattr(spec, self.field) is None
-        return None if is_off else self.desired(owner, spec, servers, operator_namespace)
+    def desired(
+        self, owner: Owner, spec: Spec, servers: Sequence[str], operator_namespace: str = ""
+    ) -> Manifest | None:
+        """Return what a Memcached desires, None for nothing."""
+        is_off = self.field and getattr(spec, self.field) is None
+        return None if is_off else self.made(owner, spec, servers, operator_namespace)
 
     def key_of(self, memcached: ObjectKey) -> ObjectKey:
         return ObjectKey(memcached.namespace, memcached.name + self.suffix)
@@ -67,5 +69,5 @@ def auxiliary_objects(
     kinds: Iterable[OwnedKind], owner: Owner, spec: Spec, servers: Sequence[str], operator_namespace: str = ""
 ) -> list[Manifest]:
     """List all that a Memcached desires besides its servers, in the order in which it is created; see `desired`."""
-    desired = (each.object_of(owner, spec, servers, operator_namespace) for each in kinds)
+    desired = (each.desired(owner, spec, servers, operator_namespace) for each in kinds)
     return [each for each in desired if each is not None]

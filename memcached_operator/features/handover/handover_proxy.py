@@ -11,10 +11,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from memcached_operator.api.names import MOUNTED, PEERS_PORT, PEERS_PORT_NAME
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import PEERS_ANNOTATION
+from memcached_operator.core.objects.pod import Pod
 from memcached_operator.core.objects.scripts import COMMENT
 from memcached_operator.core.objects.workload_types import (
     ContainerPort,
@@ -22,7 +22,6 @@ from memcached_operator.core.objects.workload_types import (
     DownwardFile,
     FieldRef,
     Mount,
-    PodSpec,
     Volume,
 )
 
@@ -36,19 +35,15 @@ _LUA_PARTS: Final = ("handover.lua", "handover_commands.lua")
 _PEERS_FILE: Final = DownwardFile(_PEERS, FieldRef(f"metadata.annotations['{PEERS_ANNOTATION}']"))
 
 
-def with_handover(pod: PodSpec) -> PodSpec:
-    """A pod whose memcached fills itself from the peers that its annotation names."""
-    memcached, *others = pod.containers or ()
+def pod(pod: Pod, _: Spec) -> Pod:
+    """Have memcached fill itself from the peers that the pod's annotation names."""
     # "-uc" is one word: what looks for an option of memcached's finds that.
-    command = ("sh", "-uc", script(), "memcached", lua(), f"{_FOLDER}/{_PEERS}")
-    memcached = msgspec.structs.replace(
-        memcached,
-        command=(*command, *(memcached.command or ())),
-        ports=(*(memcached.ports or ()), ContainerPort(PEERS_PORT, PEERS_PORT_NAME, "TCP")),
-        volumeMounts=(*(memcached.volumeMounts or ()), Mount(HANDOVER, _FOLDER, readOnly=True)),
+    return pod.plus(
+        launcher=("sh", "-uc", script(), "memcached", lua(), f"{_FOLDER}/{_PEERS}"),
+        ports=(ContainerPort(PEERS_PORT, PEERS_PORT_NAME, "TCP"),),
+        mounts=(Mount(HANDOVER, _FOLDER, readOnly=True),),
+        volumes=(Volume(HANDOVER, downwardAPI=DownwardApi((_PEERS_FILE,))),),
     )
-    volumes = (*(pod.volumes or ()), Volume(HANDOVER, downwardAPI=DownwardApi((_PEERS_FILE,))))
-    return msgspec.structs.replace(pod, containers=(memcached, *others), volumes=volumes)
 
 
 @lru_cache(maxsize=1)

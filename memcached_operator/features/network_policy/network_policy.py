@@ -37,14 +37,13 @@ def _normalized(live: PolicyManifest) -> PolicyManifest:
     return msgspec.structs.replace(live, spec=msgspec.structs.replace(live.spec, ingress=live.spec.ingress or ()))
 
 
-def network_policy(owner: Owner, spec: Spec, operator_namespace: str) -> PolicyManifest | None:
-    """The NetworkPolicy that a Memcached desires, if it desires one.
+def network_policy(owner: Owner, spec: Spec, operator_namespace: str) -> PolicyManifest:
+    """The NetworkPolicy that a Memcached desires.
 
     Args:
         operator_namespace: where the operator's own pods are, "" where it runs in no pod.
     """
-    if spec.networkPolicy is None:
-        return None
+    assert spec.networkPolicy is not None
     clients, operator = list(canonical_options(spec.networkPolicy.allowFrom)), []
     if operator_namespace:
         operator.append(

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import msgspec
 
-from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, POD_SELECTOR, Owner
 from memcached_operator.core.objects.owned_kind import OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, metadata
@@ -37,14 +36,12 @@ def _compare(desired: PublicationManifest, live: PublicationManifest) -> Iterato
         yield Difference((_IMMUTABLE,), None, True)
 
 
-def publication(owner: Owner, spec: Spec, servers: Sequence[str]) -> PublicationManifest | None:
-    """The ConfigMap that a Memcached desires, if it desires one.
+def publication(owner: Owner, servers: Sequence[str]) -> PublicationManifest:
+    """The ConfigMap that a Memcached desires.
 
     Args:
         servers: `host:port` of each, in their order.
     """
-    if spec.publish is None:
-        return None
     return PublicationManifest(
         apiVersion="v1",
         kind="ConfigMap",
@@ -85,7 +82,7 @@ def _data(servers: Sequence[str]) -> dict[str, str]:
 CONFIG_MAPS: Final = OwnedKind(
     ("v1", "ConfigMap", "configmaps"),
     Codec(PublicationManifest, compare=_compare, fixed=(_IMMUTABLE,), replace="Background"),
-    lambda owner, spec, servers, _: publication(owner, spec, servers),
+    lambda owner, _, servers, __: publication(owner, servers),
     field="publish",
     labels=POD_SELECTOR,
     suffix=_SUFFIX,

@@ -6,23 +6,19 @@ up. It has no volume of its own: `kubectl drain` keeps a pod with an `emptyDir`,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-
-from memcached_operator.api.names import CONTAINER, MOUNTED, RELOADER
+from memcached_operator.api.names import MOUNTED, RELOADER
 from memcached_operator.api.quantities import value
-from memcached_operator.api.reserved_pod_fields import find
-from memcached_operator.api.v1alpha1 import Auth, Tls
+from memcached_operator.api.v1alpha1 import Auth, Spec, Tls
+from memcached_operator.core.objects.pod import Pod
 from memcached_operator.core.objects.scripts import COMMENT
 from memcached_operator.core.objects.workload_types import (
     Container,
     Exec,
     Mount,
-    PodSpec,
     Probe,
     Resources,
     SecretSource,
@@ -40,7 +36,6 @@ _STARTED: Final = Probe(exec=Exec(("test", "-e", _READY)), periodSeconds=1, fail
 # Nothing is written but a log, which the kubelet cuts.
 _REQUESTED: Final = {"cpu": "5m", "memory": "32Mi", "ephemeral-storage": "16Mi"}
 _MOST: Final = {"cpu": "100m", "ephemeral-storage": "64Mi"}
-_AS_SERVER: Final = ("imagePullPolicy", "securityContext")
 
 
 def options(tls: Tls | None, auth: Auth | None) -> tuple[str, ...]:
@@ -57,23 +52,21 @@ def options(tls: Tls | None, auth: Auth | None) -> tuple[str, ...]:
     return tuple(words)
 
 
-def with_secrets(pod: PodSpec, tls: Tls | None, auth: Auth | None) -> PodSpec:
-    """A pod with what its memcached needs for these; the same where there are none."""
+def pod(pod: Pod, spec: Spec) -> Pod:
+    """Add the Secrets, memcached's options for them, and the sidecar that has it take up renewed ones."""
+    tls, auth = spec.tls, spec.auth
     named = {volume: part.secretName for volume, part in ((TLS, tls), (AUTH, auth)) if part is not None}
-    if not named:
-        return pod
     live = tls is None or tls.reload == "Live"
     mounts = tuple(Mount(name, f"{MOUNTED}/{name}", readOnly=True) for name in named)
-    (memcached,) = pod.containers or ()
-    return msgspec.structs.replace(
-        pod,
+    pod = pod.plus(
+        options=options(tls, auth),
+        mounts=mounts,
         # Without a reloader to wait for a Secret, the kubelet does.
         volumes=tuple(Volume(name, SecretSource(secret, True if live else None)) for name, secret in named.items()),
-        containers=(msgspec.structs.replace(memcached, volumeMounts=mounts),),
-        # By a signal, which reaches the processes of the same user.
-        shareProcessNamespace=True if live else None,
-        initContainers=(_reloader(memcached, mounts, tls, auth),) if live else None,
     )
+    if not live:
+        return pod
+    return pod.plus(sidecars=(_reloader(pod.server, mounts, tls, auth),), like_server=(RELOADER,))
 
 
 def _reloader(memcached: Container, mounts: tuple[Mount, ...], tls: Tls | None, auth: Auth | None) -> Container:
@@ -103,26 +96,6 @@ def _resources(server: Resources) -> Resources:
     needed = {name: default for name, default in _REQUESTED.items() if name == "memory" or name in requested}
     requests = {name: min(default, limits.get(name, default), key=value) for name, default in needed.items()} | bounded
     return Resources(limits={"memory": _REQUESTED["memory"]} | limits, requests=requests)
-
-
-def with_agreeing_sidecar(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A `spec.podTemplate` in which the sidecar is run as memcached is: else it may not signal it, or not start.
-
-    What it has for the sidecar itself goes before that.
-
-    Args:
-        given: it, `keyed`.
-    """
-    server, own = find(given, "spec", "containers", CONTAINER), find(given, "spec", "initContainers", RELOADER)
-    alike = {field: server[field] for field in _AS_SERVER if isinstance(server, Mapping) and field in server}
-    if not alike:
-        return given
-    reloader = {"name": RELOADER, **alike, **(own or {})}
-    contexts = [each["securityContext"] for each in (alike, own or {}) if "securityContext" in each]
-    if len(contexts) > 1 and all(isinstance(each, Mapping) for each in contexts):
-        reloader["securityContext"] = contexts[0] | contexts[1]
-    others = find(given, "spec", "initContainers") or {}
-    return {**given, "spec": {**given["spec"], "initContainers": {**others, RELOADER: reloader}}}
 
 
 @lru_cache(maxsize=1)

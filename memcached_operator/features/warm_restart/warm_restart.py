@@ -12,11 +12,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from memcached_operator.api.names import MOUNTED
 from memcached_operator.api.quantities import of_mebibytes
+from memcached_operator.api.server_memory import memory_file_mib
+from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION
+from memcached_operator.core.objects.pod import Pod
 from memcached_operator.core.objects.scripts import COMMENT
 from memcached_operator.core.objects.workload_types import (
     DownwardApi,
@@ -24,7 +27,6 @@ from memcached_operator.core.objects.workload_types import (
     EmptyDir,
     FieldRef,
     Mount,
-    PodSpec,
     Volume,
 )
 
@@ -36,26 +38,20 @@ _REQUESTED: Final = "request"
 _STATE_MIB: Final = 1
 
 
-def with_warm_restart(pod: PodSpec, file_mib: int) -> PodSpec:
-    """A pod whose memcached takes its items over a restart.
-
-    Args:
-        file_mib: of the file that has its items.
-    """
-    memcached, *others = pod.containers or ()
-    command = ("sh", "-uc", script(), "memcached", _MEMORY_FILE, f"{MOUNTED}/{RESTART}/{_REQUESTED}")
+def pod(pod: Pod, spec: Spec) -> Pod:
+    """Have memcached take its items over a restart, by a file that is as large as its memory for them."""
+    file_mib = memory_file_mib(spec)
+    pod = pod.plus(
+        options=("-e", _MEMORY_FILE),
+        mounts=(Mount(ITEMS, f"{MOUNTED}/items"), Mount(RESTART, f"{MOUNTED}/{RESTART}", readOnly=True)),
+        volumes=(
+            Volume(ITEMS, emptyDir=EmptyDir("Memory", of_mebibytes(file_mib + _STATE_MIB))),
+            Volume(RESTART, downwardAPI=DownwardApi((_RESTART_FILE,))),
+        ),
+    )
     # "-uc" is one word: what looks for an option of memcached's finds that.
-    mounts = (Mount(ITEMS, f"{MOUNTED}/items"), Mount(RESTART, f"{MOUNTED}/{RESTART}", readOnly=True))
-    memcached = msgspec.structs.replace(
-        memcached,
-        command=(*command, *(memcached.command or ()), "-e", _MEMORY_FILE),
-        volumeMounts=(*(memcached.volumeMounts or ()), *mounts),
-    )
-    volumes = (
-        Volume(ITEMS, emptyDir=EmptyDir("Memory", of_mebibytes(file_mib + _STATE_MIB))),
-        Volume(RESTART, downwardAPI=DownwardApi((_RESTART_FILE,))),
-    )
-    return msgspec.structs.replace(pod, containers=(memcached, *others), volumes=(*(pod.volumes or ()), *volumes))
+    launcher = ("sh", "-uc", script(), "memcached", _MEMORY_FILE, f"{MOUNTED}/{RESTART}/{_REQUESTED}", *pod.launcher)
+    return replace(pod, launcher=launcher, items_mib=file_mib, keeps_items=True)
 
 
 _RESTART_FILE: Final = DownwardFile(_REQUESTED, FieldRef(f"metadata.annotations['{RESTART_ANNOTATION}']"))

@@ -12,6 +12,7 @@ import pytest
 
 import memcached_operator
 import operator_runtime
+from memcached_operator.core.objects.pod_template import _made
 from tests.unit.fake_server import Json
 from tests.unit.memcached_operator.features.handover.test_handovers import begun
 from tests.unit.memcached_operator.world import DELAY_S, PATCH, World
@@ -22,11 +23,16 @@ OF_TESTS = f"{PACKAGES[1]}testing/"
 DEFAULTS: Json = {"service": {}, "disruptionBudget": None}
 
 
+# Of features, a budget alone is on by default. The others forget what they remember of a Memcached that has them off.
+ON = {"disruption_budget/budget.py"}
+
+
 class Entered(NamedTuple):
-    """How many files, and how many functions in them, were entered."""
+    """How many files, and how many functions in them, were entered; and which files of features."""
 
     files: int
     functions: int
+    features: frozenset[str] = frozenset()
 
 
 Case = Callable[[], Awaitable[Entered]]
@@ -47,7 +53,9 @@ async def entered(doing: Callable[[], Awaitable[object]]) -> Entered:
         await doing()
     finally:
         sys.setprofile(None)
-    return Entered(len({code.co_filename for code in found}), len(found))
+    files = {code.co_filename for code in found}
+    features = frozenset(each.partition("/features/")[2] for each in files if "/features/" in each)
+    return Entered(len(files), len(found), features)
 
 
 async def of_no_change() -> Entered:
@@ -104,3 +112,9 @@ async def test_a_reconcile_enters_no_more_files_and_functions_than_before(case: 
     found, most = await case(), MOST[case]
     assert found.files <= most.files
     assert found.functions <= most.functions
+
+
+async def test_features_that_are_off_are_not_entered() -> None:
+    _made.cache_clear()  # so that pods are made
+    found = await of_no_change()
+    assert found.features == ON

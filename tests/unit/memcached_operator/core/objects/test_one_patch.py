@@ -137,6 +137,10 @@ CONTRADICTIONS: list[Json] = [
     {"podTemplate": {"spec": {"containers": [SERVER | {"ports": "a"}], "initContainers": [{"name": 5}, None]}}},
     {"podTemplate": {"metadata": {"labels": {"app": "a"}, "annotations": {"cache.example.com/template": "a"}}}},
     {"tls": {"secretName": "a"}, "podTemplate": {"spec": {"initContainers": [{"name": "reloader", "command": 5}]}}},
+    {
+        "tls": {"secretName": "a"},
+        "podTemplate": {"spec": {"containers": [SERVER | {"securityContext": {}}], "initContainers": [None]}},
+    },
 ]
 
 
