@@ -125,15 +125,6 @@ def test_a_wrong_setting_ends_it_with_exit_code_2_and_says_what_is_allowed(
     assert "Traceback" not in operator.log
 
 
-@pytest.mark.cluster("simulator")
-def test_no_api_server_anywhere_ends_it_with_exit_code_1_and_says_where_it_looked(operators: Operators) -> None:
-    operator = operators.start_bare()
-    assert operator.wait() == 1
-    (line,) = operator.lines
-    for place in ("--kubeconfig", "KUBECONFIG is not set", "this is not a pod", "/.kube/config"):
-        assert place in line
-
-
 def test_started_before_its_api_server_it_says_so_once_for_each_watch_and_works_when_the_server_comes(
     kubectl: Kubectl, operators: Operators
 ) -> None:
