@@ -9,28 +9,25 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.unit.manifests.alert_cases import OPERATOR_CASES, Case
-from tests.unit.manifests.memcached_alert_cases import MEMCACHED_CASES
 from tests.unit.manifests.monitoring_files import RULE_FILE, alerts
 from tests.unit.manifests.promtool import promtool
 
 RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks.md"
-CASES = {**OPERATOR_CASES, **MEMCACHED_CASES}
+FILES = sorted(Path(__file__).parent.glob("*_alerts_test.yaml"))
 SEVERITIES = {"critical", "warning", "info"}
 PARTS = ["Meaning", "Impact", "Diagnosis", "Mitigation"]
 
 
-def promtool_test(rule: dict[str, Any], case: Case) -> dict[str, Any]:
-    """A case as promtool's tests have it."""
-    expected: list[dict[str, Any]] = []
-    if case.firing is not None:
-        annotations = {**rule["annotations"], "description": case.firing.description}
-        expected = [{"exp_labels": {**rule["labels"], **case.firing.labels}, "exp_annotations": annotations}]
-    return {
-        "interval": "1m",
-        "input_series": [{"series": series, "values": values} for series, values in case.series.items()],
-        "alert_rule_test": [{"eval_time": case.at, "alertname": rule["alert"], "exp_alerts": expected}],
-    }
+def cases(file: Path) -> dict[str, Any]:
+    """The cases of a file, with what each alert says in every case."""
+    read: dict[str, Any] = yaml.load(file.read_text(), yaml.CSafeLoader)
+    for test in read["tests"]:
+        test["interval"] = read["evaluation_interval"]  # which older releases of promtool do not take for it
+        (check,) = test["alert_rule_test"]
+        same = alerts()[check["alertname"]]["annotations"]
+        for expected in check["exp_alerts"]:
+            expected["exp_annotations"] = {**same, **expected["exp_annotations"]}
+    return read
 
 
 def test_promtool_finds_no_fault_in_the_rules(tmp_path: Path) -> None:
@@ -39,21 +36,17 @@ def test_promtool_finds_no_fault_in_the_rules(tmp_path: Path) -> None:
     assert f"{len(alerts())} rules found" in output
 
 
-@pytest.mark.parametrize(
-    ("alert", "case"),
-    [pytest.param(alert, case, id=f"{alert}: {case.says}") for alert, cases in CASES.items() for case in cases],
-)
-def test_an_alert_fires_when_it_should_and_only_then(alert: str, case: Case, tmp_path: Path) -> None:
-    test = {"rule_files": ["rules.yaml"], "tests": [promtool_test(alerts()[alert], case)]}
-    (tmp_path / "test.yaml").write_text(yaml.safe_dump(test))
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_an_alert_fires_when_it_should_and_only_then(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump(cases(file)))
     code, output = promtool(tmp_path, "test", "rules", "test.yaml")
     assert code == 0, output
 
 
 def test_each_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not() -> None:
-    assert set(CASES) == set(alerts())
-    for alert, cases in CASES.items():
-        assert {case.firing is None for case in cases} == {True, False}, alert
+    checks = [check for file in FILES for test in cases(file)["tests"] for check in test["alert_rule_test"]]
+    fires = {(check["alertname"], bool(check["exp_alerts"])) for check in checks}
+    assert fires == {(alert, firing) for alert in alerts() for firing in (True, False)}
 
 
 @pytest.mark.parametrize("alert", alerts())
