@@ -176,8 +176,6 @@ class TestTerminal:
         assert ALL_CAME_TRUE_AND_MORE in demo.last_screen
         for step in STEPS:
             assert f"✓ {step.deed}" in demo.last_screen
-        assert "operator write" in demo.text
-        assert "operator write" not in demo.last_screen
         assert demo.lines[-1] == ENDED
         assert "Traceback" not in demo.text, demo.text[-SHOWN_CHARACTERS:]
         assert demo.left_nothing()
