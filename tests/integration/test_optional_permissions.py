@@ -14,7 +14,6 @@ from tests.operator_process import OperatorProcess, logged_in_a_loop
 
 ALL = {name: value for kind in KINDS for name, value in kind.spec.items() if name != "workload"}
 AUXILIARY = [kind for kind in KINDS if kind.kind != "StatefulSet"]
-STATEFUL_SETS = KINDS[0]
 
 
 def start(kubectl: Kubectl, operators: Operators, *without: tuple[str, str]) -> OperatorProcess:
@@ -79,26 +78,3 @@ def test_without_a_kind_beside_the_servers_they_serve_and_it_comes_as_soon_as_it
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
     until(f"there is no {kind.kind}", lambda: there(kubectl, kind, "shop"))
     operator.wait_for_log(f"watching {kind.full_name}", "again")
-
-
-def test_without_stateful_sets_deployments_go_on_and_one_that_asks_for_lasting_names_waits_for_the_right(
-    kubectl: Kubectl, operators: Operators
-) -> None:
-    mark = kubectl.cluster.audit_mark()
-    start(kubectl, operators, ("*", "statefulsets"))
-    kubectl.apply(memcached("lasting", 2, workload="StatefulSet"), create=True)
-    degraded = wait_condition(kubectl, "lasting", "Degraded", "Forbidden")
-    assert what_is_missing(STATEFUL_SETS) in degraded["message"]
-    assert condition(kubectl, "lasting", "Available")["status"] == "False"
-    serve(kubectl, "shop")
-    assert condition(kubectl, "shop", "Degraded")["reason"] == "AsExpected"
-    reconcile_again(kubectl, "lasting")
-    assert requests_for(kubectl, STATEFUL_SETS, mark) == []
-
-    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"workload":"StatefulSet"}}')
-    wait_condition(kubectl, "shop", "Degraded", "Forbidden")
-    assert condition(kubectl, "shop", "Available")["status"] == "True", "its servers stay until the others are there"
-    grant(kubectl, operator_rules())
-    for name in ("lasting", "shop"):
-        wait_condition(kubectl, name, "Degraded", "AsExpected")
-        assert there(kubectl, STATEFUL_SETS, name)

@@ -105,14 +105,6 @@ def test_an_http_proxy_carries_everything(kubectl: Kubectl, operators: Operators
     ("flags", "variables", "message"),
     [
         (["--workers=0"], {}, "--workers: '0' is not allowed, it must be a whole number from 1 to 256"),
-        (
-            [],
-            {"MEMCACHED_OPERATOR_WORKERS": "many"},
-            "MEMCACHED_OPERATOR_WORKERS: 'many' is not allowed, it must be a whole number from 1 to 256",
-        ),
-        (["--log-format=xml"], {}, "--log-format: 'xml' is not allowed, it must be text or json"),
-        ([], {"OPERATOR_NAME": "My Operator"}, "OPERATOR_NAME: 'My Operator' is not allowed, it must be a name of"),
-        (["--watch-namespace=a,B"], {}, "--watch-namespace: 'B' is not allowed, it must be a namespace's name"),
         (["--no-such-flag"], {}, "--no-such-flag"),
     ],
 )
