@@ -22,26 +22,12 @@ def managers(found: Json) -> dict[tuple[str, str], Json]:
     return {(entry["manager"], entry["operation"]): entry for entry in found["metadata"]["managedFields"]}
 
 
-def conflicts(status: Json) -> set[str]:
-    """The fields that a refused apply conflicts in; every cause must be a conflict."""
-    assert {reason for reason, _ in causes(status)} == {"FieldManagerConflict"}
-    return {field for _, field in causes(status)}
-
-
 def test_apply_creates_with_201_and_changes_with_200(api: Api, one: str) -> None:
     created = api.apply(one, config_map("a", {"k": "1"})).expect(201)
     changed = api.apply(one, config_map("a", {"k": "2"})).expect(200)
     assert changed["data"] == {"k": "2"}
     assert version(changed) > version(created)
     assert changed["metadata"]["uid"] == created["metadata"]["uid"]
-
-
-def test_apply_records_what_its_manager_owns(api: Api, one: str) -> None:
-    created = api.apply(one, config_map("a", {"k": "1"}, labels={"l": "1"})).expect(201)
-    [entry] = created["metadata"]["managedFields"]
-    assert (entry["manager"], entry["operation"], entry["apiVersion"]) == ("tester", "Apply", "v1")
-    assert (entry["fieldsType"], "subresource" in entry) == ("FieldsV1", False)
-    assert entry["fieldsV1"] == {"f:data": {"f:k": {}}, "f:metadata": {"f:labels": {"f:l": {}}}}
 
 
 def test_apply_wants_a_manager_and_an_identity_that_fits_the_path(api: Api, one: str) -> None:
@@ -58,42 +44,6 @@ def test_an_apply_that_changes_nothing_keeps_the_resource_version_and_the_times(
     created = api.apply(one, config_map("a", {"k": "1"})).expect(201)
     assert api.apply(one, config_map("a", {"k": "1"})).expect(200) == created
     assert api.apply(one, config_map("a", {"k": "1"}), force=True).expect(200) == created
-
-
-def test_a_field_left_out_of_the_next_apply_is_removed(api: Api, one: str) -> None:
-    api.apply(one, config_map("a", {"k": "1", "l": "2"}, labels={"x": "1"})).expect(201)
-    changed = api.apply(one, config_map("a", {"k": "1"})).expect(200)
-    assert changed["data"] == {"k": "1"}
-    assert "labels" not in changed["metadata"]
-
-
-def test_a_field_that_another_owns_too_stays_when_left_out(api: Api, one: str) -> None:
-    api.apply(one, config_map("a", {"k": "1", "l": "2"})).expect(201)
-    shared = api.apply(one, config_map("a", {"l": "2"}), "other").expect(200)
-    assert set(managers(shared)) == {("tester", "Apply"), ("other", "Apply")}
-    left = api.apply(one, config_map("a", {"k": "1"})).expect(200)
-    assert left["data"] == {"k": "1", "l": "2"}
-    assert "data" not in api.apply(one, config_map("a"), "other").expect(200)["metadata"]
-    assert api.get(one).json["data"] == {"k": "1"}
-
-
-def test_another_value_of_a_field_of_another_manager_is_409_with_the_field_and_its_manager(api: Api, one: str) -> None:
-    api.post(one.removesuffix("/a"), config_map("a", {"k": "1", "l": "1"}), fieldManager="stranger").expect(201)
-    before = api.get(one).json
-    refused = api.apply(one, config_map("a", {"k": "2", "l": "2", "m": "2"})).expect(409, "Conflict")
-    assert conflicts(refused) == {".data.k", ".data.l"}
-    assert all("stranger" in cause["message"] for cause in refused["details"]["causes"])
-    assert api.get(one).json == before
-
-
-def test_force_takes_the_fields_over(api: Api, one: str) -> None:
-    api.apply(one, config_map("a", {"k": "1", "l": "1"}), "stranger").expect(201)
-    taken = api.apply(one, config_map("a", {"k": "2"}), force=True).expect(200)
-    assert taken["data"] == {"k": "2", "l": "1"}
-    entries = managers(taken)
-    assert entries["tester", "Apply"]["fieldsV1"] == {"f:data": {"f:k": {}}}
-    assert entries["stranger", "Apply"]["fieldsV1"] == {"f:data": {"f:l": {}}}
-    assert conflicts(api.apply(one, config_map("a", {"k": "1"}), "stranger").expect(409, "Conflict")) == {".data.k"}
 
 
 def test_equal_values_and_added_fields_do_not_conflict(api: Api, namespace: str) -> None:
@@ -175,26 +125,6 @@ def test_a_uid_never_resurrects_and_never_touches_another(api: Api, one: str) ->
     assert api.apply(one, right, force=True).expect(200)["data"] == {"k": "2"}
 
 
-def test_a_merge_patch_takes_a_field_from_the_applier(api: Api, namespace: str) -> None:
-    web = path("deployments", namespace, "web")
-    api.apply(web, deployment("web", replicas=0)).expect(201)
-    for manager in ("kubectl-edit", "tester"):  # the same name is another manager too, as its operation is Update
-        changed = api.merge(web, {"spec": {"replicas": 2}}, fieldManager=manager).expect(200)
-        assert managers(changed)[manager, "Update"]["fieldsV1"] == {"f:spec": {"f:replicas": {}}}
-        refused = api.apply(web, deployment("web", replicas=0)).expect(409, "Conflict")
-        assert conflicts(refused) == {".spec.replicas"}
-        owned = api.apply(web, deployment("web", replicas=0), force=True).expect(200)
-        assert owned["spec"]["replicas"] == 0
-        assert (manager, "Update") not in managers(owned)
-
-
-def test_what_was_created_by_post_is_not_removed_by_leaving_it_out(api: Api, one: str) -> None:
-    api.post(one.removesuffix("/a"), config_map("a", {"k": "1", "l": "1"}), fieldManager="tester").expect(201)
-    applied = api.apply(one, config_map("a", {"k": "1"}), force=True).expect(200)
-    assert applied["data"] == {"k": "1", "l": "1"}
-    assert set(managers(applied)) == {("tester", "Update"), ("tester", "Apply")}
-
-
 def test_force_keeps_foreign_annotations_and_containers_and_restores_what_was_removed(api: Api, namespace: str) -> None:
     web = path("deployments", namespace, "web")
     body = deployment("web", replicas=0, labels={"mine": "1"})
@@ -208,23 +138,6 @@ def test_force_keeps_foreign_annotations_and_containers_and_restores_what_was_re
     template = mended["spec"]["template"]
     assert "kubectl.kubernetes.io/restartedAt" in template["metadata"]["annotations"]
     assert {container["name"] for container in template["spec"]["containers"]} == {"web", "injected"}
-
-
-def test_lists_by_key_are_merged_by_manager(api: Api, namespace: str, widgets: None) -> None:
-    status = path("widgets", namespace, "w", "status")
-    api.post(path("widgets", namespace), widget("w")).expect(201)
-
-    def apply(kind: str, manager: str) -> set[str]:
-        conditions = [{"type": kind, "status": "True"}]
-        applied = api.apply(status, widget("w") | {"status": {"conditions": conditions}}, manager).expect(200)
-        entry = managers(applied)[manager, "Apply"]
-        assert entry["subresource"] == "status"
-        assert set(entry["fieldsV1"]) == {"f:status"}
-        return {condition["type"] for condition in applied["status"]["conditions"]}
-
-    assert apply("Ready", "tester") == {"Ready"}
-    assert apply("Audited", "other") == {"Ready", "Audited"}
-    assert apply("Healthy", "tester") == {"Healthy", "Audited"}
 
 
 def test_apply_answers_500_to_a_field_that_the_schema_has_not_or_of_another_type(api: Api, one: str) -> None:

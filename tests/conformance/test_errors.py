@@ -84,18 +84,6 @@ def test_a_body_or_a_parameter_that_cannot_be_read_is_400(api: Api, namespace: s
     api.post(path("widgets", namespace), group).expect(400, "BadRequest")
 
 
-def test_an_object_that_is_too_large_is_refused(api: Api, namespace: str) -> None:
-    body = config_map("a", {"k": "x" * (3 * 2**20)})
-    api.post(path("configmaps", namespace), body).expect(413, "RequestEntityTooLarge")
-
-
-def test_media_types_that_are_not_spoken_are_415_and_406(api: Api, namespace: str) -> None:
-    collection = path("configmaps", namespace)
-    api.request("POST", collection, b"<a/>", content_type="text/xml").expect(415, "UnsupportedMediaType")
-    api.request("GET", collection, headers={"Accept": "text/html"}).expect(406, "NotAcceptable")
-    assert api.request("GET", collection, headers={"Accept": "*/*"}).headers["Content-Type"] == "application/json"
-
-
 def test_an_invalid_object_is_422_with_a_cause_for_each_field(api: Api, namespace: str) -> None:
     body = deployment("Web", replicas=-1, labels={"l": "not a value"})
     refused = api.post(path("deployments", namespace), body).expect(422, "Invalid")

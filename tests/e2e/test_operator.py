@@ -17,7 +17,6 @@ from tests.e2e.node_cluster import (
     pod_address,
     stores,
 )
-from tests.integration.conftest import memcached
 from tests.kubectl_in_namespace import Kubectl
 
 NAME = "example-memcached"
@@ -38,19 +37,6 @@ def test_two_operator_pods_are_ready_and_one_of_them_leads(system: Kubectl) -> N
     pods = operator_pods(system)
     assert len(pods) == 2
     assert leader(system) in pods
-
-
-def test_no_operator_pod_has_been_started_again(system: Kubectl) -> None:
-    restarts = [
-        status["restartCount"] for pod in system.get("pods")["items"] for status in pod["status"]["containerStatuses"]
-    ]
-    assert restarts == [0, 0]
-
-
-def test_the_sample_is_shown_with_what_became_of_it(sample: Kubectl) -> None:
-    header, row = sample("get", "mc").splitlines()
-    assert header.split() == ["NAME", "SIZE", "READY", "AVAILABLE", "AGE"]
-    assert row.split()[:4] == [NAME, "3", "3", "True"]
 
 
 def test_each_of_the_nodes_is_a_running_pod_that_keeps_a_value(sample: Kubectl) -> None:
@@ -90,13 +76,6 @@ def test_an_autoscaler_finds_its_pods_and_sets_its_size(sample: Kubectl) -> None
         sample("delete", "hpa", NAME)
         sample("scale", f"mc/{NAME}", "--replicas=3")
     _await_servers(sample, 3)
-
-
-def test_a_deleted_memcached_takes_its_pods_along(sample: Kubectl) -> None:
-    sample.apply(memcached("short-lived", 1))
-    sample.wait("mc/short-lived", "condition=Available")
-    sample("delete", "mc", "short-lived", "--cascade=foreground", "--timeout=50s")
-    assert sample.names("deployments,replicasets,pods", "-l", "memcached_cr=short-lived") == []
 
 
 def _await_servers(kubectl: Kubectl, size: int) -> None:

@@ -12,7 +12,7 @@ import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -122,16 +122,6 @@ class Prometheus:
         except OSError:
             return {}  # it starts
         return data
-
-
-@contextmanager
-def prometheus(directory: Path, *jobs: dict[str, Any], rules: Sequence[dict[str, Any]] = ()) -> Iterator[Prometheus]:
-    """A real Prometheus that scrapes each second, and looks at groups of rules as often."""
-    (directory / "rules.yml").write_text(yaml.safe_dump({"groups": list(rules)}))
-    often = {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"}
-    settings = {"global": often, "rule_files": [str(directory / "rules.yml")], "scrape_configs": list(jobs)}
-    with configured_prometheus(directory, settings) as started:
-        yield started
 
 
 @contextmanager

@@ -20,9 +20,8 @@ from memcached_operator import cli
 from operator_runtime.testing.waiting import DEADLINE_S, eventually
 from tests.cluster import Cluster, another
 from tests.definitions import forget
-from tests.integration import conftest
 from tests.integration.accounts import ACCOUNT, account_with_role, grant, operator_rules
-from tests.integration.conftest import ACCOUNT_NAMESPACE, CRD
+from tests.integration.conftest import CRD
 from tests.integration.requests import requests_of
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT
@@ -111,18 +110,6 @@ class TestPermissions:
         assert f"as system:serviceaccount:{kubectl.namespace}:{ACCOUNT}" in in_pod.one("server")["text"]
         assert "with this release's fields" in in_pod.one("crd")["text"]
 
-    def test_for_all_namespaces_the_account_of_the_install_has_all_permissions(self, installed: Cluster) -> None:
-        found = soon(
-            lambda: check_as(
-                installed.kubeconfig_path,
-                "-A",
-                "--leader-elect",
-                f"--as-service-account={ACCOUNT_NAMESPACE}/{conftest.ACCOUNT}",
-            ),
-            lambda found: found.code == 0,
-        )
-        assert not found.of("install")
-
     def test_rules_that_are_taken_away_are_missed_and_adding_what_is_named_mends_it(
         self, kubectl: Kubectl, account: str
     ) -> None:
@@ -151,39 +138,6 @@ class TestPermissions:
             assert f"bound to system:serviceaccount:{kubectl.namespace}:{ACCOUNT}" in each["remedy"]
         grant(kubectl, [*rest, *(each["missing"]["rule"] for each in permissions)])
         soon(run_check, lambda found: found.code == 0)
-
-    def test_secure_metrics_and_a_leader_for_life_ask_for_more(self, kubectl: Kubectl, account: str) -> None:
-        def run_check(*flags: str) -> Checked:
-            return check_as(kubectl.cluster.kubeconfig_path, f"--as-service-account={account}", *flags)
-
-        secure = soon(lambda: run_check("--metrics-secure"), lambda found: len(found.missing_rules()) == 2)
-        assert secure.missing_rules() == {
-            (None, "tokenreviews", "create"),
-            (None, "subjectaccessreviews", "create"),
-        }
-        assert run_check("--metrics-secure", "--metrics-bind-address=0").code == 0
-        # Pods it may read already, and ConfigMaps it may read and make, in the namespace that it watches.
-        assert run_check("--leader-elect", "--leader-elect-mode=life").missing_rules() == {
-            (kubectl.namespace, "pods", "delete"),
-            (None, "nodes", "get"),
-        }
-
-    def test_the_permission_to_install_is_asked_of_the_user_who_asks(self, kubectl: Kubectl) -> None:
-        arguments = (f"--as-service-account={kubectl.namespace}/not-there",)
-        admin = check_as(kubectl.cluster.kubeconfig_path, *arguments)
-        assert admin.one("account")["verdict"] == "missing"
-        assert f"kubectl apply --server-side -n {kubectl.namespace} -f" in admin.one("account")["remedy"]
-        assert admin.of("install")
-        assert all(each["verdict"] == "ok" for each in admin.of("install"))
-        user = f"editor-of-{kubectl.namespace}"
-        kubectl("create", "role", "ask", "--verb=create", "--resource=localsubjectaccessreviews.authorization.k8s.io")
-        kubectl("create", "rolebinding", "ask", "--role=ask", f"--user={user}")
-        editor = soon(
-            lambda: check_as(kubectl.cluster.user_kubeconfig(user), *arguments),
-            lambda found: all(each["verdict"] == "missing" for each in found.of("permission")),
-        )
-        assert all(each["verdict"] == "missing" for each in editor.of("install"))
-        assert "you may not give the operator its permissions" in editor.of("install")[-1]["text"]
 
     @pytest.mark.core
     @pytest.mark.cluster("kubernetes")  # the simulator has neither the ClusterRole admin nor impersonation
@@ -232,23 +186,6 @@ class TestPermissions:
         )
         writes = {each.resource for each in requests_made if each.verb not in ("get", "list", "watch")}
         assert writes == {"selfsubjectreviews", "selfsubjectaccessreviews", "subjectaccessreviews"}
-
-
-class TestServer:
-    def test_one_that_does_not_know_the_user_is_named_with_the_kubeconfig(
-        self, cluster: Cluster, tmp_path: Path
-    ) -> None:
-        config = yaml.safe_load(cluster.kubeconfig_path.read_text())
-        config["users"][0]["user"] = {"token": "of-nobody"}
-        path = tmp_path / "kubeconfig"
-        path.write_text(json.dumps(config))
-        found = check_as(path)
-        assert found.code == 1
-        (server,) = found.checks
-        assert (server["check"], server["verdict"]) == ("server", "wrong")
-        assert server["text"].startswith(f"{cluster.server}, by context ")
-        assert "401 Unauthorized" in server["text"]
-        assert "log in again" in server["remedy"]
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,7 @@ from memcached_operator import cli
 from operator_runtime.testing.waiting import eventually
 from tests.integration.conftest import memcached
 from tests.integration.oracle import (
-    catch_up,
-    complete,
-    create_memcached,
-    make_ready,
-    pods_of,
     wait,
-    wait_condition,
 )
 from tests.integration.other_client import called, events_of
 from tests.kubectl_in_namespace import Kubectl
@@ -87,21 +81,3 @@ def test_an_event_tells_what_a_change_costs_as_render_told_it_before(
     assert [each.reason for each in events(kubectl, "shop") if each.reason.endswith("Change")] == ["RollingChange"]
     old.write_text(kubectl("get", "mc", "shop", "-o", "yaml"))
     assert cli.main(compare) == 0
-
-
-def test_the_ordinary_life_of_pods_makes_no_event_of_the_operator(kubectl: Kubectl) -> None:
-    create_memcached(kubectl, "shop", 2)
-    make_ready(kubectl, pods_of(kubectl, "shop"))
-    wait_condition(kubectl, "shop", "Progressing", "Complete")
-    kubectl("delete", "pods", "--all")
-    kubectl("annotate", "mc/shop", "example.com/note=theirs")
-    kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": {"nodes": []}}))
-    catch_up(kubectl, pods=True)
-    # Events are written in the order in which they were told: this one comes after any that should not be there.
-    complete(kubectl, "later", 0)
-    wait_event(kubectl, "later", "Created")
-    assert sorted(event.note for event in events(kubectl, "shop")) == [
-        "Created Deployment shop with 2 replicas",
-        "Created PodDisruptionBudget shop",
-        "Created Service shop",
-    ]

@@ -9,26 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.state import sweep
-from operator_runtime.testing.waiting import DEADLINE_S, eventually
-from tests.cluster import Cluster
+from operator_runtime.testing.waiting import DEADLINE_S
 from tests.e2e.node_process import command_line
 
 pytestmark = pytest.mark.cluster("kubernetes")
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def test_the_audit_log_has_a_user_s_requests_since_a_mark(cluster: Cluster, namespace: str) -> None:
-    bob = cluster.user_kubeconfig("bob", ["system:masters"])
-    cluster.kubectl("-n", namespace, "create", "configmap", "before", kubeconfig=bob)
-    mark = cluster.audit_mark()
-    cluster.kubectl("-n", namespace, "create", "configmap", "after", kubeconfig=bob)
-    cluster.kubectl("-n", namespace, "create", "configmap", "by-another")
-    events = cluster.audit_events(since=mark, user="bob")
-    made = [(each.verb, each.name, each.code) for each in events if each.resource == "configmaps"]
-    assert made == [("create", "after", 201)]
-    assert {each.user for each in events} == {"bob"}
 
 
 @pytest.fixture
@@ -61,28 +47,6 @@ def test_lab_up_leaves_nothing_when_it_is_asked_to_end(
     assert process.stdout.read().endswith("\nlab: stopped; nothing of it is left\n")
     assert not (tmp_path / "kubeconfig").exists()
     assert _leftovers(base) == []
-
-
-def test_lab_up_leaves_nothing_when_it_is_killed(lab_up: tuple[subprocess.Popen[str], Path]) -> None:
-    process, base = lab_up
-    assert any("kube-apiserver" in line for line in _leftovers(base))
-    process.kill()
-    _await_no_leftovers(base)
-
-
-def test_a_lab_whose_watchdog_died_too_is_swept_by_the_next(lab_up: tuple[subprocess.Popen[str], Path]) -> None:
-    process, base = lab_up
-    for watchdog in _pids("lab.state", base):
-        os.kill(watchdog, signal.SIGKILL)
-    process.kill()
-    process.wait()
-    assert _leftovers(base) != []
-    sweep(base)
-    _await_no_leftovers(base)
-
-
-def _await_no_leftovers(base: Path) -> None:
-    eventually(lambda: _leftovers(base), lambda left: left == [], what="nothing of it is left")
 
 
 def _leftovers(base: Path) -> list[str]:

@@ -21,10 +21,9 @@ from tests.integration.accounts import LOCK, account_with_role, operator_rules
 from tests.integration.admission import SlowAdmission
 from tests.integration.conftest import Operators, memcached
 from tests.integration.load import Load
-from tests.integration.oracle import create_memcached
 from tests.integration.other_client import called
 from tests.integration.replicas import LEADS, LEASE_S, LONG_LEASE, NOT_RENEWED, STANDS_BY, Replicas
-from tests.integration.requests import READS, WATCHED, received_at, requests_of
+from tests.integration.requests import received_at
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import logged_at
 
@@ -39,20 +38,6 @@ def replicas(kubectl: Kubectl, operators: Operators) -> Replicas:
 def lease(kubectl: Kubectl) -> Any:
     """The lock as kubernetes-asyncio reads it, a V1Lease."""
     return called(kubectl.cluster, lambda api: CoordinationV1Api(api).read_namespaced_lease(LOCK, kubectl.namespace))
-
-
-def test_one_works_and_the_other_stands_by_without_a_write(kubectl: Kubectl, replicas: Replicas) -> None:
-    mark = kubectl.cluster.audit_mark()
-    first, _ = replicas.pair(*LONG_LEASE)
-    create_memcached(kubectl, "one", 1)
-    assert replicas.writes("first", mark) != []
-    standby = requests_of(kubectl.cluster, "second", since=mark)
-    assert {each.resource for each in standby if each.verb == "watch"} == {
-        *WATCHED,
-        "leases",
-    }
-    assert {each.verb for each in standby} <= READS
-    assert first.stop() == 0
 
 
 def test_the_lease_says_who_leads_since_when_and_how_often_that_changed(kubectl: Kubectl, replicas: Replicas) -> None:
@@ -209,29 +194,3 @@ def assert_each_created_once(replicas: Replicas, names: list[str], mark: Mark) -
     ]
     assert created != []
     assert sorted(created) == sorted(set(created))
-
-
-class TestTrouble:
-    def test_outside_a_cluster_without_a_namespace_it_ends_with_what_to_do(
-        self, kubectl: Kubectl, operators: Operators
-    ) -> None:
-        operator = operators.start_with_kubeconfig(kubectl.cluster.kubeconfig_path, "-A", "--leader-elect")
-        assert operator.wait() == 1
-        assert operator.lines[-1] == (
-            "memcached-operator: leader election needs a namespace, and this is not a pod:"
-            " give --leader-elect-namespace\n"
-        )
-
-    def test_a_lease_that_counts_as_many_changes_as_the_api_can_and_has_no_end_is_taken(
-        self, kubectl: Kubectl, replicas: Replicas
-    ) -> None:
-        most = 2**31 - 1
-        spec = {"holderIdentity": "", "leaseDurationSeconds": most, "leaseTransitions": most}
-        kubectl.apply(
-            {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": LOCK}, "spec": spec}
-        )
-        first = replicas.start("first").ready()
-        first.wait_for_log(LEADS)
-        held = lease(kubectl).spec
-        assert (held.lease_duration_seconds, held.lease_transitions) == (LEASE_S, most)
-        assert first.stop() == 0

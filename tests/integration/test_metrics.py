@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -17,10 +14,9 @@ from tests.integration.monitoring import (
     METRICS,
     Scrape,
     fetch,
-    prometheus,
     url_of,
 )
-from tests.integration.oracle import wait, wait_condition
+from tests.integration.oracle import wait_condition
 from tests.integration.requests import WATCHED
 from tests.kubectl_in_namespace import Kubectl
 
@@ -60,50 +56,6 @@ def may_review(kubectl: Kubectl) -> Iterator[None]:
     grant(kubectl, ACCOUNT, ACCOUNT_NAMESPACE, *rules_of(SECURE / "metrics_auth_cluster_role.yaml"))
     yield
     kubectl("delete", "clusterrolebinding", f"{kubectl.namespace}-{ACCOUNT}")
-
-
-def job(name: str, url: str, **more: Any) -> dict[str, Any]:
-    parts = urlsplit(url)
-    return {"job_name": name, "scheme": parts.scheme, "static_configs": [{"targets": [parts.netloc]}], **more}
-
-
-@pytest.mark.cluster("simulator")
-@pytest.mark.usefixtures("may_review")
-def test_a_real_prometheus_sees_the_operator_plainly_and_by_tls_with_its_token(
-    kubectl: Kubectl, operators: Operators, tmp_path: Path
-) -> None:
-    prometheus_token = token(kubectl, "prometheus")
-    grant(kubectl, "prometheus", kubectl.namespace, *rules_of(SECURE / "metrics_reader_cluster_role.yaml"))
-    kubectl.apply(memcached("cache", 2))
-    plain, secure = start(operators, kubectl), start(operators, kubectl, "--metrics-secure")
-    (tmp_path / "token").write_text(prometheus_token)
-    jobs = (
-        job("plain", plain),
-        job(
-            "secure",
-            secure,
-            tls_config={"insecure_skip_verify": True},
-            authorization={"credentials_file": str(tmp_path / "token")},
-        ),
-        job("stranger", secure, tls_config={"insecure_skip_verify": True}),
-    )
-    wait(kubectl, "mc/cache", ".status.replicas", 2)
-    with prometheus(tmp_path, *jobs) as query:
-        until("Prometheus does not scrape", lambda: query("up") == {"plain": 1, "secure": 1, "stranger": 0})
-        both = {"plain": 1.0, "secure": 1.0}
-        for expression in (
-            'sum by (job) (controller_runtime_reconcile_total{controller="memcached"}) > bool 0',
-            'controller_runtime_max_concurrent_reconciles{controller="memcached"} == bool 16',
-            'workqueue_depth{name="memcached",controller="memcached",priority="0"} >= bool 0',
-            "histogram_quantile(0.99, sum by (job, le) (workqueue_queue_duration_seconds_bucket)) > bool 0",
-            'sum by (job) (watch_stream_relists_total{resource="pods"}) >= bool 1',
-            'sum by (job) (watch_stream_cached_objects{resource="memcacheds.cache.example.com"}) == bool 1',
-            'sum by (job) (rest_client_requests_total{code="200",method="GET"}) >= bool 3',
-            "sum by (job) (event_loop_lag_seconds_count) > bool 0",
-            "sum by (job) (memcached_operator_build_info)",
-            "process_resident_memory_bytes > bool 1e6",
-        ):
-            until(f"{expression} is {query(expression)}", lambda expression=expression: query(expression) == both)  # type: ignore[misc]
 
 
 def test_work_writes_and_repairs_are_counted_as_they_happen(kubectl: Kubectl, operators: Operators) -> None:
@@ -184,11 +136,3 @@ def test_secure_metrics_are_shown_to_those_alone_who_have_the_permission(
     assert fetch(metrics, scraper)[0] == 200
     events = kubectl.cluster.audit_events(since=mark, user_agent=f"{kubectl.namespace}/")
     assert not [each for each in events if each.resource.endswith("reviews")], "the answers are remembered"
-
-
-def test_without_the_permission_to_ask_nobody_sees_them_and_the_log_says_what_to_grant(
-    kubectl: Kubectl, operators: Operators
-) -> None:
-    operator = operators.start("-n", kubectl.namespace, METRICS, "--metrics-secure").ready()
-    assert fetch(url_of(operator, "metrics"), token(kubectl, "scraper")) == (503, "Service Unavailable\n")
-    operator.wait_for_log("WARN", "Grant the operator's account create on tokenreviews.authentication.k8s.io")

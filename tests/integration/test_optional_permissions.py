@@ -7,14 +7,13 @@ from operator_runtime.testing.waiting import until
 from tests.integration.accounts import account_with_role, grant, operator_rules
 from tests.integration.conftest import Operators, memcached
 from tests.integration.oracle import catch_up, condition, make_ready, pods_of, wait, wait_condition
-from tests.integration.permissions_optional import ALONE, KINDS, OptionalKind
+from tests.integration.permissions_optional import KINDS, OptionalKind
 from tests.integration.requests import requests_of
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess, logged_in_a_loop
 
 ALL = {name: value for kind in KINDS for name, value in kind.spec.items() if name != "workload"}
 AUXILIARY = [kind for kind in KINDS if kind.kind != "StatefulSet"]
-STATEFUL_SETS = KINDS[0]
 
 
 def start(kubectl: Kubectl, operators: Operators, *without: tuple[str, str]) -> OperatorProcess:
@@ -79,46 +78,3 @@ def test_without_a_kind_beside_the_servers_they_serve_and_it_comes_as_soon_as_it
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
     until(f"there is no {kind.kind}", lambda: there(kubectl, kind, "shop"))
     operator.wait_for_log(f"watching {kind.full_name}", "again")
-
-
-def test_without_stateful_sets_deployments_go_on_and_one_that_asks_for_lasting_names_waits_for_the_right(
-    kubectl: Kubectl, operators: Operators
-) -> None:
-    mark = kubectl.cluster.audit_mark()
-    start(kubectl, operators, ("*", "statefulsets"))
-    kubectl.apply(memcached("lasting", 2, workload="StatefulSet"), create=True)
-    degraded = wait_condition(kubectl, "lasting", "Degraded", "Forbidden")
-    assert what_is_missing(STATEFUL_SETS) in degraded["message"]
-    assert condition(kubectl, "lasting", "Available")["status"] == "False"
-    serve(kubectl, "shop")
-    assert condition(kubectl, "shop", "Degraded")["reason"] == "AsExpected"
-    reconcile_again(kubectl, "lasting")
-    assert requests_for(kubectl, STATEFUL_SETS, mark) == []
-
-    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"workload":"StatefulSet"}}')
-    wait_condition(kubectl, "shop", "Degraded", "Forbidden")
-    assert condition(kubectl, "shop", "Available")["status"] == "True", "its servers stay until the others are there"
-    grant(kubectl, operator_rules())
-    for name in ("lasting", "shop"):
-        wait_condition(kubectl, name, "Degraded", "AsExpected")
-        assert there(kubectl, STATEFUL_SETS, name)
-
-
-def test_without_a_kind_that_nobody_asks_for_nothing_is_said_but_once_in_the_log(
-    kubectl: Kubectl, operators: Operators
-) -> None:
-    mark = kubectl.cluster.audit_mark()
-    operator = start(kubectl, operators, *(("*", each.resource) for each in KINDS))
-    serve(kubectl, "shop", **ALONE)
-    wait_condition(kubectl, "shop", "Ready", "AllServersReady")
-    # A specification that takes back what was never there.
-    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"image":"registry.example.com/memcached:2"}}')
-    reconcile_again(kubectl, "shop")
-    assert condition(kubectl, "shop", "Degraded")["reason"] == "AsExpected"
-    for each in KINDS:
-        assert requests_for(kubectl, each, mark) == []
-        operator.wait_for_log(f"cannot watch {each.full_name} in", f"Grant list and watch on {each.full_name}")
-    about = [line for line in operator.lines if "/shop: " in line]
-    assert [line for line in about if "orbidden" in line] == []
-    for each in KINDS:
-        assert logged_in_a_loop([line for line in operator.lines if f"cannot watch {each.full_name} in" in line]) == []

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import socket
-
 import pytest
 
 from operator_runtime.testing.waiting import until
 from tests.integration.conftest import Operators
-from tests.integration.monitoring import METRICS, PROBES, fetch, url_of
+from tests.integration.monitoring import PROBES, fetch, url_of
 from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import OperatorProcess
 
@@ -53,26 +51,3 @@ def test_readiness_is_lost_while_a_stream_is_silent_beyond_its_limit_and_comes_b
         operator.wait_for_log("WARN", "readyz fails: watch/")
     until("it never sees again", lambda: fetch(f"{probes}/readyz") == (200, "ok"))
     operator.wait_for_log("readyz passes again")
-
-
-def test_an_operator_that_has_no_snapshot_yet_is_alive_and_not_ready(kubectl: Kubectl, operators: Operators) -> None:
-    folder = operators.account_dir()  # takes an API server to make
-    with kubectl.cluster.hanging_apiserver():
-        operator = operators.start("-n", kubectl.namespace, PROBES, account_dir=folder)
-        probes = url_of(operator, "probes")
-        assert fetch(f"{probes}/healthz") == (200, "ok")
-        assert fetch(f"{probes}/readyz")[0] == 500
-        assert "the first list of pods in namespace" in fetch(f"{probes}/readyz/watch/pods/{kubectl.namespace}")[1]
-    operator.ready()
-    until("it is never ready", lambda: fetch(f"{probes}/readyz") == (200, "ok"))
-
-
-def test_a_taken_port_names_the_flag_and_ends_the_operator(kubectl: Kubectl, operators: Operators) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        operator = operators.start("-n", kubectl.namespace, f"--health-probe-bind-address={address}", METRICS)
-        assert operator.wait() == 1
-    assert operator.lines[-1] == (
-        f"memcached-operator: cannot listen on {address} for probes: address already in use. Choose another address "
-        "with --health-probe-bind-address, or turn it off with --health-probe-bind-address=0.\n"
-    )

@@ -74,24 +74,6 @@ class TestCrd:
 
 
 class TestPermissions:
-    def test_a_forbidden_watch_is_said_once_with_the_permission_to_grant_and_begins_when_it_is_granted(
-        self, kubectl: Kubectl, operators: Operators
-    ) -> None:
-        kinds = {"memcacheds": "memcacheds.cache.example.com", "deployments": "deployments.apps", "pods": "pods"}
-        account = account_with_role(kubectl, operator_rules(without=[("*", kind) for kind in kinds]))
-        operator = operators.start("-n", kubectl.namespace, account_dir=account)
-        for kind, full_name in kinds.items():
-            line = operator.wait_for_log(f"cannot watch {full_name} in namespace {kubectl.namespace}", "403 Forbidden")
-            assert f"Grant list and watch on {full_name} to the operator's account." in line
-            assert f"{kubectl.namespace}:{ACCOUNT}" in line, "whose permissions are to be changed"
-            assert f'resource "{kind}"' in line
-        grant(kubectl, operator_rules())
-        operator.ready()
-        kubectl.apply(memcached("granted", 1))
-        kubectl.wait_field("mc/granted", ".status.replicas", 1)
-        for full_name in kinds.values():
-            assert logged_in_a_loop(logged(operator, f"cannot watch {full_name} in", "Forbidden")) == []
-
     @pytest.mark.slow  # what was refused is asked again after half a minute
     def test_writes_that_are_forbidden_are_reported_and_made_when_they_are_granted(
         self, kubectl: Kubectl, operators: Operators

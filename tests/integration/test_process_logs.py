@@ -6,7 +6,6 @@ import base64
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -93,20 +92,6 @@ def test_what_changes_nothing_says_nothing_at_info(kubectl: Kubectl, operators: 
     kubectl.apply(memcached("latest", 0))
     wait_condition(kubectl, "latest", "Progressing", "Complete")
     assert about(again, "calm") == []
-
-
-def test_for_machines_each_line_is_a_json_object_that_says_the_same(kubectl: Kubectl, operators: Operators) -> None:
-    operator = operators.start("-n", kubectl.namespace, "--log-format=json").ready()
-    kubectl.apply(memcached("cache", 1))
-    operator.wait_for_log("created Deployment")
-    assert operator.stop() == 0
-    documents: list[dict[str, Any]] = [json.loads(line) for line in operator.lines]
-    assert all({"ts", "level", "logger", "message"} <= document.keys() for document in documents)
-    (created,) = [each for each in documents if each["message"].startswith("created Deployment")]
-    assert (created["level"], created["controller"]) == ("info", "memcached")
-    assert (created["namespace"], created["name"]) == (kubectl.namespace, "cache")
-    assert re.fullmatch(r"[0-9a-f]{6}-\d+", created["reconcile"])
-    assert (created["action"], created["replicas"], created["why"]) == ("create", 1, "new Memcached")
 
 
 def test_no_credential_is_logged_at_any_level_also_when_it_is_refused(

@@ -55,22 +55,3 @@ def test_all_else_that_the_server_has_is_known(collected: Json, cluster: Cluster
 def test_the_version_is_the_server_s(collected: Json) -> None:
     own = kubernetes.version_info()
     assert (own["gitVersion"], own["minor"]) == (collected["version"]["gitVersion"], collected["version"]["minor"])
-
-
-def test_the_fields_that_can_be_selected_are_the_server_s(cluster: Cluster) -> None:
-    """No discovery tells them, so each is tried; what one resource has is tried on the others too."""
-    client = Api(cluster, cluster.kubeconfig_path)
-    stored = [resource for resource in kubernetes.builtin_resources() if resource.stored]
-    every = {field for resource in stored for field in resource.selectable_fields} | {"status.replicas", "spec.group"}
-
-    def selectable(path: str, field: str) -> bool:
-        answer = client.get(path, fieldSelector=f"{field}=x", limit="1")
-        assert answer.status in (200, 400), answer
-        return answer.status == 200
-
-    try:
-        for resource in stored:
-            path = f"{resource.base_path}/{resource.plural}"
-            assert {field for field in every if selectable(path, field)} == set(resource.selectable_fields), path
-    finally:
-        client.close()

@@ -78,35 +78,6 @@ def test_ready_replicas_and_available_follow_the_pods(kubectl: Kubectl) -> None:
     assert condition(kubectl, "shop", "Progressing")["reason"] == "Complete"
 
 
-def test_progressing_tells_deploying_scaling_updating_and_complete(kubectl: Kubectl) -> None:
-    kubectl.apply(memcached("shop", 1, rollout={"minReadySeconds": 0}), create=True)
-    assert wait_condition(kubectl, "shop", "Progressing", "Deploying")["status"] == "True"
-    wait(kubectl, "mc/shop", ".status.replicas", 1)
-    make_ready(kubectl, pods_of(kubectl, "shop"))
-    assert wait_condition(kubectl, "shop", "Progressing", "Complete")["status"] == "False"
-
-    kubectl("scale", "mc/shop", "--replicas=2")
-    assert wait_condition(kubectl, "shop", "Progressing", "Scaling")["status"] == "True"
-    wait(kubectl, "mc/shop", ".status.replicas", 2)
-    make_ready(kubectl, pods_of(kubectl, "shop"))
-    wait_condition(kubectl, "shop", "Progressing", "Complete")
-
-    old = pods_of(kubectl, "shop")
-    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"image":"memcached:1.6.44"}}')
-    assert wait_condition(kubectl, "shop", "Progressing", "Updating")["status"] == "True"
-    for replaced in (1, 2):
-        wait(kubectl, "deployment/shop", ".status.updatedReplicas", replaced)
-        make_ready(kubectl, [pod for pod in pods_of(kubectl, "shop") if pod not in old])
-    wait_condition(kubectl, "shop", "Progressing", "Complete")
-    status = kubectl.get("mc", "shop")["status"]
-    assert status["replicas"] == status["readyReplicas"] == 2
-    generation = kubectl.get("mc", "shop")["metadata"]["generation"]
-    assert generation == 3
-    assert (
-        {each["observedGeneration"] for each in status["conditions"]} == {status["observedGeneration"]} == {generation}
-    )
-
-
 @pytest.mark.cluster("kubernetes")  # the simulator has no quotas
 def test_what_a_quota_refuses_degrades_it_until_there_is_room(kubectl: Kubectl) -> None:
     quota(kubectl, {"count/deployments.apps": "0"})

@@ -12,7 +12,6 @@ from typing import Any, get_args
 
 import pytest
 
-from docs.site.repository import links
 from kube_simulator import faults
 from kube_simulator.schema import kubernetes
 from memcached_operator.api.status import Reason
@@ -27,31 +26,12 @@ DOCUMENTS = (
     *PROJECT.glob("benchmarks/*.md"),
     *PROJECT.glob("examples/*/*.md"),
 )
-# Not Markdown's own: the rule of GitHub's headings, as far as ours go.
-_NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
 # Some say that nothing is known, which is no difference.
 _DIFFERENCE = re.compile(r"Differs from Kubernetes: (?!nothing known\.$)", re.MULTILINE)
 # A list's own text is indented as well, but does not follow a paragraph and an empty line.
 _INDENTED_CODE = re.compile(r"^(?![ \t]|[-*] |\d+\. ).+\n\n((?: {4}|\t).*)", re.MULTILINE)
 _CODE = re.compile(r"^(?![ \t]|[-*] |\d+\. ).+\n\n((?: {4}|\t).*)", re.MULTILINE)
-# The line that opens each fenced block.
-_FENCED = re.compile(r"^( *```[^\n]*\n)(.*?)^ *```$\n?", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"^```python\n(.+?)^```", re.MULTILINE | re.DOTALL)
-
-
-def anchors(text: str) -> set[str]:
-    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    return {_NOT_IN_ANCHORS.sub("", heading.lower()).replace(" ", "-") for heading in headings}
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(PROJECT)))
-def test_each_link_inside_the_project_leads_somewhere(document: Path) -> None:
-    for link in links(document.read_text()):
-        target = link["target"]
-        path, _, anchor = target.partition("#")
-        aim = (document.parent / path) if path else document
-        assert aim.exists(), f"{document.name} links to {target}"
-        assert not anchor or anchor in anchors(aim.read_text()), f"{document.name} links to {target}"
 
 
 MARKDOWN = (*DOCUMENTS, *PROJECT.glob("charts/*/README.md"))

@@ -1,20 +1,16 @@
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
-from lab.programs.kubernetes_releases import VARIABLE
-from lab.pythons import RELEASES, Python, image_release
 from tests import run_tiers
-from tests.run_tiers import Outcome, Plan, Result, command_of, exit_code, run, split_arguments, summary
+from tests.run_tiers import Outcome, Plan, Result, command_of, exit_code, run, split_arguments
 from tests.tiers import TIERS, Run, Tier
 
 PASSED = Outcome("unit", Result.PASSED, took_s=2.6)
 FAILED = Outcome("lint", Result.FAILED, "exit code 1", 60.0)
 LEFT_OUT = Outcome("e2e", Result.LEFT_OUT, "no containerd")
-LEFT_TO_GATE = Outcome("core", Result.LEFT_TO_LONGER, "./dev test --gate")
 LEFT_TO_ALL = [Outcome(tier, Result.LEFT_TO_LONGER, "./dev test --all") for tier in ("image", "helm")]
 QUICK, GATE, EVERYTHING = Plan(Run.QUICK), Plan(Run.GATE), Plan(Run.ALL)
 
@@ -24,22 +20,6 @@ def command(tier: Tier, plan: Plan) -> list[str]:
     found = command_of(tier, plan)
     assert isinstance(found, list)
     return found
-
-
-@pytest.mark.parametrize(
-    ("outcomes", "line"),
-    [
-        ([FAILED, PASSED, LEFT_OUT], "lint failed (exit code 1); unit passed in 3 s; e2e left out (no containerd)"),
-        (
-            [PASSED, LEFT_TO_GATE, *LEFT_TO_ALL],
-            "unit passed in 3 s; left to ./dev test --gate: core; "
-            "left to ./dev test --all: tests marked slow, image, helm",
-        ),
-        ([replace(PASSED, passed_alone=("a.py::test_x",))], "unit passed in 3 s; passed only alone: a.py::test_x"),
-    ],
-)
-def test_the_closing_line_names_each_tier_and_why_it_did_not_pass(outcomes: list[Outcome], line: str) -> None:
-    assert summary(outcomes) == f"tiers: {line}"
 
 
 @pytest.mark.parametrize(
@@ -95,49 +75,6 @@ def test_in_the_gate_each_test_of_the_integration_runs_on_one_server() -> None:
     assert marks == {"simulator": ["-m", "not slow and not core"], "kubernetes": ["-m", "not slow and core"]}
     assert command(tiers["simulator"], QUICK)[-3:-1] == marks["simulator"]
     assert all("core" not in " ".join(command(tier, EVERYTHING)) for tier in tiers.values())
-
-
-def test_another_release_of_kubernetes_has_the_core_alone_in_a_run_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = Plan.of(["--kubernetes", "1.30", "-k", "scale"])
-    ran: dict[str, tuple[Sequence[str], str]] = {}
-
-    def record(tier: Tier, command: Sequence[str], environment: Mapping[str, str]) -> Outcome:
-        ran[tier.name] = (command, run_tiers._environment_of(tier, environment)[VARIABLE])
-        return PASSED
-
-    monkeypatch.setattr(run_tiers, "_run", record)
-    run([replace(tier, needs={}) for tier in TIERS], plan)
-    [(command, release)] = ran.values()
-    assert release == "1.30"
-    assert command[-5:] == ["-m", "not slow and core", "tests/integration", "-k", "scale"]
-
-
-def test_the_longest_run_has_the_unit_tests_on_each_python_and_with_the_newest_dependencies() -> None:
-    pythons = {tier.name: tier.python for tier in TIERS if tier.folders == ("tests/unit",) and tier.python}
-    others = {f"unit on Python {release}": Python(release) for release in RELEASES}
-    assert pythons == others | {"unit with the newest dependencies": Python(image_release(), newest=True)}
-    tier = Tier("unit elsewhere", folders=("tests/unit",), python=Python("3.12"))
-    assert command(tier, EVERYTHING)[:3] == [str(Python("3.12").program), "-m", "pytest"]
-    assert command(tier, EVERYTHING)[-3:] == ["-m", "not slow", "tests/unit"]
-
-
-@pytest.mark.parametrize("arguments", [["--kubernetes"], ["--kubernetes", "1.12"]])
-def test_a_release_that_there_is_no_module_of_is_refused_with_those_that_there_are(arguments: list[str]) -> None:
-    with pytest.raises(ValueError, match=r"choose one of 1\.30, "):
-        Plan.of(arguments)
-
-
-@pytest.mark.parametrize(
-    ("tier", "arguments", "outcome"),
-    [
-        (Tier("new", folders=("tests/unit",), lacking=lambda: "no runc"), [], (Result.LEFT_OUT, "no runc")),
-        (Tier("lint", recipe=("lint",)), ["-k", "queue"], (Result.LEFT_OUT, "the arguments select tests")),
-    ],
-)
-def test_a_tier_that_cannot_run_says_why(tier: Tier, arguments: list[str], outcome: tuple[Result, str]) -> None:
-    found = command_of(tier, Plan(Run.ALL, tuple(arguments)))
-    assert isinstance(found, Outcome)
-    assert (found.result, found.reason) == outcome
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 import pytest
@@ -10,26 +9,10 @@ from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import Abort
-from mkdocs.structure.files import File
-from mkdocs.structure.pages import Page
 
 from docs.site import repository
 
 PROJECT = Path(__file__).parents[3]
-
-
-@pytest.mark.parametrize(
-    ("path", "site"),
-    [
-        ("docs/settings.md", "settings.md"),
-        ("docs/site/x.css", "site/x.css"),
-        ("README.md", "repository/README.md"),
-        ("benchmarks/README.md", "repository/benchmarks/README.md"),
-    ],
-)
-def test_each_file_has_one_place_on_the_site_and_is_found_by_it(path: str, site: str) -> None:
-    assert repository.site_path(path) == site
-    assert repository.repository_path(site) == path
 
 
 @pytest.mark.parametrize(
@@ -77,35 +60,6 @@ def test_what_pages_link_to_belongs_to_the_site_and_so_does_what_that_links_to(
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)
     assert repository.linked(iter(["docs/a.md"]), tmp_path) == ["LICENSE", "README.md"]
-
-
-def test_a_diagram_is_shown_as_text() -> None:
-    text = "x\n\n```mermaid\nflowchart TD\n    a --> b\n```\n\ny"
-    shown = repository.with_diagrams_as_text(text)
-    assert shown == (
-        'x\n\n??? note "The diagram, as text"\n\n    ```text\n    flowchart TD\n        a --> b\n    ```\n\ny'
-    )
-
-
-@pytest.mark.parametrize(
-    ("html", "warned"),
-    [
-        ('<script src="https://unpkg.com/x.js">', True),
-        ('<link rel="stylesheet" href="//fonts.example/css">', True),
-        ('<img alt="x" src=https://img.example/x.png>', True),
-        ('<a href="https://memcached.org">', False),
-        ('<link rel="canonical" href="https://site.example/">', False),
-        ('<script src="assets/x.js"></script><img src="demo.svg">', False),
-    ],
-)
-def test_a_page_that_loads_something_from_elsewhere_is_warned_of(
-    html: str, warned: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    config = MkDocsConfig()
-    page = Page("x", File("x.md", "docs", "site", use_directory_urls=False), config)
-    with caplog.at_level(logging.WARNING):
-        assert repository.on_post_page(html, page=page, config=config) == html
-    assert bool(caplog.records) == warned
 
 
 def site(tmp_path: Path, page: str) -> MkDocsConfig:

@@ -9,10 +9,6 @@ from kube_simulator.faults import Delay, Faults, Refuse, Stall, refusal
 PODS = ("watch", "pods", "a", "memcached-operator/1")
 
 
-def test_on_a_good_day_nothing_happens() -> None:
-    assert Faults().take(*PODS) is None
-
-
 @pytest.mark.parametrize(
     ("rule", "fits"),
     [
@@ -55,13 +51,6 @@ def test_a_rule_that_is_removed_lets_go_of_what_it_stalls_even_when_it_is_used_u
     assert lasting.removed.is_set()
     assert faults.take(*PODS) is None
     faults.remove(lasting)  # once more does no harm
-
-
-def test_a_rule_may_be_for_one_block() -> None:
-    faults = Faults()
-    with faults.added(Refuse(503)) as rule:
-        assert faults.take(*PODS) is rule
-    assert faults.take(*PODS) is None
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ Document = dict[str, Any]
 
 def read(path: Path) -> list[Document]:
     """The objects of a file."""
-    return [document for document in yaml.safe_load_all(path.read_text()) if document is not None]
+    return [document for document in yaml.load_all(path.read_text(), yaml.CSafeLoader) if document is not None]
 
 
 def one(path: Path, kind: str) -> Document:

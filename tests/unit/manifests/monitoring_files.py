@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ RULE_FILE = COMPONENT / "prometheusrule.yaml"
 DASHBOARD_FILE = COMPONENT / "dashboard.json"
 
 
+@cache
 def rule_groups() -> list[dict[str, Any]]:
     """The groups of the PrometheusRule, which Prometheus reads as they are."""
     groups: list[dict[str, Any]] = yaml.safe_load(RULE_FILE.read_text())["spec"]["groups"]
@@ -25,6 +27,7 @@ def alerts() -> dict[str, dict[str, Any]]:
     return {rule["alert"]: rule for group in rule_groups() for rule in group["rules"]}
 
 
+@cache
 def dashboard() -> dict[str, Any]:
     """The dashboard as Grafana reads it."""
     read: dict[str, Any] = json.loads(DASHBOARD_FILE.read_text())

@@ -42,7 +42,7 @@ def built_on(base: str, *components: str, folder: Path, namespace: str = "") -> 
         **({"namespace": namespace} if namespace else {}),
     }
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(text))
-    made = yaml.safe_load_all(kustomize(folder))
+    made = yaml.load_all(kustomize(folder), yaml.CSafeLoader)
     return {(each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): each for each in made}
 
 

@@ -83,11 +83,6 @@ def test_another_audience_s_token_is_not_for_the_api_server(access: Access) -> N
     assert refused.value.code == 401
 
 
-@pytest.mark.parametrize("header", [None, "", "Basic x", "Bearer", "Bearer "])
-def test_who_shows_no_token_is_anonymous(access: Access, header: str | None) -> None:
-    assert access.tokens.authenticate(None, header).name == "system:anonymous"
-
-
 def test_a_review_of_a_token_tells_whose_it_is_or_that_it_is_not_good(access: Access) -> None:
     found = access.review("tokenreviews", {"token": access.token(), "audiences": ["other", AUDIENCE]})
     assert (found["authenticated"], found["audiences"]) == (True, [AUDIENCE])
@@ -110,20 +105,3 @@ def test_a_review_of_a_token_tells_whose_it_is_or_that_it_is_not_good(access: Ac
 )
 def test_a_review_of_permissions_answers_for_whom_it_names(access: Access, spec: Json, allowed: bool) -> None:
     assert access.review("subjectaccessreviews", spec) == {"allowed": allowed}
-
-
-def test_one_may_ask_for_oneself_and_within_a_namespace(access: Access) -> None:
-    assert access.review("selfsubjectaccessreviews", {"resourceAttributes": PODS}) == {"allowed": True}
-    assert access.review("selfsubjectreviews", {})["userInfo"] == {"username": "jane"}
-    local = {"user": "jane", "resourceAttributes": PODS}
-    assert access.review("localsubjectaccessreviews", local, namespace="shop") == {"allowed": True}
-    with pytest.raises(ApiError) as refused:
-        access.review("localsubjectaccessreviews", local, namespace="other")
-    assert refused.value.code == 400
-
-
-@pytest.mark.parametrize("plural", ["subjectaccessreviews", "selfsubjectaccessreviews", "tokenreviews"])
-def test_a_question_without_a_subject_is_400(access: Access, plural: str) -> None:
-    with pytest.raises(ApiError) as refused:
-        access.review(plural, {})
-    assert refused.value.code == 400

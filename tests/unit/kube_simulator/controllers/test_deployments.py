@@ -6,7 +6,7 @@ import pytest
 
 from kube_simulator.errors import ApiError
 from kube_simulator.requests.types import Target, Written
-from tests.unit.kube_simulator.controllers.world import World, condition, deployment, image
+from tests.unit.kube_simulator.controllers.world import World, condition, deployment
 
 REVISION = "deployment.kubernetes.io/revision"
 REPLICA_SETS = "replicasets.apps"
@@ -16,42 +16,6 @@ DEPLOYMENTS = "deployments.apps"
 async def deploy(world: World, **spec: object) -> None:
     await world.create(DEPLOYMENTS, deployment(**spec))  # type: ignore[arg-type]
     await world.settle()
-
-
-async def test_a_rolling_update_goes_step_by_step_as_pods_become_ready(world: World) -> None:
-    await deploy(world, replicas=3)
-    await world.ready()
-    await world.merge(DEPLOYMENTS, "web", image("web:2"))
-    await world.settle()
-    steps = [world.sizes()]
-    while unready := [pod for pod in world.pods() if not pod["status"].get("conditions")]:
-        await world.ready(*unready)
-        steps.append(world.sizes())
-    # 25 % of 3: one more than wanted, and none unavailable. As seen on a real one.
-    assert steps == [
-        {"web:1": 3, "web:2": 1},
-        {"web:1": 2, "web:2": 2},
-        {"web:1": 1, "web:2": 3},
-        {"web:1": 0, "web:2": 3},
-    ]
-    found = world.get(DEPLOYMENTS, "web")
-    assert found["metadata"]["annotations"][REVISION] == "2"
-    assert condition(found, "Progressing")["reason"] == "NewReplicaSetAvailable"
-
-
-async def test_an_earlier_template_gets_its_replica_set_back_with_a_new_number(world: World) -> None:
-    await deploy(world, replicas=1)
-    for name in ("web:2", "web:1"):
-        await world.ready()
-        await world.merge(DEPLOYMENTS, "web", image(name))
-        await world.settle()
-    revisions = {
-        each["spec"]["template"]["spec"]["containers"][0]["image"]: each["metadata"]["annotations"]
-        for each in world.all(REPLICA_SETS)
-    }
-    assert revisions["web:1"][REVISION] == "3"
-    assert revisions["web:2"][REVISION] == "2"
-    assert world.get(DEPLOYMENTS, "web")["metadata"]["annotations"][REVISION] == "3"
 
 
 async def test_a_refused_replica_set_is_reported_with_the_refusal(

@@ -59,15 +59,6 @@ def test_a_path_says_what_is_asked_for(method: str, path: str, verb: str, parts:
     assert (route.verb, found) == (verb, parts)
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/version", "/api", "/api/v1", "/apis/apps", "/apis/apps/v1/", "/x/y/z", "//api"]
-)
-def test_a_path_without_a_resource_has_the_method_for_a_verb(path: str) -> None:
-    route = parse("GET", path)
-    assert (route.resource, route.verb, route.path) == ("", "get", path)
-    assert parse("POST", path).verb == "post"
-
-
 def test_the_only_selected_name_counts_for_authorization() -> None:
     path = "/api/v1/namespaces/a/pods?fieldSelector="
     assert parse("GET", f"{path}metadata.name%3Dp").attributes.name == "p"

@@ -42,11 +42,6 @@ async def test_a_fault_of_its_own_is_500_and_logged_and_the_server_goes_on(
     assert (await api.get(f"{LEASES}/l")).status == 200
 
 
-async def test_to_ask_as_another_is_501(api: Served) -> None:
-    refused = await api.get(LEASES, Impersonate_User="jane")
-    assert (refused.status, refused.json["message"]) == (501, "the simulator does not do this: impersonation")
-
-
 async def test_a_client_that_leaves_ends_its_watch(api: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     client = await api.watch()
     [stream] = api.watches.streams

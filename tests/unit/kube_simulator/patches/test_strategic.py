@@ -66,11 +66,6 @@ def test_an_element_goes_by_a_directive() -> None:
     ]
 
 
-def test_a_list_is_replaced_by_a_directive() -> None:
-    assert names({"$patch": "replace"}, {"name": "n", "image": "j"}) == ["n"]
-    assert names({"name": "side", "image": "j", "$patch": "replace"}) == []
-
-
 def test_an_object_is_replaced_or_emptied_by_a_directive() -> None:
     def strategy(**fields: Any) -> Json:
         found: Json = merged({"spec": {"strategy": fields}})["spec"]["strategy"]

@@ -23,7 +23,6 @@ def by_keys(*keys: str) -> Json:
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
 
 
-OPEN: Json = {"x-kubernetes-preserve-unknown-fields": True}
 EITHER: Json = {"x-kubernetes-int-or-string": True}
 
 

@@ -48,22 +48,6 @@ def test_each_served_version_is_a_resource_with_a_schema_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("patch", "field"),
-    [
-        ({"spec": {"scope": "Cluster"}}, "spec.scope"),
-        ({"spec": {"names": {"kind": "Other"}}}, "spec.names.kind"),
-        (
-            {"spec": {"names": {"plural": "others"}}, "metadata": {"name": "others.questions.example.com"}},
-            "spec.names.plural",
-        ),
-    ],
-)
-def test_what_objects_are_stored_under_does_not_change(patch: Json, field: str) -> None:
-    assert [cause.field for cause in custom.problems_of(merged(plain(), patch), plain())] == [field]
-    assert custom.problems_of(merged(plain(), {"spec": {"names": {"shortNames": ["x"]}}}), plain()) == []
-
-
-@pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"pattern": r"\p{Letter}"}, "the pattern at version v1.spec.x"),
@@ -93,12 +77,3 @@ def test_a_rule_that_the_simulator_cannot_read_is_501_and_names_the_rule(text: s
     assert refused.value.code == 501
     assert text in refused.value.message
     assert words in refused.value.message
-
-
-def test_a_webhook_that_converts_is_501_where_nothing_else_is_wrong() -> None:
-    webhook = {"spec": {"conversion": {"strategy": "Webhook", "webhook": {}}}}
-    with pytest.raises(ApiError) as refused:
-        custom.problems_of(plain(webhook))
-    assert refused.value.code == 501
-    [cause] = custom.problems_of(plain({**webhook, "metadata": {"name": "x"}}))
-    assert cause.field == "metadata.name"

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from lab.image import builders
-from lab.image.builders import PROGRAMS, Builder, ImageError
+from lab.image.builders import PROGRAMS
 
 
 @pytest.fixture
@@ -31,22 +31,6 @@ def _program(folder: Path, name: str, *, fails_at: str = "nothing") -> None:
 
 def _last_call(folder: Path) -> str:
     return (folder / "calls").read_text().splitlines()[-1].replace(f"{folder}/", "")
-
-
-def test_the_order_is_the_caller_s_and_the_variable_decides(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in PROGRAMS:
-        _program(programs, name)
-    assert builders.find(("podman", "docker")).name == "podman"
-    monkeypatch.setenv(builders.VARIABLE, "docker")
-    assert builders.find(("podman", "docker")).name == "docker"
-    monkeypatch.setenv(builders.VARIABLE, "kaniko")
-    with pytest.raises(ImageError, match="IMAGE_BUILDER='kaniko' is none of docker, podman, buildah"):
-        builders.find()
-
-
-def test_where_none_works_each_is_named_with_its_reason(programs: Path) -> None:
-    with pytest.raises(ImageError, match=r"docker: no daemon; podman: no daemon; buildah: no daemon\): install one of"):
-        builders.find()
 
 
 BUILD = "--build-arg A=b --secret id=pip-conf,src=/conf --tag op:1 /src"
@@ -77,13 +61,3 @@ def test_the_one_that_works_builds_saves_and_loads_in_its_own_words(
     assert _last_call(programs).endswith(f"{name} {calls[1]}")
     builder.load(archive)
     assert _last_call(programs).endswith(f"{name} {calls[2]}")
-
-
-def test_what_a_builder_says_of_a_failure_is_in_the_message(programs: Path) -> None:
-    _program(programs, "podman", fails_at="save pull load image build")
-    podman = Builder("podman")
-    assert podman.pull("op:1") == "no daemon"
-    with pytest.raises(ImageError, match=r"podman cannot save op:1: no daemon"):
-        podman.save("op:1", Path("/a.tar"))
-    with pytest.raises(ImageError, match=r"podman build .* exit code 1, see above"):
-        podman.build(Path("/src"), "op:1", arguments={}, secrets={})

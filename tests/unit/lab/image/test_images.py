@@ -1,10 +1,8 @@
 import re
-from pathlib import Path
 
 import pytest
 
 from lab import ROOT
-from lab.image import images
 from lab.image.images import base_images, public_address
 from memcached_operator import __version__
 
@@ -53,25 +51,6 @@ def test_the_image_has_what_the_operator_needs_in_a_cluster_and_no_tool() -> Non
     shipped = _pins("requirements-image.lock").keys()
     assert {"aiohttp", "cryptography"} <= shipped
     assert not {"pytest", "rich", "kubernetes-asyncio", "hatchling"} & shipped
-
-
-def test_what_makes_another_image_makes_another_key(tmp_path: Path) -> None:
-    (tmp_path / "Dockerfile").write_text("FROM scratch\n")
-    (tmp_path / ".dockerignore").write_text(
-        "# All else is left out.\n*\n!memcached_operator\n!tools/pack.py\n**/*.pyc\n"
-    )
-    package, tools = tmp_path / "memcached_operator", tmp_path / "tools"
-    (package / "__pycache__").mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    tools.mkdir()
-    (tools / "pack.py").write_text("")
-    before = images._context(tmp_path)
-    assert set(before) == {"Dockerfile", ".dockerignore", "memcached_operator/__init__.py", "tools/pack.py"}
-    (package / "__pycache__" / "x.pyc").write_text("")
-    (tools / "other.py").write_text("")
-    assert images._context(tmp_path) == before
-    (package / "operator.py").write_text("")
-    assert images._context(tmp_path) != before
 
 
 def test_nothing_gets_through_dockerignore_but_what_it_names() -> None:

@@ -1,5 +1,4 @@
 import configparser
-import os
 from pathlib import Path
 
 from lab.image.pip_settings import effective, secrets
@@ -9,11 +8,6 @@ def _conf(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
-
-
-def test_on_a_machine_without_settings_nothing_is_lent(tmp_path: Path) -> None:
-    assert secrets(tmp_path, {"PIP_CONFIG_FILE": os.devnull}) == {}
-    assert secrets(tmp_path, {}, [tmp_path / "missing.conf"]) == {}
 
 
 def test_a_mirror_is_lent_as_a_file_that_no_one_else_reads(tmp_path: Path) -> None:
@@ -32,16 +26,6 @@ def test_a_certificate_is_lent_itself_and_found_where_it_is_mounted(tmp_path: Pa
     lent = secrets(tmp_path, {"PIP_CERT": str(certificate)}, [])
     assert lent["pip-cert"] == certificate
     assert "cert = /run/secrets/pip-cert\n" in lent["pip-conf"].read_text()
-
-
-def test_later_files_and_narrower_sections_win_and_variables_win_over_all(tmp_path: Path) -> None:
-    files = [
-        _conf(tmp_path / "a.conf", "[global]\nindex-url = a\ntimeout = 1\nretries = 1\n[install]\nretries = 2\n"),
-        _conf(tmp_path / "b.conf", "[global]\nindex-url = b\n"),
-        tmp_path / "missing.conf",
-    ]
-    found = effective(files, {"PIP_TIMEOUT": "9"})
-    assert found == {"index-url": "b", "timeout": "9", "retries": "2"}
 
 
 def test_what_is_a_path_here_and_nothing_there_is_not_lent() -> None:

@@ -20,14 +20,6 @@ async def test_a_server_that_keeps_another_value_is_told_of_with_its_answer(monk
             await caching.look_up(running("shop", 1, address=address, named=True), {SERVERS[0]: ["session-0"]})
 
 
-async def test_a_server_that_hangs_up_or_is_not_there_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with memcached_server(monkeypatch, answers=False) as address:
-        with pytest.raises(caching.NoAnswerError, match="does not answer"):
-            await caching.set_and_get(address, "k", b"v")
-    with pytest.raises(caching.NoAnswerError, match="does not answer"):
-        await caching.set_and_get("127.0.0.1", "k", b"v")
-
-
 async def test_keys_set_through_the_list_are_hits_and_lost_ones_misses(monkeypatch: pytest.MonkeyPatch) -> None:
     keys_of = caching.spread(KEYS, SERVERS)
     gone = frozenset(keys_of[SERVERS[1]])

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import orjson
 import pytest
 
-from memcached_operator.demo.cluster_state import ClusterState, Observer, event_time
+from memcached_operator.demo.cluster_state import ClusterState, Observer
 from operator_runtime.client.api_client import ApiClient
 from operator_runtime.client.errors import Unreachable, classify_response
 from tests.unit.memcached_operator.demo.support import Json, pod, running
@@ -41,20 +41,6 @@ def test_a_memcached_runs_when_all_its_servers_are_there_ready_and_listed() -> N
 )
 def test_it_does_not_run_while_its_status_says_otherwise(fields: dict[str, object]) -> None:
     assert not changed(running("shop", 2), **fields).runs("shop", 2)
-
-
-def test_pods_that_end_and_pods_of_others_do_not_count_and_one_that_is_not_ready_does() -> None:
-    state = running("shop", 2)
-    ending = pod("shop", "old", deletionTimestamp="2026-01-01T00:00:00Z")
-    more = {"shop-old": ending, "other-0": pod("other", "0")}
-    assert dataclasses.replace(state, pods={**state.pods, **more}).runs("shop", 2)
-    again = pod("shop", "1", ready=False)
-    assert not dataclasses.replace(state, pods={**state.pods, "shop-1": again}).runs("shop", 2)
-
-
-def test_an_event_s_time_is_that_of_its_series_where_it_has_one() -> None:
-    assert event_time({"eventTime": "1", "series": None}) == "1"
-    assert event_time({"eventTime": "1", "series": {"lastObservedTime": "2"}}) == "2"
 
 
 class Lists(ApiClient):

@@ -107,15 +107,6 @@ async def test_a_step_that_does_not_come_true_ends_the_play_and_says_what_is_the
     assert "ok 1: " in display.out.getvalue()
 
 
-async def test_a_pod_that_is_to_be_real_and_keeps_no_key_fails_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    from memcached_operator.demo import caching
-
-    monkeypatch.setattr(caching, "PORT", 1)  # where nobody listens
-    display = RecordedDisplay()
-    assert await run_steps(context(running(EXAMPLE, 3), real_pods=True), display) == 0
-    assert "does not answer" in display.out.getvalue()
-
-
 async def test_a_fault_of_what_runs_beside_the_play_is_not_hidden_and_its_end_is_no_fault() -> None:
     async def breaks() -> None:
         raise ValueError("a fault of the test's")

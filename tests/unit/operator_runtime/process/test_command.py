@@ -93,21 +93,6 @@ class TestWords:
         assert sample("--version") == 0
         assert capsys.readouterr().out == "sample-operator 1.2.3\n"
 
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (["--parts=7"], "--parts: '7' is not allowed, it must be a whole number from 1 to 6"),
-            (["--prats=7"], "unknown flag '--prats'; did you mean --parts?"),
-        ],
-    )
-    def test_wrong_usage_is_exit_code_2_and_a_message_of_this_operator(
-        self, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
-    ) -> None:
-        assert sample(*arguments) == 2
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert captured.err == f"sample-operator: {message}\nTry 'sample-operator --help'.\n"
-
 
 @pytest.mark.parametrize("settings", [object, Program])
 def test_settings_that_are_none_are_refused(settings: object) -> None:
