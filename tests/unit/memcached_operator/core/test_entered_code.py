@@ -23,7 +23,7 @@ OF_TESTS = f"{PACKAGES[1]}testing/"
 DEFAULTS: Json = {"service": {}, "disruptionBudget": None}
 
 
-# Of features, a budget alone is on by default. The others forget what they remember of a Memcached that has them off.
+# Of features, a budget alone is on by default.
 ON = {"disruption_budget/budget.py"}
 
 
