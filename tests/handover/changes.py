@@ -46,10 +46,19 @@ class Cluster:
 
     async def start(self, count: int) -> None:
         for _ in range(count):
-            server = Server(self._made, self.program, self.script, self.folder, self.memory_mib, self.options)
-            self._made += 1
+            server = self.made()
             await server.start()
             self.servers.append(server)
+
+    def made(self) -> Server:
+        """One that is yet to start."""
+        self._made += 1
+        return Server(self._made - 1, self.program, self.script, self.folder, self.memory_mib, self.options)
+
+    def next_generation(self) -> int:
+        """Of peers' files: each has a greater one than those before."""
+        self._generation += 1
+        return self._generation
 
     def serve(self, keys: Keys, count: int) -> None:
         """Clients, all with the present list."""
@@ -78,13 +87,13 @@ class Cluster:
         Args:
             without: a server that answers nobody, and whose own file stays as it is.
         """
-        self._generation += 1
+        generation = self.next_generation()
         running = [server for server in self.servers if server.runs and server is not without]
         for server in running:
             others = [peer for peer in peers if peer is not server]
-            lines = [f"{await self._address(server, peer)}{' joining' * (peer is self.joining)}" for peer in others]
-            server.update_peers(self._generation, lines)
-        await asyncio.gather(*(server.confirmed(self._generation) for server in running))
+            lines = [f"{await self.address(server, peer)}{' joining' * (peer is self.joining)}" for peer in others]
+            server.update_peers(generation, lines)
+        await asyncio.gather(*(server.confirmed(generation) for server in running))
 
     async def leave(self, server: Server) -> None:
         """Have the others go on without a server that hangs."""
@@ -95,7 +104,7 @@ class Cluster:
         self.joining = None if is_queried else server
         await self.fill()
 
-    async def _address(self, server: Server, peer: Server) -> str:
+    async def address(self, server: Server, peer: Server) -> str:
         """Where a server reaches a peer: by a link that is slow, and that can be cut."""
         between = (server.number, peer.number)
         if between not in self.links:

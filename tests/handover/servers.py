@@ -105,6 +105,13 @@ class Server:
             self._process.kill()
             self._process.wait()
 
+    async def ended(self) -> None:
+        """It has ended, as after a signal."""
+        await async_eventually(self._ended, bool, what="memcached ends")
+
+    async def _ended(self) -> bool:
+        return not self.runs
+
     def update_peers(self, generation: int, peers: Sequence[str]) -> None:
         """Write its peers' file, in one step as the kubelet does.
 

@@ -4,7 +4,8 @@
 --
 -- FILE: empty or missing, and memcached answers alone. Else the generation, a number that grows, and in each further
 -- line HOST PORT of a peer: a listener of another server that has no routes. A third word, "joining", says that the peer
--- is told of writes and not queried: it was away, and may have older copies. FILE is read each second. When all threads
+-- is told of writes and not queried: it was away, and may have older copies. A line "closed" says that this server is about
+-- to end, and writes are refused: all that it has is being copied. FILE is read each second. When all threads
 -- have what it says, "stats proxy" has the generation times their number as user_handover_generation.
 --
 -- A key at a server is nothing, a value or a mark: an item of a fixed size with flags of its own. Marks are never shown,
@@ -75,6 +76,7 @@ function mcp_config_pools() -- in the thread that configures
             table.insert(state == "joining" and config.joining or config.pools, mcp.pool({ mcp.backend(limits) }))
         else
             config.generation = math.tointeger(line) or config.generation
+            config.closed = config.closed or line == "closed"
         end
     end
     mcp.buffer_memory_limit(config.generation > 0 and BUFFERS_KIB or 0) -- without peers' file there is no limit

@@ -195,7 +195,9 @@ local function is_refused(q)
     end
 end
 
-local function meta_read(q) return (flag(q, "T") or flag(q, "N")) and touch(q) or read(q) end
+local function touches(q) return flag(q, "T") or flag(q, "N") end
+
+local function meta_read(q) return touches(q) and touch(q) or read(q) end
 
 local COMMANDS <const> = {
     get = read, gets = read, mg = meta_read, gat = touch, gats = touch, touch = touch,
@@ -226,7 +228,8 @@ local function answer(context, r, missed)
         q.noreply = line:match("([^ ]*) *$") == "noreply"
     end
     if is_refused(q) then return mcp.internal(r) end
-    local response = COMMANDS[name](q)
+    local only_reads = COMMANDS[name] == read or name == "mg" and not touches(q)
+    local response = context.closed and not only_reads and fail("this server is about to end") or COMMANDS[name](q)
     return q.noreply and silence() or response -- not even an error
 end
 
@@ -250,7 +253,8 @@ local function attach(config, f, reads) -- a route for all that read, or for all
         for index, pool in ipairs(reads and {} or peers) do handles.tomb[round][index] = generator:new_handle(pool) end
     end
     generator:ready({ n = "handover", f = function(rctx)
-        local context = { rctx = rctx, handles = handles, prepared = {}, alone = #peers == 0 } -- alone, no marks are made
+        local context = { rctx = rctx, handles = handles, prepared = {}, closed = config.closed }
+        context.alone = #peers == 0 -- then no marks are made
         return function(r) return f(context, r) end
     end })
     for name, command in pairs(COMMANDS) do

@@ -5,33 +5,23 @@ A server is queried on the port of its peers, which has no routes: nothing that 
 
 from __future__ import annotations
 
-import asyncio
-import os
-import re
 import time
-from base64 import b64encode
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from math import inf
-from typing import Final, NamedTuple
-from urllib.parse import unquote_to_bytes
+from typing import Final
 
 from memcached_operator.core.objects.labels import PEERS_PORT
-from memcached_operator.servers.server_connection import Endpoint, ErrorKind, Failure, exchange
+from memcached_operator.features.handover.item_dump import Connection, Item, connection, items, within
+from memcached_operator.servers.server_connection import Endpoint, Failure, exchange
 from memcached_operator.servers.stats_answer import WHOLE
-from memcached_operator.servers.text_protocol import MALFORMED, MAX_LINE, first_line, stats_of
+from memcached_operator.servers.text_protocol import MALFORMED, first_line, stats_of
 
 PURGE_WITHIN_S: Final = 300.0
 """Limit for one server: some ten million items."""
 COARSE_S: Final = 2.0
 """By how much the time of an item's last use may be late: memcached counts whole seconds."""
-_TRY_AGAIN_S: Final = 0.1
-_BLOCK_BYTES: Final = 1 << 16
-_ITEM: Final = re.compile(rb"key=(\S+) exp=\S+ la=(\d+) cas=(\d+) ")
-# While its crawler is busy with something else, or its hash table grows.
-_BUSY: Final = (b"BUSY currently processing crawler request", b"ERROR locked try again later")
-_PLAIN: Final = re.compile(rb"[\x21-\x7e\x80-\xff]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,25 +82,7 @@ async def purge(
     if isinstance(server_s[0], Failure):
         return server_s[0]
     ahead_s = server_s[0] + 1 - clock()  # it may say so for a second more
-    connected = False
-    try:
-        async with asyncio.timeout(timeout_s), _connection(address, port) as deleting:
-            connected = True
-            while True:
-                async with _connection(address, port) as dump:
-                    found = await _purge(dump, deleting, unused_since_s + ahead_s + COARSE_S)
-                if found is not None:
-                    return found
-                await asyncio.sleep(_TRY_AGAIN_S)
-    except TimeoutError:
-        kind = ErrorKind.SILENT if connected else ErrorKind.UNREACHABLE
-        return Failure(kind, f"not all of its items were read within {timeout_s:g} s")
-    except (OSError, asyncio.IncompleteReadError) as error:
-        if connected:
-            return Failure(ErrorKind.CLOSED, "it closes the connection without an answer")
-        return Failure(ErrorKind.UNREACHABLE, os.strerror(getattr(error, "errno", None) or 0).lower())
-    except asyncio.LimitOverrunError:
-        return MALFORMED
+    return await within(_purge(Endpoint(address, port=port), unused_since_s + ahead_s + COARSE_S), timeout_s)
 
 
 def _time(received: bytes) -> int | Failure | None:
@@ -121,67 +93,18 @@ def _time(received: bytes) -> int | Failure | None:
     return int(time_s) if WHOLE.fullmatch(time_s := stats.get(b"time", b"")) else MALFORMED
 
 
-class _Connection(NamedTuple):
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
+async def _purge(endpoint: Endpoint, used_until_s: float) -> Purged:
+    total = deleted = 0
+    async with connection(endpoint) as deleting, aclosing(items(endpoint)) as blocks:
+        async for block in blocks:
+            total += len(block)
+            deleted += await _delete(deleting, [each for each in block if each.used_s <= used_until_s])
+    return Purged(total, deleted)
 
 
-@asynccontextmanager
-async def _connection(address: str, port: int) -> AsyncIterator[_Connection]:
-    reader, writer = await asyncio.open_connection(address, port, limit=_BLOCK_BYTES)
-    try:
-        yield _Connection(reader, writer)
-    finally:
-        writer.transport.abort()  # what is yet to be sent is of no use, and would have to be waited for
-
-
-async def _purge(dump: _Connection, deleting: _Connection, used_until_s: float) -> Purged | Failure | None:
-    """Walk over all items, block by block; None where the server cannot do that now.
-
-    By its hash table: an item that moves from one of the LRU lists to another would be missed.
-    """
-    dump.writer.write(b"lru_crawler metadump hash\r\n")
-    items = deleted = 0
-    begun = b""
-    while True:
-        block = await dump.reader.read(_BLOCK_BYTES)
-        *lines, begun = (begun + block).split(b"\n")
-        old: list[tuple[bytes, bytes]] = []
-        for line in lines:
-            if (item := _ITEM.match(line)) is not None:
-                items += 1
-                if int(item[2]) <= used_until_s:
-                    old.append((item[1], item[3]))
-            elif line.startswith(_BUSY):
-                return None
-            elif line != b"OK\r":
-                deleted += await _delete(deleting, old)
-                return Purged(items, deleted) if line == b"END\r" else _refused(line)
-        deleted += await _delete(deleting, old)
-        if not block or len(begun) > MAX_LINE:
-            return MALFORMED
-
-
-async def _delete(connection: _Connection, old: Sequence[tuple[bytes, bytes]]) -> int:
-    """Delete items, each a key as a dump has it and a CAS; how many had not changed."""
+async def _delete(deleting: Connection, old: Sequence[Item]) -> int:
+    """Delete items by their CAS; how many had not changed."""
     if not old:
         return 0
-    commands = []
-    for quoted, cas in old:
-        key = unquote_to_bytes(quoted)
-        # The key of a command has 250 bytes at most, also where it is encoded.
-        words = key if _PLAIN.fullmatch(key) else b64encode(key) + b" b"
-        commands.append(b"md %b q C%b\r\n" % (words, cas))
-    connection.writer.write(b"".join([*commands, b"mn\r\n"]))
-    await connection.writer.drain()
-    changed = 0
-    while (await connection.reader.readuntil(b"\r\n")) != b"MN\r\n":
-        changed += 1
-    return len(old) - changed
-
-
-def _refused(line: bytes) -> Failure:
-    words = line.rstrip().decode(errors="replace")
-    if line.startswith((b"ERROR", b"CLIENT_ERROR", b"SERVER_ERROR", b"NOTSTARTED")):
-        return Failure(ErrorKind.REFUSED, f"it answers {words[:100]}")
-    return MALFORMED
+    commands = [b"md %b%b q C%d\r\n" % (*each.words, each.cas) for each in old]
+    return len(old) - len(await deleting.answers(commands))

@@ -1,0 +1,98 @@
+"""Copies of all items of a server at another one, which has it as a peer: values go from one to the other.
+
+The operator carries keys alone. It asks for each at the port for clients of the server that is to have it, whose route
+then queries its peer. That answers `HD` also for a copy that was shown and not kept, as where a tomb of an older write
+came last, so that both are compared by CAS, again and again, until nothing lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Final
+
+from memcached_operator.features.handover.item_dump import Connection, Item, connection, items, within
+from memcached_operator.servers.server_connection import Endpoint, Failure
+
+# The script of the servers has buffers of 16 MiB for values on their way, beyond which what is asked for is a miss.
+_UNDER_WAY_BYTES: Final = 4 << 20
+_UNDER_WAY: Final = 500
+_LETTERS: Final = b"cfs"
+# Of a mark, as the script has it: flags and size.
+_MARK_FLAGS: Final = (4076008192, 4076008193, 4076008194)
+_MARK_BYTES: Final = 13
+
+
+@dataclass(frozen=True, slots=True)
+class Transferred:
+    """Result of one pass over a server's items.
+
+    Attributes:
+        items: how many there were.
+        lacking: how many of their values the other server did not have, and was asked for.
+    """
+
+    items: int
+    lacking: int
+
+
+async def transfer(source: Endpoint, target: Endpoint, clients: Endpoint, timeout_s: float) -> Transferred | Failure:
+    """Have a server copy what it lacks of another's items, which it has as a peer.
+
+    Args:
+        source: the port for peers of the server that has the items.
+        target: the port for peers of the server that is to have them.
+        clients: that one's port for clients.
+        timeout_s: for all of it.
+    """
+    return await within(_transfer(source, target, clients), timeout_s)
+
+
+async def _transfer(source: Endpoint, target: Endpoint, clients: Endpoint) -> Transferred:
+    total = lacking = 0
+    async with (
+        connection(source) as here,
+        connection(target) as there,
+        connection(clients) as asking,
+        aclosing(items(source)) as blocks,
+    ):
+        async for block in blocks:
+            total += len(block)
+            for some in _under_way(block):
+                absent = [item for item, has in zip(some, await _cas_of(there, some), strict=True) if has < item.cas]
+                # A mark is nothing that could be copied, and what has changed since is newer than it was in the dump.
+                values = [item for item, has in zip(absent, await _cas_of(here, absent), strict=True) if has]
+                lacking += len(values)
+                await asking.answers([b"mg %b%b\r\n" % each.words for each in values])
+    return Transferred(total, lacking)
+
+
+async def _cas_of(server: Connection, some: Sequence[Item]) -> list[int]:
+    """The CAS of each value, 0 where there is none, or a mark."""
+    if not some:
+        return []
+    return [_cas(line) for line in await server.answers([b"mg %b%b c f s\r\n" % each.words for each in some])]
+
+
+def _cas(line: bytes) -> int:
+    words = line.split()
+    if words[0] != b"HD":
+        return 0
+    found = {word[:1]: int(word[1:]) for word in words[1:] if word[:1] in _LETTERS and word[1:].isdigit()}
+    is_mark = found.get(b"s") == _MARK_BYTES and found.get(b"f") in _MARK_FLAGS
+    return 0 if is_mark else found.get(b"c", 0)
+
+
+def _under_way(block: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """Parts of a block that are asked for at once."""
+    some: list[Item] = []
+    size = 0
+    for item in block:
+        if some and (len(some) >= _UNDER_WAY or size + item.size > _UNDER_WAY_BYTES):
+            yield some
+            some, size = [], 0
+        some.append(item)
+        size += item.size
+    if some:
+        yield some
