@@ -99,7 +99,10 @@ class Move:
 
     async def close(self) -> None:
         """Without it what was written in the last moment is lost."""
-        if "close" in self.left_out or self.holder is None or not self.server.runs:
+        if "forgetting" in self.left_out:  # what is written now, the holder is not told of
+            await self._tell(self.server, [])
+            await asyncio.sleep(1.0)
+        if self.left_out & {"close", "forgetting"} or self.holder is None or not self.server.runs:
             return
         await self._tell(self.server, [*await self._holder_address(), "closed"])
         await asyncio.sleep(_BEGUN_S / 2)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from memcached_operator.features.handover.purge import COARSE_S
 from tests.handover.changes import Cluster, running
 from tests.handover.clients import Keys
 from tests.handover.model import NEVER, Fault, Finding, Status, counted
@@ -156,13 +157,43 @@ async def _found(folder: Path, left_out: str, *, misses: bool = False) -> bool:
     return False
 
 
-async def test_the_model_finds_that_a_new_pod_serves_before_it_has_the_holder(folder: Path) -> None:
-    assert await _found(folder, "birth")
+async def test_the_model_finds_that_the_holder_was_not_confirmed(folder: Path) -> None:
+    assert await _found(folder, "confirmation")
 
 
 @pytest.mark.slow
-async def test_the_model_finds_that_the_holder_was_not_confirmed(folder: Path) -> None:
-    assert await _found(folder, "confirmation")
+@pytest.mark.parametrize("left_out", ["birth", "forgetting"])
+async def test_the_model_finds_that_a_new_pod_has_the_holder_too_late_or_a_dropped_one(
+    folder: Path, left_out: str
+) -> None:
+    assert await _found(folder, left_out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("left_out", "read"), [((), "new"), (("purge",), "old")])
+async def test_what_a_former_list_left_does_not_become_young_by_a_move(
+    folder: Path, left_out: tuple[str, ...], read: str
+) -> None:
+    """The next list reads it: by its last use it is told what former owners have left."""
+    cluster = cluster_of(folder, 1)
+    try:
+        await cluster.start(3)
+        present, former = cluster.servers[0], cluster.servers[INDEX]
+        async with connected(former.port) as client:
+            assert await client.answer("set x 0 0 3\r\nold") == "STORED\r\n"
+        await asyncio.sleep(3 * COARSE_S)  # memcached counts whole seconds
+        await cluster.publish(cluster.servers, 0.0)
+        await asyncio.sleep(3 * COARSE_S)
+        async with connected(present.port) as client:
+            assert await client.answer("set x 0 0 3\r\nnew") == "STORED\r\n"
+        await Move(cluster, INDEX, left_out=frozenset(left_out)).run()
+        await cluster.purge()
+        await cluster.hide()
+        await cluster.fill()
+        async with connected(former.port) as client:
+            assert read in await client.answer("get x")
+    finally:
+        await cluster.stop()
 
 
 @pytest.mark.slow
