@@ -31,13 +31,10 @@ async def transferred(*items: tuple[str, int, bytes, bytes]) -> tuple[object, li
     ends = {b"mn": [b"MN\r\n"]}
     here = {b"lru_crawler": [dump], **{lines[key]: [says] for key, _, says, _ in items}, **ends}
     there = {lines[key]: [says] for key, _, _, says in items}
-    async with (
-        serving(here) as source,
-        serving({**there, **ends}) as target,
-        serving({b"mg": [b"HD\r\n"], **ends}) as to,
-    ):
-        found = await transfer(*(Endpoint(HOST, port=each.port) for each in (source, target, to)), TIMEOUT_S)
-    return found, [line for line in to.received if line != b"mn"]
+    asked = {b"mg": [b"HD\r\n"], **ends}
+    async with serving(here) as source, serving({**there, **ends}) as target, serving(asked) as clients:
+        found = await transfer(at(source), at(target), at(clients), TIMEOUT_S)
+    return found, [line for line in clients.received if line != b"mn"]
 
 
 @pytest.mark.parametrize(
