@@ -35,7 +35,7 @@ _REFUSED: Final = {
     **{f"spec.volumes[{each}]": f"name it otherwise, as that of spec.{each} is called so" for each in ("tls", "auth")},
     **{
         f"spec.volumes[{each}]": _RESERVED
-        for each in ("extstore", "handover", "warm-restart-items", "warm-restart-request")
+        for each in ("extstore", "handover", "warm-restart-items", "warm-restart-request", "operator-scripts")
     },
     **{f"metadata.labels[{each}]": _RESERVED for each in (*_LABELS, "app.kubernetes.io/managed-by")},
 }

@@ -66,7 +66,7 @@ def desired_workload(
     # read again.
     if spec.workload != kind and not (spec.warmRestart or spec.handover):
         spec = spec.model_copy(update={"workload": kind})
-    pods, passed, applied = template(owner.name, image, user_id, spec, restart)
+    pods, passed, _, applied = template(owner.name, image, user_id, spec, restart)
     common = WorkloadSpec(replicas=size, selector=LabelSelector(selector_labels(owner.name)), template=pods)
     return WorkloadManifest(
         apiVersion="apps/v1",
