@@ -97,7 +97,7 @@ def set_up(operator: Operator, settings: Settings) -> None:
     def of_auxiliary(kind: OwnedKind, record: OwnedRecord) -> ObjectKey | Iterable[ObjectKey] | None:
         if kind.rival_in(record):
             return caches.memcacheds_in(record.namespace)
-        return known(ObjectKey(record.namespace, record.name.removesuffix(kind.suffix)))
+        return known(kind.memcached_of(record))
 
     controller = operator.controller("memcached", MEMCACHEDS, reconciler.reconcile)
     controller.begins_with(caches.memcacheds, is_overdue)

@@ -38,7 +38,7 @@ _REFUSED: Final[Mapping[Keys, str]] = {
     },
     **{
         ("spec", "volumes", each): _RESERVED
-        for each in ("extstore", "handover", "warm-restart-items", "warm-restart-request")
+        for each in ("extstore", "handover", "warm-restart-items", "warm-restart-request", "operator-scripts")
     },
     **{("metadata", "labels", each): _RESERVED for each in (*_LABELS, "app.kubernetes.io/managed-by")},
 }

@@ -17,12 +17,14 @@ from memcached_operator.core.events import recorded_by
 from memcached_operator.core.metrics import RepairCounts
 from memcached_operator.core.objects.owned_kind import OwnedKind
 from memcached_operator.core.objects.owned_object import Codec, Manifest, OwnedRecord
+from memcached_operator.core.objects.pod_template import scripts_of
+from memcached_operator.core.objects.scripts import scripts_config_map
 from memcached_operator.core.objects.service import SERVICES, service, with_names
 from memcached_operator.core.objects.workload import DEPLOYMENT, STATEFUL_SET, desired_workload
 from memcached_operator.core.objects.workload_types import WorkloadManifest
 from memcached_operator.core.observed.caches import DEPLOYMENTS, MEMCACHEDS, STATEFUL_SETS, Caches
 from memcached_operator.core.observed.memcacheds import MemcachedRecord
-from memcached_operator.core.outcome import EMPTY, Attempt, ObjectsResult, Outcome, attempt
+from memcached_operator.core.outcome import EMPTY, Attempt, ObjectsResult, Outcome, WorkloadResult, attempt
 from memcached_operator.core.rollout.announcements import Announcements
 from memcached_operator.core.rollout.live.live_memory import LiveMemory, SetLimit
 from memcached_operator.core.rollout.rollout_lock import RolloutLock, rollouts_left
@@ -128,13 +130,17 @@ class Objects:
     async def ensure(self, snapshot: Snapshot) -> ObjectsResult:
         """Create, repair and remove objects by the plan and the specification, and bring the servers to it."""
         memcached, plan, last = snapshot.memcached, snapshot.plan, snapshot.last
-        workloads = await self._workloads.ensure(snapshot)
+        of_scripts, missing = await self._ensure_scripts(snapshot)
+        if missing:
+            workloads = WorkloadResult(self._caches.workloads_of(memcached).get(plan.target))
+        else:
+            workloads = await self._workloads.ensure(snapshot)
         # A list that servers leave is published before the time begins after which they are gone: the operator may end
         # in between. Any other is as the status has it, which coalesces what comes together.
         leave = not set(plan.servers.draining) <= set(last.draining or ())
         published = plan.servers.listed if leave and last.serverList is not None else last.serverList
         service, of_service = await self._ensure_service(snapshot)
-        outcome = workloads.outcome + of_service
+        outcome = of_scripts + workloads.outcome + of_service
         for each in self._auxiliary:
             if each is not SERVICES:
                 outcome += await self._ensure_auxiliary(each, snapshot, published)
@@ -165,6 +171,36 @@ class Objects:
         there = desired is not None and done.kept is not None and done.kept.obj is not None
         return memcached.name if there else "", done.outcome
 
+    async def _ensure_scripts(self, snapshot: Snapshot) -> tuple[Outcome, bool]:
+        """Keep the ConfigMap with the scripts of pods, and remove those that no pod needs any more.
+
+        The second result tells that it is not there, so that no server may be replaced by one that needs it.
+        """
+        memcached, last, outcome, missing = snapshot.memcached, snapshot.last, EMPTY, False
+        (kind,) = (each for each in self._auxiliary if each.has_scripts)
+        scripts, former = scripts_of(snapshot.spec), self._caches.auxiliary[kind].by_index("scripts", memcached.key)
+        if not (scripts or former):
+            return EMPTY, False
+        owned = self._caches.workloads_of(memcached).values()
+        used = {each.scripts for each in self._caches.pods_of(memcached.key)}
+        used |= {memcached.name + each.scripts for each in owned}
+        if scripts:
+            desired = scripts_config_map(memcached.owner, scripts)
+            name = desired.metadata.name or ""
+            needed = any(memcached.name + each.scripts != name for each in owned)
+            done = await self._ensure_one(kind, snapshot, desired, follows=False, blocking=needed)
+            outcome, missing = done.outcome, needed and (done.kept is None or done.kept.obj is None)
+            used.add(name)
+        ready = last.condition("Ready")
+        is_ready = last.observedGeneration == memcached.generation and ready is not None and ready.status == "True"
+        # A Deployment that is rolled out has no ReplicaSet that makes pods of a former template.
+        if is_ready and all(each.is_observed and each.rolled_out for each in owned):
+            for live in former:
+                if live.name not in used:
+                    removal = self._auxiliary[kind].remove(memcached, ObjectKey(live.namespace, live.name))
+                    outcome += (await attempt(kind.kind.resource.kind, removal)).outcome
+        return outcome, missing
+
     async def _ensure_auxiliary(self, each: OwnedKind, snapshot: Snapshot, servers: Sequence[str] | None) -> Outcome:
         """Keep the object of that kind by a list of servers, None for none yet."""
         memcached, spec, conflicting, live = snapshot.memcached, snapshot.spec, EMPTY, None
@@ -182,12 +218,13 @@ class Objects:
         return conflicting + (await self._ensure_one(each, snapshot, desired, follows=follows)).outcome
 
     async def _ensure_one(
-        self, each: OwnedKind, snapshot: Snapshot, desired: Manifest | None, *, follows: bool
+        self, each: OwnedKind, snapshot: Snapshot, desired: Manifest | None, *, follows: bool, blocking: bool = False
     ) -> Attempt[OwnedRecord]:
         """Make an auxiliary object, put it right or remove it.
 
         Args:
             follows: a difference follows from what has changed elsewhere.
+            blocking: without it the servers are not changed.
         """
         kind, keeper = each.kind.resource.kind, self._auxiliary[each]
         memcached, last = snapshot.memcached, snapshot.last
@@ -198,7 +235,7 @@ class Objects:
         # A status of this generation shows that it was created before, but for a list, which can have come later.
         seen = not (each.listed or is_pending)
         doing = keeper.ensure(memcached, desired, seen=seen, desired_changed=follows or is_pending)
-        return await attempt(kind, doing, is_pending=is_pending)
+        return await attempt(kind, doing, is_pending=is_pending, blocking=blocking)
 
     def families(self) -> Iterator[Metric]:
         return self._counts.families()

@@ -18,6 +18,8 @@ from memcached_operator.api.reading import read_spec
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION, Owner, server
 from memcached_operator.core.objects.owned_kind import auxiliary_objects
+from memcached_operator.core.objects.pod_template import scripts_of
+from memcached_operator.core.objects.scripts import scripts_config_map
 from memcached_operator.core.objects.workload import desired_workload
 from memcached_operator.core.observed.memcacheds import restart_of
 from memcached_operator.features.memory_scaling.effective_memory import with_effective_memory
@@ -128,7 +130,9 @@ def render(content: Mapping[str, Any], options: RenderOptions, uid: str = "", me
     workload = desired_workload(
         spec.workload, owner, spec.size, spec.image or options.image, options.user_id, spec, restart=_restart(metadata)
     )
-    manifests = [workload, *auxiliary_objects(AUXILIARY, owner, spec, _servers(owner, spec))]
+    scripts = scripts_of(spec)
+    made_before = [scripts_config_map(owner, scripts)] if scripts else []
+    manifests = [*made_before, workload, *auxiliary_objects(AUXILIARY, owner, spec, _servers(owner, spec))]
     return Rendered(
         f"{owner.namespace}/{name}",
         spec,
@@ -229,7 +233,8 @@ def as_yaml(rendered: Rendered, place: str) -> str:
         comments = [f"Created for Memcached {rendered.name} ({place})"]
         if not (rendered.uid_known or number):
             comments.append("The API server sets its uid when it is created")
-        comments += filter(None, [rendered.notes.get(manifest["kind"])])
+        if not manifest.get("immutable"):  # as scripts are
+            comments += filter(None, [rendered.notes.get(manifest["kind"])])
         lines = "".join(f"# {escape(comment)}.\n" for comment in comments)
         documents.append(f"---\n{lines}{manifest_yaml(manifest)}")
     return "".join(documents)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from memcached_operator.features.tls.secrets import script
 from tests.integration.conftest import memcached
 from tests.integration.oracle import (
     catch_up,
@@ -45,10 +44,15 @@ def test_pods_have_their_secrets_and_a_sidecar(kubectl: Kubectl) -> None:
     pod = kubectl.get("pod", name)["spec"]
     (server,), (sidecar,) = pod["containers"], pod["initContainers"]
     assert ("-Z" in server["command"], "-Y" in server["command"]) == (True, True)
-    assert sidecar["command"] == ["sh", "-c", script(), "reloader"]
+    assert sidecar["command"] == ["sh", "/etc/memcached/scripts/reloader.sh"]
     assert sidecar["args"][:2] == ["shop-tls", "shop-passwords"]
-    secrets = {each["name"]: each["secret"]["secretName"] for each in pod["volumes"]}
-    assert secrets == {"tls": "shop-tls", "auth": "shop-passwords"}
+    *secrets, scripts = pod["volumes"]
+    assert {each["name"]: each["secret"]["secretName"] for each in secrets} == {
+        "tls": "shop-tls",
+        "auth": "shop-passwords",
+    }
+    made = kubectl.get("configmap", scripts["configMap"]["name"])
+    assert (made["immutable"], list(made["data"])) == (True, ["reloader.sh"])
     mark = kubectl.cluster.audit_mark()
     catch_up(kubectl)
     assert taken(writes(kubectl, "shop", mark)) <= {"memcacheds/status 200"}, "what the API server fills in is no drift"

@@ -87,3 +87,5 @@ def server(name: str, namespace: str, ordinal: int) -> str:
 
 EXTSTORE: Final = "extstore"
 """Name of the volume; the claim of a pod is called like the pod, "-" and this."""
+SCRIPTS_INFIX: Final = "-scripts-"
+"""In the name of the ConfigMap with a pod's scripts, between the Memcached's name and the digest of its content."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from memcached_operator.api.status import Problem
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import Owner
-from memcached_operator.core.objects.owned_object import Codec, Manifest
+from memcached_operator.core.objects.owned_object import Codec, Manifest, OwnedRecord
+from memcached_operator.core.objects.scripts import suffix_in
 from operator_runtime import ObjectKey
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class OwnedKind:
         suffix: of the object's name, after the Memcached's.
         rival_in: finds the namespace, as a key, in which a record of another owner concerns all Memcacheds.
         conflict: explains why a Memcached of that name gets no object, by those rivals; None where it does.
+        has_scripts: of the kind are the ConfigMaps with scripts of pods, too; see `scripts`.
         listed: reads the servers that an object names, of a kind that follows the list; None for other kinds.
         is_untouched: reports whether such an object names them as it was written, so that nobody else has changed it.
         follow: makes the patch by which a live object of that kind follows the desired one, None for none.
@@ -44,6 +46,7 @@ class OwnedKind:
     suffix: str = ""
     rival_in: Callable[[Any], ObjectKey | None] = lambda _: None
     conflict: Callable[[Iterable[Any], str, Spec], Problem | None] = lambda *_: None
+    has_scripts: bool = False
     listed: Callable[[Any], Sequence[str]] | None = None
     is_untouched: Callable[[Any], bool] = lambda _: False
     follow: Callable[[Any, Any], dict[str, Any] | None] = lambda *_: None
@@ -60,6 +63,15 @@ class OwnedKind:
         """Return what a Memcached desires, None for nothing."""
         is_off = self.field and getattr(spec, self.field) is None
         return None if is_off else self.made(owner, spec, servers, operator_namespace)
+
+    def scripts_for(self, live: OwnedRecord) -> ObjectKey | None:
+        """The Memcached whose pods have scripts of it, None where it has none."""
+        return self.memcached_of(live) if self.has_scripts and suffix_in(live.name) else None
+
+    def memcached_of(self, live: OwnedRecord) -> ObjectKey:
+        """The Memcached whose object one of that name is."""
+        name = live.name.removesuffix(suffix_in(live.name) if self.has_scripts else "")
+        return ObjectKey(live.namespace, name.removesuffix(self.suffix))
 
     def key_of(self, memcached: ObjectKey) -> ObjectKey:
         return ObjectKey(memcached.namespace, memcached.name + self.suffix)

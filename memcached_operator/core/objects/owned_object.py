@@ -17,7 +17,13 @@ import msgspec
 
 from memcached_operator.api.names import API_VERSION, KIND
 from memcached_operator.core.objects.applied_spec import applied_spec
-from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, OWNER_UID_ANNOTATION, Owner, labels
+from memcached_operator.core.objects.labels import (
+    APPLIED_ANNOTATION,
+    OWNER_UID_ANNOTATION,
+    SCRIPTS_INFIX,
+    Owner,
+    labels,
+)
 from operator_runtime import Difference, Fields, ObjectKey, OwnerReference, differences
 
 if TYPE_CHECKING:
@@ -141,7 +147,8 @@ _PASSED: Final = '"service"'
 # By which the garbage collector knows what an object's deletion is to do with its dependents.
 ORPHAN_FINALIZER, FOREGROUND_FINALIZER = "orphan", "foregroundDeletion"
 # JSON has no control characters, so these stand in its text for nothing else, and no text put back has any in it.
-_NAME, _UID = b"\x00", b"\x01"
+_INFIX: Final = SCRIPTS_INFIX.encode()
+_NAME, _UID, _SCRIPTS = b"\x00", b"\x01", b"\x02"
 
 
 class OwnedRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -175,7 +182,8 @@ class OwnedRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     @property
     def owned(self) -> bytes:
         """JSON of what is compared (`objects.comparable`), b"" for a foreign object."""
-        return self.normalized.replace(_NAME, _quoted(self.name)).replace(_UID, _quoted(self.made_for_uid))
+        named = self.normalized.replace(_NAME, _quoted(self.name)).replace(_SCRIPTS, _quoted(self.name)[:-1] + _INFIX)
+        return named.replace(_UID, _quoted(self.made_for_uid))
 
 
 def common_fields(meta: ObjectMeta) -> dict[str, Any]:
@@ -215,8 +223,8 @@ def uids_in(normalized: bytes) -> int:
 
 
 def nameless(text: bytes, name: str) -> bytes:
-    """JSON with the Memcached's name taken out."""
-    return text.replace(_quoted(name), _NAME)
+    """JSON with the Memcached's name taken out, also where the name of its scripts begins with it."""
+    return text.replace(_quoted(name), _NAME).replace(_quoted(name)[:-1] + _INFIX, _SCRIPTS)
 
 
 def owned_metadata(meta: ObjectMeta) -> ObjectMeta:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from memcached_operator.core.objects.scripts import Scripts
 from memcached_operator.core.objects.workload_types import Container, ContainerPort, Mount, Volume
 
 
@@ -20,6 +21,8 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
             given is left out.
         launcher: words that run memcached's command, which follows them.
         options: words of that command, after those that every server has.
+        scripts: what the launcher and sidecars run, by the names of files in `scripts.FOLDER`; the launcher has them
+            there, a sidecar needs `scripts.MOUNT`.
         sidecars: native ones, in the order of their start.
         like_server: names of those that signal memcached, so that they share its processes and run as its user.
         keeps_items: a container that starts again has the items of the one before; no memory can be given to it.
@@ -35,6 +38,7 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
     ports: tuple[ContainerPort, ...] = ()
     mounts: tuple[Mount, ...] = ()
     volumes: tuple[Volume, ...] = ()
+    scripts: Scripts = ()
     sidecars: tuple[Container, ...] = ()
     like_server: tuple[str, ...] = ()
     keeps_items: bool = False

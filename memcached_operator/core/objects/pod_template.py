@@ -20,8 +20,10 @@ from memcached_operator.core.objects.owned_object import ObjectMeta, as_json
 from memcached_operator.core.objects.pod import Pod
 from memcached_operator.core.objects.pod_template_overlay import Part, parts
 from memcached_operator.core.objects.resources import resources_of
+from memcached_operator.core.objects.scripts import MOUNT, SCRIPTS, Scripts, suffix
 from memcached_operator.core.objects.workload_types import (
     Capabilities,
+    ConfigMapSource,
     Container,
     ContainerPort,
     ContainerSecurity,
@@ -33,6 +35,7 @@ from memcached_operator.core.objects.workload_types import (
     Resources,
     Sleep,
     TcpSocket,
+    Volume,
 )
 from memcached_operator.features import POD_PARTS
 from memcached_operator.servers.transport import transport
@@ -57,11 +60,13 @@ class Pods(NamedTuple):
     Attributes:
         template: as the operator makes it.
         passed: what is passed through to them.
+        scripts: that they run.
         applied: the specification that they are made from, as the annotation of their workload has it.
     """
 
     template: PodTemplate
     passed: tuple[Part, ...]
+    scripts: Scripts
     applied: str
 
 
@@ -77,8 +82,19 @@ def template(name: str, image: str, user_id: int | None, spec: Spec = DEFAULTS, 
         restart: each server is to start again when this text changes.
     """
     applied = applied_text(spec)
-    annotations, made, passed = _made(image, user_id, applied, restart)
-    return Pods(PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=annotations), made), passed, applied)
+    annotations, made, passed, scripts = _made(image, user_id, applied, restart)
+    if scripts:
+        made = replace(
+            made,
+            volumes=(*(made.volumes or ())[:-1], Volume(SCRIPTS, configMap=ConfigMapSource(name + suffix(scripts)))),
+        )
+    pods = PodTemplate(ObjectMeta(labels=labels.labels(name), annotations=annotations), made)
+    return Pods(pods, passed, scripts, applied)
+
+
+def scripts_of(spec: Spec) -> Scripts:
+    """The scripts that the pods of that specification run."""
+    return _made("", None, applied_text(spec), "")[-1]
 
 
 class Fingerprint(NamedTuple):
@@ -102,7 +118,7 @@ def fingerprint(made: PodTemplate | None) -> Fingerprint:
 @lru_cache(maxsize=64)  # most Memcacheds share their settings, and frozen structs can be shared
 def _made(
     image: str, user_id: int | None, applied: str, restart: str
-) -> tuple[dict[str, str], PodSpec, tuple[Part, ...]]:
+) -> tuple[dict[str, str], PodSpec, tuple[Part, ...], Scripts]:
     spec = spec_of(msgspec.json.decode(applied))
     given = keyed(spec.podTemplate.given())
     if find(given, "spec", "securityContext") is not None:
@@ -131,7 +147,7 @@ def _made(
         annotations[labels.WARM_ANNOTATION] = _digest([annotations[labels.WARM_ANNOTATION], passed])
     if restart:
         annotations[labels.RESTART_ANNOTATION] = restart
-    return annotations, made, passed
+    return annotations, made, passed, pod.scripts
 
 
 def _pod(image: str, spec: Spec, user_id: int | None, *, only_replaced: bool = False) -> Pod:
@@ -167,14 +183,19 @@ def _pod(image: str, spec: Spec, user_id: int | None, *, only_replaced: bool = F
 
 
 def _pod_spec(pod: Pod, spec: Spec) -> PodSpec:
-    server = replace(pod.server, command=_command(pod, spec), ports=pod.ports, volumeMounts=pod.mounts or None)
+    mounts = (*pod.mounts, MOUNT) if pod.launcher else pod.mounts
+    # Without the Memcached's name, so that most of them share it.
+    volumes = (
+        (*pod.volumes, Volume(SCRIPTS, configMap=ConfigMapSource(suffix(pod.scripts)))) if pod.scripts else pod.volumes
+    )
+    server = replace(pod.server, command=_command(pod, spec), ports=pod.ports, volumeMounts=mounts or None)
     return PodSpec(
         automountServiceAccountToken=False,
         securityContext=pod.security,
         shareProcessNamespace=True if pod.like_server else None,
         initContainers=pod.sidecars or None,
         containers=(server,),
-        volumes=pod.volumes or None,
+        volumes=volumes or None,
     )
 
 

@@ -94,6 +94,13 @@ class SecretSource(Fields, frozen=True, omit_defaults=True):  # `secret` of a vo
     optional: bool | None = None
 
 
+class ConfigMapSource(Fields, frozen=True, omit_defaults=True):  # `configMap` of a volume
+    absent: ClassVar[tuple[str, ...]] = ("optional",)  # with it a server would start without its scripts
+
+    name: str = ""
+    optional: bool | None = None
+
+
 class EmptyDir(Fields, frozen=True, omit_defaults=True):  # `emptyDir` of a volume
     medium: str | None = None
     sizeLimit: str | None = None
@@ -137,6 +144,7 @@ class Volume(Fields, frozen=True, omit_defaults=True):  # `volumes[]` of a pod
     emptyDir: EmptyDir | None = None
     downwardAPI: DownwardApi | None = None
     ephemeral: Claim | None = None
+    configMap: ConfigMapSource | None = None
 
 
 class PodSpec(Fields, frozen=True, omit_defaults=True):  # `spec` of a pod template, as far as the operator makes it

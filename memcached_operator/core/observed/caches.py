@@ -38,6 +38,7 @@ class Caches:
         self.memcacheds.add_index("namespace", lambda memcached: ObjectKey(memcached.namespace, ""))
         for kind, store in self.auxiliary.items():
             store.add_index("rivals", kind.rival_in)
+            store.add_index("scripts", kind.scripts_for)
 
     def pods_of(self, key: ObjectKey) -> list[PodRecord]:
         """The pods that are a Memcached's by name, whatever their state."""

@@ -24,6 +24,8 @@ from memcached_operator.core.objects.labels import (
     WARM_ANNOTATION,
 )
 from memcached_operator.core.objects.owned_object import Identity, OwnerRef, controller_of
+from memcached_operator.core.objects.scripts import SCRIPTS
+from memcached_operator.core.objects.workload_types import ConfigMapSource
 from memcached_operator.core.observed.pod_status import (
     NO_PROBLEM,
     PodProblem,
@@ -91,6 +93,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
         in_place: how it is being changed in place, "" where it is not; see `rollout.in_place`.
         peers: from which others its server fills itself; see `handover.peers`.
         outdated_items: others may have changed what it has, without its knowledge.
+        scripts: the name of the ConfigMap that it has scripts of, "" for none.
         termination: how it is being deleted, None where it is not.
     """
 
@@ -124,6 +127,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     down: bool = False
     placed: bool = False
     outdated: PodProblem = NO_PROBLEM
+    scripts: str = ""
     termination: Termination | None = None
 
     @property
@@ -208,10 +212,16 @@ class _Container(msgspec.Struct):
     resources: WithLimits = msgspec.field(default_factory=WithLimits)
 
 
+class _Volume(msgspec.Struct):
+    name: str = ""
+    configMap: ConfigMapSource | None = None
+
+
 class _PodSpec(msgspec.Struct):
     nodeName: str = ""
     containers: list[_Container] | None = None
     initContainers: list[_Container] | None = None
+    volumes: list[_Volume] | None = None
 
 
 class _PodObject(msgspec.Struct):
@@ -273,6 +283,9 @@ def pod_record(raw: msgspec.Raw | bytes) -> PodRecord:
         waits=NO_PROBLEM if readiness.status == "True" else wait_of(status),
         failure=failure_of(status),
         outdated=outdated_of(status),
+        scripts=next(
+            (each.configMap.name for each in pod.spec.volumes or () if each.name == SCRIPTS and each.configMap), ""
+        ),
         termination=_termination(pod),
     )
 

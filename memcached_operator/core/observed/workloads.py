@@ -38,6 +38,7 @@ from memcached_operator.core.objects.owned_object import (
 )
 from memcached_operator.core.objects.pod_template import USER_ID, template as pods_of
 from memcached_operator.core.objects.pod_template_overlay import merged
+from memcached_operator.core.objects.scripts import SCRIPTS
 from memcached_operator.core.objects.workload_types import PodSpec, PodTemplate, WorkloadManifest, WorkloadSpec
 
 
@@ -63,6 +64,7 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
         restart_hash: digest of what a container that starts again in its pod does not take on, "" where that loses its
             items.
         has_revision: its controller has made a first revision of it.
+        scripts: the name of the ConfigMap that its pods have scripts of, without the Memcached's, "" for none.
         sidecar: its pods have the operator's own next to memcached.
         revision: which pods of a StatefulSet are of its present template, "" until its controller has reported it.
     """
@@ -83,6 +85,7 @@ class WorkloadRecord(OwnedRecord, frozen=True, gc=False, kw_only=True):
     restart_hash: str = ""
     has_revision: bool = True
     revision: str = ""
+    scripts: str = ""
     sidecar: bool = False
 
 
@@ -151,6 +154,7 @@ def _owned_part(meta: ObjectMeta, raw: msgspec.Raw, name: str, made_for_uid: str
         "restarted": annotations.get(RESTARTED_ANNOTATION, ""),
         "restart": annotations.get(RESTART_ANNOTATION, ""),
         "restart_hash": annotations.get(WARM_ANNOTATION, ""),
+        "scripts": _scripts(spec).removeprefix(name),
         "sidecar": _has_sidecar(spec),
     }
     # Else what is no name, or no uid, would be taken for one: any client may write either there.
@@ -209,6 +213,13 @@ def _image(spec: WorkloadSpec) -> str:
 def _has_sidecar(spec: WorkloadSpec) -> bool:
     pod = spec.template.spec if spec.template else None
     return any(each.name == RELOADER for each in (pod.initContainers if pod else None) or ())
+
+
+def _scripts(spec: WorkloadSpec) -> str:
+    pod = spec.template.spec if spec.template else None
+    return next(
+        (each.configMap.name for each in (pod and pod.volumes) or () if each.name == SCRIPTS and each.configMap), ""
+    )
 
 
 def _owned(owned: ObjectMeta, spec: WorkloadSpec, raw: msgspec.Raw) -> WorkloadManifest:

@@ -1,13 +1,13 @@
 # Runs memcached so that it can fill itself from others, or as it is where it cannot.
 #
-#   sh -uc SCRIPT memcached LUA PEERS MEMCACHED ARGUMENTS...
+#   sh handover.sh LUA PEERS MEMCACHED ARGUMENTS...
 #
-# LUA: the text of handover.lua. PEERS: the file that it reads. MEMCACHED: the program, then what it is started with.
+# LUA: the file handover.lua. PEERS: the one that it reads. MEMCACHED: the program, then what it is started with.
 # Clients use port 11211, peers and the operator 11210, also without the proxy: "stats proxy" says there what runs.
-# For any POSIX shell, and no other program. Of two dollar signs Kubernetes takes one away, as of any command.
+# For any POSIX shell, and no other program.
+set -u
 lua=$1 peers=$2 program=$3
 shift 3
-file=/dev/shm/handover.lua
 version=$("$program" --version)
 version=${version##* }
 major=${version%%.*} minor=${version#*.}
@@ -22,9 +22,8 @@ case $("$program" --help) in
 *proxy_config*) ;;
 *) missing=${missing:-"it was built without the proxy"} ;;
 esac
-[ -n "$missing" ] || printf '%s\n' "$lua" >"$file" || missing="$file cannot be written"
 if [ -z "$missing" ]; then
-    exec "$program" -l 'proto[proxy]:*:11211,proto[ascii]:*:11210' -o "proxy_config=$file,proxy_arg=$peers" "$@"
+    exec "$program" -l 'proto[proxy]:*:11211,proto[ascii]:*:11210' -o "proxy_config=$lua,proxy_arg=$peers" "$@"
 fi
 echo "This memcached takes part in no hand-over, as $missing." >&2
 exec "$program" -l '*:11211,*:11210' "$@"

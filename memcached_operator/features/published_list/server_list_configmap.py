@@ -10,7 +10,8 @@ import msgspec
 
 from memcached_operator.core.objects.labels import APPLIED_ANNOTATION, POD_SELECTOR, Owner
 from memcached_operator.core.objects.owned_kind import OwnedKind
-from memcached_operator.core.objects.owned_object import Codec, Manifest, metadata
+from memcached_operator.core.objects.owned_object import Codec, metadata
+from memcached_operator.core.objects.scripts import ConfigMapManifest, held
 from operator_runtime import Difference, differences
 
 _SUFFIX: Final = "-servers"
@@ -19,30 +20,20 @@ _IMMUTABLE: Final = "immutable"
 _DIGEST_BYTES: Final = 4
 
 
-class PublicationManifest(Manifest, frozen=True, omit_defaults=True):
-    """A ConfigMap, as far as a Memcached has an opinion about it.
-
-    `immutable` is read alone, as only others set it. Nothing in `data` can be changed then.
-    """
-
-    data: dict[str, str] | None = None
-    immutable: bool | None = None
-
-
-def _compare(desired: PublicationManifest, live: PublicationManifest) -> Iterator[Difference]:
+def _compare(desired: ConfigMapManifest, live: ConfigMapManifest) -> Iterator[Difference]:
     yield from differences(desired, live)
-    # An immutable list prevents another one. As long as it is right it stays.
-    if live.immutable and any(differences(desired.data, live.data)):
+    # An immutable list prevents another one. As long as it is right it stays. Scripts are always replaced.
+    if (live.immutable or desired.immutable) and any(differences(desired.data, live.data)):
         yield Difference((_IMMUTABLE,), None, True)
 
 
-def publication(owner: Owner, servers: Sequence[str]) -> PublicationManifest:
+def publication(owner: Owner, servers: Sequence[str]) -> ConfigMapManifest:
     """The ConfigMap that a Memcached desires.
 
     Args:
         servers: `host:port` of each, in their order.
     """
-    return PublicationManifest(
+    return ConfigMapManifest(
         apiVersion="v1",
         kind="ConfigMap",
         metadata=metadata(owner, name=owner.name + _SUFFIX, annotations={APPLIED_ANNOTATION: _digest(servers)}),
@@ -50,14 +41,14 @@ def publication(owner: Owner, servers: Sequence[str]) -> PublicationManifest:
     )
 
 
-def is_untouched(live: PublicationManifest) -> bool:
+def is_untouched(live: ConfigMapManifest) -> bool:
     """Report whether the list is as it was written, so that a difference is no other client's change."""
     servers = listed(live)
     is_recorded = (live.metadata.annotations or {}).get(APPLIED_ANNOTATION) == _digest(servers)
     return is_recorded and (live.data or {}).items() >= _data(servers).items()
 
 
-def listed(live: PublicationManifest) -> list[str]:
+def listed(live: ConfigMapManifest) -> list[str]:
     """The servers that a ConfigMap names; none where that cannot be read."""
     try:
         return msgspec.json.decode((live.data or {})[_JSON], type=list[str])
@@ -65,7 +56,7 @@ def listed(live: PublicationManifest) -> list[str]:
         return []
 
 
-def _follow(live: PublicationManifest, desired: PublicationManifest) -> dict[str, Any] | None:
+def _follow(live: ConfigMapManifest, desired: ConfigMapManifest) -> dict[str, Any] | None:
     if live.immutable or live.data == desired.data:
         return None
     return {"metadata": {"annotations": desired.metadata.annotations}, "data": desired.data}
@@ -81,11 +72,12 @@ def _data(servers: Sequence[str]) -> dict[str, str]:
 
 CONFIG_MAPS: Final = OwnedKind(
     ("v1", "ConfigMap", "configmaps"),
-    Codec(PublicationManifest, compare=_compare, fixed=(_IMMUTABLE,), replace="Background"),
+    Codec(ConfigMapManifest, held, compare=_compare, fixed=(_IMMUTABLE,), replace="Background"),
     lambda owner, _, servers, __: publication(owner, servers),
     field="publish",
     labels=POD_SELECTOR,
     suffix=_SUFFIX,
+    has_scripts=True,
     listed=listed,
     is_untouched=is_untouched,
     follow=_follow,

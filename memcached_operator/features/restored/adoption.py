@@ -80,7 +80,11 @@ class Adoption:
 
     def _ownerless(self, memcached: MemcachedRecord) -> Iterator[tuple[Kind[Any], OwnedRecord]]:
         workloads = [(WORKLOADS[each.kind], each) for each in self._caches.workloads(memcached.key)]
-        others = [(of.kind, store.get(of.key_of(memcached.key))) for of, store in self._caches.auxiliary.items()]
+        others = [
+            (of.kind, live)
+            for of, store in self._caches.auxiliary.items()
+            for live in (store.get(of.key_of(memcached.key)), *store.by_index("scripts", memcached.key))
+        ]
         for kind, live in (*workloads, *others):
             if live is not None and not (live.owner_kind or live.deleting):
                 yield kind, live

@@ -1,6 +1,6 @@
 # Lets a memcached start once what its Secrets hold is good, and has it reload that when it changes.
 #
-#   sh -c SCRIPT reloader TLS AUTH OPTION...
+#   sh reloader.sh TLS AUTH OPTION...
 #
 # TLS, AUTH: the names of the Secrets, "" for none. OPTION: memcached's own, by which the server uses them.
 # memcached is the judge: one is started for a moment, which listens on a socket in a file. What the pod's status is to

@@ -6,7 +6,6 @@ up. It has no volume of its own: `kubectl drain` keeps a pod with an `emptyDir`,
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +13,7 @@ from memcached_operator.api.names import MOUNTED, RELOADER
 from memcached_operator.api.quantities import value
 from memcached_operator.api.v1alpha1 import Auth, Spec, Tls
 from memcached_operator.core.objects.pod import Pod
-from memcached_operator.core.objects.scripts import COMMENT
+from memcached_operator.core.objects.scripts import FOLDER, MOUNT, script
 from memcached_operator.core.objects.workload_types import (
     Container,
     Exec,
@@ -27,6 +26,7 @@ from memcached_operator.core.objects.workload_types import (
 
 TLS, AUTH = "tls", "auth"
 """Names of the volumes."""
+_SHELL: Final = Path(__file__).with_name("reloader.sh")
 _PASSWORDS: Final = f"{MOUNTED}/{AUTH}/password-file"
 _VERIFY: Final = {"Request": "1", "Require": "2"}
 _READY: Final = "/dev/shm/reloader/ready"
@@ -66,7 +66,8 @@ def pod(pod: Pod, spec: Spec) -> Pod:
     )
     if not live:
         return pod
-    return pod.plus(sidecars=(_reloader(pod.server, mounts, tls, auth),), like_server=(RELOADER,))
+    scripts, reloader = ((_SHELL.name, script(_SHELL)),), _reloader(pod.server, mounts, tls, auth)
+    return pod.plus(scripts=scripts, sidecars=(reloader,), like_server=(RELOADER,))
 
 
 def _reloader(memcached: Container, mounts: tuple[Mount, ...], tls: Tls | None, auth: Auth | None) -> Container:
@@ -74,13 +75,13 @@ def _reloader(memcached: Container, mounts: tuple[Mount, ...], tls: Tls | None, 
     return Container(
         name=RELOADER,
         image=memcached.image,
-        command=("sh", "-c", script(), RELOADER),
+        command=("sh", f"{FOLDER}/{_SHELL.name}"),
         args=(*names, *options(tls, auth)),
         resources=_resources(memcached.resources or Resources()),
         restartPolicy="Always",
         startupProbe=_STARTED,
         securityContext=memcached.securityContext,
-        volumeMounts=mounts,
+        volumeMounts=(*mounts, MOUNT),
     )
 
 
@@ -96,9 +97,3 @@ def _resources(server: Resources) -> Resources:
     needed = {name: default for name, default in _REQUESTED.items() if name == "memory" or name in requested}
     requests = {name: min(default, limits.get(name, default), key=value) for name, default in needed.items()} | bounded
     return Resources(limits={"memory": _REQUESTED["memory"]} | limits, requests=requests)
-
-
-@lru_cache(maxsize=1)
-def script() -> str:
-    """`reloader.sh` as pods have it: without its comments, as a better one is no reason to replace servers."""
-    return COMMENT.sub("", Path(__file__).with_name("reloader.sh").read_text())

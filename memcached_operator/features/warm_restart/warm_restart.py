@@ -8,7 +8,6 @@ the user's own.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +19,7 @@ from memcached_operator.api.server_memory import memory_file_mib
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.labels import RESTART_ANNOTATION
 from memcached_operator.core.objects.pod import Pod
-from memcached_operator.core.objects.scripts import COMMENT
+from memcached_operator.core.objects.scripts import FOLDER, script
 from memcached_operator.core.objects.workload_types import (
     DownwardApi,
     DownwardFile,
@@ -32,6 +31,7 @@ from memcached_operator.core.objects.workload_types import (
 
 ITEMS, RESTART = "warm-restart-items", "warm-restart-request"
 """Names of the volumes."""
+_SHELL: Final = Path(__file__).with_name("warm_restart.sh")
 _MEMORY_FILE: Final = f"{MOUNTED}/items/file"
 _REQUESTED: Final = "request"
 # What it writes out at its end: below 1 KiB.
@@ -43,21 +43,15 @@ def pod(pod: Pod, spec: Spec) -> Pod:
     file_mib = memory_file_mib(spec)
     pod = pod.plus(
         options=("-e", _MEMORY_FILE),
+        scripts=((_SHELL.name, script(_SHELL)),),
         mounts=(Mount(ITEMS, f"{MOUNTED}/items"), Mount(RESTART, f"{MOUNTED}/{RESTART}", readOnly=True)),
         volumes=(
             Volume(ITEMS, emptyDir=EmptyDir("Memory", of_mebibytes(file_mib + _STATE_MIB))),
             Volume(RESTART, downwardAPI=DownwardApi((_RESTART_FILE,))),
         ),
     )
-    # "-uc" is one word: what looks for an option of memcached's finds that.
-    launcher = ("sh", "-uc", script(), "memcached", _MEMORY_FILE, f"{MOUNTED}/{RESTART}/{_REQUESTED}", *pod.launcher)
+    launcher = ("sh", f"{FOLDER}/{_SHELL.name}", _MEMORY_FILE, f"{MOUNTED}/{RESTART}/{_REQUESTED}", *pod.launcher)
     return replace(pod, launcher=launcher, items_mib=file_mib, keeps_items=True)
 
 
 _RESTART_FILE: Final = DownwardFile(_REQUESTED, FieldRef(f"metadata.annotations['{RESTART_ANNOTATION}']"))
-
-
-@lru_cache(maxsize=1)
-def script() -> str:
-    """`warm_restart.sh` as pods have it: without its comments, as a better one is no reason to replace servers."""
-    return COMMENT.sub("", Path(__file__).with_name("warm_restart.sh").read_text())

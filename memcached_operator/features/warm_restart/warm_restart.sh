@@ -1,12 +1,13 @@
 # Runs memcached so that the next one in this pod takes over its items.
 #
-#   sh -uc SCRIPT memcached ITEMS REQUEST COMMAND...
+#   sh warm_restart.sh ITEMS REQUEST COMMAND...
 #
 # ITEMS: the memory file, in a volume that outlasts the container. REQUEST: a file; when it changes, memcached is to start
 # again. COMMAND: memcached's own.
 # memcached writes out what the next one must know, ITEMS.meta, on SIGUSR1 alone, and takes that away as it reads it:
 # where it is missing, memcached had no time to end, and begins cold. On one that is empty it aborts.
-# For any POSIX shell; besides that sleep and rm. Of two dollar signs Kubernetes takes one away, as of any command.
+# For any POSIX shell; besides that sleep and rm.
+set -u
 items=$1 request=$2
 shift 2
 every_s=5

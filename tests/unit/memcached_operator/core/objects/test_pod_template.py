@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from memcached_operator.api.reading import read_spec
-from memcached_operator.api.v1alpha1 import Workload
+from memcached_operator.api.v1alpha1 import Spec, Workload
+from memcached_operator.core.objects.pod_template import template
 from memcached_operator.core.objects.workload import desired_workload
 from tests.unit.memcached_operator.support import HERE, IMAGE, OWNER
 
@@ -39,3 +40,20 @@ def test_an_account_has_both_its_names_or_the_api_server_would_put_one_back_that
         made = desired_workload("Deployment", OWNER, 1, IMAGE, spec=read_spec(spec))
         pod = made.body()["spec"]["template"]["spec"]
         assert [value for field, value in pod.items() if field.startswith("serviceAccount")] == names
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("memory", "1Gi", "-m 1024"),
+        ("maxConnections", 2048, "-c 2048"),
+        ("threads", 8, "-t 8"),
+        ("maxItemSize", "2Mi", "-I 2m"),
+        ("maxItemSize", "1536Ki", "-I 1536k"),
+    ],
+)
+def test_a_field_is_an_argument_of_memcached(field: str, value: object, words: str) -> None:
+    made = template("cache", "memcached", None, Spec.model_validate({field: value})).template.spec
+    assert made is not None
+    (server,) = made.containers or ()
+    assert f" {words} " in " ".join(server.command or ())

@@ -13,9 +13,10 @@ import pytest
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects import labels
 from memcached_operator.core.objects.owned_object import as_json
-from memcached_operator.core.objects.pod_template import USER_ID, fingerprint, template
+from memcached_operator.core.objects.pod_template import USER_ID, fingerprint, scripts_of, template
+from memcached_operator.core.objects.scripts import suffix
 from memcached_operator.core.rollout.change_costs import differing
-from memcached_operator.features.handover.handover_proxy import lua, script
+from memcached_operator.features.handover.handover_proxy import lua
 from memcached_operator.features.network_policy.network_policy import network_policy
 from memcached_operator.servers.transport import transport_of
 from tests.unit.memcached_operator.live import spec_of
@@ -26,7 +27,7 @@ PLAIN = ["-l", "*:11211,*:11210"]
 HELP = {"proxy": "-o/--extended\n   - proxy_config: path to lua library file.\n", "none": "-o/--extended\n"}
 
 
-def _started(shell: str, folder: Path, version: str, help_: str, file: str = "") -> tuple[list[str], str]:
+def _started(shell: str, folder: Path, version: str, help_: str) -> tuple[list[str], str]:
     """How a memcached is started that says this of itself, and what is in its log."""
     program = folder / "memcached"
     program.write_text(
@@ -34,14 +35,12 @@ def _started(shell: str, folder: Path, version: str, help_: str, file: str = "")
         '*) for word in "$@"; do printf "%s\\n" "$word"; done ;;\nesac\n'
     )
     program.chmod(0o755)
-    here = script().replace("/dev/shm/handover.lua", file or str(folder / "handover.lua"))
+    (folder / "handover.sh").write_text(dict(scripts_of(_with_handover()))["handover.sh"])
     shell_words = [shell, "sh"] if shell == "busybox" else [shell]
     command = [
         *shell_words,
-        "-uc",
-        here,
-        "memcached",
-        "the script\n",
+        str(folder / "handover.sh"),
+        "/handover.lua",
         "/peers",
         str(program),
         "-m",
@@ -62,9 +61,8 @@ def test_a_memcached_that_can_is_started_with_its_proxy(shell: str, version: str
     words, log = _started(shell, tmp_path, version, HELP["proxy"])
 
     listeners = "proto[proxy]:*:11211,proto[ascii]:*:11210"
-    options = f"proxy_config={tmp_path}/handover.lua,proxy_arg=/peers"
+    options = "proxy_config=/handover.lua,proxy_arg=/peers"
     assert words == ["-l", listeners, "-o", options, "-m", "64", "-o", "modern"]
-    assert (tmp_path / "handover.lua").read_text().rstrip() == "the script"
     assert not log
 
 
@@ -90,19 +88,6 @@ def test_a_memcached_that_cannot_is_started_without_it(
     assert log.splitlines()[-1] == f"This memcached takes part in no hand-over, as {why}."
 
 
-def test_a_file_that_cannot_be_written_ends_no_server(tmp_path: Path) -> None:
-    words, log = _started(SHELLS[0], tmp_path, "memcached 1.6.45", HELP["proxy"], "/dev/null/handover.lua")
-
-    assert words[:2] == PLAIN
-    assert "as /dev/null/handover.lua cannot be written." in log
-
-
-def test_the_script_in_a_pod_has_no_comments_and_nothing_that_kubernetes_replaces() -> None:
-    assert "--" not in lua()
-    assert not any(line.startswith((" ", "#")) for line in lua().splitlines())
-    assert "$$" not in script() + lua()
-
-
 def _with_handover(**fields: Any) -> Spec:
     return spec_of({"handover": {}, "workload": "StatefulSet", **fields})
 
@@ -116,14 +101,18 @@ def test_a_pod_has_the_file_of_its_peers_and_both_ports() -> None:
     (memcached,) = pod["spec"]["containers"]
 
     plain = _pod(spec_of({}))["spec"]["containers"][0]["command"]
-    assert memcached["command"] == ["sh", "-uc", script(), "memcached", lua(), "/etc/memcached/handover/peers", *plain]
+    files = ["/etc/memcached/scripts/handover.sh", "/etc/memcached/scripts/handover.lua"]
+    assert memcached["command"] == ["sh", *files, "/etc/memcached/handover/peers", *plain]
+    assert dict(scripts_of(_with_handover()))["handover.lua"] == lua()
     assert [port["containerPort"] for port in memcached["ports"]] == [11211, 11210]
     assert memcached["volumeMounts"] == [
         {"name": "handover", "mountPath": "/etc/memcached/handover", "readOnly": True},
+        {"name": "operator-scripts", "mountPath": "/etc/memcached/scripts", "readOnly": True},
     ]
     field = {"fieldPath": "metadata.annotations['cache.example.com/peers']"}
     assert pod["spec"]["volumes"] == [
-        {"name": "handover", "downwardAPI": {"items": [{"path": "peers", "fieldRef": field}]}}
+        {"name": "handover", "downwardAPI": {"items": [{"path": "peers", "fieldRef": field}]}},
+        {"name": "operator-scripts", "configMap": {"name": f"cache{suffix(scripts_of(_with_handover()))}"}},
     ]
     assert transport_of(pod["metadata"]["annotations"][labels.TRANSPORT_ANNOTATION]).peers_port
 

@@ -20,8 +20,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from memcached_operator.api.v1alpha1 import Auth, Tls
-from memcached_operator.features.tls.secrets import options, script
+from memcached_operator.api.v1alpha1 import Auth, Spec, Tls
+from memcached_operator.core.objects.pod_template import scripts_of
+from memcached_operator.features.tls.secrets import options
 from operator_runtime.testing.waiting import until
 
 MEMCACHED = shutil.which("memcached")
@@ -98,7 +99,7 @@ class Pod:
         Args:
             user: as whom it runs, None for whoever runs the tests.
         """
-        here = script()
+        here = dict(scripts_of(Spec(tls=Tls(secretName="a"))))["reloader.sh"]
         for in_pod, in_folder in (
             ("/etc/memcached", f"{self._folder}/etc"),
             ("/dev/shm/reloader", f"{self._folder}/state"),
@@ -110,7 +111,7 @@ class Pod:
             here = here.replace(in_pod, in_folder)
         (self._folder / "told").write_text("")
         names = [part.secretName if part else "" for part in (tls, auth)]
-        words = [*self._shell, "-c", here, "reloader", *names, *self._options(tls, auth)]
+        words = [*self._shell, "-c", here, "reloader.sh", *names, *self._options(tls, auth)]
         process = subprocess.Popen(
             words, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, user=user
         )
