@@ -2,12 +2,9 @@
 
 import re
 
-import pytest
-
 from operator_runtime.testing.waiting import eventually
 from tests.conformance.api import Api, Json, causes
 from tests.conformance.sample_objects import deployment, path
-from tests.conformance.workload_pods import mark
 
 
 def create(api: Api, namespace: str, *, replicas: int = 2) -> Json:
@@ -69,12 +66,6 @@ def test_a_deployment_is_stored_with_its_defaults(api: Api, namespace: str) -> N
     }
 
 
-@pytest.mark.parametrize(("image", "policy"), [("web", "Always"), ("web:latest", "Always"), ("web:1", "IfNotPresent")])
-def test_the_image_s_tag_decides_the_pull_policy(api: Api, namespace: str, image: str, policy: str) -> None:
-    stored = api.post(path("deployments", namespace), deployment("web", replicas=0, image=image)).expect(201)
-    assert stored["spec"]["template"]["spec"]["containers"][0]["imagePullPolicy"] == policy
-
-
 def test_a_deployment_that_cannot_be_is_422_with_its_fields(api: Api, namespace: str) -> None:
     negative = deployment("web", replicas=-1)
     refused = api.post(path("deployments", namespace), negative).expect(422, "Invalid")
@@ -119,47 +110,6 @@ def test_a_deployment_becomes_a_replica_set_and_pods_that_name_their_owners(api:
     assert "pod-template-hash" not in stored["spec"]["selector"]["matchLabels"]
     for found in (stored, replica_set):
         assert found["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "1"
-
-
-def test_the_status_counts_pods_that_are_ready(api: Api, namespace: str) -> None:
-    create(api, namespace)
-    pods = await_items(api, "pods", namespace, 2)
-    mark(api, namespace, pods[0]["metadata"]["name"]).expect(200)
-    await_status(api, namespace, readyReplicas=1, availableReplicas=1, unavailableReplicas=1)
-    mark(api, namespace, pods[1]["metadata"]["name"]).expect(200)
-    complete = await_status(api, namespace, readyReplicas=2, availableReplicas=2, unavailableReplicas=0)
-    conditions = {condition["type"]: condition["status"] for condition in complete["status"]["conditions"]}
-    assert conditions["Available"] == "True"
-
-
-def test_the_scale_of_a_deployment_is_read_and_written(api: Api, namespace: str) -> None:
-    web, scale = path("deployments", namespace, "web"), path("deployments", namespace, "web", "scale")
-    create(api, namespace)
-    found = api.get(scale).expect(200)
-    assert (found["apiVersion"], found["kind"], found["spec"]) == ("autoscaling/v1", "Scale", {"replicas": 2})
-    assert found["status"]["selector"] == "app=web"
-    await_items(api, "pods", namespace, 2)
-    api.merge(scale, {"spec": {"replicas": 3}}).expect(200)
-    assert api.get(web).json["metadata"]["generation"] == 2
-    await_items(api, "pods", namespace, 3)
-    await_status(api, namespace, observedGeneration=2, replicas=3)
-    assert api.merge(scale, {"spec": {"replicas": 0}}).expect(200)["spec"] == {}, "0 is left out"
-    await_items(api, "pods", namespace, 0)
-    drained = await_status(api, namespace, observedGeneration=3, replicas=0)
-    assert "replicas" not in drained["status"], "0 is left out here too"
-    assert drained["spec"]["replicas"] == 0
-    api.merge(scale, {"spec": {"replicas": -1}}).expect(422, "Invalid")
-
-
-def test_a_deleted_pod_is_replaced(api: Api, namespace: str) -> None:
-    create(api, namespace, replicas=1)
-    [first] = await_items(api, "pods", namespace, 1)
-    api.delete(path("pods", namespace, first["metadata"]["name"])).expect(200)
-    [second] = eventually(
-        lambda: items(api, "pods", namespace),
-        lambda found: len(found) == 1 and found[0]["metadata"]["uid"] != first["metadata"]["uid"],
-    )
-    assert second["metadata"]["name"] != first["metadata"]["name"]
 
 
 def test_a_pod_whose_labels_no_longer_match_is_released_and_replaced(api: Api, namespace: str) -> None:

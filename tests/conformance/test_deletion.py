@@ -120,32 +120,6 @@ def family(api: Api, namespace: str, **child: Any) -> tuple[str, str, Json]:
     return path("configmaps", namespace, "owner"), path("configmaps", namespace, "owned"), owned
 
 
-def test_background_deletion_takes_the_owner_at_once_and_then_what_it_owned(api: Api, namespace: str) -> None:
-    owner, owned, _ = family(api, namespace)
-    api.delete(owner).expect(200)
-    assert gone(api, owner)
-    eventually(lambda: gone(api, owned), bool)
-
-
-def test_foreground_deletion_keeps_the_owner_until_what_it_owned_is_gone(api: Api, namespace: str) -> None:
-    owner, owned, _ = family(api, namespace, finalizers=[FINALIZER])
-    api.delete(owner, {"propagationPolicy": "Foreground"}).expect(200)
-    eventually(lambda: api.get(owned).json, lambda found: "deletionTimestamp" in found["metadata"])
-    assert api.get(owner).expect(200)["metadata"]["finalizers"] == ["foregroundDeletion"]
-    api.merge(owned, {"metadata": {"finalizers": None}}).expect(200)
-    assert gone(api, owned)
-    eventually(lambda: gone(api, owner), bool)
-
-
-def test_orphaning_deletion_leaves_what_was_owned_without_an_owner(api: Api, namespace: str) -> None:
-    owner, owned, before = family(api, namespace)
-    api.delete(owner, {"propagationPolicy": "Orphan"}).expect(200)
-    eventually(lambda: gone(api, owner), bool)
-    left = api.get(owned).expect(200)
-    assert "ownerReferences" not in left["metadata"]
-    assert left["metadata"]["uid"] == before["metadata"]["uid"]
-
-
 def test_what_names_an_owner_that_is_gone_is_collected(api: Api, namespace: str) -> None:
     owner = create(api, namespace, "owner")
     api.delete(path("configmaps", namespace, "owner")).expect(200)

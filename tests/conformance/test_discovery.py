@@ -33,12 +33,6 @@ def test_the_server_says_its_version(api: Api) -> None:
     assert found["gitVersion"].startswith(f"v{found['major']}.{found['minor'].rstrip('+')}.")
 
 
-def test_the_server_says_that_it_is_well(api: Api) -> None:
-    for check in ("/readyz", "/livez", "/healthz"):
-        answer = api.request("GET", check)
-        assert (answer.status, answer.body) == (200, b"ok"), check
-
-
 def test_the_groups_and_their_preferred_versions_are_listed(api: Api, widgets: None) -> None:
     assert api.get("/api").expect(200)["versions"] == ["v1"]
     found = eventually(

@@ -98,12 +98,6 @@ def test_an_invalid_object_is_422_with_a_cause_for_each_field(api: Api, namespac
     assert ("FieldValueRequired", "spec.selector") in causes(missing)
 
 
-@pytest.mark.parametrize("name", ["Upper", "under_score", "-dash", "dash-", "a" * 254, "a/b"])
-def test_names_that_are_no_dns_names_are_422(api: Api, namespace: str, name: str) -> None:
-    refused = api.post(path("configmaps", namespace), config_map(name)).expect(422, "Invalid")
-    assert {field for _, field in causes(refused)} == {"metadata.name"}
-
-
 def test_an_owner_reference_must_be_complete(api: Api, namespace: str) -> None:
     references = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": ""}]
     body = config_map("a", ownerReferences=references)

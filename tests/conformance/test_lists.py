@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.api import FUTURE_VERSION, TABLE, Answer, Api, Json, version
+from tests.conformance.api import TABLE, Answer, Api, Json, version
 from tests.conformance.sample_objects import config_map, lease, path, widget
 
 
@@ -35,17 +35,6 @@ def test_a_list_is_sorted_by_key_and_has_a_version_of_its_own(api: Api, namespac
     assert {item["metadata"]["namespace"] for item in everywhere["items"]} == {namespace}
 
 
-def test_items_of_built_in_kinds_do_not_repeat_their_kind_and_custom_resources_do(
-    api: Api, namespace: str, widgets: None
-) -> None:
-    for resource, kind, repeats in (("leases", "Lease", False), ("widgets", "Widget", True)):
-        create(api, resource, namespace, "a")
-        found = api.get(path(resource, namespace)).expect(200)
-        assert found["kind"] == f"{kind}List"
-        for key in ("kind", "apiVersion"):
-            assert (key in found["items"][0]) is repeats
-
-
 def test_an_empty_list_has_an_empty_list_of_items(api: Api, namespace: str, resource: str) -> None:
     found = api.get(path(resource, namespace)).expect(200)
     assert found["items"] == []
@@ -73,26 +62,6 @@ def test_pages_together_are_one_snapshot(api: Api, namespace: str, resource: str
     assert names(api.get(collection, limit="5").expect(200)) == ["a", "b", "c", "e", "ee"]
 
 
-def test_pages_of_a_selection_do_not_count_what_remains(api: Api, namespace: str, resource: str) -> None:
-    for name in ("a", "b", "c"):
-        create(api, resource, namespace, name, labels={"x": "1"})
-    create(api, resource, namespace, "aa")
-    first = api.get(path(resource, namespace), limit="2", labelSelector="x=1").expect(200)
-    assert names(first) == ["a", "b"]
-    assert "remainingItemCount" not in first["metadata"]
-    query = {"limit": "2", "labelSelector": "x=1", "continue": first["metadata"]["continue"]}
-    assert names(api.get(path(resource, namespace), **query).expect(200)) == ["c"]
-
-
-def test_a_continue_token_stands_alone_and_must_be_readable(api: Api, namespace: str, resource: str) -> None:
-    for name in ("a", "b"):
-        create(api, resource, namespace, name)
-    first = api.get(path(resource, namespace), limit="1").expect(200)
-    both = {"continue": first["metadata"]["continue"], "resourceVersion": str(version(first))}
-    api.get(path(resource, namespace), **both).expect(400, "BadRequest")
-    api.get(path(resource, namespace), **{"continue": "nonsense"}).expect(400, "BadRequest")
-
-
 def test_a_limit_is_ignored_at_resource_version_0(api: Api, namespace: str, resource: str) -> None:
     """Version 0 is served from the cache, whole; a client that wants pages must leave the version out."""
     newest = [create(api, resource, namespace, name) for name in ("a", "b", "c")][-1]
@@ -112,21 +81,6 @@ def test_a_list_is_never_older_than_asked_for_and_exact_is_as_of_then(api: Api, 
     assert names(newer) == ["a", "b"]
     assert names(api.get(collection, resourceVersion=str(later)).expect(200)) == ["a", "b"]
     assert names(api.get(collection, resourceVersion="").expect(200)) == ["a", "b"]
-
-
-def test_versions_that_cannot_be_had_are_refused(api: Api, namespace: str, resource: str) -> None:
-    collection = path(resource, namespace)
-    future = api.get(collection, resourceVersion=FUTURE_VERSION)
-    status = future.expect(504, "Timeout")
-    assert [cause["reason"] for cause in status["details"]["causes"]] == ["ResourceVersionTooLarge"]
-    assert future.headers["Retry-After"] == "1"
-    api.get(collection, resourceVersion="abc").expect(400, "BadRequest")
-    for query in (
-        {"resourceVersionMatch": "Exact"},
-        {"resourceVersionMatch": "Exact", "resourceVersion": "0"},
-        {"resourceVersionMatch": "Nearly", "resourceVersion": "5"},
-    ):
-        api.get(collection, **query).expect(422, "Invalid")
 
 
 @pytest.mark.parametrize(

@@ -79,22 +79,6 @@ def test_a_json_patch_adds_replaces_removes_and_tests(api: Api, wid: str) -> Non
     assert patched["metadata"]["annotations"] == {"example.com/a": "1", "example.com/b": "2"}
 
 
-def test_a_json_patch_whose_test_or_path_does_not_hold_is_422_and_changes_nothing(api: Api, wid: str) -> None:
-    before = api.get(wid).json
-    change = {"op": "replace", "path": "/spec/size", "value": 9}
-    for operation in (
-        {"op": "test", "path": "/metadata/uid", "value": OTHER_UID},
-        {"op": "test", "path": "/spec/size", "value": 7},
-        {"op": "remove", "path": "/spec/absent"},
-        {"op": "replace", "path": "/spec/absent/deeper", "value": 1},
-    ):
-        api.json_patch(wid, change, operation).expect(422, "Invalid")
-        api.json_patch(f"{wid}/status", operation).expect(422, "Invalid")
-    assert api.get(wid).json == before
-    guarded = {"op": "test", "path": "/metadata/uid", "value": before["metadata"]["uid"]}
-    assert api.json_patch(wid, guarded, change).expect(200)["spec"]["size"] == 9
-
-
 def test_a_strategic_merge_patch_merges_containers_by_name(api: Api, web: str) -> None:
     change = [{"name": "web", "image": "registry.example.com/web:2"}]
     patched = api.strategic(web, {"spec": {"template": {"spec": {"containers": change}}}}).expect(200)
@@ -164,27 +148,9 @@ def test_a_wrong_uid_in_a_patch_is_422_but_status_ignores_it(api: Api, one: str,
     assert written["metadata"]["uid"] != OTHER_UID
 
 
-def test_a_patch_may_not_change_the_identity(api: Api, one: str) -> None:
-    before = api.get(one).json
-    api.merge(one, {"metadata": {"name": "b"}}).expect(400, "BadRequest")
-    api.merge(one, {"metadata": {"namespace": "default"}}).expect(400, "BadRequest")
-    assert api.get(one).json == before
-
-
 def test_patches_of_different_fields_at_once_all_succeed(cluster: Cluster, api: Api, one: str) -> None:
     def patch(client: Api, number: int) -> Answer:
         return client.merge(one, {"data": {f"by-{number}": "x"}})
 
     assert statuses_at_once(cluster, 8, patch) == [200] * 8
     assert {f"by-{number}" for number in range(8)} < api.get(one).json["data"].keys()
-
-
-def test_the_manager_of_a_write_is_its_field_manager_or_the_user_agent(api: Api, one: str) -> None:
-    api.merge(one, {"data": {"named": "1"}}, fieldManager="me").expect(200)
-    found = api.merge(one, {"data": {"unnamed": "1"}}).expect(200)
-    entries = {
-        (entry["manager"], key.removeprefix("f:"))
-        for entry in found["metadata"]["managedFields"]
-        for key in entry["fieldsV1"].get("f:data", {})
-    }
-    assert {("me", "named"), ("conformance", "unnamed")} <= entries

@@ -4,11 +4,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-
 from operator_runtime.testing.waiting import eventually
 from tests.cluster import Cluster
-from tests.conformance.api import Api, Json, causes
+from tests.conformance.api import Api, Json
 from tests.conformance.sample_objects import deployment, path
 from tests.conformance.workload_pods import await_status as await_status_of
 
@@ -67,32 +65,6 @@ def mark_ready(api: Api, namespace: str, found: Iterable[Json], *, since: timede
     for pod in found:
         status = {"status": {"phase": "Running", "conditions": [ready]}}
         api.strategic(path("pods", namespace, pod["metadata"]["name"], "status"), status).expect(200)
-
-
-@pytest.mark.parametrize(
-    ("spec", "field"),
-    [
-        ({"minReadySeconds": -1}, "minReadySeconds"),
-    ],
-)
-def test_a_rollout_that_could_not_go_on_is_422(api: Api, namespace: str, spec: Json, field: str) -> None:
-    refused = api.post(path("deployments", namespace), body(**spec)).expect(422, "Invalid")
-    assert causes(refused) == {("FieldValueInvalid", f"spec.{field}")}
-
-
-@pytest.mark.parametrize(
-    ("given", "kept"),
-    [
-        ({"maxUnavailable": 1, "maxSurge": 0}, {"maxUnavailable": 1, "maxSurge": 0}),
-        ({"maxUnavailable": "50%"}, {"maxUnavailable": "50%", "maxSurge": "25%"}),
-        ({"maxUnavailable": 0, "maxSurge": "200%"}, {"maxUnavailable": 0, "maxSurge": "200%"}),
-        ({}, {"maxUnavailable": "25%", "maxSurge": "25%"}),
-    ],
-)
-def test_the_bounds_are_kept_as_they_are_given(api: Api, namespace: str, given: Json, kept: Json) -> None:
-    made = body(strategy={"type": "RollingUpdate", "rollingUpdate": given})
-    stored = api.post(path("deployments", namespace), made, dryRun="All").expect(201)
-    assert stored["spec"]["strategy"] == {"type": "RollingUpdate", "rollingUpdate": kept}
 
 
 def test_without_a_surge_an_old_pod_goes_before_a_new_one_comes(api: Api, namespace: str) -> None:

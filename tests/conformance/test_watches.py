@@ -167,27 +167,6 @@ def test_a_streaming_list_keeps_to_its_selector_and_may_be_empty(api: Api, colle
             assert keys(initial) == expected
 
 
-def test_a_streaming_list_without_bookmarks_has_no_end_mark(api: Api, collection: str) -> None:
-    create(api, collection, "a")
-    query = {**INITIAL, "allowWatchBookmarks": "false"}
-    with api.watch(collection, **query) as stream:
-        assert keys(stream.take(1)) == [("ADDED", "a")]
-        create(api, collection, "b")
-        assert keys(stream.take(1)) == [("ADDED", "b")]
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"sendInitialEvents": "true"},
-        {"sendInitialEvents": "true", "resourceVersionMatch": "Exact", "resourceVersion": "5"},
-        {"resourceVersionMatch": "NotOlderThan"},
-    ],
-)
-def test_half_a_request_for_a_streaming_list_is_refused(api: Api, collection: str, query: dict[str, str]) -> None:
-    api.get(collection, watch="1", **query).expect(422, "Invalid")
-
-
 def test_a_watch_from_a_version_that_is_forgotten_is_one_error_410_and_the_end(
     api: Api, namespace: str, widgets: None
 ) -> None:
@@ -217,31 +196,3 @@ def test_a_streaming_list_from_a_future_version_is_one_error_504(api: Api, colle
         [event] = list(stream)
     assert (event.type, event.object["code"], event.object["reason"]) == ("ERROR", 504, "Timeout")
     assert [cause["reason"] for cause in event.object["details"]["causes"]] == ["ResourceVersionTooLarge"]
-
-
-def test_a_version_that_is_no_number_is_refused_before_the_stream_begins(api: Api, collection: str) -> None:
-    answer = api.get(collection, watch="1", resourceVersion="abc")
-    assert answer.status == 500
-    assert answer.json["kind"] == "Status"
-
-
-def test_timeout_seconds_ends_a_watch_cleanly(api: Api, collection: str) -> None:
-    with api.watch(collection, resourceVersion=listed(api, collection), timeoutSeconds="1") as stream:
-        create(api, collection, "a")
-        assert keys(list(stream)) == [("ADDED", "a")]
-
-
-def test_a_bookmark_before_the_end_moves_the_version_past_what_was_not_selected(api: Api, collection: str) -> None:
-    start = listed(api, collection)
-    query = {"labelSelector": "color=red", "allowWatchBookmarks": "true"}
-    with api.watch(collection, resourceVersion=start, timeoutSeconds="4", **query) as stream:
-        unselected = create(api, collection, "a")
-        events = list(stream)
-    assert {event.type for event in events} == {"BOOKMARK"}
-    last = events[-1].object
-    assert version(last) >= version(unselected)
-    assert "name" not in last["metadata"]
-    assert not is_end_of_initial_events(events[-1])
-    with api.watch(collection, resourceVersion=str(version(last)), **query) as stream:
-        create(api, collection, "b", labels={"color": "red"})
-        assert keys(stream.take(1)) == [("ADDED", "b")]

@@ -39,6 +39,13 @@ def test_two_operator_pods_are_ready_and_one_of_them_leads(system: Kubectl) -> N
     assert leader(system) in pods
 
 
+def test_no_operator_pod_has_been_started_again(system: Kubectl) -> None:
+    restarts = [
+        status["restartCount"] for pod in system.get("pods")["items"] for status in pod["status"]["containerStatuses"]
+    ]
+    assert restarts == [0, 0]
+
+
 def test_each_of_the_nodes_is_a_running_pod_that_keeps_a_value(sample: Kubectl) -> None:
     nodes = nodes_of(sample, NAME)
     assert len(nodes) == 3

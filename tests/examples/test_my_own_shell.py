@@ -75,12 +75,6 @@ def test_kubectl_shows_what_the_guide_shows(sample: Kubectl) -> None:
     assert len(sample.names("pods")) == 3
 
 
-def test_the_status_names_the_pods_and_says_how_many_are_ready(sample: Kubectl) -> None:
-    assert sample.get(SHELL)["status"]["nodes"] == pods_of(sample)
-    condition = await_condition(sample, "ShellsNotReady")
-    assert (condition["status"], condition["message"]) == ("False", "0 of 3 shells are ready.")
-
-
 def test_a_deleted_pod_comes_back_and_the_status_names_the_new_one(sample: Kubectl) -> None:
     before = pods_of(sample)
     sample("delete", "pod", before[0], "--wait=false")
@@ -106,16 +100,6 @@ def test_a_deployment_that_was_edited_by_hand_is_put_back(sample: Kubectl) -> No
     until("the image is not put back", lambda: "busybox:1.0" not in sample("get", DEPLOYMENT, "-o", "yaml"))
     sample("patch", DEPLOYMENT, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
     until("the finalizer is not put back", lambda: FINALIZER in sample("get", DEPLOYMENT, "-o", "yaml"))
-
-
-def test_what_others_add_to_the_deployment_stays(sample: Kubectl) -> None:
-    sample("rollout", "restart", DEPLOYMENT)
-    sample("annotate", DEPLOYMENT, "example.com/mine=yes")
-    sample("patch", "myownshell", SAMPLE, "--type=merge", "-p", '{"spec":{"size":4}}')
-    await_replicas(sample, 4)
-    deployment = sample.get(DEPLOYMENT)
-    assert deployment["metadata"]["annotations"]["example.com/mine"] == "yes"
-    assert "kubectl.kubernetes.io/restartedAt" in deployment["spec"]["template"]["metadata"]["annotations"]
 
 
 def test_a_foreign_deployment_is_left_alone_and_told_of_until_it_is_gone(kubectl: Kubectl) -> None:
@@ -189,11 +173,6 @@ def test_both_deleted_at_once_go_after_a_cleanup_each(
     await_cleaned(operator, sample)
 
 
-def test_a_namespace_goes_with_all_that_is_in_it(sample: Kubectl, operator: OperatorProcess) -> None:
-    sample.cluster.kubectl("delete", "namespace", sample.namespace, "--timeout=60s")
-    await_cleaned(operator, sample)
-
-
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
@@ -207,10 +186,3 @@ def test_what_is_no_size_is_refused(kubectl: Kubectl, spec: dict[str, object], w
     refused = kubectl.run("create", "-f", "-", input=json.dumps(shell() | {"spec": spec}), check=False)
     assert refused.returncode == 1
     assert words in refused.stderr
-
-
-def test_a_name_that_is_too_long_for_a_label_is_refused(kubectl: Kubectl) -> None:
-    refused = kubectl.run("create", "-f", "-", input=json.dumps(shell("x" * 64, size=1)), check=False)
-    assert "metadata.name" in refused.stderr
-    kubectl.apply(shell("x" * 63, size=1), create=True)
-    await_condition(kubectl, "ShellsNotReady", "x" * 63)

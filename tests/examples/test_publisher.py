@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from examples.publisher import crd
 from lab.kubectl import LabError
@@ -23,7 +22,6 @@ from tests.kubectl_in_namespace import Kubectl
 from tests.operator_process import PROJECT, OperatorProcess
 
 MANIFESTS = PROJECT / "examples" / "publisher" / "manifests"
-SYSTEM = "publisher-system"
 WELCOME = {"welcome.txt": "Welcome!\n"}
 
 
@@ -151,23 +149,6 @@ class TestPublishing:
         library.await_files(None, other)
         library.await_status("Published", library.name)
 
-    def test_what_is_edited_or_deleted_is_put_back_and_what_others_add_stays(self, library: Library) -> None:
-        library.publish()
-        library.await_files(WELCOME)
-        config_map = f"configmap/{library.name}"
-        library.kubectl("annotate", config_map, "example.com/mine=yes")
-        library.kubectl("patch", config_map, "--type=merge", "-p", '{"data":{"welcome.txt":"Go away!"}}')
-        library.await_files(WELCOME)
-        assert library.kubectl.get(config_map)["metadata"]["annotations"]["example.com/mine"] == "yes"
-        library.kubectl("delete", config_map)
-        library.await_files(WELCOME)
-
-    def test_the_config_maps_go_with_their_publication(self, library: Library) -> None:
-        library.publish()
-        library.await_files(WELCOME)
-        library.kubectl("delete", "publication", library.name)
-        library.await_files(None)
-
     def test_a_folder_that_is_not_there_is_told_and_what_is_published_stays(self, library: Library) -> None:
         library.publish()
         library.await_status("Published", library.name)
@@ -177,12 +158,6 @@ class TestPublishing:
         library.write({"rules.txt": "Be kind.\n"})
         library.await_files({"rules.txt": "Be kind.\n"})
         library.await_status("Published", library.name)
-
-    def test_files_that_are_no_text_are_told(self, library: Library) -> None:
-        library.publish()
-        library.await_status("Published", library.name)
-        (library.folder / "picture.png").write_bytes(b"\x89PNG")
-        assert "can't decode byte 0x89" in library.await_status("Unreadable", library.name)
 
     @pytest.mark.slow  # what was refused is asked again after half a minute
     def test_a_foreign_config_map_is_left_alone_and_keeps_the_other_namespaces_from_nothing(
@@ -202,31 +177,6 @@ class TestPublishing:
     def test_no_folder_beside_the_publishers_can_be_named(self, library: Library, folder: str) -> None:
         with pytest.raises(LabError, match=r"spec\.folder in body should match"):
             library.publish(folder)
-
-
-def test_of_two_one_leads_and_the_other_goes_on_with_what_the_files_are_then(
-    installed: Cluster, library: Library, root: Path
-) -> None:
-    system = Kubectl(installed, SYSTEM)
-    with ExitStack() as ends:
-        start = starter(installed, ends, "publisher")
-
-        def replica(name: str) -> OperatorProcess:
-            spec = yaml.safe_load((MANIFESTS / "operator.yaml").read_text())["spec"]["template"]["spec"]
-            system.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
-            ends.callback(system, "delete", "pod", name, "--ignore-not-found", "--wait=false")
-            flags = ("--leader-elect", "--leader-elect-mode=life", f"--folder={root}", "--all-namespaces")
-            return start(*flags, POD_NAME=name, POD_NAMESPACE=SYSTEM).ready()
-
-        first = replica("first")
-        library.publish()
-        library.await_files(WELCOME)
-        second = replica("second")
-        assert first.stop() == 0
-        system("delete", "pod", "first", "--wait=false")  # it is the leader for as long as that is there
-        library.write({"rules.txt": "Be kind.\n"})
-        library.await_files({"rules.txt": "Be kind.\n"})
-        assert second.stop() == 0
 
 
 def test_the_manifest_is_byte_for_byte_what_the_models_say() -> None:

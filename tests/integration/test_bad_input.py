@@ -17,7 +17,6 @@ from tests.integration.conftest import memcached
 from tests.integration.oracle import (
     catch_up,
     complete,
-    condition,
     pods_of,
     wait,
     wait_condition,
@@ -95,19 +94,6 @@ def test_each_bad_specification_is_named_in_its_condition_and_stops_no_other(loo
     mark = loose.cluster.audit_mark()
     catch_up(loose)
     assert [name for name in BAD if writes(loose, name, mark)] == []
-
-
-def test_a_memcached_that_turns_bad_keeps_its_servers_until_it_is_mended(loose: Kubectl) -> None:
-    complete(loose, "shop", 2)
-    loose("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"size":"many"}}')
-    assert 'got "many"' in message(loose, "shop")
-    found = loose.get("mc", "shop")["status"]
-    assert (found["nodes"], found["readyReplicas"]) == (pods_of(loose, "shop"), 2)
-    assert loose.get("deployment", "shop")["spec"]["replicas"] == 2
-
-    loose("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"size":1}}')
-    wait(loose, "mc/shop", ".status.replicas", 1)
-    assert condition(loose, "shop", "Degraded")["status"] == "False"
 
 
 def test_a_status_that_cannot_be_read_is_written_anew(loose: Kubectl) -> None:

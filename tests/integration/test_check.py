@@ -188,6 +188,23 @@ class TestPermissions:
         assert writes == {"selfsubjectreviews", "selfsubjectaccessreviews", "subjectaccessreviews"}
 
 
+class TestServer:
+    def test_one_that_does_not_know_the_user_is_named_with_the_kubeconfig(
+        self, cluster: Cluster, tmp_path: Path
+    ) -> None:
+        config = yaml.safe_load(cluster.kubeconfig_path.read_text())
+        config["users"][0]["user"] = {"token": "of-nobody"}
+        path = tmp_path / "kubeconfig"
+        path.write_text(json.dumps(config))
+        found = check_as(path)
+        assert found.code == 1
+        (server,) = found.checks
+        assert (server["check"], server["verdict"]) == ("server", "wrong")
+        assert server["text"].startswith(f"{cluster.server}, by context ")
+        assert "401 Unauthorized" in server["text"]
+        assert "log in again" in server["remedy"]
+
+
 @pytest.fixture(scope="module")
 def fresh(cluster: Cluster) -> Iterator[Cluster]:
     """A cluster where nothing is installed, of the kind of the tests' own."""

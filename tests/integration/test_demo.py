@@ -52,7 +52,16 @@ if "run" in sys.orig_argv:
     while not os.path.exists(os.path.join(os.path.dirname(__file__), "{_GATE}")):
         time.sleep(0.02)
 """
-# This one is for the demo: it plays one step and waits for a signal.
+# This one is for the demo: it gives no eyes a while.
+_HURRIES = """
+import sys
+if "demo" in sys.orig_argv:
+    from memcached_operator.demo.view import View
+    async def takes_in(_):
+        pass
+    View.takes_in = takes_in
+"""
+# So is this: it plays one step and waits for a signal.
 _STAYS_AT_THE_FIRST_STEP = f"""
 import asyncio, sys
 if "demo" in sys.orig_argv:
@@ -161,8 +170,9 @@ class TestFailures:
 
 class TestTerminal:
     def test_it_stays_for_kubectl_with_a_memcached_to_play_with_until_ctrl_c_and_that_is_no_failure(
-        self, demos: Demos
+        self, demos: Demos, tmp_path: Path
     ) -> None:
+        (tmp_path / "sitecustomize.py").write_text(_HURRIES)
         demo = demos(terminal=WIDE)
         demo.wait_for(f"{ALL_CAME_TRUE_AND_MORE}; press Ctrl-C to exit")
         demo.kubectl("scale", f"mc/{EXAMPLE}", "--replicas=2")

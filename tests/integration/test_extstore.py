@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from lab.kubectl import LabError
 from tests.integration.conftest import memcached
 from tests.integration.oracle import catch_up, wait
 from tests.kubectl_in_namespace import Kubectl
@@ -39,27 +38,3 @@ def test_one_volume_follows_another_by_one_write_each(kubectl: Kubectl) -> None:
     wait(kubectl, "mc/shop", ".status.observedGeneration", len(VOLUMES) + 1)
     catch_up(kubectl)
     assert "volumes" not in kubectl.get("deployment", "shop")["spec"]["template"]["spec"]
-
-
-@pytest.mark.parametrize(
-    ("fields", "field", "words"),
-    [
-        ({"volume": {}}, "spec.extstore.volume", "must contain either ephemeral or emptyDir"),
-        ({"volume": {"ephemeral": {}, "emptyDir": {}}}, "spec.extstore.volume", "must contain either"),
-        ({"size": "1G"}, "spec.extstore.size", "should match"),
-    ],
-)
-def test_the_api_server_refuses_a_disk_that_cannot_be(
-    kubectl: Kubectl, fields: dict[str, Any], field: str, words: str
-) -> None:
-    disk = {"size": "1Gi", "volume": {"emptyDir": {}}} | fields
-    with pytest.raises(LabError) as caught:
-        kubectl.apply(memcached("shop", 1, extstore=disk), create=True)
-    assert field in str(caught.value)
-    assert words in str(caught.value)
-
-
-def test_the_api_server_refuses_a_disk_with_warm_restarts(kubectl: Kubectl) -> None:
-    disk = {"size": "1Gi", "volume": {"emptyDir": {}}}
-    with pytest.raises(LabError, match=r"spec\.extstore: .*must be omitted when spec\.warmRestart is true"):
-        kubectl.apply(memcached("shop", 1, workload="StatefulSet", warmRestart=True, extstore=disk), create=True)

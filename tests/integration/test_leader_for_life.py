@@ -126,15 +126,6 @@ def test_the_pod_of_a_leader_on_a_lost_node_is_deleted_once_kubernetes_has_given
     assert pods.owner() == "second"
 
 
-def test_outside_a_cluster_it_is_skipped_with_a_line(kubectl: Kubectl, operators: Operators) -> None:
-    operator = operators.start_with_kubeconfig(
-        kubectl.cluster.kubeconfig_path, "-n", kubectl.namespace, "--leader-elect", "--leader-elect-mode=life"
-    ).ready()
-    operator.wait_for_log("leader election for life is skipped: this is not a pod")
-    create_memcached(kubectl, "one", 1)
-    assert operator.stop() == 0
-
-
 def test_no_permission_is_granted_that_nothing_is_known_to_need() -> None:
     rules = [*PERMISSIONS, *rules_of(LIFE / "nodes_cluster_role.yaml")]
     granted = {(verb, resource) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]}

@@ -10,7 +10,7 @@ import pytest
 
 from operator_runtime.testing.waiting import eventually
 from tests.integration.real_servers import RealServer
-from tests.integration.rolling import NOW, Rolling, rolling, template
+from tests.integration.rolling import Rolling, rolling, template
 from tests.kubectl_in_namespace import Kubectl
 
 pytestmark = [
@@ -51,11 +51,6 @@ class Node:
         self.shop.set_status(
             name, containerStatuses=[{"name": "memcached", "resources": resources, **running}], **status
         )
-
-    def refuse(self, name: str) -> None:
-        """It has no room for this pod's resize, and never will."""
-        words = {"reason": "Infeasible", "message": "Node didn't have enough capacity"}
-        self.shop.set_status(name, conditions=[{"type": "PodResizePending", "status": "True", **words}])
 
     def resources(self, name: str) -> Any:
         """What this pod asks for."""
@@ -103,21 +98,3 @@ def test_servers_get_more_memory_without_a_restart_and_the_template_comes_last(n
     assert {name for name, _ in resized} == set(before)
     _, *changes = [at for _, _, at in shop.written("statefulsets")]
     assert max(at for _, at in resized) < min(changes)
-
-
-def test_a_server_that_its_node_cannot_resize_is_replaced_and_an_event_says_why(node: Node) -> None:
-    node.create("64Mi")
-    shop, former = node.shop, {name: node.resources(name) for name in node.shop.pods()}
-    shop.change(memory="128Mi")
-    node.await_resize("shop-0", former["shop-0"])
-    assert node.resources("shop-1") == former["shop-1"], "one is resized before the other"
-    node.refuse("shop-0")
-    node.await_resize("shop-1", former["shop-1"])
-    node.resized("shop-1")
-    assert shop.next() == "shop-0"
-    note = shop.await_event("NotResized")
-    assert note == ("shop-0 is replaced to get its memory of 128 MiB: Infeasible: Node didn't have enough capacity")
-    shop.serve("shop-0", since=NOW)
-    shop.await_condition("Ready", "AllServersReady")
-    assert node.limit_mib("shop-1") == 128
-    assert shop.evicted() == ["shop-0"]

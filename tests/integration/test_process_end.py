@@ -103,18 +103,17 @@ def test_a_second_request_ends_it_at_once(
     assert "shutdown complete" not in operator.log
 
 
-@STOP_SIGNALS
-def test_it_ends_while_the_api_server_is_gone(kubectl: Kubectl, operators: Operators, number: signal.Signals) -> None:
+def test_it_ends_while_the_api_server_is_gone(kubectl: Kubectl, operators: Operators) -> None:
     account = operators.account_dir()
     operator = operators.start("-n", kubectl.namespace, account_dir=account).ready()
     kubectl.cluster.kill_apiserver()
     try:
         operator.wait_for_log("cannot watch")
-        operator.send(number)
+        operator.send(signal.SIGTERM)
         assert ended_well(operator)
         before_sync = operators.start("-n", kubectl.namespace, account_dir=account)
         before_sync.wait_for_log("cannot watch")
-        before_sync.send(number)
+        before_sync.send(signal.SIGTERM)
         assert ended_well(before_sync)
     finally:
         kubectl.cluster.start_apiserver()

@@ -13,7 +13,7 @@ from tests.certificates import Authority, Pair, mounted, secret, tls_arguments
 from tests.integration.accounts import account_with_role, operator_rules, rules_of
 from tests.integration.conftest import MANIFESTS, Operators, memcached
 from tests.integration.monitoring import METRICS, Scrape, url_of
-from tests.integration.oracle import condition, pods_of, wait, wait_condition
+from tests.integration.oracle import pods_of, wait, wait_condition
 from tests.integration.real_servers import OFTEN, RealServer, give, run_at
 from tests.kubectl_in_namespace import Kubectl
 
@@ -81,28 +81,6 @@ def test_servers_that_speak_tls_are_asked_as_others_are(
         )
 
 
-def test_without_the_setting_servers_that_want_credentials_run_and_it_is_said_why_they_are_not_asked(
-    kubectl: Kubectl, operators: Operators, good: Pair, folder: Path
-) -> None:
-    operator = operators.start("-n", kubectl.namespace, METRICS, OFTEN, OPERATOR_NAME=kubectl.namespace).ready()
-    with (
-        RealServer(*tls_arguments(folder, verify=2)) as first,
-        RealServer(*tls_arguments(folder, verify=2)) as second,
-    ):
-        pods = run_at(kubectl, first.address, second.address, tls=tls("Require"), auth={"secretName": "passwords"})
-        until("it is not said", lambda: "2 of 2 servers" in condition(kubectl, "shop", "Serving")["message"])
-        found = condition(kubectl, "shop", "Serving")
-        why = "(it requires a client certificate, and --server-credentials is off)"
-        assert (found["status"], found["reason"]) == ("Unknown", "CredentialsMissing")
-        assert found["message"] == f"2 of 2 servers cannot be queried: {pods[0]} {why}, {pods[1]} {why}."
-        expires_s = good.certificate.not_valid_after_utc.timestamp()
-        url = f"{url_of(operator, 'metrics')}/servers"
-        until("the certificates are not seen", lambda: series(url) == dict.fromkeys(pods, expires_s))
-        assert "memcached_up{" not in Scrape(url).text
-        kubectl("scale", "mc/shop", "--replicas=1")
-        wait(kubectl, "mc/shop", ".status.replicas", 1)
-
-
 def test_with_the_setting_passwords_and_client_certificates_are_taken_from_the_secrets(
     kubectl: Kubectl, operators: Operators, good: Pair, folder: Path
 ) -> None:
@@ -115,22 +93,6 @@ def test_with_the_setting_passwords_and_client_certificates_are_taken_from_the_s
         found = wait_condition(kubectl, "shop", "Serving", "Answering")
         assert found["status"] == "True"
     assert "secret" not in json.dumps(kubectl.get("mc", "shop")["status"])
-
-
-def test_a_password_without_tls_is_taken_too_and_a_wrong_one_is_told(
-    kubectl: Kubectl, operators: Operators, folder: Path
-) -> None:
-    permitted(kubectl, operators)
-    kubectl.apply(secret("right", {"password-file": PASSWORDS}))
-    kubectl.apply(secret("wrong", {"password-file": b"ann:wrong\n"}))
-    with RealServer("-Y", f"{folder}/password-file") as server:
-        (pod,) = run_at(kubectl, server.address, auth={"secretName": "wrong"})
-        message = f"1 of 1 servers cannot be queried: {pod} (it refuses the login of ann)."
-        until("it is not said", lambda: condition(kubectl, "shop", "Serving")["message"] == message)
-        kubectl("delete", "mc/shop")
-        until("it is there", lambda: not pods_of(kubectl, "shop"))
-        run_at(kubectl, server.address, auth={"secretName": "right"})
-        wait_condition(kubectl, "shop", "Serving", "Answering")
 
 
 def test_where_nothing_reloads_them_servers_with_another_certificate_than_the_secrets_are_replaced(

@@ -1,7 +1,11 @@
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from lab import ROOT
 from lab.image import builders
 from lab.image.builders import PROGRAMS
 
@@ -61,3 +65,27 @@ def test_the_one_that_works_builds_saves_and_loads_in_its_own_words(
     assert _last_call(programs).endswith(f"{name} {calls[1]}")
     builder.load(archive)
     assert _last_call(programs).endswith(f"{name} {calls[2]}")
+
+
+IMAGE = "registry.example.com/op:2"
+SENT = f"push --tls-verify=false {IMAGE}"
+RECIPES = {
+    "image": ("IMG", [f"--tls-verify=false --tag {IMAGE} ", f"push --quiet {IMAGE} docker-archive:/a.tar:{IMAGE}"]),
+    "push": ("IMG", [SENT]),
+    "bundle-build": ("BUNDLE_IMG", [f"--tls-verify=false --tag {IMAGE} "]),
+    "bundle-push": ("BUNDLE_IMG", [SENT]),
+}
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_recipe_builds_or_sends_the_image_that_its_variable_names(programs: Path, recipe: str) -> None:
+    variable, calls = RECIPES[recipe]
+    _program(programs, "buildah")
+    tools = Path(sys.executable).parent
+    words: list[str | Path] = [tools / "just", "--justfile", ROOT / "justfile", recipe, "--tls-verify=false"]
+    words += ["--archive", "/a.tar"] if recipe == "image" else []
+    environment = os.environ | {variable: IMAGE, "PATH": f"{programs}:{tools}:/usr/bin:/bin"}
+    finished = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    made = (programs / "calls").read_text()
+    assert all(call in made for call in calls), made

@@ -77,10 +77,11 @@ async def test_probes_and_metrics_are_served_where_the_log_says(caplog: pytest.L
         status, text = await fetch(found["metrics"])
         assert status == 200
         assert "\nworkqueue_depth{" in text
-        taken = monitoring(FREE, found["probes"].removeprefix("http://"))
-        with pytest.raises(ServingError, match="turn it off with --metrics-bind-address=0"):
-            async with served(taken, manager, metrics, access):
-                raise AssertionError("unreachable")
+        address = found["probes"].removeprefix("http://")
+        for flag, taken in (("metrics", monitoring(FREE, address)), ("health-probe", monitoring(address, FREE))):
+            with pytest.raises(ServingError, match=f"turn it off with --{flag}-bind-address=0"):
+                async with served(taken, manager, metrics, access):
+                    raise AssertionError("unreachable")
     with pytest.raises(OSError, match="refused"):
         await fetch(found["metrics"])
 
