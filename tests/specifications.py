@@ -112,9 +112,21 @@ BROKEN: Final = (
         NAMED | {"extstore": DISK, "warmRestart": False},
     ),
     Broken(
+        {"extstore": DISK | {"itemSizeMin": "1Gi"}},
+        "spec.extstore.itemSizeMin",
+        "must be less than spec.maxItemSize",
+        {"extstore": DISK | {"itemSizeMin": "1.5Ki"}},
+    ),
+    Broken(
+        {"maxItemSize": "33000000", "memory": 65_000_000},
+        "spec.maxItemSize",
+        "must be at most half of spec.memory",
+        {"maxItemSize": "32e6", "memory": "65M"},
+    ),
+    Broken(
         {"extstore": DISK | {"itemSizeMin": 2**20}},
         "spec.extstore.itemSizeMin",
-        "must be less than the bytes of spec.maxItemSize",
+        "must be less than spec.maxItemSize, as no item",
         {"extstore": DISK | {"itemSizeMin": 2**20 - 1}},
     ),
     Broken(

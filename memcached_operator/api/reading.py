@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin, get_typ
 from pydantic import ValidationError
 
 from memcached_operator.api.complaints import InvalidSpec, joined_complaints, shown
-from memcached_operator.api.rules import complaints
+from memcached_operator.api.rules import as_memcached_takes_it, complaints
 from memcached_operator.api.v1alpha1 import Model, Spec, Words
 from operator_runtime import shallow
 
@@ -46,7 +46,7 @@ def read_spec(raw: bytes) -> Spec:
     if raw.count(b"{") + raw.count(b"[") > _LEVELS:
         raw = shallow(raw, _LEVELS)
     try:
-        spec = Spec.model_validate_json(raw)
+        spec = as_memcached_takes_it(Spec.model_validate_json(raw))
     except ValidationError as error:
         raise InvalidSpec(_explained(error)) from None
     if broken := complaints(spec):

@@ -6,10 +6,12 @@ of a wrong value follow from it; `rules` has what holds between fields, and `rea
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from memcached_operator.api import quantities
 from memcached_operator.api.names import CONTAINER, RESTART_CONTAINER
 from memcached_operator.api.reserved_pod_fields import find, keyed
 
@@ -17,9 +19,6 @@ SIZE_MAX: Final = 2**31 - 1
 SERVERS_MAX: Final = 100_000
 """Of a list in the status; etcd's limit of an object is reached at a fifth of it."""
 MEMORY: Final = "64Mi"
-# Whole Mi from 8 on, the least that memcached's cache_memlimit takes, so that the memory of any server can be changed.
-MEMORY_PATTERN: Final = "([89]|[1-9][0-9]{1,6})Mi|[1-9][0-9]{0,3}Gi"
-MEMORY_LENGTH: Final = len("9999999Mi")
 HANDOVER_SECONDS: Final = 600
 # Below that, clients that read the list each few seconds would not have it.
 HANDOVER_SECONDS_MIN: Final = 10
@@ -84,10 +83,49 @@ _Image = Annotated[
         "letters, digits and characters of -_.:/@+[]"
     ),
 ]
+# As Kubernetes' own schemas have it, without signs and with a bound of its length.
+_BYTES: Final = r"^([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$"
+
+
+class _Bounds(NamedTuple):
+    """Bounds of a quantity of bytes, as quantities: in words, in CEL, and for the reader."""
+
+    least: str
+    most: str
+
+    @property
+    def text(self) -> str:
+        return f'must be a quantity of bytes from {self.least} to {self.most}, such as "512Mi", "1.5Gi" or 1000000000'
+
+    @property
+    def schema(self) -> Any:
+        bounds = " && ".join(
+            f"quantity(string(self)).compareTo(quantity('{bound}')) {compared} 0"
+            for compared, bound in ((">=", self.least), ("<=", self.most))
+        )
+        rule = {"rule": f"!isQuantity(string(self)) || {bounds}", "message": self.text}
+        length = {"pattern": _BYTES, "maxLength": quantities.LENGTH_MAX}
+        return {**_INT_OR_STRING, **length, "x-kubernetes-validations": [rule]}
+
+    def reader(self, rounded: Callable[[str | int], object]) -> BeforeValidator:
+        def read(given: object) -> object:
+            if isinstance(given, bool) or not isinstance(given, int | str):
+                raise ValueError(self.text)
+            if not quantities.value(self.least) <= quantities.value(given) <= quantities.value(self.most):
+                raise ValueError(self.text)
+            return rounded(given)
+
+        return BeforeValidator(read)
+
+
+# The least is what memcached's cache_memlimit takes, so that the memory of any server can be changed.
+MEMORY_MAX: Final = "10Ti"
+_OF_MEMORY: Final = _Bounds("8Mi", MEMORY_MAX)
 _Memory = Annotated[
     str,
-    Field(pattern=f"^({MEMORY_PATTERN})$", max_length=MEMORY_LENGTH),
-    Words('must be a string of whole Mi or Gi from 8Mi on, such as "64Mi" or "4Gi"'),
+    _OF_MEMORY.reader(quantities.whole_mebibytes),
+    Field(json_schema_extra=_OF_MEMORY.schema),
+    Words(_OF_MEMORY.text),
 ]
 _RETENTION_MAX: Final = 100_000 * 3600  # more than eleven years
 _Retention = Annotated[
@@ -96,24 +134,30 @@ _Retention = Annotated[
     Words(f"must be a whole number of seconds from 1 to {_RETENTION_MAX}"),
 ]
 # memcached's own limits, 1Ki to 1Gi.
+_OF_ITEMS: Final = _Bounds("1Ki", "1Gi")
 _ItemSize = Annotated[
     str,
-    Field(pattern="^([1-9][0-9]{0,5}Ki|([1-9][0-9]{0,2}|10[01][0-9]|102[0-4])Mi)$", max_length=len("999999Ki")),
-    Words('must be a string of whole Ki from 1Ki to 999999Ki, or Mi to 1024Mi, such as "512Ki" or "4Mi"'),
+    _OF_ITEMS.reader(quantities.whole_kibibytes),
+    Field(json_schema_extra=_OF_ITEMS.schema),
+    Words(_OF_ITEMS.text),
 ]
 _Connections = Annotated[int, Field(ge=1, le=1_000_000, json_schema_extra=_INT32)]
 _Threads = Annotated[int, Field(ge=1, le=64, json_schema_extra=_INT32)]
-# Whole Mi from 10 on, to 99Ti; what is too small for the items of a server depends on their size.
+# What is too small for the items of a server depends on their size.
+_OF_DISKS: Final = _Bounds("10Mi", "100Ti")
 _DiskSize = Annotated[
     str,
-    Field(pattern="^([1-9][0-9]{1,6}Mi|[1-9][0-9]{0,4}Gi|[1-9][0-9]?Ti)$", max_length=len("9999999Mi")),
-    Words('must be a string of whole Mi from 10Mi to 9999999Mi, Gi to 99999Gi, or Ti to 99Ti, such as "100Gi"'),
+    _OF_DISKS.reader(quantities.whole_mebibytes),
+    Field(json_schema_extra=_OF_DISKS.schema),
+    Words(_OF_DISKS.text),
 ]
 # Up to the largest item that memcached can have at all.
+_OF_DISK_ITEMS: Final = _Bounds("1", "1Gi")
 _DiskItemSize = Annotated[
     int,
-    Field(ge=1, le=2**30, json_schema_extra=_INT32),
-    Words(f"must be a whole number of bytes from 1 to {2**30}"),
+    _OF_DISK_ITEMS.reader(quantities.whole_bytes),
+    Field(json_schema_extra=_OF_DISK_ITEMS.schema),
+    Words(_OF_DISK_ITEMS.text),
 ]
 _Argument = Annotated[
     str,
@@ -342,7 +386,8 @@ class MemoryScaling(Model):
 
     example = '{"max": "4Gi", "retentionSeconds": 3600}'
     max: _Memory = Field(
-        description="Largest memory of each server for items, in whole Mi or Gi. Cannot be less than spec.memory."
+        description="Largest memory of each server for items, a quantity of bytes, rounded down to whole Mi. Cannot be "
+        "less than spec.memory."
     )
     retentionSeconds: _Retention = Field(
         default=3600,
@@ -384,14 +429,15 @@ class Extstore(Model):
 
     example = '{"size": "100Gi", "volume": {"ephemeral": {}}}'
     size: _DiskSize = Field(
-        description="Size of each volume, in whole Mi, Gi or Ti. memcached uses 95 percent of it. The smallest depends "
-        "on maxItemSize: 68Mi for 1Mi."
+        description="Size of each volume, a quantity of bytes, rounded down to whole Mi (status.effectiveSizes). "
+        "memcached uses 95 percent of it. The smallest depends on maxItemSize: 68Mi for 1Mi."
     )
     volume: ExtstoreVolume
     # memcached's own default.
     itemSizeMin: _DiskItemSize = Field(
         default=512,
-        description="Smallest size in bytes of an item that is moved to the disk; smaller items stay in memory.",
+        description="Smallest size of an item that is moved to the disk, a quantity of bytes, such as 512 or 1Ki; "
+        "smaller items stay in memory.",
     )
     threads: _Threads = Field(
         default=1, description="Number of threads of each server that read from the disk and write to it."
@@ -455,8 +501,9 @@ class Spec(Model):
     )
     memory: _Memory = Field(
         default=MEMORY,
-        description="Memory of each server for items, in whole Mi or Gi, at least 8Mi (memcached -m). "
-        "With memoryScaling, the memory at the start, and the least.",
+        description="Memory of each server for items, a quantity of bytes of at least 8Mi, rounded down to whole Mi "
+        "(memcached -m); status.memory is what is in force. With memoryScaling, the memory at the start, and the "
+        "least.",
     )
     memoryScaling: MemoryScaling | None = None
     maxConnections: _Connections = Field(
@@ -467,8 +514,8 @@ class Spec(Model):
     threads: _Threads = Field(default=4, description="Number of worker threads of each server (memcached -t).")
     maxItemSize: _ItemSize = Field(
         default="1Mi",
-        description="Maximum size of an item, in whole Ki or Mi (memcached -I). Must be a multiple of 512Ki, and at "
-        "most half of the memory.",
+        description="Maximum size of an item, a quantity of bytes of at most half of the memory, rounded down to a "
+        "multiple of 512Ki, as memcached takes it (memcached -I); status.effectiveSizes has what is in force.",
     )
     extraArgs: _Arguments = Field(
         default_factory=tuple,

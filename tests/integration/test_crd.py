@@ -170,8 +170,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"podTemplate": {"spec": []}}, "spec.podTemplate.spec in body must be of type object"),
     ({"networkPolicy": {}}, "spec.networkPolicy.allowFrom: Required value"),
     ({"drainPeriodSeconds": 86_401}, "spec.drainPeriodSeconds in body should be less than or equal to 86400"),
-    ({"memory": "7Mi"}, "spec.memory in body should match"),
-    ({"maxItemSize": "1025Mi"}, "spec.maxItemSize in body should match"),
+    ({"memory": "7Mi"}, "must be a quantity of bytes from 8Mi to 10Ti"),
+    ({"memory": "1e99"}, "must be a quantity of bytes from 8Mi to 10Ti"),
+    ({"memory": 2**30, "maxItemSize": "1100M"}, "must be a quantity of bytes from 1Ki to 1Gi"),
     ({"extraArgs": ["-v"] * 65}, "spec.extraArgs: Too many: 65: must have at most 64 items"),
     ({"resources": {"requests": {"cpu": 2**53}}}, "spec.resources.requests.cpu in body should be less than"),
     ({"tls": {"secretName": "Shop"}}, 'spec.tls.secretName: Invalid value: "Shop": spec.tls.secretName in body'),
@@ -209,7 +210,7 @@ def test_what_breaks_a_rule_is_refused_in_the_operators_words_and_what_keeps_to_
     ("memory", "message"),
     [
         ({"memory": "xGi"}, "in body should match"),
-        ({"memory": f"{10**20}Gi"}, "Too long: may not be more than 9 bytes"),
+        ({"memory": f"{10**70}Gi"}, "Too long: may not be more than 64 bytes"),
         ({"memoryScaling": {"max": "xMi"}}, "in body should match"),
     ],
 )
@@ -220,6 +221,23 @@ def test_a_malformed_memory_is_reported_once_and_no_rule_fails_over_it(
     assert answer.returncode == 1
     assert answer.stderr.count("Invalid value") == 1
     assert message in answer.stderr
+
+
+SIZES: list[dict[str, Any]] = [
+    {"memory": "512M", "maxItemSize": "1.5Mi"},
+    {"memory": 2**33, "maxItemSize": 2**29, "extstore": {"size": 10**11, "volume": {"emptyDir": {}}}},
+    {"memory": "1e9", "extstore": {"size": "1.5Ti", "itemSizeMin": ".5Ki", "volume": {"emptyDir": {}}}},
+    STATEFUL | {"memory": "10Ti", "memoryScaling": {"max": 10 * 2**40}},
+]
+
+
+@pytest.mark.parametrize("spec", SIZES)
+def test_a_size_is_any_quantity_of_bytes_and_stored_as_it_was_written(kubectl: Kubectl, spec: dict[str, Any]) -> None:
+    answer = kubectl("create", "-f", "-", body=memcached(spec=spec))
+    assert succeeded(answer), answer.stderr
+    written = stored(kubectl)["spec"]
+    assert {field: written[field] for field in ("memory", "maxItemSize") if field in spec}.items() <= spec.items()
+    assert all(written["extstore"][field] == value for field, value in spec.get("extstore", {}).items())
 
 
 # What was applied, what is applied then, and what is stored.

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from memcached_operator.api.names import MOUNTED
-from memcached_operator.api.quantities import canonical, kibibytes
+from memcached_operator.api.quantities import kibibytes
 from memcached_operator.api.server_memory import layout_of
 from memcached_operator.api.v1alpha1 import EphemeralVolume, Extstore
 from memcached_operator.core.objects.labels import EXTSTORE
@@ -67,7 +67,7 @@ def with_extstore(pod: PodSpec, extstore: Extstore, group: int | None) -> PodSpe
         pod,
         securityContext={**(pod.securityContext or {}), **security},
         containers=(msgspec.structs.replace(memcached, volumeMounts=mounts), *others),
-        volumes=(*(pod.volumes or ()), _volume(claim, canonical(extstore.size))),
+        volumes=(*(pod.volumes or ()), _volume(claim, extstore.size)),
     )
 
 

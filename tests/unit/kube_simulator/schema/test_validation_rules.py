@@ -65,6 +65,9 @@ def test_a_message_that_cannot_be_made_gives_way_to_the_one_in_words() -> None:
         ("[[1, 2].sum(), [2, 1].min(), [1, 2].max()]", [3, 1, 2]),
         ("[[1, 2].isSorted(), [2, 1].isSorted()]", [True, False]),
         ("dyn(1) == 1", True),
+        ("[isQuantity('1.5Gi'), isQuantity('1e3'), isQuantity('Gi')]", [True, True, False]),
+        ("quantity('1Gi').add(quantity('1Gi')).compareTo(quantity('2048Mi'))", 0),
+        ("[quantity('1G').compareTo(quantity('1Gi')), quantity('1').compareTo(quantity('1m'))]", [-1, 1]),
     ],
 )
 def test_functions_of_kubernetes_are_there(text: str, value: Any) -> None:

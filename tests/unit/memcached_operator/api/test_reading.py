@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kube_simulator.schema import custom, structural
+from kube_simulator.schema.validation_rules import rule_problems
 from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.names import NAME_MAX_LENGTH, NAME_PATTERN
@@ -128,17 +129,10 @@ def some_of(**values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries({}, optional=fields)
 
 
-MEMORY = st.one_of(
-    st.sampled_from(["7Mi", "8Mi", "08Mi", "64Mi", "1Gi", "0Gi", "1.5Gi", "64", "64M", "64Mi\n", "99999999Mi"]),
-    st.from_regex(r"[0-9]{1,8}[KMG]i", fullmatch=True),
-)
-ITEM_SIZES = st.one_of(
-    st.sampled_from(["0Ki", "512Ki", "1Mi", "32Mi", "1024Mi", "1025Mi", "1Gi", "1Mi\n", "1m", "1000000Ki"]),
-    st.from_regex(r"[0-9]{1,7}[KMG]i", fullmatch=True),
-)
-DISK_SIZES = st.one_of(
-    st.sampled_from(["9Mi", "10Mi", "68Mi", "1Gi", "99Ti", "100Ti", "1Gi\n", "1G", "0Gi", "1.5Gi"]),
-    st.from_regex(r"[0-9]{1,8}[MGT]i", fullmatch=True),
+BYTES = st.one_of(
+    st.sampled_from(["7Mi", "8Mi", "08Mi", "1.5Gi", "64M", "64Mi\n", "1m", "1e99", "1E2", "1.e1", "-1Gi", "9" * 65]),
+    st.sampled_from([0, -1, 2**30, 2**63, 2**70]),
+    st.from_regex(r"[0-9]{1,8}[KMGT]i", fullmatch=True),
 )
 VOLUMES = some_of(
     ephemeral=some_of(
@@ -161,16 +155,16 @@ SPECS = either(
     some_of(
         size=VALUES,
         image=VALUES,
-        memory=MEMORY,
-        memoryScaling=some_of(max=MEMORY, retentionSeconds=st.sampled_from([0, 1, 3600, 360_000_000, 360_000_001])),
+        memory=BYTES,
+        memoryScaling=some_of(max=BYTES, retentionSeconds=st.sampled_from([0, 1, 3600, 360_000_000, 360_000_001])),
         maxConnections=st.sampled_from([0, 1, 1024, 1_000_000, 1_000_001]),
         threads=st.sampled_from([0, 1, 4, 64, 65]),
-        maxItemSize=ITEM_SIZES,
+        maxItemSize=BYTES,
         extraArgs=st.lists(ARGUMENTS, max_size=65),
         extstore=some_of(
-            size=DISK_SIZES,
+            size=BYTES,
             volume=VOLUMES,
-            itemSizeMin=st.sampled_from([0, 1, 512, 2**20, 2**30, 2**30 + 1]),
+            itemSizeMin=BYTES,
             threads=st.sampled_from([0, 1, 64, 65]),
         ),
         handover=some_of(periodSeconds=st.sampled_from([9, 10, 86_400, 86_401])),
@@ -204,7 +198,8 @@ SPECS = either(
 
 def fields_refused_by_the_schema(spec: object) -> set[str]:
     new = structural.default(RESOURCE.schema, {"spec": spec})
-    return {each.field for each in structural.validate(RESOURCE.schema, new)}
+    found = structural.validate(RESOURCE.schema, new)
+    return {each.field for each in found or rule_problems(RESOURCE.schema, new, None)}
 
 
 @given(SPECS)
@@ -225,8 +220,8 @@ PEERS = (
 )
 COUNT = 'must be a whole number from 0 to 2147483647, or a share from "0%" to "100%" in whole percent'
 BUDGET = f"spec.disruptionBudget.maxUnavailable: {COUNT}"
-A_MEMORY = 'must be a string of whole Mi or Gi from 8Mi on, such as "64Mi" or "4Gi"'
-ITEM = 'must be a string of whole Ki from 1Ki to 999999Ki, or Mi to 1024Mi, such as "512Ki" or "4Mi"'
+A_MEMORY = 'must be a quantity of bytes from 8Mi to 10Ti, such as "512Mi", "1.5Gi" or 1000000000'
+ITEM = A_MEMORY.replace("from 8Mi to 10Ti", "from 1Ki to 1Gi")
 A_LIST_OF_ARGUMENTS = 'must be a list of at most 64 strings such as ["-o", "idle_timeout=60"]'
 ARGUMENT = "must be a string of 1 to 1024 characters"
 QUANTITY = (
@@ -251,6 +246,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"disruptionBudget": {"maxUnavailable": -1}}, f"{BUDGET}, got -1"),
     ({"disruptionBudget": {"maxUnavailable": 0.5}}, f"{BUDGET}, got 0.5 (a number with a decimal point)"),
     ({"memory": "7Mi"}, f'spec.memory: {A_MEMORY}, got "7Mi" (a string)'),
+    ({"memory": True}, f"spec.memory: {A_MEMORY}, got true (a boolean)"),
+    ({"memory": 2**44}, f"spec.memory: {A_MEMORY}, got 17592186044416"),
+    ({"memory": "-1Gi"}, f'spec.memory: {A_MEMORY}, got "-1Gi" (a string)'),
+    ({"memory": 1e9}, f"spec.memory: {A_MEMORY}, got 1000000000.0 (a number with a decimal point)"),
     ({"tls": {}}, f"spec.tls.secretName: {SECRET}, and is missing"),
     ({"tls": {"secretName": "Cache"}}, f'spec.tls.secretName: {SECRET}, got "Cache" (a string)'),
     (
@@ -314,6 +313,33 @@ def test_what_is_no_size_is_named_with_what_it_is_and_what_it_must_be(raw: bytes
 @pytest.mark.parametrize("image", ["", " memcached", "mem cached", "memcached\n", "memcachéd", "a;b", "x" * 521, 5])
 def test_what_is_no_image_reference_is_refused_with_an_example_of_one(image: object) -> None:
     assert complaint({"image": image}).startswith("spec.image: must be an image reference such as docker.io/library/")
+
+
+SIZED = '{"memory": %s, "maxItemSize": %s, "extstore": {"size": %s, "itemSizeMin": %s, "volume": {"emptyDir": {}}}}'
+
+
+@pytest.mark.parametrize(
+    ("given", "read_as"),
+    [
+        (('"1G"', '"1M"', '"1T"', '"1.5Ki"'), ("953Mi", "512Ki", "953674Mi", 1536)),
+        (('"1.5Gi"', '"2.7Mi"', '"1e9"', '"600500m"'), ("1536Mi", "2560Ki", "953Mi", 600)),
+        (("1073741824", "1048576", '"1024Gi"', "512"), ("1Gi", "1Mi", "1Ti", 512)),
+        (('"2048Gi"', '"4096Ki"', "300000000", '"0.5Ki"'), ("2Ti", "4Mi", "286Mi", 512)),
+    ],
+)
+def test_a_quantity_is_rounded_down_to_what_memcached_takes(
+    given: tuple[str, ...], read_as: tuple[object, ...]
+) -> None:
+    spec = read_spec((SIZED % given).encode())
+    assert spec.extstore is not None
+    assert (spec.memory, spec.maxItemSize, spec.extstore.size, spec.extstore.itemSizeMin) == read_as
+    assert read_spec(spec.model_dump_json().encode()) == spec
+
+
+@pytest.mark.parametrize("digits", ['"%s"', "%s"])
+def test_a_quantity_of_very_many_digits_is_no_quantity(digits: str) -> None:
+    with pytest.raises(InvalidSpec, match="must be"):
+        read_spec(b'{"memory": %s}' % (digits % ("9" * 250_000)).encode())
 
 
 def test_a_long_wrong_value_is_cut_in_the_message() -> None:

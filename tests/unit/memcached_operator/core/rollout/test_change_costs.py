@@ -49,7 +49,7 @@ def costs(old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
         ({"memory": "128Mi"}, "spec.memory", "memory"),
         ({"maxConnections": 2048}, "spec.maxConnections", "rolling"),
         ({"maxItemSize": "2Mi"}, "spec.maxItemSize", "rolling"),
-        ({"maxItemSize": "1024Ki"}, "spec.maxItemSize", "auxiliary"),
+        ({"maxItemSize": "1024Ki"}, None, ""),
         ({"extraArgs": ["-o", "idle_timeout=60"]}, "spec.extraArgs", "rolling"),
         ({"resources": {"requests": {"memory": "1Gi"}}}, "spec.resources.requests.memory", "memory"),
         ({"resources": {"limits": {"memory": "1Gi"}}}, "spec.resources.limits.memory", "memory"),
