@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from memcached_operator.api import quantities
-from memcached_operator.api.names import CONTAINER, RESTART_CONTAINER
+from memcached_operator.api.names import CONTAINER, PORT_NAME, RESTART_CONTAINER
 from memcached_operator.api.reserved_pod_fields import find, keyed
 
 SIZE_MAX: Final = 2**31 - 1
@@ -224,6 +224,11 @@ _SecretName = Annotated[
         "first and last, and around each ."
     ),
 ]
+_PortName = Annotated[
+    str,
+    Field(min_length=1, max_length=63, pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"),
+    Words("must be 1 to 63 lower case letters, digits and -, a letter or digit first and last"),
+]
 # What Kubernetes has a type for, and we pass on: every field of it is kept, and the API server judges it there.
 _Passed = dict[str, Any]
 _PEER: Final = '{"podSelector": {"matchLabels": {"app": "shop"}}}'
@@ -263,6 +268,16 @@ class Service(Model):
         "StatefulSet has a DNS name below it. ClusterIP: one virtual IP address, which load-balances connections over "
         "the servers; it suits a single server, and cannot be combined with workload StatefulSet. Disabled: no Service "
         "is created.",
+    )
+    portName: _PortName = Field(
+        default=PORT_NAME,
+        description="Name of the port 11211 in the Service, from which its SRV record has its name: _memcached._tcp.",
+    )
+    # Kubernetes' own default.
+    ipFamilyPolicy: Literal["SingleStack", "PreferDualStack", "RequireDualStack"] = Field(
+        default="SingleStack",
+        description="IP families of the Service, as in a Service of Kubernetes. SingleStack: the cluster's first one. "
+        "PreferDualStack: both, if the cluster has them. RequireDualStack: both.",
     )
     annotations: _Annotations = Field(default_factory=dict, description="Annotations to add to the Service.")
     labels: _Labels = Field(

@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.core, pytest.mark.usefixtures("operator")]
 
 SELECTOR = {"app": "memcached", "memcached_cr": "shop"}
 ALL: dict[str, object] = {
+    "service": {"portName": "memcached-client"},
     "disruptionBudget": {"maxUnavailable": 1},
     "networkPolicy": {"allowFrom": PEERS},
     "publish": "ConfigMap",
@@ -35,6 +36,7 @@ KINDS: dict[str, tuple[str, list[dict[str, object]]]] = {
                     "selector": {"app": "another"},
                     "ports": [{"name": "memcached", "port": 80, "targetPort": 80}],
                     "publishNotReadyAddresses": True,
+                    "ipFamilyPolicy": "PreferDualStack",
                 },
             },
         ],

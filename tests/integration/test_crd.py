@@ -81,7 +81,7 @@ def stored(kubectl: Kubectl, name: str = "shop", resource: str = "mc") -> dict[s
 
 
 ROLLOUT = {"minReadySeconds": 60, "paused": False}
-FILLED_IN = {
+FILLED_IN: dict[str, Any] = {
     "size": 1,
     "memory": "64Mi",
     "maxConnections": 1024,
@@ -90,7 +90,7 @@ FILLED_IN = {
     "rollout": ROLLOUT,
     "warmRestart": False,
     "workload": "Deployment",
-    "service": {"type": "Headless"},
+    "service": {"type": "Headless", "portName": "memcached", "ipFamilyPolicy": "SingleStack"},
     "drainPeriodSeconds": 30,
 }
 
@@ -248,7 +248,7 @@ EMPTIED: list[Any] = [
     ({"resources": {"limits": {"cpu": 1}}}, {"resources": {"limits": {}}}, {"resources": {"limits": None}}),
     ({"podTemplate": {"metadata": {"labels": {"a": "b"}}}}, {"podTemplate": {}}, {"podTemplate": None}),
     ({"podTemplate": {"spec": {"hostUsers": True}}}, {"podTemplate": {"spec": {}}}, {"podTemplate": {"spec": None}}),
-    ({"service": {"labels": {"a": "b"}}}, {"service": {}}, {"service": {"type": "Headless"}}),
+    ({"service": {"labels": {"a": "b"}}}, {"service": {}}, {"service": FILLED_IN["service"]}),
 ]
 
 
@@ -315,7 +315,7 @@ def test_what_is_passed_on_is_kept_as_it_was_written(kubectl: Kubectl) -> None:
     }
     assert succeeded(kubectl("create", "-f", "-", body=memcached(spec=spec)))
     assert stored(kubectl)["spec"] == spec | {
-        "service": {"annotations": {"a.b/c": "d"}, "type": "Headless"},
+        "service": FILLED_IN["service"] | {"annotations": {"a.b/c": "d"}},
         "warmRestart": False,
     }
     for value in (0, 2**31 - 1, "0%"):

@@ -179,7 +179,11 @@ SPECS = either(
         warmRestart=st.booleans(),
         workload=st.sampled_from(["Deployment", "StatefulSet", "statefulset"]),
         service=some_of(
-            type=st.sampled_from(["Headless", "ClusterIP", "Disabled", "None"]), annotations=STRINGS, labels=STRINGS
+            type=st.sampled_from(["Headless", "ClusterIP", "Disabled", "None"]),
+            portName=SECRET_NAMES,
+            ipFamilyPolicy=st.sampled_from(["SingleStack", "PreferDualStack", "Dual"]),
+            annotations=STRINGS,
+            labels=STRINGS,
         ),
         disruptionBudget=some_of(maxUnavailable=COUNT_OR_SHARE),
         podTemplate=some_of(metadata=some_of(labels=STRINGS, annotations=STRINGS), spec=TEMPLATES),
@@ -236,6 +240,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"workload": "DaemonSet"}, 'spec.workload: must be Deployment or StatefulSet, got "DaemonSet" (a string)'),
     ({"service": ""}, 'spec.service: must be an object such as {"type": "Headless"}, got "" (a string)'),
     ({"service": {"type": "a"}}, 'spec.service.type: must be Headless, ClusterIP or Disabled, got "a" (a string)'),
+    (
+        {"service": {"portName": "a_b", "ipFamilyPolicy": "Dual"}},
+        "spec.service.portName: must be 1 to 63 lower case letters, digits and -, a letter or digit first and last, "
+        'got "a_b" (a string); spec.service.ipFamilyPolicy: must be SingleStack, PreferDualStack or RequireDualStack, '
+        'got "Dual" (a string)',
+    ),
     ({"service": {"labels": ["a"]}}, f'spec.service.labels: {LABELS}, got ["a"] (a list)'),
     ({"service": {"labels": {"a.b/c": 1, "d": "e"}}}, f"spec.service.labels[a.b/c]: {LABEL}, got 1"),
     (

@@ -52,6 +52,7 @@ def test_it_has_nothing_that_no_server_depends_on() -> None:
     assert applied_text(spec_of(hands_over | {"handover": {"periodSeconds": 60}})) == applied_text(spec_of(hands_over))
     assert json.loads(applied_text(spec_of({"service": {"labels": {"a": "b"}}, "threads": 8}), ("service",))) == {
         "service": {"annotations": {}, "labels": {"a": "b"}, "type": "Headless"}
+        | {"portName": "memcached", "ipFamilyPolicy": "SingleStack"}
     }
 
 

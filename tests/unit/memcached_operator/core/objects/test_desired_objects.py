@@ -40,3 +40,9 @@ def test_a_deployment_s_service_names_servers_while_they_are_ready() -> None:
     spec = part("Service", workload="Deployment")
     assert (spec["publishNotReadyAddresses"], spec["clusterIP"]) == (False, "None")
     assert "clusterIP" not in part("Service", workload="Deployment", service={"type": "ClusterIP"})
+
+
+def test_a_service_has_the_port_name_and_the_families_that_are_specified() -> None:
+    spec = part("Service", service={"portName": "memcached-client", "ipFamilyPolicy": "PreferDualStack"})
+    port = {"name": "memcached-client", "port": 11211, "protocol": "TCP", "targetPort": "memcached"}
+    assert (spec["ports"], spec["ipFamilyPolicy"]) == ([port], "PreferDualStack")
