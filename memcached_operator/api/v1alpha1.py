@@ -7,9 +7,9 @@ of a wrong value follow from it; `rules` has what holds between fields, and `rea
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
 from memcached_operator.api import quantities
 from memcached_operator.api.names import CONTAINER, PORT_NAME, RESTART_CONTAINER
@@ -235,7 +235,7 @@ _PEER: Final = '{"podSelector": {"matchLabels": {"app": "shop"}}}'
 _Peers = Annotated[
     tuple[Annotated[_Passed, Words(f"must be an object such as {_PEER}")], ...],
     Field(max_length=100, strict=False, json_schema_extra=_ATOMIC),
-    Words(f"must be a list of at most 100 peers such as [{_PEER}], or [] for none"),
+    Words(f"must be a list of at most 100 peers such as [{_PEER}], or [] for all"),
 ]
 
 
@@ -340,13 +340,31 @@ class PodTemplate(Model):
         return isinstance(policies, list) and {"resourceName": "memory", "restartPolicy": RESTART_CONTAINER} in policies
 
 
+if TYPE_CHECKING:
+    IngressRule = Model
+else:  # the field's name is a word of Python's
+    _FROM = Field(
+        default_factory=tuple,
+        description="Peers that can connect, each a NetworkPolicyPeer: podSelector, namespaceSelector or ipBlock. If "
+        "empty or omitted, all can.",
+    )
+    IngressRule = create_model(
+        "IngressRule", __base__=Model, __doc__="Peers that can connect to the servers.", **{"from": (_Peers, _FROM)}
+    )
+    IngressRule.example = f'{{"from": [{_PEER}]}}'
+
+
 class NetworkPolicy(Model):
     """Peers that can connect to the servers: a NetworkPolicy with the name of the Memcached."""
 
-    example = '{"allowFrom": []}'
-    allowFrom: _Peers = Field(
-        description="Peers that can connect to the servers, each a NetworkPolicyPeer: podSelector, namespaceSelector "
-        "or ipBlock. The operator can always connect. If the list is empty, only the operator can."
+    example = '{"ingress": []}'
+    ingress: Annotated[
+        tuple[IngressRule, ...],
+        Field(max_length=100, strict=False, json_schema_extra=_ATOMIC),
+        Words(f'must be a list of at most 100 rules such as [{{"from": [{_PEER}]}}], or [] for none'),
+    ] = Field(
+        description="Rules of who can connect to the port of the servers, as in a NetworkPolicy of Kubernetes; a peer "
+        "that one of them admits can. The operator can always connect. If the list is empty, only the operator can."
     )
 
 

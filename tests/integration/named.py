@@ -42,7 +42,7 @@ EVERYTHING: dict[str, object] = {
             "terminationGracePeriodSeconds": 5,
         },
     },
-    "networkPolicy": {"allowFrom": PEERS},
+    "networkPolicy": {"ingress": [{"from": PEERS}]},
     "publish": "ConfigMap",
 }
 

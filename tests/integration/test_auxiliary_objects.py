@@ -22,7 +22,7 @@ SELECTOR = {"app": "memcached", "memcached_cr": "shop"}
 ALL: dict[str, object] = {
     "service": {"portName": "memcached-client"},
     "disruptionBudget": {"maxUnavailable": 1},
-    "networkPolicy": {"allowFrom": PEERS},
+    "networkPolicy": {"ingress": [{"from": PEERS}]},
     "publish": "ConfigMap",
 }
 # Of each kind: its name, and changes that somebody makes to it.

@@ -168,7 +168,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"disruptionBudget": {"maxUnavailable": "120%"}}, f"{BUDGET} in body should match"),
     ({"disruptionBudget": {"maxUnavailable": True}}, BUDGET),
     ({"podTemplate": {"spec": []}}, "spec.podTemplate.spec in body must be of type object"),
-    ({"networkPolicy": {}}, "spec.networkPolicy.allowFrom: Required value"),
+    ({"networkPolicy": {}}, "spec.networkPolicy.ingress: Required value"),
     ({"drainPeriodSeconds": 86_401}, "spec.drainPeriodSeconds in body should be less than or equal to 86400"),
     ({"memory": "7Mi"}, "must be a quantity of bytes from 8Mi to 10Ti"),
     ({"memory": "1e99"}, "must be a quantity of bytes from 8Mi to 10Ti"),
@@ -266,7 +266,7 @@ def test_an_object_that_server_side_apply_has_emptied_is_accepted_as_null(
 @pytest.mark.cluster("kubernetes")
 @pytest.mark.parametrize(
     ("field", "needed"),
-    [("networkPolicy", {"allowFrom": []}), ("auth", {"secretName": "a"}), ("tls", {"secretName": "a"})],
+    [("networkPolicy", {"ingress": []}), ("auth", {"secretName": "a"}), ("tls", {"secretName": "a"})],
 )
 def test_an_object_that_needs_a_field_is_not_taken_for_left_out_when_that_goes(
     kubectl: Kubectl, field: str, needed: dict[str, Any]
@@ -304,7 +304,7 @@ def test_what_is_passed_on_is_kept_as_it_was_written(kubectl: Kubectl) -> None:
                 "terminationGracePeriodSeconds": 2**63 - 1,
             },
         },
-        "networkPolicy": {"allowFrom": [{"podSelector": {}}]},
+        "networkPolicy": {"ingress": [{"from": [{"podSelector": {}}]}]},
         "memory": "2048Mi",
         "maxConnections": 1_000_000,
         "threads": 64,

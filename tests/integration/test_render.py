@@ -74,9 +74,9 @@ def _specified(made: Json) -> Json:
                     "terminationGracePeriodSeconds": 5,
                 },
             },
-            networkPolicy={"allowFrom": [{"podSelector": {"matchLabels": {"app": "web"}}}]},
+            networkPolicy={"ingress": [{"from": [{"podSelector": {"matchLabels": {"app": "web"}}}]}]},
         ),
-        memcached("named", 0, workload="StatefulSet", publish="ConfigMap", networkPolicy={"allowFrom": []}),
+        memcached("named", 0, workload="StatefulSet", publish="ConfigMap", networkPolicy={"ingress": []}),
     ],
     ids=lambda written: str(written["metadata"]["name"]),
 )
@@ -105,10 +105,10 @@ def _by_kind(printed: str) -> dict[str, Json]:
 
 def _without_operator(rules: list[Json]) -> list[Json]:
     """What a NetworkPolicy admits beside the operator's own pods, of which only an operator in a cluster knows."""
-    (rule,) = rules
-    *others, operator = rule["from"]
-    assert operator["podSelector"]["matchLabels"] == {"app.kubernetes.io/name": "memcached-operator"}
-    return [{**rule, "from": others}] if others else []
+    *others, operator = rules
+    (peer,) = operator["from"]
+    assert peer["podSelector"]["matchLabels"] == {"app.kubernetes.io/name": "memcached-operator"}
+    return others
 
 
 def _made_for(kubectl: Kubectl, name: str) -> list[Json]:

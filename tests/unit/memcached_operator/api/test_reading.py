@@ -38,7 +38,7 @@ FULL = b"""{
   "disruptionBudget": {"maxUnavailable": "25%"},
   "podTemplate": {"metadata": {"labels": {"a": "b"}, "annotations": {"a": "b"}},
     "spec": {"tolerations": [{"any": [1]}], "affinity": {"any": {"thing": null}}, "securityContext": {}}},
-  "networkPolicy": {"allowFrom": [{"podSelector": {}}]},
+  "networkPolicy": {"ingress": [{"from": [{"podSelector": {}}]}]},
   "tls": {"secretName": "cache-tls", "clientAuth": "Require", "reload": "Restart"},
   "auth": {"secretName": "cache.passwords"},
   "memory": "1Gi", "maxConnections": 4096, "threads": 8, "maxItemSize": "2Mi", "extraArgs": ["-o", "idle_timeout=60"],
@@ -187,7 +187,9 @@ SPECS = either(
         ),
         disruptionBudget=some_of(maxUnavailable=COUNT_OR_SHARE),
         podTemplate=some_of(metadata=some_of(labels=STRINGS, annotations=STRINGS), spec=TEMPLATES),
-        networkPolicy=some_of(allowFrom=st.lists(either(OBJECT), max_size=2)),
+        networkPolicy=some_of(
+            ingress=st.lists(either(some_of(from_=st.lists(either(OBJECT), max_size=2))), max_size=2)
+        ),
         tls=some_of(
             secretName=SECRET_NAMES,
             clientAuth=st.sampled_from(["None", "Request", "Require", "none"]),
@@ -219,9 +221,8 @@ def test_it_refuses_what_the_schema_refuses(value: object) -> None:
 
 LABELS = 'must be an object of at most 100 strings, such as {"team": "shop"}'
 LABEL = 'must be a string of at most 63 characters; put numbers and words such as true and null in quotes, as in "1"'
-PEERS = (
-    'must be a list of at most 100 peers such as [{"podSelector": {"matchLabels": {"app": "shop"}}}], or [] for none'
-)
+PEER = '{"podSelector": {"matchLabels": {"app": "shop"}}}'
+RULES = f'must be a list of at most 100 rules such as [{{"from": [{PEER}]}}], or [] for none'
 COUNT = 'must be a whole number from 0 to 2147483647, or a share from "0%" to "100%" in whole percent'
 BUDGET = f"spec.disruptionBudget.maxUnavailable: {COUNT}"
 A_MEMORY = 'must be a quantity of bytes from 8Mi to 10Ti, such as "512Mi", "1.5Gi" or 1000000000'
@@ -278,8 +279,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     ({"rollout": {"paused": "yes"}}, 'spec.rollout.paused: must be true or false, got "yes" (a string)'),
     ({"rollout": {"maxSurge": "120%"}}, f'spec.rollout.maxSurge: {COUNT}, got "120%" (a string)'),
-    ({"networkPolicy": {}}, f"spec.networkPolicy.allowFrom: {PEERS}, and is missing"),
-    ({"networkPolicy": {"allowFrom": None}}, f"spec.networkPolicy.allowFrom: {PEERS}, and is missing"),
+    ({"networkPolicy": {}}, f"spec.networkPolicy.ingress: {RULES}, and is missing"),
+    ({"networkPolicy": {"ingress": None}}, f"spec.networkPolicy.ingress: {RULES}, and is missing"),
+    (
+        {"networkPolicy": {"ingress": [{"from": [1]}]}},
+        f"spec.networkPolicy.ingress[0].from[0]: must be an object such as {PEER}, got 1",
+    ),
     ({"extstore": {"size": "1Gi", "volume": {"emptyDir": 1}}}, "spec.extstore.volume.emptyDir: must be {}, got 1"),
     (
         {"extstore": {"size": "1Gi", "volume": {"ephemeral": {"accessModes": ["a"]}}}},
@@ -362,7 +367,7 @@ def test_a_long_wrong_value_is_cut_in_the_message() -> None:
     "spec",
     [
         {"service": {"labels": dict.fromkeys(map(str, range(20_000)), 1)}},
-        {"networkPolicy": {"allowFrom": [1] * 100_000}},
+        {"networkPolicy": {"ingress": [{"from": [1] * 100_000}]}},
     ],
 )
 def test_of_very_many_wrong_fields_a_thousand_are_looked_at(spec: dict[str, Any]) -> None:
@@ -397,8 +402,8 @@ def test_each_field_of_the_schema_says_in_words_what_it_must_be() -> None:
             continue
         wrong: Any = 1.5  # no field is of this type
         for step in reversed(field.path.split(".")[1:]):
-            wrong = {step: wrong}
-        assert f"{field.path}: must be " in complaint(wrong)
+            wrong = {step.removesuffix("[]"): [wrong] if step.endswith("[]") else wrong}
+        assert f"{field.path.replace('[]', '[0]')}: must be " in complaint(wrong)
 
 
 def test_names_fit_for_a_service_and_a_label_match_the_pattern() -> None:

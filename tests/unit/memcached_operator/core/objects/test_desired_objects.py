@@ -33,7 +33,15 @@ def part(kind: str, **changes: object) -> dict[str, object]:
 
 
 def test_a_policy_that_names_nobody_admits_nobody_where_the_operator_runs_in_no_pod() -> None:
-    assert part("NetworkPolicy", networkPolicy={"allowFrom": []})["ingress"] == []
+    assert part("NetworkPolicy", networkPolicy={"ingress": []})["ingress"] == []
+
+
+def test_a_rule_that_names_nobody_admits_all_as_in_kubernetes_and_rules_stand_beside_each_other() -> None:
+    ports = [{"port": 11211, "protocol": "TCP"}]
+    shop = {"from": [{"podSelector": {"matchLabels": {"app": "shop"}}}]}
+    for everybody in ({}, {"from": []}):
+        made = part("NetworkPolicy", networkPolicy={"ingress": [shop, everybody]})
+        assert made["ingress"] == [shop | {"ports": ports}, {"ports": ports}]
 
 
 def test_a_deployment_s_service_names_servers_while_they_are_ready() -> None:

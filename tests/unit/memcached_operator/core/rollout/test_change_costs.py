@@ -65,7 +65,7 @@ def costs(old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
         ({"rollout": {"paused": True}}, "spec.rollout.paused", "auxiliary"),
         ({"service": {"type": "Disabled"}}, "spec.service.type", "auxiliary"),
         ({"disruptionBudget": {"maxUnavailable": 2}}, "spec.disruptionBudget", "auxiliary"),
-        ({"networkPolicy": {"allowFrom": []}}, "spec.networkPolicy", "auxiliary"),
+        ({"networkPolicy": {"ingress": []}}, "spec.networkPolicy", "auxiliary"),
         ({"publish": "ConfigMap"}, "spec.publish", "auxiliary"),
         ({"tls": {"secretName": "a"}}, "spec.tls", "rolling"),
         ({"extstore": DISK}, "spec.extstore", "rolling"),
@@ -135,7 +135,7 @@ def test_every_field_of_the_specification_is_told_of() -> None:
         "extraArgs": ["-v"], "resources": {"requests": {"cpu": 1}}, "rollout": {"minReadySeconds": 1},
         "warmRestart": True, "workload": "StatefulSet", "service": {"type": "Disabled"},
         "disruptionBudget": {"maxUnavailable": 2},
-        "podTemplate": {"metadata": {"labels": {"a": "b"}}}, "networkPolicy": {"allowFrom": []},
+        "podTemplate": {"metadata": {"labels": {"a": "b"}}}, "networkPolicy": {"ingress": []},
         "tls": {"secretName": "a"}, "auth": {"secretName": "a"}, "publish": "ConfigMap", "drainPeriodSeconds": 1,
     }  # fmt: skip
     others: list[tuple[dict[str, Any], dict[str, Any]]] = [
@@ -269,7 +269,7 @@ SPECS = st.fixed_dictionaries(
                 "terminationGracePeriodSeconds": st.sampled_from([1, 5, 30]),
             },
         ),
-        "networkPolicy": st.just({"allowFrom": []}),
+        "networkPolicy": st.just({"ingress": []}),
         "publish": st.just("ConfigMap"),
         "drainPeriodSeconds": st.integers(0, 30),
     },
