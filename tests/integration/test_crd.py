@@ -74,7 +74,7 @@ def memcached(name: str = "shop", **fields: Any) -> dict[str, Any]:
     return {"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached", "metadata": {"name": name}, **fields}
 
 
-def stored(kubectl: Kubectl, name: str = "shop", resource: str = "mc") -> dict[str, Any]:
+def stored(kubectl: Kubectl, name: str = "shop", resource: str = "mcd") -> dict[str, Any]:
     found = json.loads(kubectl("get", resource, name, "--output", "json").stdout)
     assert isinstance(found, dict)
     return found
@@ -120,11 +120,11 @@ def test_the_sample_of_the_guides_is_created_read_scaled_and_deleted(kubectl: Ku
     kubectl("patch", "memcached", "example-memcached", "-p", '{"spec":{"size": 3}}', "--type=merge")
     assert stored(kubectl, "example-memcached")["spec"]["size"] == 3
 
-    kubectl("scale", "mc/example-memcached", "--replicas=5")
+    kubectl("scale", "mcd/example-memcached", "--replicas=5")
     assert stored(kubectl, "example-memcached")["spec"]["size"] == 5
 
     assert succeeded(kubectl("delete", "-f", str(SAMPLE)))
-    assert "NotFound" in kubectl("get", "mc", "example-memcached").stderr
+    assert "NotFound" in kubectl("get", "mcd", "example-memcached").stderr
 
 
 @pytest.mark.parametrize(
@@ -280,10 +280,10 @@ def test_an_object_that_needs_a_field_is_not_taken_for_left_out_when_that_goes(
 
 def test_a_change_that_leaves_a_contradiction_is_refused_and_one_that_takes_it_away_is_not(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", body=memcached(spec={"service": {"type": "ClusterIP"}, "rollout": {"maxSurge": 1}}))
-    only = kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"workload":"StatefulSet"}}')
+    only = kubectl("patch", "mcd/shop", "--type=merge", "-p", '{"spec":{"workload":"StatefulSet"}}')
     assert "spec.service.type: Invalid value:" in only.stderr
     both = {"workload": "StatefulSet", "service": {"type": None}, "rollout": None}
-    assert succeeded(kubectl("patch", "mc/shop", "--type=merge", "-p", json.dumps({"spec": both})))
+    assert succeeded(kubectl("patch", "mcd/shop", "--type=merge", "-p", json.dumps({"spec": both})))
     assert stored(kubectl)["spec"] == FILLED_IN | {"workload": "StatefulSet"}
 
 
@@ -320,7 +320,7 @@ def test_what_is_passed_on_is_kept_as_it_was_written(kubectl: Kubectl) -> None:
     }
     for value in (0, 2**31 - 1, "0%"):
         change = json.dumps({"spec": {"disruptionBudget": {"maxUnavailable": value}}})
-        assert succeeded(kubectl("patch", "mc/shop", "--type=merge", "-p", change)), value
+        assert succeeded(kubectl("patch", "mcd/shop", "--type=merge", "-p", change)), value
         assert stored(kubectl)["spec"]["disruptionBudget"] == {"maxUnavailable": value}
 
 
@@ -370,7 +370,7 @@ STATUS = {
 def test_one_that_nobody_has_seen_is_not_ready_and_says_so(kubectl: Kubectl, written: object) -> None:
     kubectl("create", "-f", "-", body=memcached(status={"conditions": []}))
     if written is not None:
-        kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": written}))
+        kubectl("patch", "mcd/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": written}))
     [pending] = stored(kubectl)["status"]["conditions"]
     assert pending == {
         "type": "Ready",
@@ -379,18 +379,18 @@ def test_one_that_nobody_has_seen_is_not_ready_and_says_so(kubectl: Kubectl, wri
         "message": "Waiting for the operator.",
         "lastTransitionTime": "1970-01-01T00:00:00Z",
     }
-    assert kubectl("wait", "mc/shop", "--for=condition=Ready", "--timeout=1s").returncode == 1
-    assert succeeded(kubectl("wait", "mc/shop", "--for=condition=Ready=Unknown", "--timeout=10s"))
+    assert kubectl("wait", "mcd/shop", "--for=condition=Ready", "--timeout=1s").returncode == 1
+    assert succeeded(kubectl("wait", "mcd/shop", "--for=condition=Ready=Unknown", "--timeout=10s"))
 
 
 def test_get_shows_size_ready_available_and_age_and_what_runs_with_wide(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", body=memcached(spec={"image": "memcached:1.6.45"}))
-    assert kubectl("get", "mc").stdout.splitlines()[1].split()[:2] == ["shop", "1"]
+    assert kubectl("get", "mcd").stdout.splitlines()[1].split()[:2] == ["shop", "1"]
 
     status = {**STATUS, "image": "memcached:1.6.44", "memory": "64Mi", "workload": "Deployment"}
-    patched = kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
+    patched = kubectl("patch", "mcd/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
     assert succeeded(patched), patched.stderr
-    plain, wide = kubectl("get", "mc"), kubectl("get", "mc", "--output", "wide")
+    plain, wide = kubectl("get", "mcd"), kubectl("get", "mcd", "--output", "wide")
     assert columns(plain) == ["NAME", "SIZE", "READY", "AVAILABLE", "AGE"]
     assert plain.stdout.splitlines()[1].split()[:4] == ["shop", "1", "0", "False"]
     assert columns(wide) == ["NAME", "SIZE", "READY", "AVAILABLE", "AGE", "WORKLOAD", "MEMORY", "IMAGE"]
@@ -401,7 +401,7 @@ def test_get_shows_size_ready_available_and_age_and_what_runs_with_wide(kubectl:
 
 def test_the_scale_subresource_gives_an_autoscaler_what_it_needs(kubectl: Kubectl, namespace: str) -> None:
     kubectl("create", "-f", "-", body=memcached(spec={"size": 2}))
-    kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": STATUS}))
+    kubectl("patch", "mcd/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": STATUS}))
     path = f"/apis/cache.example.com/v1alpha1/namespaces/{namespace}/memcacheds/shop/scale"
     scale = json.loads(kubectl("get", "--raw", path).stdout)
     assert scale["spec"] == {"replicas": 2}
@@ -411,7 +411,7 @@ def test_the_scale_subresource_gives_an_autoscaler_what_it_needs(kubectl: Kubect
 def test_a_second_condition_of_a_type_is_refused_and_another_managers_type_is_kept(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", body=memcached())
     doubled = {"status": {"conditions": [CONDITION, CONDITION]}}
-    answer = kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", json.dumps(doubled))
+    answer = kubectl("patch", "mcd/shop", "--subresource=status", "--type=merge", "-p", json.dumps(doubled))
     assert "status.conditions[1]: Duplicate value" in answer.stderr
 
     for manager, kind in (("one", "Available"), ("other", "example.com/Audited")):
@@ -427,10 +427,10 @@ def test_a_second_condition_of_a_type_is_refused_and_another_managers_type_is_ke
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        ("mc", ["Memcached", "spec\t<Object>", "status\t<Object>", "the memcached-operator runs"]),
-        ("mc.spec", ["size\t<integer>", "image\t<string>", "Number of memcached servers to run."]),
-        ("mc.spec.podTemplate", ["metadata\t<Object>", "spec\t<Object>", "The specification of a pod, as Kubernetes"]),
-        ("mc.status.conditions", ["status\t<string> -required-", "enum: True, False, Unknown"]),
+        ("mcd", ["Memcached", "spec\t<Object>", "status\t<Object>", "the memcached-operator runs"]),
+        ("mcd.spec", ["size\t<integer>", "image\t<string>", "Number of memcached servers to run."]),
+        ("mcd.spec.podTemplate", ["metadata\t<Object>", "spec\t<Object>", "The specification of a pod, as Kubernetes"]),
+        ("mcd.status.conditions", ["status\t<string> -required-", "enum: True, False, Unknown"]),
     ],
 )
 def test_explain_reads_well(kubectl: Kubectl, path: str, words: list[str]) -> None:

@@ -87,7 +87,7 @@ def test_a_real_prometheus_sees_the_operator_plainly_and_by_tls_with_its_token(
         ),
         job("stranger", secure, tls_config={"insecure_skip_verify": True}),
     )
-    wait(kubectl, "mc/cache", ".status.replicas", 2)
+    wait(kubectl, "mcd/cache", ".status.replicas", 2)
     with prometheus(tmp_path, *jobs) as query:
         until("Prometheus does not scrape", lambda: query("up") == {"plain": 1, "secure": 1, "stranger": 0})
         both = {"plain": 1.0, "secure": 1.0}

@@ -26,9 +26,9 @@ def start(kubectl: Kubectl, operators: Operators, *without: tuple[str, str]) -> 
 def serve(kubectl: Kubectl, name: str, **spec: object) -> None:
     """Create a Memcached of two servers, and have them serve."""
     kubectl.apply(memcached(name, 2, **spec), create=True)
-    wait(kubectl, f"mc/{name}", ".status.replicas", 2)
+    wait(kubectl, f"mcd/{name}", ".status.replicas", 2)
     make_ready(kubectl, pods_of(kubectl, name))
-    wait(kubectl, f"mc/{name}", ".status.readyReplicas", 2)
+    wait(kubectl, f"mcd/{name}", ".status.readyReplicas", 2)
 
 
 def there(kubectl: Kubectl, kind: OptionalKind, name: str) -> bool:
@@ -38,7 +38,7 @@ def there(kubectl: Kubectl, kind: OptionalKind, name: str) -> bool:
 def reconcile_again(kubectl: Kubectl, name: str) -> None:
     """Have the operator reconcile some times."""
     for number in range(3):
-        kubectl("annotate", f"mc/{name}", f"reconcile={number}", "--overwrite")
+        kubectl("annotate", f"mcd/{name}", f"reconcile={number}", "--overwrite")
         catch_up(kubectl)
 
 
@@ -95,7 +95,7 @@ def test_without_stateful_sets_deployments_go_on_and_one_that_asks_for_lasting_n
     reconcile_again(kubectl, "lasting")
     assert requests_for(kubectl, STATEFUL_SETS, mark) == []
 
-    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"workload":"StatefulSet"}}')
+    kubectl("patch", "mcd/shop", "--type=merge", "-p", '{"spec":{"workload":"StatefulSet"}}')
     wait_condition(kubectl, "shop", "Degraded", "Forbidden")
     assert condition(kubectl, "shop", "Available")["status"] == "True", "its servers stay until the others are there"
     grant(kubectl, operator_rules())
@@ -112,7 +112,7 @@ def test_without_a_kind_that_nobody_asks_for_nothing_is_said_but_once_in_the_log
     serve(kubectl, "shop", **ALONE)
     wait_condition(kubectl, "shop", "Ready", "AllServersReady")
     # A specification that takes back what was never there.
-    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"image":"registry.example.com/memcached:2"}}')
+    kubectl("patch", "mcd/shop", "--type=merge", "-p", '{"spec":{"image":"registry.example.com/memcached:2"}}')
     reconcile_again(kubectl, "shop")
     assert condition(kubectl, "shop", "Degraded")["reason"] == "AsExpected"
     for each in KINDS:

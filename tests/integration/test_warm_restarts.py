@@ -91,7 +91,7 @@ def test_another_image_ends_no_pod_and_kubernetes_counts_each_as_updated(warm: W
 
 def test_a_restart_is_asked_for_by_an_annotation_which_reaches_the_pod(warm: Warm) -> None:
     before, shop = warm.create(1), warm.shop
-    shop.kubectl("annotate", "mc/shop", f"{RESTART}=monday")
+    shop.kubectl("annotate", "mcd/shop", f"{RESTART}=monday")
     eventually(
         lambda: shop.pods()["shop-0"]["metadata"]["annotations"].get(RESTART), lambda text: text == "monday", what="it"
     )

@@ -31,5 +31,5 @@ def test_a_call_without_end_is_ended_and_which_it_was_is_told(
 ) -> None:
     monkeypatch.setattr(kubectl, "_TIMEOUT_S", 0.1)
     silent = _program(tmp_path, "exec sleep 600")
-    with pytest.raises(LabError, match=r"kubectl wait mc/shop: no end within 0\.1 s; its output was: nothing"):
-        _run(silent, "wait", "mc/shop", check=check)
+    with pytest.raises(LabError, match=r"kubectl wait mcd/shop: no end within 0\.1 s; its output was: nothing"):
+        _run(silent, "wait", "mcd/shop", check=check)
