@@ -39,7 +39,8 @@ def test_a_policy_that_names_nobody_admits_nobody_where_the_operator_runs_in_no_
 def test_a_rule_that_names_nobody_admits_all_as_in_kubernetes_and_rules_stand_beside_each_other() -> None:
     ports = [{"port": 11211, "protocol": "TCP"}]
     shop = {"from": [{"podSelector": {"matchLabels": {"app": "shop"}}}]}
-    for everybody in ({}, {"from": []}):
+    everybodies: tuple[dict[str, list[object]], ...] = ({}, {"from": []})
+    for everybody in everybodies:
         made = part("NetworkPolicy", networkPolicy={"ingress": [shop, everybody]})
         assert made["ingress"] == [shop | {"ports": ports}, {"ports": ports}]
 
