@@ -54,10 +54,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _install(control_plane: ControlPlane, *, with_rules: bool) -> None:
     crd: Any = memcached_crd()
     if not with_rules:
-        [version] = crd["spec"]["versions"]
-        del version["schema"]["openAPIV3Schema"]["properties"]["spec"][_RULES]
+        crd = _without_rules(crd)
     control_plane.kubectl("apply", "--server-side", "-f", "-", input=orjson.dumps(crd).decode())
     control_plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", f"crd/{crd['metadata']['name']}")
+
+
+def _without_rules(part: Any) -> Any:
+    if isinstance(part, list):
+        return [*map(_without_rules, part)]
+    if not isinstance(part, dict):
+        return part
+    return {name: _without_rules(each) for name, each in part.items() if name != _RULES}
 
 
 async def _measure(control_plane: ControlPlane, prefix: str, count: int) -> tuple[float, float]:

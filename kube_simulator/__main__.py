@@ -96,7 +96,7 @@ def _print_summary(server: str, directory: Path, kubeconfig: Path, ready_after_s
         f"  {operator} crd | kubectl apply --server-side -f -\n"
         f"  {operator} run                                   # the operator, until Ctrl-C\n"
         "\n"
-        "And in a third, with the same KUBECONFIG, what a user does: create a Memcached, and kubectl get mc\n"
+        "And in a third, with the same KUBECONFIG, what a user does: create a Memcached, and kubectl get memcached\n"
         "\n"
         "Ctrl-C ends it and removes everything.",
         flush=True,

@@ -92,7 +92,7 @@ def _up(kubeconfig: Path) -> int:
             f"  export KUBECONFIG={kubeconfig}\n"
             "  ./dev install            # the CRD\n"
             "  ./dev run                # the operator\n"
-            "  ./dev kubectl get mc     # or your own kubectl\n"
+            "  ./dev kubectl get memcached     # or your own kubectl\n"
             "\n"
             "Ctrl-C ends it and removes everything."
         ),

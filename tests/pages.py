@@ -10,7 +10,7 @@ INSTALLED = (
 )
 EXAMPLE = (
     "kubectl apply -f manifests/samples/cache_v1alpha1_memcached_cr.yaml",
-    "kubectl wait mc/example-memcached --for=condition=Available --timeout=60s",
+    "kubectl wait memcached/example-memcached --for=condition=Available --timeout=60s",
 )
 
 

@@ -112,9 +112,21 @@ BROKEN: Final = (
         NAMED | {"extstore": DISK, "warmRestart": False},
     ),
     Broken(
+        {"extstore": DISK | {"itemSizeMin": "1Gi"}},
+        "spec.extstore.itemSizeMin",
+        "must be less than spec.maxItemSize",
+        {"extstore": DISK | {"itemSizeMin": "1.5Ki"}},
+    ),
+    Broken(
+        {"maxItemSize": "33000000", "memory": 65_000_000},
+        "spec.maxItemSize",
+        "must be at most half of spec.memory",
+        {"maxItemSize": "32e6", "memory": "65M"},
+    ),
+    Broken(
         {"extstore": DISK | {"itemSizeMin": 2**20}},
         "spec.extstore.itemSizeMin",
-        "must be less than the bytes of spec.maxItemSize",
+        "must be less than spec.maxItemSize, as no item",
         {"extstore": DISK | {"itemSizeMin": 2**20 - 1}},
     ),
     Broken(
@@ -150,31 +162,31 @@ BROKEN: Final = (
     Broken(
         {"maxConnections": 29},
         "spec.maxConnections",
-        "must be more than 9 + 5 * spec.threads, which memcached keeps for itself",
+        "must be more than 29, which memcached keeps for itself and other servers; raise it or lower",
         {"maxConnections": 30},
     ),
     Broken(
         {"maxConnections": 30, "extstore": DISK},
         "spec.maxConnections",
-        "must be more than",
+        "must be more than 30, which",
         {"maxConnections": 31, "extstore": DISK},
     ),
     Broken(
         NAMED | {"maxConnections": 30, "warmRestart": True},
         "spec.maxConnections",
-        "must be more than",
+        "must be more than 30, which",
         NAMED | {"maxConnections": 31, "warmRestart": True},
     ),
     Broken(
         NAMED | {"handover": {}, "threads": 1, "size": 0, "maxConnections": 23},
         "spec.maxConnections",
-        "must be more than",
+        "must be more than 23, which",
         NAMED | {"handover": {}, "threads": 1, "size": 0, "maxConnections": 24},
     ),
     Broken(
         NAMED | {"handover": {}, "threads": 64, "size": 6},
         "spec.maxConnections",
-        "must be more than",
+        "must be more than 1104, which",
         NAMED | {"handover": {}, "threads": 64, "size": 5},
     ),
 )

@@ -63,4 +63,4 @@ def _read(text: object) -> tuple[Decimal, dict[str, Decimal]] | None:
         value, units = value * _DECIMAL[suffix], _DECIMAL
     else:
         value, units = value.scaleb(int(exponent)), _EXPONENT
-    return value if value % 1 == 0 else value.quantize(_SMALLEST, ROUND_CEILING), units
+    return value if value == value.to_integral_value() else value.quantize(_SMALLEST, ROUND_CEILING), units

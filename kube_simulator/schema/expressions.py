@@ -4,8 +4,9 @@ The language is the library's (`cel`); Kubernetes' functions for strings and lis
 expressions are RE2's (`patterns`): the library's own `matches` takes others, and cannot be replaced under its name.
 
 Differs from Kubernetes: types are not checked before an expression runs, costs are neither estimated nor limited, and
-the libraries for sets, URLs, addresses, quantities, versions and named formats are missing, as are `.?field`, `[?key]`,
-`optMap`, `find`, `findAll` and two-variable comprehensions. What is missing is told when an expression is compiled.
+the libraries for sets, URLs, addresses, versions and named formats are missing, as are `.?field`, `[?key]`, `optMap`,
+`find`, `findAll` and two-variable comprehensions. What is missing is told when an expression is compiled. Quantities
+are texts here: two spellings of one amount are the same for `compareTo`, and not for `==`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import re
 import string
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from kube_simulator.errors import not_implemented
+from kube_simulator.kinds.quantities import amount
 from kube_simulator.schema import patterns
 
 # With the library comes its command line (prompt_toolkit, typer, rich), which costs as much as all else that the
@@ -139,18 +142,37 @@ def _split(text: str, separator: str, limit: int = -1) -> list[str]:
     return text.split(separator, limit - 1 if limit > 0 else -1)
 
 
+def _amount(quantity: str) -> Decimal:
+    if (found := amount(quantity)) is None:
+        raise ValueError("quantities must match the regular expression of resource.Quantity")
+    return found
+
+
+def _quantity(text: str) -> str:
+    _amount(text)
+    return text
+
+
+def _compared(quantity: str, other: str) -> int:
+    return (_amount(quantity) > _amount(other)) - (_amount(quantity) < _amount(other))
+
+
 _LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _UPPER: Final = str.maketrans(string.ascii_lowercase, string.ascii_uppercase)
 _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "add": lambda quantity, other: f"{_amount(quantity) + _amount(other):f}",
     "charAt": lambda text, index: "" if index == len(text) else text[index],
+    "compareTo": _compared,
     "dyn": lambda value: value,
     "indexOf": _index_of,
+    "isQuantity": lambda text: amount(text) is not None,
     "isSorted": lambda values: all(one <= other for one, other in itertools.pairwise(values)),
     "join": lambda texts, separator="": separator.join(texts),
     "lastIndexOf": _last_index_of,
     "lowerAscii": lambda text: text.translate(_LOWER),
     "max": max,
     "min": min,
+    "quantity": _quantity,
     "replace": lambda text, old, new, limit=-1: text.replace(old, new, limit),
     "split": _split,
     "substring": lambda text, start, end=None: text[start:end],

@@ -42,7 +42,7 @@ def up(kubeconfig: Path, *, bare: bool) -> int:
             f"  export KUBECONFIG={kubeconfig}\n"
             "  ./dev kubectl apply --server-side -f manifests/install/cluster.yaml\n"
             "  ./dev kubectl apply -f manifests/samples/cache_v1alpha1_memcached_cr.yaml\n"
-            "  ./dev kubectl get mc,pods     # or your own kubectl\n"
+            "  ./dev kubectl get memcached,pods     # or your own kubectl\n"
             "  sudo ./dev load               # the operator's image of this checkout\n"
             "  sudo ./dev load FILE          # any image, as `docker save` writes it\n"
             "\n"

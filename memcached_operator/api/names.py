@@ -10,7 +10,7 @@ API_VERSION: Final = f"{GROUP}/{VERSION}"
 KIND: Final = "Memcached"
 PLURAL: Final = "memcacheds"
 SINGULAR: Final = "memcached"
-SHORT_NAMES: Final = ("mc",)
+SHORT_NAMES: Final = ("mcd",)
 CATEGORIES: Final = ("all",)
 CONTAINER: Final = "memcached"
 RELOADER: Final = "reloader"
@@ -21,7 +21,7 @@ MOUNTED: Final = "/etc/memcached"
 """The folder in which they have what Secrets hold."""
 PORT: Final = 11211
 PORT_NAME: Final = "memcached"
-"""Of the container's port and the Service's, so that the SRV records are `_memcached._tcp`."""
+"""Of the container's port, and by default of the Service's, so that the SRV records are `_memcached._tcp`."""
 PEERS_PORT: Final = 11210
 PEERS_PORT_NAME: Final = "peers"
 """On which servers that hand over answer each other and the operator, and its name in the container."""

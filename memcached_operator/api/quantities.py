@@ -15,6 +15,8 @@ _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T"
 _SUFFIXES: Final = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _EXACT: Final = Context(prec=160)
+LENGTH_MAX: Final = 64
+"""Of a quantity: of very many digits a number takes seconds to make, and Kubernetes keeps 18 or so."""
 
 
 @lru_cache(maxsize=256, typed=True)  # most Memcacheds have the same few
@@ -59,9 +61,9 @@ def of_mebibytes(mib: int) -> str:
     return canonical(f"{mib}Mi")
 
 
-def as_memory(mib: int) -> str:
-    """A number of MiB as `spec.memory` has it, which knows no Ti; rounded down to Gi where it takes 8 digits."""
-    return f"{mib}Mi" if mib % 1024 and mib < 10**7 else f"{mib // 1024}Gi"
+def whole_mebibytes(quantity: str | int) -> str:
+    """A quantity of bytes rounded down to whole Mi."""
+    return of_mebibytes(mebibytes(quantity))
 
 
 def kibibytes(quantity: str | int) -> int:
@@ -69,10 +71,20 @@ def kibibytes(quantity: str | int) -> int:
     return int(value(quantity)) // 2**10
 
 
+def whole_kibibytes(quantity: str | int) -> str:
+    """A quantity of bytes rounded down to whole Ki."""
+    return canonical(f"{kibibytes(quantity)}Ki")
+
+
+def whole_bytes(quantity: str | int) -> int:
+    """A quantity of bytes rounded down to whole ones."""
+    return int(value(quantity))
+
+
 def _parts(quantity: str | int) -> tuple[Decimal, str, str | None]:
     """Digits, suffix and the exponent of one such as e3."""
-    text = str(quantity)
-    match = _SYNTAX.fullmatch(text)
+    text = "" if isinstance(quantity, int) and quantity.bit_length() > LENGTH_MAX else str(quantity)
+    match = _SYNTAX.fullmatch(text) if len(text) <= LENGTH_MAX else None
     if match is None or match[1] in ("", "."):
-        raise ValueError(f"not a quantity of 0 or more: {text!r}")
+        raise ValueError(f"not a quantity of 0 or more: {text[:LENGTH_MAX]!r}")
     return Decimal(match[1]), "" if match[3] else match[2] or "", match[3]

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin, get_typ
 from pydantic import ValidationError
 
 from memcached_operator.api.complaints import InvalidSpec, joined_complaints, shown
-from memcached_operator.api.rules import complaints
+from memcached_operator.api.rules import as_memcached_takes_it, complaints
 from memcached_operator.api.v1alpha1 import Model, Spec, Words
 from operator_runtime import shallow
 
@@ -42,7 +42,7 @@ def read_spec(raw: bytes) -> Spec:
             it holds, and the remedy.
     """
     try:
-        spec = read_fields(raw) if raw not in (b"", b"null") else Spec()
+        spec = read_fields(raw) if raw not in (b"", b"null") else as_memcached_takes_it(Spec())
     except ValidationError as error:
         raise InvalidSpec(_explained(error)) from None
     if broken := complaints(spec):
@@ -56,7 +56,8 @@ def read_fields(raw: bytes) -> Spec:
     Raises:
         ValidationError: a field has the wrong type or is out of its limits.
     """
-    return Spec.model_validate_json(shallow(raw, _LEVELS) if raw.count(b"{") + raw.count(b"[") > _LEVELS else raw)
+    is_deep = raw.count(b"{") + raw.count(b"[") > _LEVELS
+    return as_memcached_takes_it(Spec.model_validate_json(shallow(raw, _LEVELS) if is_deep else raw))
 
 
 def _explained(error: ValidationError) -> str:

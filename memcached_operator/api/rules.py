@@ -16,7 +16,7 @@ from memcached_operator.api.complaints import shown
 from memcached_operator.api.disk_layout import least_volume_mib
 from memcached_operator.api.memcached_flags import CHUNK_KIB
 from memcached_operator.api.names import CONTAINER, RESTART_CONTAINER
-from memcached_operator.api.quantities import kibibytes, mebibytes, value
+from memcached_operator.api.quantities import kibibytes, mebibytes, value, whole_kibibytes
 from memcached_operator.api.reserved_pod_fields import of_pod_template
 from memcached_operator.api.server_memory import memory_of_server_mib
 from memcached_operator.api.v1alpha1 import QUANTITY_MAX, Spec
@@ -40,10 +40,12 @@ class Rule(NamedTuple):
 
     Attributes:
         field: the one that a message names, as a path below `spec`.
-        message: what it must be.
+        message: what it must be, with {} for the number.
         holds: whether a specification keeps to the rule.
         cel: the same for the API server, which has `spec` as `self`: one of these is true.
         reason: how the API server classes what breaks it.
+        number: what the message says of a specification; None where it says no number.
+        number_cel: the same for the API server.
     """
 
     field: str
@@ -51,13 +53,31 @@ class Rule(NamedTuple):
     holds: Callable[[Spec], bool]
     cel: tuple[str, ...]
     reason: str = "FieldValueInvalid"
+    number: Callable[[Spec], int] | None = None
+    number_cel: str = ""
+
+    def words(self, spec: Spec) -> str:
+        """The message of a specification that breaks it."""
+        return self.message if self.number is None else self.message.format(self.number(spec))
+
+
+def as_memcached_takes_it(spec: Spec) -> Spec:
+    """A specification whose `maxItemSize` is rounded down to a multiple of what memcached divides large items into.
+
+    One that is smaller stays, for the complaint.
+    """
+    item_kib = kibibytes(spec.maxItemSize)
+    taken_kib = item_kib - item_kib % judge_remembered(spec.extraArgs, spec.threads).item_step_kib(item_kib)
+    if taken_kib in (item_kib, 0):
+        return spec
+    return spec.model_copy(update={"maxItemSize": whole_kibibytes(taken_kib * 1024)})
 
 
 def complaints(spec: Spec) -> list[str]:
     """Complaints of each rule that a specification breaks: the field, what it must be, and what it is."""
     broken = (each for each in RULES if not each.holds(spec))
     return [
-        *(f"spec.{rule.field}: {rule.message}, got {shown(_at(spec, rule.field))}" for rule in broken),
+        *(f"spec.{rule.field}: {rule.words(spec)}, got {shown(_at(spec, rule.field))}" for rule in broken),
         *_of_arguments(spec),
         *_of_extstore(spec),
         *_of_resources(spec),
@@ -70,12 +90,20 @@ def cel_rules() -> list[dict[str, Any]]:
     return [
         {
             "rule": " || ".join(rule.cel),
-            "message": rule.message,
+            **_cel_message(rule),
             "fieldPath": f".{rule.field}",
             "reason": rule.reason,
         }
         for rule in RULES
     ]
+
+
+def _cel_message(rule: Rule) -> dict[str, str]:
+    if rule.number is None:
+        return {"message": rule.message}
+    before, after = rule.message.split("{}")
+    message = rule.message.format("the connections")  # where there is no number: of the rule itself
+    return {"message": message, "messageExpression": f"'{before}' + string({rule.number_cel}) + '{after}'"}
 
 
 def _at(part: Any, path: str) -> object:
@@ -111,20 +139,24 @@ _NO_HANDOVER: Final = "!has(self.handover) || self.handover == null"
 _EPHEMERAL: Final = "(has(self.extstore.volume.ephemeral) && self.extstore.volume.ephemeral != null)"
 _EMPTY_DIR: Final = "(has(self.extstore.volume.emptyDir) && self.extstore.volume.emptyDir != null)"
 _PEERS: Final = "(self.size > 1 ? self.size - 1 : 0)"
+_OWN_CONNECTIONS: Final = (
+    f"({_NO_HANDOVER} ? {_OWN} + {_OWN_OF_A_THREAD} * self.threads + "
+    f"(has(self.extstore) ? {_OWN_FILE} : 0) + (self.warmRestart ? {_OWN_FILE} : 0) : "
+    f"{_PROXY} + self.threads * ({_PROXY_OF_A_THREAD} + {_PEER_OF_A_THREAD} * {_PEERS}))"
+)
 
 
-def _amount(path: str, larger: str) -> str:
-    """The number of a size in one of two units, in the smaller of them."""
-    return f"({path}.endsWith('{larger}') ? 1024 : 1) * int({path}.substring(0, {path}.size() - 2))"
+def _quantity(path: str) -> str:
+    return f"quantity(string({path}))"
 
 
 def _malformed(*paths: str) -> str:
-    """Report whether the schema refuses a size, of which a rule could make no number: one error is enough."""
-    return " || ".join(f"!{path}.matches('^[0-9]{{1,7}}[KMG]i$')" for path in paths)
+    """Report whether the schema refuses a quantity, of which a rule could make no number: one error is enough."""
+    return " || ".join(f"!isQuantity(string({path}))" for path in paths)
 
 
-_ITEM_KIB: Final = _amount("self.maxItemSize", "Mi")
-_MEMORY_MIB: Final = _amount("self.memory", "Gi")
+_ITEM: Final = _quantity("self.maxItemSize")
+_MEMORY: Final = _quantity("self.memory")
 
 RULES: Final = (
     Rule(
@@ -169,7 +201,7 @@ RULES: Final = (
         "maxItemSize",
         "must be at most half of spec.memory; lower it or raise the memory",
         lambda spec: kibibytes(spec.maxItemSize) <= kibibytes(spec.memory) // 2,
-        (_malformed("self.maxItemSize", "self.memory"), f"{_ITEM_KIB} <= 512 * {_MEMORY_MIB}"),
+        (_malformed("self.maxItemSize", "self.memory"), f"{_ITEM}.add({_ITEM}).compareTo({_MEMORY}) <= 0"),
     ),
     Rule(
         "memoryScaling",
@@ -187,12 +219,12 @@ RULES: Final = (
     ),
     Rule(
         "memoryScaling.max",
-        "must be at least spec.memory, which is the least",
+        "must be at least spec.memory",
         lambda spec: spec.memoryScaling is None or mebibytes(spec.memoryScaling.max) >= mebibytes(spec.memory),
         (
             _NO_SCALING,
             _malformed("self.memoryScaling.max", "self.memory"),
-            f"{_amount('self.memoryScaling.max', 'Gi')} >= {_MEMORY_MIB}",
+            f"{_quantity('self.memoryScaling.max')}.compareTo({_MEMORY}) >= 0",
         ),
     ),
     Rule(
@@ -223,9 +255,13 @@ RULES: Final = (
     ),
     Rule(
         "extstore.itemSizeMin",
-        "must be less than the bytes of spec.maxItemSize, as no item would be moved to the disk",
+        "must be less than spec.maxItemSize, as no item would be moved to the disk",
         lambda spec: spec.extstore is None or spec.extstore.itemSizeMin < kibibytes(spec.maxItemSize) * 1024,
-        (_NO_EXTSTORE, _malformed("self.maxItemSize"), f"self.extstore.itemSizeMin < 1024 * {_ITEM_KIB}"),
+        (
+            _NO_EXTSTORE,
+            _malformed("self.extstore.itemSizeMin", "self.maxItemSize"),
+            f"{_quantity('self.extstore.itemSizeMin')}.compareTo({_ITEM}) < 0",
+        ),
     ),
     Rule(
         "handover",
@@ -267,15 +303,11 @@ RULES: Final = (
     ),
     Rule(
         "maxConnections",
-        f"must be more than {_OWN} + {_OWN_OF_A_THREAD} * spec.threads, which memcached keeps for itself, and "
-        f"{_OWN_FILE} more with spec.extstore or spec.warmRestart; with spec.handover more than {_PROXY} + "
-        f"{_PROXY_OF_A_THREAD} * spec.threads + {_PEER_OF_A_THREAD} * spec.threads * (spec.size - 1)",
+        "must be more than {}, which memcached keeps for itself and other servers; raise it or lower spec.threads",
         lambda spec: spec.maxConnections > own_connections(spec),
-        (
-            f"self.maxConnections > ({_NO_HANDOVER} ? {_OWN} + {_OWN_OF_A_THREAD} * self.threads + "
-            f"(has(self.extstore) ? {_OWN_FILE} : 0) + (self.warmRestart ? {_OWN_FILE} : 0) : "
-            f"{_PROXY} + self.threads * ({_PROXY_OF_A_THREAD} + {_PEER_OF_A_THREAD} * {_PEERS}))",
-        ),
+        (f"self.maxConnections > {_OWN_CONNECTIONS}",),
+        number=own_connections,
+        number_cel=_OWN_CONNECTIONS,
     ),
 )
 
@@ -284,11 +316,10 @@ def _of_arguments(spec: Spec) -> Iterator[str]:
     """CEL cannot read memcached's arguments, whose letters may be joined and whose names may be cut short."""
     arguments, got = judge_remembered(spec.extraArgs, spec.threads), shown(spec.extraArgs)
     item_kib = kibibytes(spec.maxItemSize)
-    if item_kib % (step_kib := arguments.item_step_kib(item_kib)):
-        chosen = "or of N KiB with -o slab_chunk_max=N in" if step_kib == CHUNK_KIB else "by"
+    if item_kib < (step_kib := arguments.item_step_kib(item_kib)):
+        chosen = "or N KiB with -o slab_chunk_max=N in" if step_kib == CHUNK_KIB else "by"
         yield (
-            f"spec.maxItemSize: must be a multiple of {step_kib}Ki, {chosen} spec.extraArgs, got "
-            f"{shown(spec.maxItemSize)}"
+            f"spec.maxItemSize: must be at least {step_kib}Ki, {chosen} spec.extraArgs, got {shown(spec.maxItemSize)}"
         )
     yield from arguments.complaints
     if spec.memoryScaling is not None and not arguments.evicts:
@@ -316,7 +347,7 @@ def _of_arguments(spec: Spec) -> Iterator[str]:
 
 
 def _of_extstore(spec: Spec) -> Iterator[str]:
-    """CEL has no powers of two, in which a disk is divided, and before Kubernetes 1.29 no quantities."""
+    """CEL has no powers of two, in which a disk is divided."""
     extstore, item_kib = spec.extstore, kibibytes(spec.maxItemSize)
     if extstore is None:
         return

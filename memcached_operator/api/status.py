@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from memcached_operator.api import names
-from memcached_operator.api.v1alpha1 import MEMORY_LENGTH, MEMORY_PATTERN, SERVERS_MAX, SIZE_MAX
+from memcached_operator.api.v1alpha1 import SERVERS_MAX, SIZE_MAX, Spec
 from operator_runtime import UNDECODABLE, Condition, Conditions, condition_of, decode_nested
 
 _NAMED: Final = 3
@@ -77,7 +77,7 @@ _TIME: Final = {"format": "date-time"}  # RFC 3339
 _COUNT: Final = {"format": "int32", "minimum": 0, "maximum": SIZE_MAX}
 _GENERATION: Final = {"format": "int64", "minimum": 0}
 _WORKLOAD: Final = {"enum": ["Deployment", "StatefulSet"]}
-_MEMORY: Final = {"pattern": f"^({MEMORY_PATTERN})$", "maxLength": MEMORY_LENGTH}
+_BYTES: Final = {"pattern": "^[1-9][0-9]*[KMGT]i$", "maxLength": 16}
 
 
 class Drain(msgspec.Struct, frozen=True):
@@ -126,6 +126,20 @@ class Handover(msgspec.Struct, frozen=True, omit_defaults=True):
         str | None,
         Meta(description="From when on no client has the list before the present one.", extra_json_schema=_TIME),
     ] = None
+
+
+class Sizes(msgspec.Struct, frozen=True):  # null in a merge patch takes a size away
+    """Sizes of a server that are in force."""
+
+    maxItemSize: Annotated[str, Meta(description="Of spec.maxItemSize.", extra_json_schema=_BYTES)]
+    extstoreSize: Annotated[
+        str | None, Meta(description="Of spec.extstore.size. Absent without a disk.", extra_json_schema=_BYTES)
+    ] = None
+
+
+def sizes_of(spec: Spec) -> Sizes:
+    """The sizes that are in force by a specification that was read."""
+    return Sizes(spec.maxItemSize, spec.extstore.size if spec.extstore is not None else None)
 
 
 class Problem(NamedTuple):
@@ -224,9 +238,9 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
     memory: Annotated[
         str | None,
         Meta(
-            description="Memory of each server for items that is in force: spec.memory, or what it has grown to by "
-            "spec.memoryScaling.",
-            extra_json_schema=_MEMORY,
+            description="Memory of each server for items that is in force: spec.memory in whole Mi, or what it has "
+            "grown to by spec.memoryScaling.",
+            extra_json_schema=_BYTES,
         ),
     ] = None
     recommendedMemory: Annotated[
@@ -235,8 +249,11 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
             description="Smallest memory of each server, by an estimate, with which "
             "spec.memoryScaling.retentionSeconds would be kept. Absent while it is not known, or not less than the "
             "memory in force.",
-            extra_json_schema=_MEMORY,
+            extra_json_schema=_BYTES,
         ),
+    ] = None
+    effectiveSizes: Annotated[
+        Sizes | None, Meta(description="Sizes that are in force: those of spec, rounded down to what memcached takes.")
     ] = None
     draining: Annotated[
         tuple[Drain, ...] | None,

@@ -6,20 +6,19 @@ of a wrong value follow from it; `rules` has what holds between fields, and `rea
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
-from memcached_operator.api.names import CONTAINER, RESTART_CONTAINER
+from memcached_operator.api import quantities
+from memcached_operator.api.names import CONTAINER, PORT_NAME, RESTART_CONTAINER
 from memcached_operator.api.reserved_pod_fields import find, keyed
 
 SIZE_MAX: Final = 2**31 - 1
 SERVERS_MAX: Final = 100_000
 """Of a list in the status; etcd's limit of an object is reached at a fifth of it."""
 MEMORY: Final = "64Mi"
-# Whole Mi from 8 on, the least that memcached's cache_memlimit takes, so that the memory of any server can be changed.
-MEMORY_PATTERN: Final = "([89]|[1-9][0-9]{1,6})Mi|[1-9][0-9]{0,3}Gi"
-MEMORY_LENGTH: Final = len("9999999Mi")
 HANDOVER_SECONDS: Final = 600
 # Below that, clients that read the list each few seconds would not have it.
 HANDOVER_SECONDS_MIN: Final = 10
@@ -84,10 +83,49 @@ _Image = Annotated[
         "letters, digits and characters of -_.:/@+[]"
     ),
 ]
+# As Kubernetes' own schemas have it, without signs and with a bound of its length.
+_BYTES: Final = r"^([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$"
+
+
+class _Bounds(NamedTuple):
+    """Bounds of a quantity of bytes, as quantities: in words, in CEL, and for the reader."""
+
+    least: str
+    most: str
+
+    @property
+    def text(self) -> str:
+        return f'must be a quantity of bytes from {self.least} to {self.most}, such as "512Mi", "1.5Gi" or 1000000000'
+
+    @property
+    def schema(self) -> Any:
+        bounds = " && ".join(
+            f"quantity(string(self)).compareTo(quantity('{bound}')) {compared} 0"
+            for compared, bound in ((">=", self.least), ("<=", self.most))
+        )
+        rule = {"rule": f"!isQuantity(string(self)) || {bounds}", "message": self.text}
+        length = {"pattern": _BYTES, "maxLength": quantities.LENGTH_MAX}
+        return {**_INT_OR_STRING, **length, "x-kubernetes-validations": [rule]}
+
+    def reader(self, rounded: Callable[[str | int], object]) -> BeforeValidator:
+        def read(given: object) -> object:
+            if isinstance(given, bool) or not isinstance(given, int | str):
+                raise ValueError(self.text)
+            if not quantities.value(self.least) <= quantities.value(given) <= quantities.value(self.most):
+                raise ValueError(self.text)
+            return rounded(given)
+
+        return BeforeValidator(read)
+
+
+# The least is what memcached's cache_memlimit takes, so that the memory of any server can be changed.
+MEMORY_MAX: Final = "10Ti"
+_OF_MEMORY: Final = _Bounds("8Mi", MEMORY_MAX)
 _Memory = Annotated[
     str,
-    Field(pattern=f"^({MEMORY_PATTERN})$", max_length=MEMORY_LENGTH),
-    Words('must be a string of whole Mi or Gi from 8Mi on, such as "64Mi" or "4Gi"'),
+    _OF_MEMORY.reader(quantities.whole_mebibytes),
+    Field(json_schema_extra=_OF_MEMORY.schema),
+    Words(_OF_MEMORY.text),
 ]
 _RETENTION_MAX: Final = 100_000 * 3600  # more than eleven years
 _Retention = Annotated[
@@ -96,24 +134,30 @@ _Retention = Annotated[
     Words(f"must be a whole number of seconds from 1 to {_RETENTION_MAX}"),
 ]
 # memcached's own limits, 1Ki to 1Gi.
+_OF_ITEMS: Final = _Bounds("1Ki", "1Gi")
 _ItemSize = Annotated[
     str,
-    Field(pattern="^([1-9][0-9]{0,5}Ki|([1-9][0-9]{0,2}|10[01][0-9]|102[0-4])Mi)$", max_length=len("999999Ki")),
-    Words('must be a string of whole Ki from 1Ki to 999999Ki, or Mi to 1024Mi, such as "512Ki" or "4Mi"'),
+    _OF_ITEMS.reader(quantities.whole_kibibytes),
+    Field(json_schema_extra=_OF_ITEMS.schema),
+    Words(_OF_ITEMS.text),
 ]
 _Connections = Annotated[int, Field(ge=1, le=1_000_000, json_schema_extra=_INT32)]
 _Threads = Annotated[int, Field(ge=1, le=64, json_schema_extra=_INT32)]
-# Whole Mi from 10 on, to 99Ti; what is too small for the items of a server depends on their size.
+# What is too small for the items of a server depends on their size.
+_OF_DISKS: Final = _Bounds("10Mi", "100Ti")
 _DiskSize = Annotated[
     str,
-    Field(pattern="^([1-9][0-9]{1,6}Mi|[1-9][0-9]{0,4}Gi|[1-9][0-9]?Ti)$", max_length=len("9999999Mi")),
-    Words('must be a string of whole Mi from 10Mi to 9999999Mi, Gi to 99999Gi, or Ti to 99Ti, such as "100Gi"'),
+    _OF_DISKS.reader(quantities.whole_mebibytes),
+    Field(json_schema_extra=_OF_DISKS.schema),
+    Words(_OF_DISKS.text),
 ]
 # Up to the largest item that memcached can have at all.
+_OF_DISK_ITEMS: Final = _Bounds("1", "1Gi")
 _DiskItemSize = Annotated[
     int,
-    Field(ge=1, le=2**30, json_schema_extra=_INT32),
-    Words(f"must be a whole number of bytes from 1 to {2**30}"),
+    _OF_DISK_ITEMS.reader(quantities.whole_bytes),
+    Field(json_schema_extra=_OF_DISK_ITEMS.schema),
+    Words(_OF_DISK_ITEMS.text),
 ]
 _Argument = Annotated[
     str,
@@ -180,13 +224,18 @@ _SecretName = Annotated[
         "first and last, and around each ."
     ),
 ]
+_PortName = Annotated[
+    str,
+    Field(min_length=1, max_length=63, pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"),
+    Words("must be 1 to 63 lower case letters, digits and -, a letter or digit first and last"),
+]
 # What Kubernetes has a type for, and we pass on: every field of it is kept, and the API server judges it there.
 _Passed = dict[str, Any]
 _PEER: Final = '{"podSelector": {"matchLabels": {"app": "shop"}}}'
 _Peers = Annotated[
     tuple[Annotated[_Passed, Words(f"must be an object such as {_PEER}")], ...],
     Field(max_length=100, strict=False, json_schema_extra=_ATOMIC),
-    Words(f"must be a list of at most 100 peers such as [{_PEER}], or [] for none"),
+    Words(f"must be a list of at most 100 peers such as [{_PEER}], or [] for all"),
 ]
 
 
@@ -223,6 +272,16 @@ class Service(Model):
         "StatefulSet has a DNS name below it. ClusterIP: one virtual IP address, which load-balances connections over "
         "the servers; it suits a single server, and cannot be combined with workload StatefulSet. Disabled: no Service "
         "is created.",
+    )
+    portName: _PortName = Field(
+        default=PORT_NAME,
+        description="Name of the port 11211 in the Service, from which its SRV record has its name: _memcached._tcp.",
+    )
+    # Kubernetes' own default.
+    ipFamilyPolicy: Literal["SingleStack", "PreferDualStack", "RequireDualStack"] = Field(
+        default="SingleStack",
+        description="IP families of the Service, as in a Service of Kubernetes. SingleStack: the cluster's first one. "
+        "PreferDualStack: both, if the cluster has them. RequireDualStack: both.",
     )
     annotations: _Annotations = Field(default_factory=dict, description="Annotations to add to the Service.")
     labels: _Labels = Field(
@@ -285,13 +344,31 @@ class PodTemplate(Model):
         return isinstance(policies, list) and {"resourceName": "memory", "restartPolicy": RESTART_CONTAINER} in policies
 
 
+if TYPE_CHECKING:
+    IngressRule = Model
+else:  # the field's name is a word of Python's
+    _FROM = Field(
+        default_factory=tuple,
+        description="Peers that can connect, each a NetworkPolicyPeer: podSelector, namespaceSelector or ipBlock. If "
+        "empty or omitted, all can.",
+    )
+    IngressRule = create_model(
+        "IngressRule", __base__=Model, __doc__="Peers that can connect to the servers.", **{"from": (_Peers, _FROM)}
+    )
+    IngressRule.example = f'{{"from": [{_PEER}]}}'
+
+
 class NetworkPolicy(Model):
     """Peers that can connect to the servers: a NetworkPolicy with the name of the Memcached."""
 
-    example = '{"allowFrom": []}'
-    allowFrom: _Peers = Field(
-        description="Peers that can connect to the servers, each a NetworkPolicyPeer: podSelector, namespaceSelector "
-        "or ipBlock. The operator can always connect. If the list is empty, only the operator can."
+    example = '{"ingress": []}'
+    ingress: Annotated[
+        tuple[IngressRule, ...],
+        Field(max_length=100, strict=False, json_schema_extra=_ATOMIC),
+        Words(f'must be a list of at most 100 rules such as [{{"from": [{_PEER}]}}], or [] for none'),
+    ] = Field(
+        description="Rules of who can connect to the port of the servers, as in a NetworkPolicy of Kubernetes; a peer "
+        "that one of them admits can. The operator can always connect. If the list is empty, only the operator can."
     )
 
 
@@ -346,7 +423,8 @@ class MemoryScaling(Model):
 
     example = '{"max": "4Gi", "retentionSeconds": 3600}'
     max: _Memory = Field(
-        description="Largest memory of each server for items, in whole Mi or Gi. Cannot be less than spec.memory."
+        description="Largest memory of each server for items, a quantity of bytes, rounded down to whole Mi. Cannot be "
+        "less than spec.memory."
     )
     retentionSeconds: _Retention = Field(
         default=3600,
@@ -388,14 +466,15 @@ class Extstore(Model):
 
     example = '{"size": "100Gi", "volume": {"ephemeral": {}}}'
     size: _DiskSize = Field(
-        description="Size of each volume, in whole Mi, Gi or Ti. memcached uses 95 percent of it. The smallest depends "
-        "on maxItemSize: 68Mi for 1Mi."
+        description="Size of each volume, a quantity of bytes, rounded down to whole Mi (status.effectiveSizes). "
+        "memcached uses 95 percent of it. The smallest depends on maxItemSize: 68Mi for 1Mi."
     )
     volume: ExtstoreVolume
     # memcached's own default.
     itemSizeMin: _DiskItemSize = Field(
         default=512,
-        description="Smallest size in bytes of an item that is moved to the disk; smaller items stay in memory.",
+        description="Smallest size of an item that is moved to the disk, a quantity of bytes, such as 512 or 1Ki; "
+        "smaller items stay in memory.",
     )
     threads: _Threads = Field(
         default=1, description="Number of threads of each server that read from the disk and write to it."
@@ -461,8 +540,9 @@ class Spec(Model):
     )
     memory: _Memory = Field(
         default=MEMORY,
-        description="Memory of each server for items, in whole Mi or Gi, at least 8Mi (memcached -m). "
-        "With memoryScaling, the memory at the start, and the least.",
+        description="Memory of each server for items, a quantity of bytes of at least 8Mi, rounded down to whole Mi "
+        "(memcached -m); status.memory is what is in force. With memoryScaling, the memory at the start, and the "
+        "least.",
     )
     memoryScaling: Annotated[MemoryScaling | None, OF_NO_SERVER] = None
     maxConnections: _Connections = Field(
@@ -473,8 +553,8 @@ class Spec(Model):
     threads: _Threads = Field(default=4, description="Number of worker threads of each server (memcached -t).")
     maxItemSize: _ItemSize = Field(
         default="1Mi",
-        description="Maximum size of an item, in whole Ki or Mi (memcached -I). Must be a multiple of 512Ki, and at "
-        "most half of the memory.",
+        description="Maximum size of an item, a quantity of bytes of at most half of the memory, rounded down to a "
+        "multiple of 512Ki, as memcached takes it (memcached -I); status.effectiveSizes has what is in force.",
     )
     extraArgs: _Arguments = Field(
         default_factory=tuple,

@@ -57,7 +57,7 @@ class RepairCounts:
 def _examples(kinds: Iterable[OwnedKind]) -> Mapping[str, Manifest]:
     """An object of each kind, without what names it, as a Memcached desires it."""
     owner = Owner("name", "namespace", "uid")
-    spec = Spec(size=2, networkPolicy=NetworkPolicy(allowFrom=()), publish="ConfigMap")
+    spec = Spec(size=2, networkPolicy=NetworkPolicy(ingress=()), publish="ConfigMap")
     manifests = (
         desired_workload("Deployment", owner, 1, "image"),
         desired_workload("StatefulSet", owner, 1, "image"),

@@ -243,7 +243,7 @@ STEPS = (
 # After the others where the demo stays, so that there is something to scale, edit and delete.
 TO_PLAY_WITH = Step(
     f"Create {EXAMPLE} again, to try things out",
-    f"3 servers ready; try: kubectl scale mc/{EXAMPLE} --replicas=5",
+    f"3 servers ready; try: kubectl scale memcached/{EXAMPLE} --replicas=5",
     _create,
 )
 

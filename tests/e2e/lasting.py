@@ -71,11 +71,11 @@ class Scene:
     @property
     def servers(self) -> list[str]:
         """`status.serverList`."""
-        return list(self.kubectl.get("mc", NAME)["status"]["serverList"])
+        return list(self.kubectl.get("mcd", NAME)["status"]["serverList"])
 
     def change(self, **spec: object) -> None:
         """Change the specification."""
-        self.kubectl("patch", "mc", NAME, "--type=merge", "-p", json.dumps({"spec": spec}))
+        self.kubectl("patch", "mcd", NAME, "--type=merge", "-p", json.dumps({"spec": spec}))
 
     def kill_the_leader(self) -> None:
         """Another goes on when its Lease has run out."""
@@ -127,7 +127,7 @@ def lasting(node: Node, system: Kubectl, namespace: str, keys: int, **spec: obje
     """
     with fresh_namespace(node, namespace) as kubectl:
         kubectl.apply(memcached(NAME, SIZE, workload="StatefulSet", publish="ConfigMap", **spec))
-        kubectl.wait(f"mc/{NAME}", "condition=Ready")
+        kubectl.wait(f"mcd/{NAME}", "condition=Ready")
         scene = Scene(node, system, kubectl, HashingPod.start(kubectl, f"{NAME}-servers", keys), Caches(keys))
         servers = scene.servers
         assert servers == names(kubectl, SIZE)

@@ -86,7 +86,7 @@ def new_leader(kubectl: Kubectl, former: str) -> str:
 
 def nodes_of(kubectl: Kubectl, name: str) -> list[str]:
     """`status.nodes` of a Memcached."""
-    return list(kubectl.get("mc", name).get("status", {}).get("nodes", ()))
+    return list(kubectl.get("mcd", name).get("status", {}).get("nodes", ()))
 
 
 def incarnations(kubectl: Kubectl) -> dict[str, tuple[str, str]]:

@@ -99,7 +99,7 @@ def test_three_times_the_memory_is_kept_while_memory_grows_and_a_killed_server_c
         )
 
     change(MEMORY_MIB)
-    kubectl.wait(f"mc/{NAME}", "condition=Ready")
+    kubectl.wait(f"mcd/{NAME}", "condition=Ready")
     before, address = incarnations(kubectl), pod_address(kubectl, POD)
     server = Memcached(address, MEMCACHED_PORT)
     with closing(Client((address, MEMCACHED_PORT), timeout=20)) as client:
@@ -116,7 +116,7 @@ def test_three_times_the_memory_is_kept_while_memory_grows_and_a_killed_server_c
 
     os.kill(node.container_pid(kubectl.namespace, POD, "memcached"), signal.SIGKILL)
     kubectl.wait_field(f"pod/{POD}", ".status.containerStatuses[0].restartCount", 1)
-    kubectl.wait(f"mc/{NAME}", "condition=Ready")
+    kubectl.wait(f"mcd/{NAME}", "condition=Ready")
     stats = eventually(server.stats, bool, ignoring=OSError)
     assert (stats["curr_items"], stats["extstore_objects_used"]) == ("0", "0")
     until("it is told that its items are lost", lambda: "ServerRestarted" in kubectl("get", "events"))
@@ -131,12 +131,12 @@ def test_the_claim_of_a_server_that_is_replaced_goes_with_its_pod_and_the_next_h
 ) -> None:
     disk = {"size": DISK, "volume": {"ephemeral": {"storageClassName": STORAGE_CLASS}}}
     kubectl.apply(memcached(NAME, 1, workload="StatefulSet", extstore=disk))
-    kubectl.wait(f"mc/{NAME}", "condition=Ready")
+    kubectl.wait(f"mcd/{NAME}", "condition=Ready")
     claim = f"pvc/{POD}-extstore"
     first = kubectl.uid(claim)
     kubectl("delete", "pod", POD)
     kubectl.wait(f"pod/{POD}", "condition=Ready")
-    kubectl.wait(f"mc/{NAME}", "condition=Ready")
+    kubectl.wait(f"mcd/{NAME}", "condition=Ready")
     assert kubectl.uid(claim) != first
     address = pod_address(kubectl, POD)
     with closing(Client((address, MEMCACHED_PORT), timeout=20)) as client:
@@ -148,7 +148,7 @@ def test_the_claim_of_a_server_that_is_replaced_goes_with_its_pod_and_the_next_h
 def test_volumes_that_are_too_small_are_told_and_a_disk_that_fits_is_used(kubectl: Kubectl) -> None:
     claim = {"ephemeral": {"storageClassName": STORAGE_CLASS}}
     kubectl.apply(memcached("other", 1))
-    kubectl.wait("mc/other", "condition=Ready")
+    kubectl.wait("mcd/other", "condition=Ready")
     kubectl.apply(memcached(NAME, 1, workload="StatefulSet", extstore={"size": "8Gi", "volume": claim}))
     words = "didn't find available persistent volumes to bind"
     eventually(
@@ -159,14 +159,14 @@ def test_volumes_that_are_too_small_are_told_and_a_disk_that_fits_is_used(kubect
     )
     assert condition(kubectl, "other", "Ready")["status"] == "True"
     kubectl.apply(memcached(NAME, 1, workload="StatefulSet", extstore={"size": DISK, "volume": claim}))
-    kubectl.wait(f"mc/{NAME}", "condition=Ready")
+    kubectl.wait(f"mcd/{NAME}", "condition=Ready")
 
 
 @pytest.mark.usefixtures("system")
 def test_a_storage_class_that_does_not_exist_is_told_and_harms_no_other(kubectl: Kubectl) -> None:
     disk = {"size": DISK, "volume": {"ephemeral": {"storageClassName": "none-such"}}}
     kubectl.apply(memcached("other", 1))
-    kubectl.wait("mc/other", "condition=Ready")
+    kubectl.wait("mcd/other", "condition=Ready")
     kubectl.apply(memcached(NAME, 1, workload="StatefulSet", extstore=disk))
     words = f'ProvisioningFailed of the claim {POD}-extstore: storageclass.storage.k8s.io "none-such" not found'
     eventually(
@@ -177,7 +177,7 @@ def test_a_storage_class_that_does_not_exist_is_told_and_harms_no_other(kubectl:
     )
     assert condition(kubectl, "other", "Ready")["status"] == "True"
     kubectl.apply(memcached(NAME, 1, workload="StatefulSet", extstore=disk | {"volume": {"emptyDir": {}}}))
-    kubectl.wait(f"mc/{NAME}", "condition=Ready")
+    kubectl.wait(f"mcd/{NAME}", "condition=Ready")
 
 
 def _fill(client: Client, server: Memcached, numbers: range) -> None:

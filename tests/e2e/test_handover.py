@@ -57,7 +57,7 @@ class Scene:
         """As many servers, all of which are listed; the list."""
         self.kubectl("label", "namespace", self.kubectl.namespace, "pod-security.kubernetes.io/enforce=restricted")
         self.resize(size)
-        self.kubectl.wait(f"mc/{NAME}", "condition=Ready")
+        self.kubectl.wait(f"mcd/{NAME}", "condition=Ready")
         if "handover" in self.spec:
             self.at(HandoverStep.COMPLETE)
             # What nobody used since then may be old, and times of uses are coarse.
@@ -69,7 +69,7 @@ class Scene:
 
     @property
     def status(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.kubectl.get(f"mc/{NAME}")["status"]
+        found: dict[str, Any] = self.kubectl.get(f"mcd/{NAME}")["status"]
         return found
 
     def listed(self, size: int) -> list[str]:
@@ -169,13 +169,13 @@ def test_servers_whose_memcached_is_too_old_change_without_a_hand_over_and_a_con
     node.load_image(images.older_memcached_image(OLDER_MEMCACHED))
     scene = Scene(kubectl, {"image": OLDER_MEMCACHED, "handover": {"periodSeconds": FOR_S}})
     scene.resize(2)
-    kubectl.wait(f"mc/{NAME}", "condition=Ready")
+    kubectl.wait(f"mcd/{NAME}", "condition=Ready")
     scene.listed(2)
 
     scene.resize(3)
     scene.listed(3)
 
-    kubectl.wait(f"mc/{NAME}", "condition=Discouraged")
+    kubectl.wait(f"mcd/{NAME}", "condition=Discouraged")
     discouraged = next(each for each in scene.status["conditions"] if each["type"] == "Discouraged")
     assert discouraged["reason"] == Reason.HANDOVER_UNAVAILABLE
     assert f"{NAME}-0" in discouraged["message"]

@@ -49,7 +49,7 @@ def test_a_release_runs_and_its_upgrade_restarts_no_memcached(kubectl: Kubectl, 
     before = operator_pods(kubectl)
     assert len(before) == 2
     kubectl("apply", "-f", str(SAMPLE))
-    kubectl.wait_field("mc/example-memcached", ".status.readyReplicas", 3)
+    kubectl.wait_field("mcd/example-memcached", ".status.readyReplicas", 3)
     servers = nodes_of(kubectl, "example-memcached")
     assert all(stores(pod_address(kubectl, pod), "kept by the chart") for pod in servers)
     assert eventually(lambda: leader(kubectl), lambda name: name in before)
@@ -59,8 +59,8 @@ def test_a_release_runs_and_its_upgrade_restarts_no_memcached(kubectl: Kubectl, 
     pods = eventually(lambda: operator_pods(kubectl), lambda found: len(found) == 2 and not set(found) & set(before))
     assert eventually(lambda: leader(kubectl), lambda name: name in pods)
     assert nodes_of(kubectl, "example-memcached") == servers
-    kubectl("scale", "mc/example-memcached", "--replicas=1")
-    kubectl.wait_field("mc/example-memcached", ".status.replicas", 1)
+    kubectl("scale", "mcd/example-memcached", "--replicas=1")
+    kubectl.wait_field("mcd/example-memcached", ".status.replicas", 1)
     assert set(nodes_of(kubectl, "example-memcached")) < set(servers)
 
     kubectl("delete", "memcacheds", "--all", "--cascade=foreground")

@@ -106,7 +106,7 @@ def test_a_client_follows_a_migration_without_an_error(scene: Scene) -> None:
 
 def test_a_stateful_set_of_another_release_is_made_anew_and_no_server_ends(kubectl: Kubectl, system: Kubectl) -> None:
     kubectl.apply(memcached(NAME, 2, workload="StatefulSet"))
-    kubectl.wait(f"mc/{NAME}", "condition=Ready")
+    kubectl.wait(f"mcd/{NAME}", "condition=Ready")
     before = incarnations(kubectl)
     system("scale", f"deployment/{OPERATOR}", "--replicas=0")
     eventually(lambda: system.names("pods"), lambda found: found == [])
@@ -121,7 +121,7 @@ def test_a_stateful_set_of_another_release_is_made_anew_and_no_server_ends(kubec
     )
     assert found["spec"]["podManagementPolicy"] == "Parallel"
     kubectl.wait_field(f"statefulset/{NAME}", ".status.readyReplicas", 2)
-    kubectl.wait(f"mc/{NAME}", "condition=Ready")
+    kubectl.wait(f"mcd/{NAME}", "condition=Ready")
     assert incarnations(kubectl) == before
     system("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
 

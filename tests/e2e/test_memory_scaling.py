@@ -78,7 +78,7 @@ class Load:
 def running(kubectl: Kubectl) -> Iterator[tuple[Load, Sequence[Memcached]]]:
     """Two servers that are small for their working set, and its load."""
     kubectl.apply(desired(START_MIB, MAX_MIB))
-    kubectl.wait(f"mc/{NAME}", "condition=Ready")
+    kubectl.wait(f"mcd/{NAME}", "condition=Ready")
     addresses = [pod_address(kubectl, pod) for pod in PODS]
     with ExitStack() as stack:
         clients = [stack.enter_context(closing(Client((each, MEMCACHED_PORT), timeout=20))) for each in addresses]
@@ -114,7 +114,7 @@ def test_memory_settles_where_the_working_set_fits_and_no_server_restarts(
     notes = [each["note"] for each in kubectl.get("events.events.k8s.io")["items"] if each["reason"] == "MemoryGrows"]
     assert len(notes) == len(changed) - 1
     assert all(f"retention is {RETENTION_S // 60}m: " in each for each in notes)
-    assert in_force(kubectl) in kubectl("get", "mc", NAME, "-o", "wide")
+    assert in_force(kubectl) in kubectl("get", "mcd", NAME, "-o", "wide")
 
     kubectl("delete", "pod", PODS[1])
     kubectl.wait(f"pod/{PODS[1]}", "condition=Ready")
@@ -178,7 +178,7 @@ def _is_active(namespace: dict[str, Any]) -> bool:
 
 
 def in_force(kubectl: Kubectl) -> str:
-    return str(kubectl.get("mc", NAME)["status"]["memory"])
+    return str(kubectl.get("mcd", NAME)["status"]["memory"])
 
 
 def limits(servers: Sequence[Memcached]) -> set[int]:

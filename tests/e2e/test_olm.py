@@ -128,7 +128,7 @@ def test_a_subscription_installs_an_operator_that_works_in_each_install_mode(
             watched = targets or [home, shop]
             for namespace in watched:
                 namespace.apply(memcached("cache", 1))
-                namespace.wait("mc/cache", "condition=Ready")
+                namespace.wait("mcd/cache", "condition=Ready")
             for other in {home, shop} - set(watched):
                 other.apply(memcached("cache", 1))
                 assert other.names("deployments", "-l", "memcached_cr") == []
@@ -155,11 +155,11 @@ def test_an_image_changes_in_place_under_an_operator_that_olm_installed(
     with fresh_namespace(node, "olm-home") as home, subscribed(node, olm, home, []):
         spec = {"workload": "StatefulSet", "warmRestart": True, "rollout": {"minReadySeconds": 0}}
         home.apply(memcached("cache", 3, **spec))
-        home.wait("mc/cache", "condition=Ready")
+        home.wait("mcd/cache", "condition=Ready")
         before = {pod: uid for pod, (uid, _) in servers(home).items()}
         home.apply(memcached("cache", 3, **spec, image=OTHER_MEMCACHED))
-        home.wait("mc/cache", "condition=Progressing=False")
-        home.wait("mc/cache", "condition=Ready")
+        home.wait("mcd/cache", "condition=Progressing=False")
+        home.wait("mcd/cache", "condition=Ready")
         assert {pod: uid for pod, (uid, _) in servers(home).items()} == before
         images_now = {
             container["image"]
@@ -184,16 +184,16 @@ def servers(kubectl: Kubectl) -> dict[str, tuple[str, str]]:
 def test_uninstalling_leaves_memcacheds_and_their_servers(node: Node, olm: Olm, released: Release) -> None:
     with fresh_namespace(node, "olm-left") as home, subscribed(node, olm, home, []):
         home.apply(memcached("cache", 1))
-        home.wait("mc/cache", "condition=Ready")
+        home.wait("mcd/cache", "condition=Ready")
         before = servers(home)
         unsubscribe(home)
         assert servers(home) == before
-        assert home.names("mc") == ["memcached.cache.example.com/cache"]
+        assert home.names("mcd") == ["memcached.cache.example.com/cache"]
         # And who subscribes again has the same servers.
         home.apply(subscription(home))
         await_csv(olm, home, CSV)
-        home("scale", "mc/cache", "--replicas=2")
-        home.wait_field("mc/cache", ".status.readyReplicas", 2)
+        home("scale", "mcd/cache", "--replicas=2")
+        home.wait_field("mcd/cache", ".status.readyReplicas", 2)
         assert servers(home).items() >= before.items()
 
 
@@ -229,7 +229,7 @@ def test_a_later_bundle_upgrades_without_a_gap_and_without_a_restart_of_a_server
     with fresh_namespace(node, "olm-upgraded") as home, subscribed(node, olm, home, []):
         home.apply(memcached("cache", 2), memcached("lasting", 2, workload="StatefulSet"))
         for name in ("cache", "lasting"):
-            home.wait(f"mc/{name}", "condition=Ready")
+            home.wait(f"mcd/{name}", "condition=Ready")
         before = servers(home)
         folder = bundle_folder(tmp_path, version=LATER, image=LATER_IMAGE)
         olm.publish([released, olm.load_bundle(folder, "localhost/lab-bundle:2")])
@@ -239,7 +239,7 @@ def test_a_later_bundle_upgrades_without_a_gap_and_without_a_restart_of_a_server
             nonlocal size
             # Reconciled within each of these steps, whichever operator leads.
             size = 3 if size == 2 else 2
-            home("scale", "mc/cache", f"--replicas={size}")
+            home("scale", "mcd/cache", f"--replicas={size}")
             home.wait_field("deployment/cache", ".spec.replicas", size)
             return phase(home, LATER_CSV) == "Succeeded" and home.names("csv") == [
                 f"clusterserviceversion.{OLM_API}/{LATER_CSV}"
@@ -251,7 +251,7 @@ def test_a_later_bundle_upgrades_without_a_gap_and_without_a_restart_of_a_server
             for pod in operator_pods(home)
             for container in home.get("pod", pod)["spec"]["containers"]
         } == {LATER_IMAGE}
-        home("scale", "mc/cache", "--replicas=2")
-        home.wait_field("mc/cache", ".status.replicas", 2)
+        home("scale", "mcd/cache", "--replicas=2")
+        home.wait_field("mcd/cache", ".status.replicas", 2)
         after = servers(home)
         assert {name: after[name] for name in before} == before

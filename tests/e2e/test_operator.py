@@ -27,7 +27,7 @@ def sample(node: Node, system: Kubectl) -> Iterator[Kubectl]:
     """kubectl where the sample is applied and its three pods are ready."""
     with fresh_namespace(node, "e2e-sample") as kubectl:
         kubectl("apply", "-f", str(SAMPLE))
-        kubectl.wait(f"mc/{NAME}", "condition=Available")
+        kubectl.wait(f"mcd/{NAME}", "condition=Available")
         yield kubectl
 
 
@@ -64,11 +64,11 @@ def test_a_memcached_pod_runs_as_the_restricted_profile_wants(sample: Kubectl, n
 
 
 def test_the_size_follows_kubectl_scale_and_a_patch(sample: Kubectl) -> None:
-    sample("scale", f"mc/{NAME}", "--replicas=4")
+    sample("scale", f"mcd/{NAME}", "--replicas=4")
     _await_servers(sample, 4)
-    sample("patch", "mc", NAME, "--type=merge", "-p", json.dumps({"spec": {"size": 2}}))
+    sample("patch", "mcd", NAME, "--type=merge", "-p", json.dumps({"spec": {"size": 2}}))
     _await_servers(sample, 2)
-    sample("scale", f"mc/{NAME}", "--replicas=3")
+    sample("scale", f"mcd/{NAME}", "--replicas=3")
     _await_servers(sample, 3)
 
 
@@ -81,13 +81,13 @@ def test_an_autoscaler_finds_its_pods_and_sets_its_size(sample: Kubectl) -> None
         assert sample.get("hpa", NAME)["status"]["currentReplicas"] >= 3
     finally:
         sample("delete", "hpa", NAME)
-        sample("scale", f"mc/{NAME}", "--replicas=3")
+        sample("scale", f"mcd/{NAME}", "--replicas=3")
     _await_servers(sample, 3)
 
 
 def _await_servers(kubectl: Kubectl, size: int) -> None:
     """Wait until there are so many, and each answers."""
-    kubectl.wait_field(f"mc/{NAME}", ".status.readyReplicas", size)
+    kubectl.wait_field(f"mcd/{NAME}", ".status.readyReplicas", size)
     nodes = eventually(lambda: nodes_of(kubectl, NAME), lambda found: len(found) == size)
     for pod in nodes:
         assert stores(pod_address(kubectl, pod), "again"), pod

@@ -26,29 +26,29 @@ def test_another_pod_goes_on_when_the_leader_s_pod_is_deleted(kubectl: Kubectl, 
         watch.first(_is_held, after_s=let_go.at_s)
     successor = new_leader(system, former)
     assert successor in operator_pods(system)
-    kubectl.wait("mc/after-the-leader", "condition=Available")
+    kubectl.wait("mcd/after-the-leader", "condition=Available")
     system("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
 
 
 def test_the_work_goes_on_when_the_leader_s_process_is_killed(kubectl: Kubectl, system: Kubectl, node: Node) -> None:
     kubectl.apply(memcached("before-the-crash"))
-    kubectl.wait("mc/before-the-crash", "condition=Available")
+    kubectl.wait("mcd/before-the-crash", "condition=Available")
     former = leader(system)
     holder = _holder(system)
     os.kill(node.container_pid(system.namespace, former, OPERATOR), signal.SIGKILL)
-    kubectl("scale", "mc/before-the-crash", "--replicas=2")
+    kubectl("scale", "mcd/before-the-crash", "--replicas=2")
     kubectl.apply(memcached("after-the-crash"))
     # The killed process is nobody's any more: the other one leads, or one that kubelet started in the same pod.
     eventually(lambda: _holder(system), lambda found: found not in ("", holder))
-    kubectl.wait("mc/after-the-crash", "condition=Available")
-    kubectl.wait_field("mc/before-the-crash", ".status.readyReplicas", 2)
+    kubectl.wait("mcd/after-the-crash", "condition=Available")
+    kubectl.wait_field("mcd/before-the-crash", ".status.readyReplicas", 2)
     assert len(nodes_of(kubectl, "before-the-crash")) == 2
     system("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
 
 
 def test_servers_go_on_when_no_operator_is_there(kubectl: Kubectl, system: Kubectl) -> None:
     kubectl.apply(memcached("left-alone"))
-    kubectl.wait("mc/left-alone", "condition=Available")
+    kubectl.wait("mcd/left-alone", "condition=Available")
     before = incarnations(kubectl)
     system("scale", f"deployment/{OPERATOR}", "--replicas=0")
     eventually(lambda: system.names("pods"), lambda found: found == [])

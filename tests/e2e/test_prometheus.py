@@ -80,7 +80,7 @@ def installed(node: Node, directory: Path, components: tuple[str, ...]) -> Itera
         system("apply", "-f", "-", input=json.dumps(memcached("bystander", 1)))
         system("apply", "-f", "-", input=json.dumps(PROMETHEUS))
         system("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
-        system.wait("mc/bystander", "condition=Available")
+        system.wait("mcd/bystander", "condition=Available")
         yield system
     finally:
         uninstall(node)
@@ -150,7 +150,7 @@ def test_prometheus_learns_what_each_memcached_server_says_of_itself_under_the_s
 ) -> None:
     with installed(node, tmp_path, PLAIN) as system:
         kubectl("apply", "-f", "-", input=json.dumps(memcached("cache", 2)))
-        kubectl.wait("mc/cache", "condition=Available")
+        kubectl.wait("mcd/cache", "condition=Available")
         first, second = nodes_of(kubectl, "cache")
         assert stores(pod_address(kubectl, first), "hello")
         settings = settings_of(node, system, tmp_path)

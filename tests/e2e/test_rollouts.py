@@ -58,9 +58,9 @@ def full(node: Node, system: Kubectl) -> Iterator[tuple[Kubectl, str]]:
     given up, in which other tests run."""
     with fresh_namespace(node, "e2e-full") as kubectl:
         kubectl.apply(memcached(FULL, 1, workload="StatefulSet", memory=f"{FULL_MIB}Mi", podTemplate=AT_ONCE))
-        kubectl.wait(f"mc/{FULL}", "condition=Ready")
+        kubectl.wait(f"mcd/{FULL}", "condition=Ready")
         load.fill(_server(kubectl, f"{FULL}-0"), FULL_MIB, VALUE_BYTES)
-        kubectl("patch", "mc", FULL, "--type=merge", "-p", json.dumps({"spec": {"memory": f"{LESS_MIB}Mi"}}))
+        kubectl("patch", "mcd", FULL, "--type=merge", "-p", json.dumps({"spec": {"memory": f"{LESS_MIB}Mi"}}))
         yield kubectl, kubectl.uid(f"pod/{FULL}-0")
 
 
@@ -103,7 +103,7 @@ def test_another_image_costs_the_keys_of_one_server_at_a_time_also_when_the_lead
         _await_change(scene)
         seen = pods.so_far()
         assert not [each for each in memcacheds.so_far() if _conditions(each.object)["Degraded"]["status"] != "False"]
-    assert scene.kubectl.get("mc", NAME)["status"]["image"] == OTHER_MEMCACHED
+    assert scene.kubectl.get("mcd", NAME)["status"]["image"] == OTHER_MEMCACHED
     assert most_away(seen) == 1
     evicted = _evicted(seen)
     assert [*evicted] == [pod_of(server) for server in reversed(servers)]
@@ -135,8 +135,8 @@ def test_an_image_that_is_missing_stops_a_rollout_and_the_former_one_goes_on(sce
         scene.change(image=MEMCACHED)
         pods.first(lambda pod: _is(pod, servers[-1]) and is_here(pod) and pod["metadata"]["uid"] != before[first][0])
         scene.change(image=MISSING)
-        scene.kubectl.wait_field(f"mc/{NAME}", '.status.conditions[?(@.type=="Degraded")].reason', "RolloutStuck")
-        degraded = _conditions(scene.kubectl.get("mc", NAME))["Degraded"]["message"]
+        scene.kubectl.wait_field(f"mcd/{NAME}", '.status.conditions[?(@.type=="Degraded")].reason', "RolloutStuck")
+        degraded = _conditions(scene.kubectl.get("mcd", NAME))["Degraded"]["message"]
         assert first in degraded
         assert "ImagePullBackOff" in degraded
         scene.change(image=OTHER_MEMCACHED)
@@ -168,12 +168,12 @@ def test_another_default_image_reaches_one_memcached_after_the_other(
         for name, workload in DEFAULTS.items():
             kubectl.apply(memcached(name, DEFAULT_SIZE, workload=workload, rollout=rollout, podTemplate=AT_ONCE))
         for name in DEFAULTS:
-            kubectl.wait(f"mc/{name}", "condition=Ready")
+            kubectl.wait(f"mcd/{name}", "condition=Ready")
         with Watch(kubectl.cluster.kubeconfig_path, f"/api/v1/namespaces/{kubectl.namespace}/pods") as pods:
             system("set", "env", f"deployment/{OPERATOR}", f"RELATED_IMAGE_MEMCACHED={OTHER_MEMCACHED}")
             for name in DEFAULTS:
-                kubectl.wait_field(f"mc/{name}", ".status.image", OTHER_MEMCACHED)
-                kubectl.wait(f"mc/{name}", "condition=Ready")
+                kubectl.wait_field(f"mcd/{name}", ".status.image", OTHER_MEMCACHED)
+                kubectl.wait(f"mcd/{name}", "condition=Ready")
             seen = pods.so_far()
     turns = sorted(_replacing(seen, name) for name in DEFAULTS)
     assert all(before[1] < after[0] for before, after in pairwise(turns)), turns
@@ -186,10 +186,10 @@ def _change(scene: Scene, **spec: object) -> None:
 
 def _await_change(scene: Scene) -> None:
     """Wait until all is as the specification has it now."""
-    generation = scene.kubectl.get("mc", NAME)["metadata"]["generation"]
+    generation = scene.kubectl.get("mcd", NAME)["metadata"]["generation"]
 
     def ready() -> tuple[object, object]:
-        found = _conditions(scene.kubectl.get("mc", NAME))["Ready"]
+        found = _conditions(scene.kubectl.get("mcd", NAME))["Ready"]
         return found["status"], found["observedGeneration"]
 
     eventually(ready, lambda found: found == ("True", generation), deadline_s=ROLLED_OUT_WITHIN_S)

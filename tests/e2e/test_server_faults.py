@@ -29,7 +29,7 @@ KILLS = 8
 def cache(kubectl: Kubectl, system: Kubectl) -> Kubectl:
     """kubectl where two servers are ready."""
     kubectl.apply(memcached(NAME, SIZE))
-    kubectl.wait_field(f"mc/{NAME}", ".status.readyReplicas", SIZE)
+    kubectl.wait_field(f"mcd/{NAME}", ".status.readyReplicas", SIZE)
     return kubectl
 
 
@@ -63,7 +63,7 @@ def test_the_status_follows_a_server_that_is_killed_and_comes_back(cache: Kubect
             raise AssertionError(f"the status tells of none of the outages; these lasted {outages} s")
         reported = memcacheds.first(lambda found: _ready(found) == SIZE - 1, after_s=began)
         memcacheds.first(lambda found: _ready(found) == SIZE, after_s=reported.at_s)
-    cache.wait_field(f"mc/{NAME}", ".status.readyReplicas", SIZE)
+    cache.wait_field(f"mcd/{NAME}", ".status.readyReplicas", SIZE)
     assert victim in nodes_of(cache, NAME)
     assert stores(pod_address(cache, victim), "back")
 
@@ -107,7 +107,7 @@ def test_what_keeps_a_memcached_from_starting_is_named_and_what_corrects_it_is_t
         what=f"{words} in Available",
     )
     kubectl.apply(memcached(NAME, 1, workload="StatefulSet"))
-    kubectl.wait_field(f"mc/{NAME}", ".status.readyReplicas", 1)
+    kubectl.wait_field(f"mcd/{NAME}", ".status.readyReplicas", 1)
 
 
 def test_the_status_follows_a_pod_that_is_deleted_and_replaced(cache: Kubectl) -> None:

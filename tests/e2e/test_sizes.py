@@ -28,7 +28,7 @@ def test_a_filled_server_of_each_size_stays_below_its_limit(node: Node, system: 
     for memory, name in names.items():
         kubectl.apply(memcached(name, 1, memory=memory, workload="StatefulSet"))
     for name in names.values():
-        kubectl.wait(f"mc/{name}", "condition=Ready")
+        kubectl.wait(f"mcd/{name}", "condition=Ready")
     before = incarnations(kubectl)
 
     def fill(memory: str) -> None:

@@ -100,7 +100,7 @@ def scene(node: Node, system: Kubectl) -> Iterator[Scene]:
         tls = {"secretName": TLS_SECRET, "clientAuth": "Require"}
         auth = {"secretName": PASSWORDS}
         kubectl.apply(memcached(NAME, SIZE, workload="StatefulSet", tls=tls, auth=auth))
-        kubectl.wait(f"mc/{NAME}", "condition=Ready")
+        kubectl.wait(f"mcd/{NAME}", "condition=Ready")
         names = {
             pod_address(kubectl, f"{NAME}-{each}"): f"{NAME}-{each}.{NAME}.{NAMESPACE}.svc" for each in range(SIZE)
         }
@@ -287,7 +287,7 @@ def test_servers_wait_for_a_secret_that_is_missing_or_wrong_and_start_when_it_is
     kubectl.apply(secret("later-tls", expired.files))
     found = _condition(kubectl, name, "Serving", lambda each: each["reason"] == "CertificateExpired", sync=True)
     assert found["status"] == "False"
-    kubectl.wait(f"mc/{name}", "condition=Ready")
+    kubectl.wait(f"mcd/{name}", "condition=Ready")
     (address,) = {pod["status"]["podIP"] for pod in _pods(kubectl, name)}
     kubectl.apply(secret("later-tls", serves.files))
     _condition(kubectl, name, "Serving", lambda each: each["reason"] == "Answering", sync=True)
@@ -341,7 +341,7 @@ def test_a_ca_that_is_taken_out_lets_no_client_in_once_its_server_is_replaced(sc
     trust(former.pem)
     tls = {"secretName": "rotated-tls", "clientAuth": "Require"}
     kubectl.apply(memcached(name, 1, workload="StatefulSet", tls=tls, rollout={"minReadySeconds": 0}))
-    kubectl.wait(f"mc/{name}", "condition=Ready")
+    kubectl.wait(f"mcd/{name}", "condition=Ready")
     assert (lets_in(former), lets_in(latter)) == (True, False)
     before = uid()
     trust(former.pem + latter.pem)
@@ -354,7 +354,7 @@ def test_a_ca_that_is_taken_out_lets_no_client_in_once_its_server_is_replaced(sc
         deadline_s=SYNCED_WITHIN_S,
         ignoring=(KeyError, LabError),  # the next pod has no address yet, or is not there
     )
-    kubectl.wait(f"mc/{name}", "condition=Ready")
+    kubectl.wait(f"mcd/{name}", "condition=Ready")
     assert (lets_in(former), lets_in(latter)) == (False, True)
     assert "that trusts no CA but those in ca.crt" in kubectl("events", f"--for=memcached/{name}")
 
@@ -376,7 +376,7 @@ def test_a_server_of_another_user_takes_its_renewed_passwords_and_one_that_may_n
         }
         auth = {"secretName": "owned-passwords"}
         kubectl.apply(memcached(name, 1, auth=auth, rollout={"minReadySeconds": 0}, podTemplate={"spec": lists}))
-        kubectl.wait(f"mc/{name}", "condition=Ready")
+        kubectl.wait(f"mcd/{name}", "condition=Ready")
         (found,) = _pods(kubectl, name)
         return str(found["status"]["podIP"])
 
@@ -424,7 +424,7 @@ def _condition(kubectl: Kubectl, name: str, type_: str, desired: Any, *, sync: b
     def read() -> dict[str, Any]:
         if sync:
             _sync(kubectl)
-        conditions = kubectl.get("mc", name).get("status", {}).get("conditions", ())
+        conditions = kubectl.get("mcd", name).get("status", {}).get("conditions", ())
         found: dict[str, Any] = next((each for each in conditions if each["type"] == type_), {"reason": ""})
         return found
 

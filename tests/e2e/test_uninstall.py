@@ -19,7 +19,7 @@ def test_uninstalling_leaves_nothing_behind(node: Node, operator_images: None) -
         node.kubectl("apply", "--server-side", "-f", str(INSTALL / "cluster.yaml"))
         Kubectl(node.plane, SYSTEM)("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
         tenant("apply", "-f", str(SAMPLE))
-        tenant.wait("mc/example-memcached", "condition=Available")
+        tenant.wait("mcd/example-memcached", "condition=Available")
         # In the order of docs/uninstall.md.
         node.kubectl("delete", "memcacheds", "--all", "--all-namespaces", "--cascade=foreground")
         node.kubectl("delete", "-f", str(INSTALL / "cluster.yaml"))
@@ -37,10 +37,10 @@ def test_an_operator_of_one_namespace_leaves_others_alone(node: Node, operator_i
             watched("rollout", "status", f"deployment/{OPERATOR}", "--timeout=55s")
             for kubectl in (unwatched, watched):  # in this order: what comes of the watched one comes after
                 kubectl("apply", "-f", str(SAMPLE))
-            watched.wait("mc/example-memcached", "condition=Available")
+            watched.wait("mcd/example-memcached", "condition=Available")
             assert len(nodes_of(watched, "example-memcached")) == 3
             assert unwatched.names("deployments,replicasets,pods,leases") == []
-            assert unwatched.get("mc", "example-memcached")["status"].keys() == {"conditions"}  # filled in
+            assert unwatched.get("mcd", "example-memcached")["status"].keys() == {"conditions"}  # filled in
             _assert_permissions_end_at(watched)
 
             watched("delete", "memcacheds", "--all", "--cascade=foreground", "--timeout=55s")

@@ -120,8 +120,8 @@ def test_an_upgrade_restarts_no_server_and_changes_nothing_of_what_was_made(upgr
 
 
 def test_the_upgraded_operator_acts(upgrade: Upgrade) -> None:
-    upgrade.servers("scale", f"mc/{NAME}", f"--replicas={SIZE + 1}")
-    upgrade.servers.wait_field(f"mc/{NAME}", ".status.readyReplicas", SIZE + 1)
+    upgrade.servers("scale", f"mcd/{NAME}", f"--replicas={SIZE + 1}")
+    upgrade.servers.wait_field(f"mcd/{NAME}", ".status.readyReplicas", SIZE + 1)
     nodes = eventually(lambda: nodes_of(upgrade.servers, NAME), lambda found: len(found) == SIZE + 1)
     for pod in nodes:
         assert stores(pod_address(upgrade.servers, pod), "after the upgrade"), pod
@@ -145,8 +145,8 @@ def _make_servers(kubectl: Kubectl) -> None:
         memcached(NAME, SIZE, rollout=rollout), memcached(LASTING, SIZE, workload="StatefulSet", rollout=rollout)
     )
     for name in (NAME, LASTING):
-        kubectl.wait(f"mc/{name}", "condition=Ready")
-        kubectl.wait(f"mc/{name}", "condition=Progressing=False")
+        kubectl.wait(f"mcd/{name}", "condition=Ready")
+        kubectl.wait(f"mcd/{name}", "condition=Progressing=False")
     kubectl.wait(
         f"deployment/{NAME}", 'jsonpath={.status.conditions[?(@.reason=="NewReplicaSetAvailable")].status}=True'
     )

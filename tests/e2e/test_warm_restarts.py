@@ -91,7 +91,7 @@ def test_an_image_that_is_missing_stops_after_one_server_and_its_items_are_there
     servers, before = scene.servers, _places(scene.kubectl)
     items = _items(scene.kubectl, pod_of(servers[-1]))
     scene.change(image=MISSING)
-    scene.kubectl.wait_field(f"mc/{NAME}", '.status.conditions[?(@.type=="Degraded")].reason', "RolloutStuck")
+    scene.kubectl.wait_field(f"mcd/{NAME}", '.status.conditions[?(@.type=="Degraded")].reason', "RolloutStuck")
     scene.change(image=THIRD_MEMCACHED)
     _await_change(scene.kubectl)
     assert _places(scene.kubectl) == before
@@ -104,7 +104,7 @@ def alone(node: Node, system: Kubectl) -> Iterator[Kubectl]:
     """One server that keeps its items, with some."""
     with fresh_namespace(node, "e2e-warm-alone") as kubectl:
         kubectl.apply(memcached(NAME, 1, workload="StatefulSet", warmRestart=True, image=MEMCACHED))
-        kubectl.wait(f"mc/{NAME}", "condition=Ready")
+        kubectl.wait(f"mcd/{NAME}", "condition=Ready")
         yield kubectl
 
 
@@ -150,12 +150,12 @@ def test_full_servers_are_warm_after_a_restart_that_is_asked_for_and_stay_below_
     for name in SIZES:
         kubectl.apply(memcached(name, 1, **spec))
     for name in SIZES:
-        kubectl.wait(f"mc/{name}", "condition=Ready")
+        kubectl.wait(f"mcd/{name}", "condition=Ready")
     items = {}
     for name, value_bytes in SIZES.items():
         load.fill(_server(kubectl, f"{name}-0"), FULL_MIB, value_bytes)
         items[name] = _items(kubectl, f"{name}-0")
-        kubectl("annotate", "mc", name, "cache.example.com/restart=now")
+        kubectl("annotate", "mcd", name, "cache.example.com/restart=now")
     for name in SIZES:
         pod = f"{name}-0"
         _await_restart(kubectl, pod, 0)
@@ -163,7 +163,7 @@ def test_full_servers_are_warm_after_a_restart_that_is_asked_for_and_stay_below_
         assert kubectl.get("pod", pod)["status"]["containerStatuses"][0]["restartCount"] == 1
         counted = Group.of(_shell(node, kubectl, pod))
         assert counted.peak_mib() < counted.limit_mib()
-        kubectl.wait(f"mc/{name}", "condition=Ready")
+        kubectl.wait(f"mcd/{name}", "condition=Ready")
 
 
 def test_what_renews_passwords_gets_the_image_too_and_items_are_kept(
@@ -172,11 +172,11 @@ def test_what_renews_passwords_gets_the_image_too_and_items_are_kept(
     kubectl("create", "secret", "generic", "passwords", "--from-literal=password-file=user:password")
     spec = {"workload": "StatefulSet", "warmRestart": True, "image": MEMCACHED, "rollout": {"minReadySeconds": 0}}
     kubectl.apply(memcached(NAME, 1, auth={"secretName": "passwords"}, **spec))
-    kubectl.wait(f"mc/{NAME}", "condition=Ready")
+    kubectl.wait(f"mcd/{NAME}", "condition=Ready")
     before = _places(kubectl)
     assert "STORED" in _responses(kubectl, "set key 0 0 5", "value")
-    kubectl("patch", "mc", NAME, "--type=merge", "-p", f'{{"spec":{{"image":"{OTHER_MEMCACHED}"}}}}')
-    kubectl.wait_field(f"mc/{NAME}", ".status.image", OTHER_MEMCACHED)
+    kubectl("patch", "mcd", NAME, "--type=merge", "-p", f'{{"spec":{{"image":"{OTHER_MEMCACHED}"}}}}')
+    kubectl.wait_field(f"mcd/{NAME}", ".status.image", OTHER_MEMCACHED)
     pod = kubectl.get("pod", f"{NAME}-0")
     containers = pod["spec"]["containers"] + pod["spec"]["initContainers"]
     assert {each["name"]: each["image"] for each in containers} == dict.fromkeys(
@@ -197,10 +197,10 @@ def _responses(kubectl: Kubectl, *lines: str) -> str:
 
 def _await_change(kubectl: Kubectl) -> None:
     """Wait until all is as the specification has it now."""
-    generation = kubectl.get("mc", NAME)["metadata"]["generation"]
+    generation = kubectl.get("mcd", NAME)["metadata"]["generation"]
 
     def ready() -> tuple[object, object]:
-        found = next(each for each in kubectl.get("mc", NAME)["status"]["conditions"] if each["type"] == "Ready")
+        found = next(each for each in kubectl.get("mcd", NAME)["status"]["conditions"] if each["type"] == "Ready")
         return found["status"], found["observedGeneration"]
 
     eventually(ready, lambda found: found == ("True", generation), deadline_s=ROLLED_OUT_WITHIN_S)

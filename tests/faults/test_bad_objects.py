@@ -67,21 +67,21 @@ def test_specifications_that_are_nested_deeper_than_a_stack(kubectl: Kubectl, op
         assert api.post(path, deep("bad", {"size": None})).status == 201
         assert api.post(path, deep("unknown", {"size": 1, "field": None})).status == 201
         complete(kubectl, "good", 1)
-        wait(kubectl, "mc/unknown", ".status.replicas", 1)
+        wait(kubectl, "mcd/unknown", ".status.replicas", 1)
         degraded = '.status.conditions[?(@.type=="Degraded")]'
-        wait(kubectl, "mc/bad", f"{degraded}.reason", "InvalidSpec")
-        found = kubectl("get", "mc/bad", f"-o=jsonpath={{{degraded}.message}}")
+        wait(kubectl, "mcd/bad", f"{degraded}.reason", "InvalidSpec")
+        found = kubectl("get", "mcd/bad", f"-o=jsonpath={{{degraded}.message}}")
         assert found.startswith('spec.size: must be a whole number from 0 to 2147483647, got {"a": {"a": ')
         # In a list, too, and as the answer to a write of the status.
         kubectl.cluster.restart_apiserver()
         api.close()
         kubectl("scale", "deployment/unknown", "--replicas=3")
         assert api.merge(f"{path}/unknown", {"spec": {"size": 2}}).status == 200
-        wait(kubectl, "mc/unknown", ".status.replicas", 2)
+        wait(kubectl, "mcd/unknown", ".status.replicas", 2)
         wait(kubectl, "deployment/unknown", ".spec.replicas", 2)
         api.merge(f"{path}/bad", {"spec": {"size": 1}}).expect(200)
-        wait(kubectl, "mc/bad", ".status.replicas", 1)
-        kubectl("delete", "mc", "--all", "--timeout=45s")
+        wait(kubectl, "mcd/bad", ".status.replicas", 1)
+        kubectl("delete", "mcd", "--all", "--timeout=45s")
     figures = Scrape(metrics)
     assert sum(figures.values("watch_stream_relists_total", resource=CRD_NAME)) >= 1
     assert sum(figures.values("watch_stream_unreadable_objects_total")) == 0
@@ -98,7 +98,7 @@ def test_objects_with_as_much_metadata_as_may_be(kubectl: Kubectl, operators: Op
     api.post(MEMCACHEDS.format(namespace), crowded).expect(201)
     operator, metrics = start(operators, kubectl)
     operator.ready()
-    wait(kubectl, "mc/crowded", ".status.replicas", 2)
+    wait(kubectl, "mcd/crowded", ".status.replicas", 2)
 
     def crowd(path: str) -> None:
         annotations = {"example.com/note": LARGE, "unicode": UNICODE}
@@ -150,8 +150,8 @@ def test_an_object_that_cannot_be_read_is_named_and_left_alone_until_it_changes(
     put(simulated, "deployments.apps", bad)
     line = operator.wait_for_log("WARN", f"cannot read Deployment {kubectl.namespace}/shop, it is skipped until")
     assert "$.metadata.labels" in line, "and where"
-    kubectl("scale", "mc/other", "--replicas=2")
-    wait(kubectl, "mc/other", ".status.replicas", 2)
+    kubectl("scale", "mcd/other", "--replicas=2")
+    wait(kubectl, "mcd/other", ".status.replicas", 2)
     # A new list has it too; what was known of it stays.
     simulated.restart_apiserver()
     complete(kubectl, "new", 1)

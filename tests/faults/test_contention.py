@@ -45,9 +45,9 @@ def test_a_label_that_is_rewritten_in_a_loop(kubectl: Kubectl, operators: Operat
         lines = len(operator.lines)
         # Nobody else waits for it, and neither does the user.
         complete(kubectl, "new", 0)
-        kubectl("scale", "mc/shop", "--replicas=2")
+        kubectl("scale", "mcd/shop", "--replicas=2")
         wait(kubectl, "deployment/shop", ".spec.replicas", 2)
-        wait(kubectl, "mc/shop", ".status.replicas", 2)
+        wait(kubectl, "mcd/shop", ".status.replicas", 2)
         assert Scrape(metrics).value("memcached_operator_contested_memcacheds") == 1
         # It is not given up.
         eventually(

@@ -56,7 +56,7 @@ def test_in_a_namespace_that_is_being_deleted_nothing_is_created_complained_of_o
         kubectl.cluster.kubectl("delete", "namespace", kubectl.namespace, "--wait=false")
         workload.delete_deployment("bared")
         await_none(lambda: None if refused(kubectl, workload) else "no create was refused")
-        kubectl.cluster.kubectl("annotate", "mc/bared", "note=changed", "--namespace", kubectl.namespace)
+        kubectl.cluster.kubectl("annotate", "mcd/bared", "note=changed", "--namespace", kubectl.namespace)
         workload.resize("resized", 2)
         await_none(
             lambda: (

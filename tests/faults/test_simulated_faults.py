@@ -37,7 +37,7 @@ def break_once(kubectl: Kubectl, simulated: SimulatedCluster, fault: Fault, kind
 def create_and_wait(kubectl: Kubectl, *names: str) -> None:
     kubectl.apply(*(memcached(name, 2) for name in names))
     for name in names:
-        wait(kubectl, f"mc/{name}", ".status.replicas", 2)
+        wait(kubectl, f"mcd/{name}", ".status.replicas", 2)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -51,11 +51,11 @@ def test_a_watch_that_breaks_once_is_mended_without_a_word(
     simulated.end_watches()
     until("no watch breaks", lambda: simulated.call(lambda: rule.used) > 0)
     create_and_wait(kubectl, "first", "second", "third")
-    kubectl("scale", "mc/second", "--replicas=1")
+    kubectl("scale", "mcd/second", "--replicas=1")
     kubectl("delete", "deployment/third")
-    wait(kubectl, "mc/second", ".status.replicas", 1)
+    wait(kubectl, "mcd/second", ".status.replicas", 1)
     kubectl.wait("deployment/third", "create")
-    wait(kubectl, "mc/third", ".status.replicas", 2)
+    wait(kubectl, "mcd/third", ".status.replicas", 2)
     requests = simulated.audit_events(since=mark, user_agent=f"{kubectl.namespace}/")
     watches = [each for each in requests if (each.verb, each.resource) == ("watch", kind)]
     assert len(watches) >= 2, "the one that broke, and another"
@@ -71,12 +71,12 @@ def test_a_first_snapshot_that_is_cut_is_taken_anew(
     create_and_wait(kubectl, "first", "second", "third")
     assert before.stop() == 0
     kubectl("delete", "deployment/first")
-    kubectl("scale", "mc/second", "--replicas=3")
+    kubectl("scale", "mcd/second", "--replicas=3")
     faults: tuple[Fault, ...] = (Break(after_events=1), SendError(410, after_events=1), Break(after_events=2))
     rules = [break_once(kubectl, simulated, *each) for each in zip(faults, KINDS, strict=True)]
     another = start(operators, kubectl).ready()
     assert [rule.used for rule in rules] == [1, 1, 1]
     kubectl.wait("deployment/first", "create")
-    wait(kubectl, "mc/second", ".status.replicas", 3)
+    wait(kubectl, "mcd/second", ".status.replicas", 3)
     assert troubles(another.lines) == []
     assert another.stop() == 0

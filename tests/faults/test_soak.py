@@ -56,7 +56,7 @@ def churn(kubectl: Kubectl, seconds: float) -> int:
             load.await_steps(10)
     for name in load.alive:
         wait_condition(kubectl, name, "Available", "MinimumReplicasUnavailable")
-    kubectl("delete", "mc", "--all", "--timeout=45s")
+    kubectl("delete", "mcd", "--all", "--timeout=45s")
     eventually(lambda: kubectl("get", "deployments", "-o=name"), lambda left: not left)
     return load.steps
 

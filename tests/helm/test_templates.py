@@ -464,9 +464,9 @@ def test_more_objects_are_made_along_with_what_stands_in_braces_filled_in() -> N
 
 
 def test_alerts_link_to_the_runbooks_where_they_are_served() -> None:
-    values = {"metrics.prometheusRule": {"enabled": True, "runbookURL": "https://docs.example.org/mc/"}}
+    values = {"metrics.prometheusRule": {"enabled": True, "runbookURL": "https://docs.example.org/mcd/"}}
     rule = json.dumps(named(template(values), "PrometheusRule"))
-    assert "https://docs.example.org/mc/runbooks.html#" in rule
+    assert "https://docs.example.org/mcd/runbooks.html#" in rule
     assert "example.com/memcached-operator" not in rule
     assert "{{ $labels.namespace }}" in rule, "what stands in braces is Prometheus' own"
 

@@ -159,7 +159,7 @@ def test_it_does_its_work_without_a_privilege_or_a_file_of_its_own(image: Image,
         kubectl.apply(memcached("in-a-container", 2))
         try:
             kubectl.wait_field("deployment/in-a-container", ".spec.replicas", 2)
-            kubectl.wait_field("mc/in-a-container", ".status.replicas", 2)
+            kubectl.wait_field("mcd/in-a-container", ".status.replicas", 2)
         except Exception:
             print(operator.log)
             raise

@@ -42,7 +42,7 @@ EVERYTHING: dict[str, object] = {
             "terminationGracePeriodSeconds": 5,
         },
     },
-    "networkPolicy": {"allowFrom": PEERS},
+    "networkPolicy": {"ingress": [{"from": PEERS}]},
     "publish": "ConfigMap",
 }
 
@@ -54,7 +54,7 @@ def names(kubectl: Kubectl, *ordinals: int) -> list[str]:
 
 def status(kubectl: Kubectl) -> Any:
     """The status of the Memcached named shop."""
-    return kubectl.get("mc", "shop")["status"]
+    return kubectl.get("mcd", "shop")["status"]
 
 
 def wait_list(kubectl: Kubectl, *ordinals: int) -> None:
@@ -63,7 +63,7 @@ def wait_list(kubectl: Kubectl, *ordinals: int) -> None:
     It names no others then.
     """
     listed = names(kubectl, *ordinals)
-    wait(kubectl, "mc/shop", ".status.serverList[-1:]", listed[-1])
+    wait(kubectl, "mcd/shop", ".status.serverList[-1:]", listed[-1])
     assert status(kubectl)["serverList"] == listed
 
 
@@ -77,7 +77,7 @@ def ready_when_there(kubectl: Kubectl, *ordinals: int) -> None:
 
 def change(kubectl: Kubectl, **spec: object) -> None:
     """Merge fields into the specification of the Memcached named shop; None takes one out."""
-    kubectl("patch", "mc/shop", "--type=merge", "-p", json.dumps({"spec": spec}))
+    kubectl("patch", "mcd/shop", "--type=merge", "-p", json.dumps({"spec": spec}))
 
 
 def drain_soon(kubectl: Kubectl) -> tuple[datetime, int]:

@@ -42,19 +42,19 @@ def wait(kubectl: Kubectl, what: str, path: str, value: object) -> None:
 def create_memcached(kubectl: Kubectl, name: str, size: int, **spec: object) -> None:
     """Create a Memcached, and wait until its status tells of all its servers."""
     kubectl.apply(memcached(name, size, **spec), create=True)
-    wait(kubectl, f"mc/{name}", ".status.replicas", size)
+    wait(kubectl, f"mcd/{name}", ".status.replicas", size)
 
 
 def wait_condition(kubectl: Kubectl, name: str, type_: str, reason: str) -> dict[str, Any]:
     """Wait until a condition of a Memcached has that reason; the condition."""
-    wait(kubectl, f"mc/{name}", f'.status.conditions[?(@.type=="{type_}")].reason', reason)
+    wait(kubectl, f"mcd/{name}", f'.status.conditions[?(@.type=="{type_}")].reason', reason)
     return condition(kubectl, name, type_)
 
 
 def condition(kubectl: Kubectl, name: str, type_: str) -> dict[str, Any]:
     """A condition of a Memcached as it is now."""
     found: dict[str, Any] = next(
-        each for each in kubectl.get("mc", name)["status"]["conditions"] if each["type"] == type_
+        each for each in kubectl.get("mcd", name)["status"]["conditions"] if each["type"] == type_
     )
     return found
 
@@ -71,9 +71,9 @@ def catch_up(kubectl: Kubectl, *, pods: bool = False) -> None:
     name = f"later-{uuid.uuid4().hex[:8]}"
     kubectl.apply(memcached(name, 1 if pods else 0), create=True)
     if pods:
-        wait(kubectl, f"mc/{name}", ".status.replicas", 1)
-        kubectl("scale", f"mc/{name}", "--replicas=0")
-        wait(kubectl, f"mc/{name}", ".status.replicas", 0)
+        wait(kubectl, f"mcd/{name}", ".status.replicas", 1)
+        kubectl("scale", f"mcd/{name}", "--replicas=0")
+        wait(kubectl, f"mcd/{name}", ".status.replicas", 0)
     wait_condition(kubectl, name, "Progressing", "Complete")
 
 
@@ -99,7 +99,7 @@ def complete(kubectl: Kubectl, name: str, size: int, **spec: object) -> None:
     """Create a Memcached, and wait until all its pods serve and its status says so."""
     kubectl.apply(memcached(name, size, **spec), create=True)
     if size:
-        wait(kubectl, f"mc/{name}", ".status.replicas", size)
+        wait(kubectl, f"mcd/{name}", ".status.replicas", size)
         make_ready(kubectl, pods_of(kubectl, name))
     wait_condition(kubectl, name, "Progressing", "Complete")
 

@@ -36,7 +36,7 @@ class Trial:
     def make(self) -> None:
         """A Memcached, up to its first status."""
         self.kubectl.apply(memcached(self.name, 1))
-        self.kubectl.wait_field(f"mc/{self.name}", ".status.replicas", 1)
+        self.kubectl.wait_field(f"mcd/{self.name}", ".status.replicas", 1)
 
     def scale_by_hand(self, times: int) -> None:
         """Change the Deployment's replicas and wait until the operator has put them right, again and again."""
@@ -104,7 +104,7 @@ _FORMER_LIMIT = "example.com/former-limit"
 
 
 def _has_status(trial: Trial) -> bool:
-    return "observedGeneration" in (trial.kubectl_gets(f"mc/{trial.name}") or {"status": {}})["status"]
+    return "observedGeneration" in (trial.kubectl_gets(f"mcd/{trial.name}") or {"status": {}})["status"]
 
 
 def _scale(trial: Trial) -> None:
@@ -134,12 +134,12 @@ def _delete_with_the_finalizer(trial: Trial) -> None:
     held = memcached(trial.name, 0)
     held["metadata"]["finalizers"] = [FINALIZER]
     trial.kubectl.apply(held)
-    trial.kubectl.wait_field(f"mc/{trial.name}", ".status.replicas", 0)
-    trial.kubectl("delete", f"mc/{trial.name}", "--wait=false")
+    trial.kubectl.wait_field(f"mcd/{trial.name}", ".status.replicas", 0)
+    trial.kubectl("delete", f"mcd/{trial.name}", "--wait=false")
 
 
 def _is_gone(trial: Trial) -> bool:
-    return trial.kubectl_gets(f"mc/{trial.name}") is None
+    return trial.kubectl_gets(f"mcd/{trial.name}") is None
 
 
 def _names_the_rival(trial: Trial) -> bool:
@@ -179,7 +179,7 @@ def _with_a_named_server(trial: Trial, **more: object) -> None:
     trial.kubectl.wait(f"pod/{pod}", "create")
     trial.kubectl("annotate", f"pod/{pod}", f"{_FORMER_LIMIT}={_limit(trial.kubectl_gets(f'pod/{pod}'))}")
     make_ready(trial.kubectl, [pod])
-    trial.kubectl.wait_field(f"mc/{trial.name}", ".status.readyReplicas", 1)
+    trial.kubectl.wait_field(f"mcd/{trial.name}", ".status.readyReplicas", 1)
 
 
 def _limit(pod: Any) -> str:
@@ -193,7 +193,7 @@ def _former_limit(pod: Any) -> str | None:
 
 def _other(trial: Trial, **spec: object) -> None:
     _with_a_named_server(trial)
-    trial.kubectl("patch", f"mc/{trial.name}", "--type=merge", "-p", json.dumps({"spec": spec}))
+    trial.kubectl("patch", f"mcd/{trial.name}", "--type=merge", "-p", json.dumps({"spec": spec}))
 
 
 def _more_memory(trial: Trial) -> None:
@@ -211,7 +211,7 @@ def _another_image(trial: Trial) -> None:
 
 def _another_image_in_place(trial: Trial) -> None:
     _with_a_named_server(trial, warmRestart=True)
-    trial.kubectl("patch", f"mc/{trial.name}", "--type=merge", "-p", '{"spec":{"image":"memcached:1.6.45"}}')
+    trial.kubectl("patch", f"mcd/{trial.name}", "--type=merge", "-p", '{"spec":{"image":"memcached:1.6.45"}}')
 
 
 def _is_given_the_image(trial: Trial) -> bool:
@@ -243,7 +243,7 @@ def _have_no_room(trial: Trial) -> None:
 
 
 def _reports_what_keeps_pods(trial: Trial) -> bool:
-    conditions = (trial.kubectl_gets(f"mc/{trial.name}") or {}).get("status", {}).get("conditions", [])
+    conditions = (trial.kubectl_gets(f"mcd/{trial.name}") or {}).get("status", {}).get("conditions", [])
     return any(each["type"] == "Degraded" and each["reason"] == "QuotaExceeded" for each in conditions)
 
 

@@ -65,7 +65,7 @@ KINDS = (
     ),
     OptionalKind(
         *("networkpolicies", "networkpolicies.networking.k8s.io", "NetworkPolicy"),
-        *({"networkPolicy": {"allowFrom": [{"podSelector": {}}]}}, {}),
+        *({"networkPolicy": {"ingress": [{"from": [{"podSelector": {}}]}]}}, {}),
         *('{"spec":{"ingress":[{}]}}', "spec.ingress"),
     ),
     OptionalKind(

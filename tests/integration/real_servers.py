@@ -110,7 +110,7 @@ def give(kubectl: Kubectl, pod: str, address: str) -> None:
 def run_at(kubectl: Kubectl, *addresses: str, **spec: object) -> list[str]:
     """A Memcached named shop of that specification whose servers are there; the names of its pods."""
     kubectl.apply(memcached("shop", len(addresses), **spec))
-    wait(kubectl, "mc/shop", ".status.replicas", len(addresses))
+    wait(kubectl, "mcd/shop", ".status.replicas", len(addresses))
     pods = pods_of(kubectl, "shop")
     for pod, address in zip(pods, addresses, strict=True):
         give(kubectl, pod, address)

@@ -20,8 +20,9 @@ pytestmark = [pytest.mark.core, pytest.mark.usefixtures("operator")]
 
 SELECTOR = {"app": "memcached", "memcached_cr": "shop"}
 ALL: dict[str, object] = {
+    "service": {"portName": "memcached-client"},
     "disruptionBudget": {"maxUnavailable": 1},
-    "networkPolicy": {"allowFrom": PEERS},
+    "networkPolicy": {"ingress": [{"from": PEERS}]},
     "publish": "ConfigMap",
 }
 # Of each kind: its name, and changes that somebody makes to it.
@@ -35,6 +36,7 @@ KINDS: dict[str, tuple[str, list[dict[str, object]]]] = {
                     "selector": {"app": "another"},
                     "ports": [{"name": "memcached", "port": 80, "targetPort": 80}],
                     "publishNotReadyAddresses": True,
+                    "ipFamilyPolicy": "PreferDualStack",
                 },
             },
         ],
@@ -150,8 +152,8 @@ def test_a_foreign_object_is_left_alone_and_reported_and_the_own_one_comes_when_
         lambda message: all(each in message for each in reported),
         what=f"{reported} in the message",
     )
-    kubectl("scale", "mc/shop", "--replicas=2")
-    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    kubectl("scale", "mcd/shop", "--replicas=2")
+    wait(kubectl, "mcd/shop", ".status.replicas", 2)
     for kind in kinds:
         now = kubectl.get(kind, KINDS[kind][0])
         assert (now["metadata"]["uid"], now.get("spec")) == (before[kind]["metadata"]["uid"], before[kind].get("spec"))
@@ -163,7 +165,7 @@ def test_a_foreign_object_is_left_alone_and_reported_and_the_own_one_comes_when_
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
     for kind in kinds:
         kubectl.wait(f"{kind}/{KINDS[kind][0]}", "create")
-        assert kubectl.get(kind, KINDS[kind][0])["metadata"]["ownerReferences"][0]["uid"] == kubectl.uid("mc/shop")
+        assert kubectl.get(kind, KINDS[kind][0])["metadata"]["ownerReferences"][0]["uid"] == kubectl.uid("mcd/shop")
 
 
 def test_a_service_gets_an_address_and_loses_it_by_being_replaced(kubectl: Kubectl) -> None:
@@ -204,7 +206,7 @@ def test_a_budget_makes_way_for_somebody_elses_and_comes_back_when_that_goes(kub
 def test_the_published_list_is_that_of_the_status(kubectl: Kubectl) -> None:
     complete(kubectl, "shop", 2, workload="StatefulSet", publish="ConfigMap")
     for size in (2, 1):
-        kubectl("scale", "mc/shop", f"--replicas={size}")
+        kubectl("scale", "mcd/shop", f"--replicas={size}")
         wait_list(kubectl, *range(size))
         all_caught_up(kubectl)
         assert status(kubectl)["serverList"] == names(kubectl, *range(size))
@@ -220,7 +222,7 @@ def test_an_immutable_list_stays_while_it_is_right_and_makes_way_for_the_next(ku
     kept = kubectl.get("configmap", "shop-servers")["metadata"]
     all_caught_up(kubectl)
     assert kubectl.get("configmap", "shop-servers")["metadata"]["uid"] == kept["uid"]
-    kubectl("scale", "mc/shop", "--replicas=1")
+    kubectl("scale", "mcd/shop", "--replicas=1")
     wait_list(kubectl, 0)
     kubectl.wait("configmap/shop-servers", "create")
     eventually(

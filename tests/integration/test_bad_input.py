@@ -35,13 +35,13 @@ def test_fields_that_contradict_each_other_are_told_and_the_servers_stay_as_they
     assert operator.pid
     complete(kubectl, "shop", 1)
     before = kubectl.get("deployment", "shop")["metadata"]["generation"]
-    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"memory":"32Mi","maxItemSize":"600Ki"}}')
+    kubectl("patch", "mcd/shop", "--type=merge", "-p", '{"spec":{"memory":"32Mi","maxItemSize":"600Ki"}}')
     kubectl.apply(memcached("new", 1, extraArgs=["-v", "-m128"]), create=True)
     assert message(kubectl, "new").startswith("spec.extraArgs[1]: must not contain -m: it would undo spec.memory; set")
     assert message(kubectl, "shop").startswith("spec.maxItemSize: must be a multiple of 512Ki, or of N KiB")
     assert kubectl("get", "deployments,statefulsets", "-o=name").split() == ["deployment.apps/shop"]
     assert kubectl.get("deployment", "shop")["metadata"]["generation"] == before
-    assert kubectl.get("mc", "shop")["status"]["readyReplicas"] == 1
+    assert kubectl.get("mcd", "shop")["status"]["readyReplicas"] == 1
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def loosened(installed: Cluster) -> Iterator[Cluster]:
     """The CRD lets everything in; put back when the module's tests are done and their objects gone."""
     with any_schema(installed):
         yield installed
-        installed.kubectl("delete", "mc", "--all", "--all-namespaces", "--timeout=60s")
+        installed.kubectl("delete", "mcd", "--all", "--all-namespaces", "--timeout=60s")
 
 
 @pytest.fixture
@@ -84,10 +84,10 @@ def test_each_bad_specification_is_named_in_its_condition_and_stops_no_other(loo
     loose.apply(*everyone[:4], newer, *everyone[4:], create=True)
     for name, (_, words) in BAD.items():
         assert words in message(loose, name)
-    wait(loose, "mc/good", ".status.replicas", 2)
+    wait(loose, "mcd/good", ".status.replicas", 2)
     assert loose("get", "deployments", "-o=name").split() == ["deployment.apps/good"]
 
-    bad = loose.get("mc", "text")["status"]
+    bad = loose.get("mcd", "text")["status"]
     available = next(each for each in bad["conditions"] if each["type"] == "Available")
     assert (available["status"], bad["nodes"], bad["observedGeneration"]) == ("Unknown", [], 1)
     # Said, and not written again and again.
@@ -100,10 +100,10 @@ def test_a_status_that_cannot_be_read_is_written_anew(loose: Kubectl) -> None:
     complete(loose, "shop", 1)
     for nonsense in ({"nodes": 5, "conditions": "none"}, {"conditions": [{"type": 1}]}, {"replicas": "all"}):
         body = json.dumps({"status": nonsense})
-        loose("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", body)
-        wait(loose, "mc/shop", ".status.replicas", 1)
+        loose("patch", "mcd/shop", "--subresource=status", "--type=merge", "-p", body)
+        wait(loose, "mcd/shop", ".status.replicas", 1)
         wait_condition(loose, "shop", "Progressing", "Complete")
-        assert loose.get("mc", "shop")["status"]["nodes"] == pods_of(loose, "shop")
+        assert loose.get("mcd", "shop")["status"]["nodes"] == pods_of(loose, "shop")
 
 
 def test_a_name_that_makes_no_deployment_is_told_what_the_api_server_said(loose: Kubectl) -> None:

@@ -74,14 +74,14 @@ def memcached(name: str = "shop", **fields: Any) -> dict[str, Any]:
     return {"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached", "metadata": {"name": name}, **fields}
 
 
-def stored(kubectl: Kubectl, name: str = "shop", resource: str = "mc") -> dict[str, Any]:
+def stored(kubectl: Kubectl, name: str = "shop", resource: str = "mcd") -> dict[str, Any]:
     found = json.loads(kubectl("get", resource, name, "--output", "json").stdout)
     assert isinstance(found, dict)
     return found
 
 
 ROLLOUT = {"minReadySeconds": 60, "paused": False}
-FILLED_IN = {
+FILLED_IN: dict[str, Any] = {
     "size": 1,
     "memory": "64Mi",
     "maxConnections": 1024,
@@ -90,7 +90,7 @@ FILLED_IN = {
     "rollout": ROLLOUT,
     "warmRestart": False,
     "workload": "Deployment",
-    "service": {"type": "Headless"},
+    "service": {"type": "Headless", "portName": "memcached", "ipFamilyPolicy": "SingleStack"},
     "drainPeriodSeconds": 30,
 }
 
@@ -120,11 +120,11 @@ def test_the_sample_of_the_guides_is_created_read_scaled_and_deleted(kubectl: Ku
     kubectl("patch", "memcached", "example-memcached", "-p", '{"spec":{"size": 3}}', "--type=merge")
     assert stored(kubectl, "example-memcached")["spec"]["size"] == 3
 
-    kubectl("scale", "mc/example-memcached", "--replicas=5")
+    kubectl("scale", "mcd/example-memcached", "--replicas=5")
     assert stored(kubectl, "example-memcached")["spec"]["size"] == 5
 
     assert succeeded(kubectl("delete", "-f", str(SAMPLE)))
-    assert "NotFound" in kubectl("get", "mc", "example-memcached").stderr
+    assert "NotFound" in kubectl("get", "mcd", "example-memcached").stderr
 
 
 @pytest.mark.parametrize(
@@ -168,10 +168,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"disruptionBudget": {"maxUnavailable": "120%"}}, f"{BUDGET} in body should match"),
     ({"disruptionBudget": {"maxUnavailable": True}}, BUDGET),
     ({"podTemplate": {"spec": []}}, "spec.podTemplate.spec in body must be of type object"),
-    ({"networkPolicy": {}}, "spec.networkPolicy.allowFrom: Required value"),
+    ({"networkPolicy": {}}, "spec.networkPolicy.ingress: Required value"),
     ({"drainPeriodSeconds": 86_401}, "spec.drainPeriodSeconds in body should be less than or equal to 86400"),
-    ({"memory": "7Mi"}, "spec.memory in body should match"),
-    ({"maxItemSize": "1025Mi"}, "spec.maxItemSize in body should match"),
+    ({"memory": "7Mi"}, "must be a quantity of bytes from 8Mi to 10Ti"),
+    ({"memory": "1e99"}, "must be a quantity of bytes from 8Mi to 10Ti"),
+    ({"memory": 2**30, "maxItemSize": "1100M"}, "must be a quantity of bytes from 1Ki to 1Gi"),
     ({"extraArgs": ["-v"] * 65}, "spec.extraArgs: Too many: 65: must have at most 64 items"),
     ({"resources": {"requests": {"cpu": 2**53}}}, "spec.resources.requests.cpu in body should be less than"),
     ({"tls": {"secretName": "Shop"}}, 'spec.tls.secretName: Invalid value: "Shop": spec.tls.secretName in body'),
@@ -209,7 +210,7 @@ def test_what_breaks_a_rule_is_refused_in_the_operators_words_and_what_keeps_to_
     ("memory", "message"),
     [
         ({"memory": "xGi"}, "in body should match"),
-        ({"memory": f"{10**20}Gi"}, "Too long: may not be more than 9 bytes"),
+        ({"memory": f"{10**70}Gi"}, "Too long: may not be more than 64 bytes"),
         ({"memoryScaling": {"max": "xMi"}}, "in body should match"),
     ],
 )
@@ -222,6 +223,23 @@ def test_a_malformed_memory_is_reported_once_and_no_rule_fails_over_it(
     assert message in answer.stderr
 
 
+SIZES: list[dict[str, Any]] = [
+    {"memory": "512M", "maxItemSize": "1.5Mi"},
+    {"memory": 2**33, "maxItemSize": 2**29, "extstore": {"size": 10**11, "volume": {"emptyDir": {}}}},
+    {"memory": "1e9", "extstore": {"size": "1.5Ti", "itemSizeMin": ".5Ki", "volume": {"emptyDir": {}}}},
+    STATEFUL | {"memory": "10Ti", "memoryScaling": {"max": 10 * 2**40}},
+]
+
+
+@pytest.mark.parametrize("spec", SIZES)
+def test_a_size_is_any_quantity_of_bytes_and_stored_as_it_was_written(kubectl: Kubectl, spec: dict[str, Any]) -> None:
+    answer = kubectl("create", "-f", "-", body=memcached(spec=spec))
+    assert succeeded(answer), answer.stderr
+    written = stored(kubectl)["spec"]
+    assert {field: written[field] for field in ("memory", "maxItemSize") if field in spec}.items() <= spec.items()
+    assert all(written["extstore"][field] == value for field, value in spec.get("extstore", {}).items())
+
+
 # What was applied, what is applied then, and what is stored.
 EMPTIED: list[Any] = [
     ({"disruptionBudget": {"maxUnavailable": 1}}, {"disruptionBudget": {}}, {"disruptionBudget": None}),
@@ -230,7 +248,7 @@ EMPTIED: list[Any] = [
     ({"resources": {"limits": {"cpu": 1}}}, {"resources": {"limits": {}}}, {"resources": {"limits": None}}),
     ({"podTemplate": {"metadata": {"labels": {"a": "b"}}}}, {"podTemplate": {}}, {"podTemplate": None}),
     ({"podTemplate": {"spec": {"hostUsers": True}}}, {"podTemplate": {"spec": {}}}, {"podTemplate": {"spec": None}}),
-    ({"service": {"labels": {"a": "b"}}}, {"service": {}}, {"service": {"type": "Headless"}}),
+    ({"service": {"labels": {"a": "b"}}}, {"service": {}}, {"service": FILLED_IN["service"]}),
 ]
 
 
@@ -248,7 +266,7 @@ def test_an_object_that_server_side_apply_has_emptied_is_accepted_as_null(
 @pytest.mark.cluster("kubernetes")
 @pytest.mark.parametrize(
     ("field", "needed"),
-    [("networkPolicy", {"allowFrom": []}), ("auth", {"secretName": "a"}), ("tls", {"secretName": "a"})],
+    [("networkPolicy", {"ingress": []}), ("auth", {"secretName": "a"}), ("tls", {"secretName": "a"})],
 )
 def test_an_object_that_needs_a_field_is_not_taken_for_left_out_when_that_goes(
     kubectl: Kubectl, field: str, needed: dict[str, Any]
@@ -262,10 +280,10 @@ def test_an_object_that_needs_a_field_is_not_taken_for_left_out_when_that_goes(
 
 def test_a_change_that_leaves_a_contradiction_is_refused_and_one_that_takes_it_away_is_not(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", body=memcached(spec={"service": {"type": "ClusterIP"}, "rollout": {"maxSurge": 1}}))
-    only = kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"workload":"StatefulSet"}}')
+    only = kubectl("patch", "mcd/shop", "--type=merge", "-p", '{"spec":{"workload":"StatefulSet"}}')
     assert "spec.service.type: Invalid value:" in only.stderr
     both = {"workload": "StatefulSet", "service": {"type": None}, "rollout": None}
-    assert succeeded(kubectl("patch", "mc/shop", "--type=merge", "-p", json.dumps({"spec": both})))
+    assert succeeded(kubectl("patch", "mcd/shop", "--type=merge", "-p", json.dumps({"spec": both})))
     assert stored(kubectl)["spec"] == FILLED_IN | {"workload": "StatefulSet"}
 
 
@@ -286,7 +304,7 @@ def test_what_is_passed_on_is_kept_as_it_was_written(kubectl: Kubectl) -> None:
                 "terminationGracePeriodSeconds": 2**63 - 1,
             },
         },
-        "networkPolicy": {"allowFrom": [{"podSelector": {}}]},
+        "networkPolicy": {"ingress": [{"from": [{"podSelector": {}}]}]},
         "memory": "2048Mi",
         "maxConnections": 1_000_000,
         "threads": 64,
@@ -297,12 +315,12 @@ def test_what_is_passed_on_is_kept_as_it_was_written(kubectl: Kubectl) -> None:
     }
     assert succeeded(kubectl("create", "-f", "-", body=memcached(spec=spec)))
     assert stored(kubectl)["spec"] == spec | {
-        "service": {"annotations": {"a.b/c": "d"}, "type": "Headless"},
+        "service": FILLED_IN["service"] | {"annotations": {"a.b/c": "d"}},
         "warmRestart": False,
     }
     for value in (0, 2**31 - 1, "0%"):
         change = json.dumps({"spec": {"disruptionBudget": {"maxUnavailable": value}}})
-        assert succeeded(kubectl("patch", "mc/shop", "--type=merge", "-p", change)), value
+        assert succeeded(kubectl("patch", "mcd/shop", "--type=merge", "-p", change)), value
         assert stored(kubectl)["spec"]["disruptionBudget"] == {"maxUnavailable": value}
 
 
@@ -352,7 +370,7 @@ STATUS = {
 def test_one_that_nobody_has_seen_is_not_ready_and_says_so(kubectl: Kubectl, written: object) -> None:
     kubectl("create", "-f", "-", body=memcached(status={"conditions": []}))
     if written is not None:
-        kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": written}))
+        kubectl("patch", "mcd/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": written}))
     [pending] = stored(kubectl)["status"]["conditions"]
     assert pending == {
         "type": "Ready",
@@ -361,18 +379,18 @@ def test_one_that_nobody_has_seen_is_not_ready_and_says_so(kubectl: Kubectl, wri
         "message": "Waiting for the operator.",
         "lastTransitionTime": "1970-01-01T00:00:00Z",
     }
-    assert kubectl("wait", "mc/shop", "--for=condition=Ready", "--timeout=1s").returncode == 1
-    assert succeeded(kubectl("wait", "mc/shop", "--for=condition=Ready=Unknown", "--timeout=10s"))
+    assert kubectl("wait", "mcd/shop", "--for=condition=Ready", "--timeout=1s").returncode == 1
+    assert succeeded(kubectl("wait", "mcd/shop", "--for=condition=Ready=Unknown", "--timeout=10s"))
 
 
 def test_get_shows_size_ready_available_and_age_and_what_runs_with_wide(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", body=memcached(spec={"image": "memcached:1.6.45"}))
-    assert kubectl("get", "mc").stdout.splitlines()[1].split()[:2] == ["shop", "1"]
+    assert kubectl("get", "mcd").stdout.splitlines()[1].split()[:2] == ["shop", "1"]
 
     status = {**STATUS, "image": "memcached:1.6.44", "memory": "64Mi", "workload": "Deployment"}
-    patched = kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
+    patched = kubectl("patch", "mcd/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
     assert succeeded(patched), patched.stderr
-    plain, wide = kubectl("get", "mc"), kubectl("get", "mc", "--output", "wide")
+    plain, wide = kubectl("get", "mcd"), kubectl("get", "mcd", "--output", "wide")
     assert columns(plain) == ["NAME", "SIZE", "READY", "AVAILABLE", "AGE"]
     assert plain.stdout.splitlines()[1].split()[:4] == ["shop", "1", "0", "False"]
     assert columns(wide) == ["NAME", "SIZE", "READY", "AVAILABLE", "AGE", "WORKLOAD", "MEMORY", "IMAGE"]
@@ -383,7 +401,7 @@ def test_get_shows_size_ready_available_and_age_and_what_runs_with_wide(kubectl:
 
 def test_the_scale_subresource_gives_an_autoscaler_what_it_needs(kubectl: Kubectl, namespace: str) -> None:
     kubectl("create", "-f", "-", body=memcached(spec={"size": 2}))
-    kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": STATUS}))
+    kubectl("patch", "mcd/shop", "--subresource=status", "--type=merge", "-p", json.dumps({"status": STATUS}))
     path = f"/apis/cache.example.com/v1alpha1/namespaces/{namespace}/memcacheds/shop/scale"
     scale = json.loads(kubectl("get", "--raw", path).stdout)
     assert scale["spec"] == {"replicas": 2}
@@ -393,7 +411,7 @@ def test_the_scale_subresource_gives_an_autoscaler_what_it_needs(kubectl: Kubect
 def test_a_second_condition_of_a_type_is_refused_and_another_managers_type_is_kept(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", body=memcached())
     doubled = {"status": {"conditions": [CONDITION, CONDITION]}}
-    answer = kubectl("patch", "mc/shop", "--subresource=status", "--type=merge", "-p", json.dumps(doubled))
+    answer = kubectl("patch", "mcd/shop", "--subresource=status", "--type=merge", "-p", json.dumps(doubled))
     assert "status.conditions[1]: Duplicate value" in answer.stderr
 
     for manager, kind in (("one", "Available"), ("other", "example.com/Audited")):
@@ -409,10 +427,10 @@ def test_a_second_condition_of_a_type_is_refused_and_another_managers_type_is_ke
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        ("mc", ["Memcached", "spec\t<Object>", "status\t<Object>", "the memcached-operator runs"]),
-        ("mc.spec", ["size\t<integer>", "image\t<string>", "Number of memcached servers to run."]),
-        ("mc.spec.podTemplate", ["metadata\t<Object>", "spec\t<Object>", "The specification of a pod, as Kubernetes"]),
-        ("mc.status.conditions", ["status\t<string> -required-", "enum: True, False, Unknown"]),
+        ("mcd", ["Memcached", "spec\t<Object>", "status\t<Object>", "the memcached-operator runs"]),
+        ("mcd.spec", ["size\t<integer>", "image\t<string>", "Number of memcached servers to run."]),
+        ("mcd.spec.podTemplate", ["metadata\t<Object>", "spec\t<Object>", "The specification of a pod, as Kubernetes"]),
+        ("mcd.status.conditions", ["status\t<string> -required-", "enum: True, False, Unknown"]),
     ],
 )
 def test_explain_reads_well(kubectl: Kubectl, path: str, words: list[str]) -> None:

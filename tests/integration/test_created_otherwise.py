@@ -61,7 +61,7 @@ def image(shop: Rolling) -> str:
 def test_a_restart_leaves_the_image_of_the_pod_and_another_image_comes_with_another_pod(shop: Rolling) -> None:
     shop.create(1, image=FORMER, warmRestart=True, rollout={"minReadySeconds": 0})
     assert image(shop) == MIRROR + FORMER
-    shop.kubectl("annotate", "mc/shop", f"{RESTART}=monday")
+    shop.kubectl("annotate", "mcd/shop", f"{RESTART}=monday")
     eventually(
         lambda: shop.pods()["shop-0"]["metadata"]["annotations"].get(RESTART), lambda text: text == "monday", what="it"
     )

@@ -175,11 +175,11 @@ class TestTerminal:
         (tmp_path / "sitecustomize.py").write_text(_HURRIES)
         demo = demos(terminal=WIDE)
         demo.wait_for(f"{ALL_CAME_TRUE_AND_MORE}; press Ctrl-C to exit")
-        demo.kubectl("scale", f"mc/{EXAMPLE}", "--replicas=2")
+        demo.kubectl("scale", f"mcd/{EXAMPLE}", "--replicas=2")
         demo.kubectl("create", "-f", "-", input=_memcached("default-size"))
         for name, size in {EXAMPLE: 2, "default-size": 1}.items():
             ready = f"jsonpath={{.status.readyReplicas}}={size}"
-            demo.kubectl("wait", f"mc/{name}", f"--for={ready}", f"--timeout={DEADLINE_S:.0f}s")
+            demo.kubectl("wait", f"mcd/{name}", f"--for={ready}", f"--timeout={DEADLINE_S:.0f}s")
         demo.wait_for("deployments default-size")  # among the operator's writes
         demo.press_ctrl_c()
         assert demo.wait() == 0

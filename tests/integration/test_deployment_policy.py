@@ -63,11 +63,11 @@ def test_the_operator_does_all_its_work_and_cannot_touch_a_foreign_workload(
 
     operators.start("-n", kubectl.namespace, "--finalizer").ready()
     complete(kubectl, "shop", 1, workload=kind, drainPeriodSeconds=0)
-    kubectl("scale", "mc/shop", "--replicas=0")
+    kubectl("scale", "mcd/shop", "--replicas=0")
     wait(kubectl, shop, ".spec.replicas", 0)
     kubectl("label", shop, "app-", "memcached_cr-")
     wait(kubectl, shop, ".metadata.labels.app", "memcached")
-    kubectl("delete", "mc/shop", "--timeout=60s")
+    kubectl("delete", "mcd/shop", "--timeout=60s")
     until("it is still there", lambda: not kubectl("get", shop, "--ignore-not-found", "-o", "name"))
 
     kubectl.apply(memcached("stranger", 1, workload=kind), create=True)

@@ -117,10 +117,10 @@ def test_what_others_add_stays_and_costs_no_write(shop: Kubectl) -> None:
     assert taken(deployment_writes(shop, "shop", mark)) == set()
 
     # Neither does a write of ours take it away, of whichever sort.
-    shop("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"image":"memcached:1.6.44"}}')
+    shop("patch", "mcd/shop", "--type=merge", "-p", '{"spec":{"image":"memcached:1.6.44"}}')
     wait(shop, "deployment/shop", ".spec.template.spec.containers[0].image", "memcached:1.6.44")
-    shop("scale", "mc/shop", "--replicas=1")
-    wait(shop, "mc/shop", ".status.replicas", 1)
+    shop("scale", "mcd/shop", "--replicas=1")
+    wait(shop, "mcd/shop", ".status.replicas", 1)
     found = live(shop)
     meta, template = found["metadata"], found["spec"]["template"]
     server, theirs = template["spec"]["containers"]
@@ -135,8 +135,8 @@ def test_what_others_add_stays_and_costs_no_write(shop: Kubectl) -> None:
 
 
 def test_a_deployment_that_was_deleted_is_made_again_however_it_was_deleted(shop: Kubectl) -> None:
-    shop("scale", "mc/shop", "--replicas=2")
-    wait(shop, "mc/shop", ".status.replicas", 2)
+    shop("scale", "mcd/shop", "--replicas=2")
+    wait(shop, "mcd/shop", ".status.replicas", 2)
     for mode in ("background", "foreground", "orphan"):
         before = shop.uid("deployment/shop")
         mark = shop.cluster.audit_mark()
@@ -144,7 +144,7 @@ def test_a_deployment_that_was_deleted_is_made_again_however_it_was_deleted(shop
         shop.wait("deployment/shop", "create")
         catch_up(shop, pods=True)
         wait(shop, "deployment/shop", ".status.replicas", 2)
-        wait(shop, "mc/shop", ".status.replicas", 2)
+        wait(shop, "mcd/shop", ".status.replicas", 2)
         assert shop.uid("deployment/shop") != before
         assert taken(deployment_writes(shop, "shop", mark)) == {"deployments 201"}, mode
 
@@ -152,10 +152,10 @@ def test_a_deployment_that_was_deleted_is_made_again_however_it_was_deleted(shop
 def test_a_change_of_the_size_while_the_replicas_drift_ends_with_the_size(shop: Kubectl) -> None:
     for size in range(1, 4):
         shop("scale", "deployment/shop", "--replicas=7")
-        shop("scale", "mc/shop", f"--replicas={size}")
+        shop("scale", "mcd/shop", f"--replicas={size}")
         shop("scale", "deployment/shop", "--replicas=5")
     # Where each drift was put right by itself, the field is contested by now: the last one waits for a second.
     wait(shop, "deployment/shop", ".spec.replicas", 3)
-    wait(shop, "mc/shop", ".status.replicas", 3)
+    wait(shop, "mcd/shop", ".status.replicas", 3)
     catch_up(shop)
     assert live(shop)["spec"]["replicas"] == 3

@@ -39,18 +39,18 @@ def wait_event(kubectl: Kubectl, name: str, reason: str, *, count: int = 1) -> A
 
 def described(kubectl: Kubectl, name: str) -> str:
     """What `kubectl describe` says under Events, with single spaces."""
-    return " ".join(kubectl("describe", "mc", name).partition("\nEvents:")[2].split())
+    return " ".join(kubectl("describe", "mcd", name).partition("\nEvents:")[2].split())
 
 
 def test_describe_tells_what_was_created_scaled_and_updated(kubectl: Kubectl) -> None:
     kubectl.apply(memcached("shop", 1), create=True)
     created = wait_event(kubectl, "shop", "Created")
     assert (created.type, created.action) == ("Normal", "Create")
-    assert created.regarding.uid == kubectl.uid("mc/shop")
+    assert created.regarding.uid == kubectl.uid("mcd/shop")
 
-    kubectl("scale", "mc/shop", "--replicas=3")
+    kubectl("scale", "mcd/shop", "--replicas=3")
     wait_event(kubectl, "shop", "Scaled")
-    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"spec":{"image":"memcached:1.6.44"}}')
+    kubectl("patch", "mcd/shop", "--type=merge", "-p", '{"spec":{"image":"memcached:1.6.44"}}')
     wait_event(kubectl, "shop", "Updated")
 
     text = described(kubectl, "shop")
@@ -67,17 +67,17 @@ def test_an_event_tells_what_a_change_costs_as_render_told_it_before(
 ) -> None:
     change = {"memory": "128Mi", "threads": 8, "drainPeriodSeconds": 5}
     kubectl.apply(memcached("shop", 3, workload="StatefulSet"), create=True)
-    wait(kubectl, "mc/shop", ".status.observedGeneration", 1)
+    wait(kubectl, "mcd/shop", ".status.observedGeneration", 1)
     old, new = tmp_path / "old.yaml", tmp_path / "new.json"
-    old.write_text(kubectl("get", "mc", "shop", "-o", "yaml"))
+    old.write_text(kubectl("get", "mcd", "shop", "-o", "yaml"))
     new.write_text(json.dumps(memcached("shop", 3, workload="StatefulSet", **change)))
     compare = ["render", "-f", str(new), "--diff", str(old), "-n", kubectl.namespace]
     assert cli.main(compare) == 1
     (rendered,) = re.findall(r"^# rolling: (.*)$", capsys.readouterr().out, re.MULTILINE)
-    kubectl("patch", "mc/shop", "--type=merge", "-p", json.dumps({"spec": change}))
+    kubectl("patch", "mcd/shop", "--type=merge", "-p", json.dumps({"spec": change}))
     found = wait_event(kubectl, "shop", "RollingChange")
     assert found.note.startswith(f"spec.memory, spec.threads: {rendered}. spec.memory: "), found.note
-    wait(kubectl, "mc/shop", ".status.observedGeneration", 2)
+    wait(kubectl, "mcd/shop", ".status.observedGeneration", 2)
     assert [each.reason for each in events(kubectl, "shop") if each.reason.endswith("Change")] == ["RollingChange"]
-    old.write_text(kubectl("get", "mc", "shop", "-o", "yaml"))
+    old.write_text(kubectl("get", "mcd", "shop", "-o", "yaml"))
     assert cli.main(compare) == 0

@@ -24,7 +24,7 @@ VOLUMES: tuple[dict[str, Any], ...] = (
 def test_one_volume_follows_another_by_one_write_each(kubectl: Kubectl) -> None:
     for number, volume in enumerate(VOLUMES):
         kubectl.apply(memcached("shop", 1, extstore={"size": "1Gi", "volume": volume}))
-        wait(kubectl, "mc/shop", ".status.observedGeneration", number + 1)
+        wait(kubectl, "mcd/shop", ".status.observedGeneration", number + 1)
         catch_up(kubectl)
         live = kubectl.get("deployment", "shop")
         assert live["metadata"]["generation"] == number + 1, "each change of the specification is one write"
@@ -34,7 +34,7 @@ def test_one_volume_follows_another_by_one_write_each(kubectl: Kubectl) -> None:
             spec, ephemeral = claim["volumeClaimTemplate"]["spec"], volume["ephemeral"]
             assert spec.get("storageClassName") == ephemeral.get("storageClassName")
             assert spec["accessModes"] == ephemeral.get("accessModes", ["ReadWriteOnce"])
-    kubectl("patch", "mc", "shop", "--type=merge", "-p", json.dumps({"spec": {"extstore": None}}))
-    wait(kubectl, "mc/shop", ".status.observedGeneration", len(VOLUMES) + 1)
+    kubectl("patch", "mcd", "shop", "--type=merge", "-p", json.dumps({"spec": {"extstore": None}}))
+    wait(kubectl, "mcd/shop", ".status.observedGeneration", len(VOLUMES) + 1)
     catch_up(kubectl)
     assert "volumes" not in kubectl.get("deployment", "shop")["spec"]["template"]["spec"]

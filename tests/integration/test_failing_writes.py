@@ -54,7 +54,7 @@ def webhook(kubectl: Kubectl) -> Iterator[DownWebhook]:
 
 def not_written(kubectl: Kubectl, name: str) -> dict[str, Any]:
     """The condition Ready once it says that the Deployment could not be written."""
-    wait(kubectl, f"mc/{name}", '.status.conditions[?(@.type=="Ready")].status', "False")
+    wait(kubectl, f"mcd/{name}", '.status.conditions[?(@.type=="Ready")].status', "False")
     return eventually(
         lambda: condition(kubectl, name, "Ready"),
         lambda ready: "The API server failed to write the Deployment: " in ready["message"],
@@ -67,7 +67,7 @@ def test_a_webhook_for_deployments_that_is_down_is_told_and_keeps_nothing_else_f
 ) -> None:
     webhook.install()
     kubectl.apply(memcached("shop", 1))
-    kubectl.wait("mc/shop", "jsonpath={.status.observedGeneration}=1")
+    kubectl.wait("mcd/shop", "jsonpath={.status.observedGeneration}=1")
     ready = not_written(kubectl, "shop")
     assert ready["status"] == "False"
     assert 'failed calling webhook "webhook.example.com"' in ready["message"]
@@ -76,12 +76,12 @@ def test_a_webhook_for_deployments_that_is_down_is_told_and_keeps_nothing_else_f
     kubectl.wait("deployment/shop", "jsonpath={.spec.replicas}=1")
 
     # Nor is a change told as done, or a lost server kept in the list.
-    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    wait(kubectl, "mcd/shop", ".status.replicas", 1)
     make_ready(kubectl, pods_of(kubectl, "shop"))
     wait_condition(kubectl, "shop", "Ready", "AllServersReady")
     webhook.install()
-    kubectl("scale", "mc/shop", "--replicas=3")
-    wait(kubectl, "mc/shop", ".status.observedGeneration", 2)
+    kubectl("scale", "mcd/shop", "--replicas=3")
+    wait(kubectl, "mcd/shop", ".status.observedGeneration", 2)
     assert not_written(kubectl, "shop")["observedGeneration"] == 2
     assert condition(kubectl, "shop", "Progressing")["reason"] == "Scaling"
     webhook.remove()

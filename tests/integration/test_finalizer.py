@@ -51,7 +51,12 @@ def let_all_go(cluster: Cluster) -> None:
         if FINALIZER in each["metadata"].get("finalizers", []):
             metadata = each["metadata"]
             Kubectl(cluster, metadata["namespace"]).run(
-                "patch", f"mc/{metadata['name']}", "--type=merge", "-p", '{"metadata":{"finalizers":null}}', check=False
+                "patch",
+                f"mcd/{metadata['name']}",
+                "--type=merge",
+                "-p",
+                '{"metadata":{"finalizers":null}}',
+                check=False,
             )
 
 
@@ -71,7 +76,7 @@ def let_go(kubectl: Kubectl, what: str, *names: str) -> None:
 
 
 def delete(kubectl: Kubectl, mode: str = "background") -> None:
-    kubectl("delete", "mc/shop", f"--cascade={mode}", "--wait=false")
+    kubectl("delete", "mcd/shop", f"--cascade={mode}", "--wait=false")
 
 
 def has_gone(kubectl: Kubectl, what: str) -> bool:
@@ -97,13 +102,13 @@ class TestWithTheSetting:
         kubectl.apply(other, create=True)
         for name in ("plain", "shop"):
             wait_condition(kubectl, name, "Progressing", "Complete")
-        assert finalizers(kubectl, "mc/plain") == [FINALIZER]
-        assert finalizers(kubectl, "mc/shop") == [HOLD, FINALIZER]
+        assert finalizers(kubectl, "mcd/plain") == [FINALIZER]
+        assert finalizers(kubectl, "mcd/shop") == [HOLD, FINALIZER]
         mark = kubectl.cluster.audit_mark()
-        kubectl("annotate", "mc/plain", "example.com/note=changed")
+        kubectl("annotate", "mcd/plain", "example.com/note=changed")
         catch_up(kubectl)
         assert "memcacheds 200" not in writes(kubectl, "plain", mark), "what has it is given none"
-        let_go(kubectl, "mc/shop")
+        let_go(kubectl, "mcd/shop")
 
     def test_a_deletion_waits_for_the_pods_and_names_them(self, kubectl: Kubectl) -> None:
         complete(kubectl, "shop", 2)
@@ -111,7 +116,7 @@ class TestWithTheSetting:
         hold_pods(kubectl, pods)
         delete(kubectl, "foreground")
         wait_condition(kubectl, "shop", "Progressing", "Terminating")
-        wait(kubectl, "mc/shop", ".status.replicas", 0)
+        wait(kubectl, "mcd/shop", ".status.replicas", 0)
         waiting = f"Waiting for 2 pods to end: {', '.join(pods)}."
         assert condition(kubectl, "shop", "Progressing")["message"] == waiting
         await_event(kubectl, "Terminating", waiting)
@@ -120,13 +125,13 @@ class TestWithTheSetting:
         let_go(kubectl, "pod", pods[0])
         wait(
             kubectl,
-            "mc/shop",
+            "mcd/shop",
             '.status.conditions[?(@.type=="Progressing")].message',
             f"Waiting for 1 pod to end: {pods[1]}.",
         )
-        assert FINALIZER in finalizers(kubectl, "mc/shop")
+        assert FINALIZER in finalizers(kubectl, "mcd/shop")
         let_go(kubectl, "pod", pods[1])
-        kubectl.wait("mc/shop", "delete")
+        kubectl.wait("mcd/shop", "delete")
         assert pods_of(kubectl, "shop") == []
         assert has_gone(kubectl, "deployment/shop")
         await_event(kubectl, "Finalized", "its pods are gone")
@@ -156,15 +161,15 @@ def test_one_that_carries_it_from_another_operator_is_released_without_the_setti
     carrying = memcached("shop", 1)
     carrying["metadata"]["finalizers"] = [FINALIZER]
     kubectl.apply(memcached("plain", 0), carrying, create=True)
-    wait(kubectl, "mc/shop", ".status.replicas", 1)
-    wait(kubectl, "mc/plain", ".status.replicas", 0)
-    assert finalizers(kubectl, "mc/plain") == []
+    wait(kubectl, "mcd/shop", ".status.replicas", 1)
+    wait(kubectl, "mcd/plain", ".status.replicas", 0)
+    assert finalizers(kubectl, "mcd/plain") == []
     pods = pods_of(kubectl, "shop")
     hold_pods(kubectl, pods)
     delete(kubectl)
     assert wait_condition(kubectl, "shop", "Progressing", "Terminating")["message"].endswith(f"{pods[0]}.")
     let_go(kubectl, "pods", *pods)
-    kubectl.wait("mc/shop", "delete")
+    kubectl.wait("mcd/shop", "delete")
     assert pods_of(kubectl, "shop") == []
 
 
@@ -184,9 +189,9 @@ def test_a_cleanup_that_fails_is_seen_and_goes_on_when_it_may(
     assert condition(kubectl, "shop", "Progressing")["reason"] == "Terminating"
     operator.wait_for_log("degraded: Forbidden", refused)
     await_event(kubectl, "Forbidden", refused)
-    assert FINALIZER in finalizers(kubectl, "mc/shop")
+    assert FINALIZER in finalizers(kubectl, "mcd/shop")
     grant(kubectl, operator_rules())
-    kubectl.wait("mc/shop", "delete")  # tried again within 30 s
+    kubectl.wait("mcd/shop", "delete")  # tried again within 30 s
     assert has_gone(kubectl, "deployment/shop")
 
 
@@ -195,8 +200,8 @@ def test_where_the_operator_was_uninstalled_first_a_person_can_let_it_go(kubectl
     create_memcached(kubectl, "shop", 1)
     operator.stop()
     delete(kubectl)
-    assert finalizers(kubectl, "mc/shop") == [FINALIZER]
-    kubectl("patch", "mc/shop", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
-    kubectl.wait("mc/shop", "delete")
+    assert finalizers(kubectl, "mcd/shop") == [FINALIZER]
+    kubectl("patch", "mcd/shop", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    kubectl.wait("mcd/shop", "delete")
     kubectl.wait("deployment/shop", "delete")
     kubectl("wait", "pods", "--all", "--for=delete", "--timeout=60s")

@@ -60,8 +60,8 @@ def test_a_foreign_deployment_is_left_alone_and_complained_of(kubectl: Kubectl) 
     assert "A Deployment named shop exists and belongs to Memcached other: it is not changed." in degraded["message"]
     available = condition(kubectl, "shop", "Available")
     assert (available["status"], available["reason"]) == ("False", "MinimumReplicasUnavailable")
-    kubectl("scale", "mc/shop", "--replicas=3")
-    wait(kubectl, "mc/shop", ".status.observedGeneration", 2)
+    kubectl("scale", "mcd/shop", "--replicas=3")
+    wait(kubectl, "mcd/shop", ".status.observedGeneration", 2)
     catch_up(kubectl)
     assert stored(kubectl) == before
     assert taken(deployment_writes(kubectl, "shop")) == set()
@@ -72,7 +72,7 @@ def test_a_foreign_deployment_that_equals_the_desired_one_is_not_seized_and_its_
 ) -> None:
     create_memcached(kubectl, "shop", 1)
     owned = kubectl.get("deployment", "shop")
-    kubectl("delete", "mc/shop")
+    kubectl("delete", "mcd/shop")
     kubectl.wait("deployment/shop", "delete")
     kubectl("wait", "pods", "--all", "--for=delete", "--timeout=60s")
 
@@ -92,7 +92,7 @@ def test_a_foreign_deployment_that_equals_the_desired_one_is_not_seized_and_its_
     assert not before["operator wrote"]
     assert taken(deployment_writes(kubectl, "shop", mark)) == set()
     assert len(pods_of(kubectl, "shop")) == 1
-    status = kubectl.get("mc", "shop")["status"]
+    status = kubectl.get("mcd", "shop")["status"]
     assert (status["nodes"], status["replicas"], status["readyReplicas"]) == ([], 0, 0)
 
 

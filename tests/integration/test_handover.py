@@ -124,7 +124,7 @@ def test_two_servers_become_three_and_one_and_no_key_is_missed(kubectl: Kubectl)
         # So long clients have the first list, and longer each further one.
         kubectl.apply(memcached("shop", 2, workload="StatefulSet", handover={"periodSeconds": 10}), create=True)
         wait_condition(kubectl, "shop", "Ready", "AllServersReady")
-        wait(kubectl, "mc/shop", ".status.handover.step", "Complete")
+        wait(kubectl, "mcd/shop", ".status.handover.step", "Complete")
         # What nobody used since then may be old, and times of uses are coarse.
         settled = datetime.fromisoformat(status(kubectl)["handover"]["formerListEndTime"]) + timedelta(
             seconds=COARSE_S + 2

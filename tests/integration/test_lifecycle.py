@@ -43,12 +43,12 @@ LABELS = {
 
 def test_a_memcached_gets_one_deployment_that_it_controls(kubectl: Kubectl) -> None:
     kubectl.apply(memcached("shop", 3, image="memcached:1.6.45"), create=True)
-    wait(kubectl, "mc/shop", ".status.replicas", 3)
+    wait(kubectl, "mcd/shop", ".status.replicas", 3)
 
     made = called(kubectl.cluster, lambda api: AppsV1Api(api).read_namespaced_deployment("shop", kubectl.namespace))
     (owner,) = made.metadata.owner_references
     assert (owner.api_version, owner.kind, owner.name) == ("cache.example.com/v1alpha1", "Memcached", "shop")
-    assert (owner.uid, owner.controller, owner.block_owner_deletion) == (kubectl.uid("mc/shop"), True, True)
+    assert (owner.uid, owner.controller, owner.block_owner_deletion) == (kubectl.uid("mcd/shop"), True, True)
     assert made.metadata.labels == LABELS
     assert made.spec.replicas == 3
     assert made.spec.selector.match_labels == {"app": "memcached", "memcached_cr": "shop"}
@@ -85,11 +85,11 @@ def test_kubectl_scale_and_edit_change_the_size_both_ways_and_to_0(kubectl: Kube
     mark = kubectl.cluster.audit_mark()
     for size in (3, 0):
         kubectl("scale", "memcached", "shop", f"--replicas={size}")
-        wait(kubectl, "mc/shop", ".status.replicas", size)
-    assert kubectl.get("mc", "shop")["status"]["nodes"] == []
+        wait(kubectl, "mcd/shop", ".status.replicas", size)
+    assert kubectl.get("mcd", "shop")["status"]["nodes"] == []
 
-    edit(kubectl, "mc/shop", "s/size: 0/size: 2/")
-    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    edit(kubectl, "mcd/shop", "s/size: 0/size: 2/")
+    wait(kubectl, "mcd/shop", ".status.replicas", 2)
     catch_up(kubectl)
     assert taken(deployment_writes(kubectl, "shop", mark)) == {"deployments 200"}
 
@@ -110,7 +110,7 @@ def edit(kubectl: Kubectl, what: str, sed: str) -> None:
 def test_deletion_takes_the_deployment_along_and_the_operator_writes_no_object(kubectl: Kubectl, mode: str) -> None:
     create_memcached(kubectl, "shop", 2)
     mark = kubectl.cluster.audit_mark()
-    kubectl("delete", "mc/shop", f"--cascade={mode}", "--timeout=60s")
+    kubectl("delete", "mcd/shop", f"--cascade={mode}", "--timeout=60s")
     kubectl.wait("deployment/shop", "delete")
     catch_up(kubectl, pods=True)
     assert pods_of(kubectl, "shop") == []
@@ -121,27 +121,27 @@ def test_an_orphaned_deployment_stays_and_a_new_memcached_takes_it_only_when_tol
     complete(kubectl, "shop", 1)
     pods, deployment = pods_of(kubectl, "shop"), kubectl.uid("deployment/shop")
     mark = kubectl.cluster.audit_mark()
-    kubectl("delete", "mc/shop", "--cascade=orphan", "--timeout=60s")
+    kubectl("delete", "mcd/shop", "--cascade=orphan", "--timeout=60s")
     catch_up(kubectl)
     assert "ownerReferences" not in kubectl.get("deployment", "shop")["metadata"]
     assert taken(writes(kubectl, "shop", mark)) == set()
 
     kubectl.apply(memcached("shop", 2), create=True)
-    uid = kubectl.uid("mc/shop")
+    uid = kubectl.uid("mcd/shop")
     degraded = wait_condition(kubectl, "shop", "Degraded", "NotControlled")
     assert "annotate it with cache.example.com/memcached-uid=UID, this Memcached's metadata.uid" in degraded["message"]
-    assert kubectl.get("mc", "shop")["status"]["nodes"] == []
+    assert kubectl.get("mcd", "shop")["status"]["nodes"] == []
     assert kubectl.get("deployment", "shop")["spec"]["replicas"] == 1
 
     assert "A Service named shop exists and has no owner: it is not changed." in degraded["message"]
 
     handed_over = ("deployment/shop", "service/shop")
     kubectl("annotate", "--overwrite", *handed_over, f"cache.example.com/memcached-uid={uid}")
-    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    wait(kubectl, "mcd/shop", ".status.replicas", 2)
     now = kubectl.get("deployment", "shop")["metadata"]
     assert now["uid"] == deployment
     assert [owner["uid"] for owner in now["ownerReferences"]] == [uid]
-    assert set(pods) < set(kubectl.get("mc", "shop")["status"]["nodes"])
+    assert set(pods) < set(kubectl.get("mcd", "shop")["status"]["nodes"])
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
 
 
@@ -158,7 +158,7 @@ def test_a_deployment_survives_its_orphaning_also_when_the_operator_learns_of_it
     mark = kubectl.cluster.audit_mark()
     operator.send(signal.SIGSTOP)
     try:
-        kubectl("delete", "mc", *names, "--cascade=orphan", "--timeout=60s")
+        kubectl("delete", "mcd", *names, "--cascade=orphan", "--timeout=60s")
     finally:
         operator.send(signal.SIGCONT)
     catch_up(kubectl)
@@ -174,19 +174,19 @@ def deployment_uids(kubectl: Kubectl) -> dict[str, str]:
 
 def test_deletion_and_creation_at_once_under_one_name_gives_a_new_deployment(kubectl: Kubectl) -> None:
     create_memcached(kubectl, "shop", 2)
-    before = {what: kubectl.uid(f"{what}/shop") for what in ("mc", "deployment")}
+    before = {what: kubectl.uid(f"{what}/shop") for what in ("mcd", "deployment")}
     pods = pods_of(kubectl, "shop")
     mark = kubectl.cluster.audit_mark()
 
-    kubectl("delete", "mc/shop", "--wait=false")
+    kubectl("delete", "mcd/shop", "--wait=false")
     create_memcached(kubectl, "shop", 3)
 
-    after = kubectl.uid("mc/shop")
-    assert after != before["mc"]
+    after = kubectl.uid("mcd/shop")
+    assert after != before["mcd"]
     made = kubectl.get("deployment", "shop")
     assert made["metadata"]["uid"] != before["deployment"]
     assert [owner["uid"] for owner in made["metadata"]["ownerReferences"]] == [after]
-    assert not set(pods) & set(kubectl.get("mc", "shop")["status"]["nodes"])
+    assert not set(pods) & set(kubectl.get("mcd", "shop")["status"]["nodes"])
     catch_up(kubectl)
     assert "deployments 201" in deployment_writes(kubectl, "shop", mark)
     assert condition(kubectl, "shop", "Degraded")["status"] == "False"

@@ -128,7 +128,7 @@ def tenants(installed: Cluster, kubectl: Kubectl) -> Iterator[Callable[[str], li
     for role in ROLES:  # the controller-manager adds ours to the built-in ones
         until(
             f"{role} has no permission on Memcacheds",
-            lambda role=role: may(kubectl, impersonating(role), "get", "mc"),  # type: ignore[misc]
+            lambda role=role: may(kubectl, impersonating(role), "get", "mcd"),  # type: ignore[misc]
         )
     yield impersonating
     for role in ROLES:
@@ -141,10 +141,10 @@ def may(kubectl: Kubectl, impersonating: list[str], verb: str, what: str) -> boo
     return kubectl.run("auth", "can-i", verb, resource, *part, *impersonating, check=False).stdout.strip() == "yes"
 
 
-READ = {("get", "mc"), ("list", "mc"), ("watch", "mc"), ("get", "mc/status"), ("get", "mc/scale")}
-CHANGE = READ | {(verb, "mc") for verb in ("create", "update", "patch", "delete", "deletecollection")}
-CHANGE |= {("update", "mc/scale"), ("patch", "mc/scale")}
-GOVERN = CHANGE | {("update", "mc/status"), ("patch", "mc/status"), ("update", "mc/finalizers")}
+READ = {("get", "mcd"), ("list", "mcd"), ("watch", "mcd"), ("get", "mcd/status"), ("get", "mcd/scale")}
+CHANGE = READ | {(verb, "mcd") for verb in ("create", "update", "patch", "delete", "deletecollection")}
+CHANGE |= {("update", "mcd/scale"), ("patch", "mcd/scale")}
+GOVERN = CHANGE | {("update", "mcd/status"), ("patch", "mcd/status"), ("update", "mcd/finalizers")}
 
 
 def test_those_who_view_edit_and_administer_a_namespace_may_do_so_with_memcacheds(
@@ -153,7 +153,7 @@ def test_those_who_view_edit_and_administer_a_namespace_may_do_so_with_memcached
     for role, allowed in {"view": READ, "edit": CHANGE, "admin": GOVERN}.items():
         found = {(verb, what) for verb, what in GOVERN if may(kubectl, tenants(role), verb, what)}
         assert found == allowed, role
-    assert not may(kubectl, ["--as=nobody"], "get", "mc")
+    assert not may(kubectl, ["--as=nobody"], "get", "mcd")
 
 
 def test_who_administers_a_namespace_can_install_the_operator_in_it(
@@ -209,7 +209,7 @@ def test_in_several_namespaces_it_has_its_permissions_in_each_and_nowhere_else(f
     for namespace, watched in {"team-a": True, "team-b": True, "default": False, NAMESPACE: False}.items():
         kubectl = Kubectl(fresh, namespace)
         # Permissions are in force some milliseconds after they are granted.
-        eventually(partial(may, kubectl, [account], "watch", "mc"), partial(operator.eq, watched))
+        eventually(partial(may, kubectl, [account], "watch", "mcd"), partial(operator.eq, watched))
         assert may(kubectl, [account], "create", "leases") is (namespace == NAMESPACE)
     served(fresh)
     # A namespace that goes beside the definition of a kind waits until the API server has forgotten the kind.

@@ -26,7 +26,7 @@ def test_a_pod_that_was_relabelled_is_named_and_its_labels_bring_it_back(kubectl
     found = re.search("`kubectl (label [^`]+)`", reported)
     assert found is not None
     kubectl(*found[1].split())
-    wait(kubectl, "mc/shop", ".status.readyReplicas", 2)
+    wait(kubectl, "mcd/shop", ".status.readyReplicas", 2)
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
     assert kubectl.get("pod", "shop-1")["metadata"]["uid"] == uid
 
@@ -46,7 +46,7 @@ def test_a_quota_that_a_stateful_set_meets_is_told_in_its_events_words_until_the
     assert condition(kubectl, "shop", "Ready")["reason"] == "QuotaExceeded"
     assert reported["message"] in condition(kubectl, "shop", "Available")["message"]
     kubectl("delete", "resourcequota", "few")
-    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    wait(kubectl, "mcd/shop", ".status.replicas", 2)
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
 
 
@@ -61,7 +61,7 @@ def test_a_quota_that_asks_for_a_limit_is_met_by_the_field_that_the_message_name
         r"must specify limits\.cpu for: memcached,reloader\. Set spec\.resources\.limits\.cpu\.$", reported
     ), reported
     kubectl.apply(memcached("shop", 1, **TLS, resources={"limits": {"cpu": "1"}}))
-    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    wait(kubectl, "mcd/shop", ".status.replicas", 1)
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
 
 
@@ -75,7 +75,7 @@ def test_a_limit_range_that_the_sidecar_meets_is_told_by_its_field(kubectl: Kube
     assert "spec.podTemplate.spec.initContainers[reloader].resources.requests.cpu." in reported, reported
     sidecar = {"name": "reloader", "resources": {"requests": {"cpu": "20m"}}}
     kubectl.apply(memcached("shop", 1, **TLS, podTemplate={"spec": {"initContainers": [sidecar]}}))
-    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    wait(kubectl, "mcd/shop", ".status.replicas", 1)
     wait_condition(kubectl, "shop", "Degraded", "AsExpected")
 
 

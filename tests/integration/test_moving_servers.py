@@ -37,7 +37,7 @@ def start(kubectl: Kubectl, operators: Operators) -> OperatorProcess:
 def on_deployment(kubectl: Kubectl) -> None:
     """A Memcached named shop with two servers by address, whose former servers drain for long."""
     kubectl.apply(memcached("shop", 2, drainPeriodSeconds=LONG_S), create=True)
-    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    wait(kubectl, "mcd/shop", ".status.replicas", 2)
     give_addresses(kubectl)
     wait_condition(kubectl, "shop", "Ready", "AllServersReady")
     assert status(kubectl)["serverList"] == ADDRESSES
@@ -61,12 +61,12 @@ def test_a_move_changes_the_list_once_when_all_servers_are_ready_and_ends_the_fo
     ready_when_there(kubectl, 0)
     migrating = wait_condition(kubectl, "shop", "Progressing", "Migrating")
     assert "The list does not change until all are ready" in migrating["message"]
-    wait(kubectl, "mc/shop", ".status.readyReplicas", 3)
+    wait(kubectl, "mcd/shop", ".status.readyReplicas", 3)
     assert (status(kubectl)["serverList"], status(kubectl)["workload"]) == (ADDRESSES, "Deployment")
     assert replicas(kubectl, "deployment") == 2
 
     ready_when_there(kubectl, 1)
-    wait(kubectl, "mc/shop", ".status.workload", "StatefulSet")
+    wait(kubectl, "mcd/shop", ".status.workload", "StatefulSet")
     assert status(kubectl)["serverList"] == names(kubectl, 0, 1)
     (drain,) = status(kubectl)["draining"]
     assert (drain["workload"], drain["firstOrdinal"]) == ("Deployment", 0)
@@ -91,11 +91,11 @@ def test_an_operator_that_starts_in_the_middle_of_a_move_goes_on_by_the_status(
     on_deployment(kubectl)
     change(kubectl, workload="StatefulSet")
     ready_when_there(kubectl, 0)
-    wait(kubectl, "mc/shop", ".status.readyReplicas", 3)
+    wait(kubectl, "mcd/shop", ".status.readyReplicas", 3)
     of_namespace.kill()
     ready_when_there(kubectl, 1)
     second = start(kubectl, operators)
-    wait(kubectl, "mc/shop", ".status.workload", "StatefulSet")
+    wait(kubectl, "mcd/shop", ".status.workload", "StatefulSet")
     assert status(kubectl)["serverList"] == names(kubectl, 0, 1)
     second.kill()
     draining = status(kubectl)["draining"]
@@ -119,10 +119,10 @@ def test_with_every_option_each_object_is_created_once_and_an_operator_that_star
     # The list is empty at first, and follows the status.
     assert taken(written(kubectl, mark)) - {"patch configmaps 200"} == {f"create {each} 201" for each in resources}
 
-    before = kubectl.get("mc", "shop")["metadata"]["resourceVersion"]
+    before = kubectl.get("mcd", "shop")["metadata"]["resourceVersion"]
     assert of_namespace.stop() == 0
     mark = kubectl.cluster.audit_mark()
     start(kubectl, operators)
     complete(kubectl, "latest", 3, **EVERYTHING)
     assert taken(written(kubectl, mark)) == set()
-    assert kubectl.get("mc", "shop")["metadata"]["resourceVersion"] == before
+    assert kubectl.get("mcd", "shop")["metadata"]["resourceVersion"] == before

@@ -32,7 +32,7 @@ def create(kubectl: Kubectl, size: int, **spec: object) -> None:
 def test_servers_are_listed_by_name_once_each_was_ready_and_in_the_order_of_their_numbers(kubectl: Kubectl) -> None:
     kubectl.apply(memcached("shop", 3, workload="StatefulSet"), create=True)
     ready_when_there(kubectl, 2)
-    wait(kubectl, "mc/shop", ".status.readyReplicas", 1)
+    wait(kubectl, "mcd/shop", ".status.readyReplicas", 1)
     assert status(kubectl)["serverList"] == names(kubectl, 2)
     ready_when_there(kubectl, 0, 1)
     wait_condition(kubectl, "shop", "Ready", "AllServersReady")
@@ -52,7 +52,7 @@ def test_a_server_that_is_lost_keeps_its_place(kubectl: Kubectl) -> None:
     mark = kubectl.cluster.audit_mark()
     lost = kubectl.uid("pod/shop-1")
     kubectl("delete", "pod/shop-1", "--grace-period=0", "--force", "--wait=false")
-    kubectl("wait", "mc/shop", "--for=jsonpath={.status.readyReplicas}=2", "--timeout=60s")
+    kubectl("wait", "mcd/shop", "--for=jsonpath={.status.readyReplicas}=2", "--timeout=60s")
     assert status(kubectl)["serverList"] == names(kubectl, 0, 1, 2)
     not_ready = wait_condition(kubectl, "shop", "Ready", "ServersNotReady")
     assert not_ready["message"] == "2 of 3 servers are ready."
@@ -68,7 +68,7 @@ def test_a_server_that_is_lost_keeps_its_place(kubectl: Kubectl) -> None:
 def test_a_server_that_goes_leaves_the_list_first_and_runs_on_for_the_drain_seconds(kubectl: Kubectl) -> None:
     create(kubectl, 3, drainPeriodSeconds=LONG_S)
     mark = kubectl.cluster.audit_mark()
-    kubectl("scale", "mc/shop", "--replicas=1")
+    kubectl("scale", "mcd/shop", "--replicas=1")
     wait_list(kubectl, 0)
     assert replicas(kubectl) == 3
     since, drain_s = drain_soon(kubectl)

@@ -73,8 +73,8 @@ def test_a_policy_that_denies_a_deployment_is_named_as_one_and_costs_nothing_els
     assert kubectl.names("services,deployments") == ["service/shop"]
     allow(kubectl)
     # Nothing tells the operator of it, but a change of the Memcached has it look at once.
-    kubectl("scale", "mc/shop", "--replicas=2")
-    wait(kubectl, "mc/shop", ".status.replicas", 2)
+    kubectl("scale", "mcd/shop", "--replicas=2")
+    wait(kubectl, "mcd/shop", ".status.replicas", 2)
     assert condition(kubectl, "shop", "Degraded")["reason"] == "AsExpected"
 
 

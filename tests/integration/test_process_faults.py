@@ -54,7 +54,7 @@ class TestCrd:
         install_crd(crd)
         operator.ready()
         kubectl.apply(memcached("awaited", 1))
-        kubectl.wait_field("mc/awaited", ".status.replicas", 1)
+        kubectl.wait_field("mcd/awaited", ".status.replicas", 1)
         assert logged_in_a_loop(logged(operator, "cannot watch", "404")) == []
 
     def test_deleted_and_installed_again_while_running_it_is_said_once_and_all_goes_on(
@@ -62,14 +62,14 @@ class TestCrd:
     ) -> None:
         operator = operators.start("-n", kubectl.namespace).ready()
         kubectl.apply(memcached("before", 1))
-        kubectl.wait_field("mc/before", ".status.replicas", 1)
+        kubectl.wait_field("mcd/before", ".status.replicas", 1)
         crd.kubectl("delete", "-f", str(CRD))
         operator.wait_for_log("cannot watch memcacheds", REMEDY_CRD)
         kubectl.wait("deployment/before", "delete")  # the garbage collector's work, not the operator's
         install_crd(crd)
         operator.wait_for_log("watching memcacheds", "again")
         kubectl.apply(memcached("before", 2))
-        kubectl.wait_field("mc/before", ".status.replicas", 2)
+        kubectl.wait_field("mcd/before", ".status.replicas", 2)
         assert logged_in_a_loop(logged(operator, "cannot watch", REMEDY_CRD)) == []
 
 
@@ -94,10 +94,10 @@ class TestPermissions:
         assert condition(kubectl, "unreported", "Ready")["reason"] == "Pending"
 
         grant(kubectl, operator_rules())
-        wait(kubectl, "mc/unreported", ".status.replicas", 1)
+        wait(kubectl, "mcd/unreported", ".status.replicas", 1)
         operator.wait_for_log("unreported: recovered after")
         wait_condition(kubectl, "refused", "Degraded", "AsExpected")
-        wait(kubectl, "mc/refused", ".status.replicas", 1)
+        wait(kubectl, "mcd/refused", ".status.replicas", 1)
         assert logged_in_a_loop(logged(operator, "unreported: attempt")) == []
 
 
@@ -110,17 +110,17 @@ class TestApiServer:
         operator = operators.start("-n", name, account_dir=account, OPERATOR_NAME=name).ready()
         kubectl.apply(memcached("calm", 1), memcached("changed", 1), memcached("drifted", 1))
         for each in ("calm", "changed", "drifted"):
-            kubectl.wait_field(f"mc/{each}", ".status.replicas", 1)
+            kubectl.wait_field(f"mcd/{each}", ".status.replicas", 1)
         catch_up(kubectl, pods=True)
         mark = kubectl.cluster.audit_mark()
         kubectl.cluster.kill_apiserver()
         operator.wait_for_log("cannot watch")
         kubectl.cluster.start_apiserver()
-        kubectl("scale", "mc/changed", "--replicas=3")
+        kubectl("scale", "mcd/changed", "--replicas=3")
         kubectl("scale", "deployment/drifted", "--replicas=2")
-        kubectl.wait_field("mc/changed", ".status.replicas", 3)
+        kubectl.wait_field("mcd/changed", ".status.replicas", 3)
         kubectl.wait_field("deployment/drifted", ".spec.replicas", 1)
-        kubectl.wait_field("mc/drifted", ".status.replicas", 1)
+        kubectl.wait_field("mcd/drifted", ".status.replicas", 1)
         catch_up(kubectl, pods=True)
         writes = written(writes_of(kubectl.cluster, name, since=mark))
         assert [write for write in writes if write.endswith(" calm")] == []
@@ -134,18 +134,18 @@ class TestApiServer:
         operator = operators.start("-n", name).ready()
         kubectl.apply(memcached("calm", 1), memcached("resized", 1), memcached("bared", 1), memcached("gone", 1))
         for each in ("calm", "resized", "bared", "gone"):
-            kubectl.wait_field(f"mc/{each}", ".status.replicas", 1)
+            kubectl.wait_field(f"mcd/{each}", ".status.replicas", 1)
         catch_up(kubectl, pods=True)
         assert operator.stop() == 0
 
-        kubectl("scale", "mc/resized", "--replicas=2")
-        kubectl("delete", "deployment/bared", "mc/gone")
+        kubectl("scale", "mcd/resized", "--replicas=2")
+        kubectl("delete", "deployment/bared", "mcd/gone")
         kubectl.apply(memcached("new", 1))
         mark = kubectl.cluster.audit_mark()
         second = operators.start("-n", name, OPERATOR_NAME=f"{name}-second").ready()
         kubectl.wait_field("deployment/resized", ".spec.replicas", 2)
         for each, size in {"calm": 1, "resized": 2, "bared": 1, "new": 1}.items():
-            kubectl.wait_field(f"mc/{each}", ".status.replicas", size)
+            kubectl.wait_field(f"mcd/{each}", ".status.replicas", size)
         catch_up(kubectl, pods=True)
         writes = written(writes_of(kubectl.cluster, f"{name}-second", since=mark))
         assert [write for write in writes if write.endswith((" calm", " gone"))] == []
@@ -179,13 +179,13 @@ class TestRotation:
         kubectl("delete", "secret", "first")
         _await_refusal(kubectl.cluster, first)
         kubectl.apply(memcached("rotated", 1))
-        kubectl.wait_field("mc/rotated", ".status.replicas", 1)
+        kubectl.wait_field("mcd/rotated", ".status.replicas", 1)
         # The election has the same credentials, and may be the first to be refused.
         refused = calls(kubectl, mark).count(401) + renewed(kubectl, mark).count(401)
         assert refused, "the operator still had the first token"
         second = kubectl.cluster.audit_mark()
-        kubectl("scale", "mc/rotated", "--replicas=2")
-        kubectl.wait_field("mc/rotated", ".status.replicas", 2)
+        kubectl("scale", "mcd/rotated", "--replicas=2")
+        kubectl.wait_field("mcd/rotated", ".status.replicas", 2)
         eventually(lambda: calls(kubectl, second), lambda codes: 200 in codes)
         assert 401 not in calls(kubectl, second)
         assert "rotated: attempt" not in operator.log
@@ -211,7 +211,7 @@ class TestRotation:
             (folder / "ca.crt").write_bytes(authorities[1].certificate.read_bytes())
             operator.wait_for_log("The certificate authority or the client certificate changed")
             kubectl.apply(memcached("trusted", 1))
-            kubectl.wait_field("mc/trusted", ".status.replicas", 1)
+            kubectl.wait_field("mcd/trusted", ".status.replicas", 1)
             assert operator.stop() == 0
 
 

@@ -29,7 +29,7 @@ def test_in_one_namespace_however_it_is_named_a_role_is_enough_and_no_request_le
     for each in started.values():
         each.ready()
     kubectl.apply(memcached("mine", 2))
-    kubectl.wait_field("mc/mine", ".status.replicas", 2)
+    kubectl.wait_field("mcd/mine", ".status.replicas", 2)
     for way, operator in started.items():
         assert f"watching {one}\n" in operator.lines[0], way
         requests = requests_of(kubectl.cluster, f"{one}-{way}", since=mark)
@@ -60,4 +60,4 @@ def test_all_namespaces_however_it_is_said_take_one_watch_for_each_kind(
         assert watches == [(resource, "") for resource in WATCHED], way
     for each in (kubectl, neighbour):
         each.apply(memcached("anywhere", 1))
-        each.wait_field("mc/anywhere", ".status.replicas", 1)
+        each.wait_field("mcd/anywhere", ".status.replicas", 1)

@@ -94,7 +94,7 @@ def test_an_http_proxy_carries_everything(kubectl: Kubectl, operators: Operators
         )
         operator = operators.start_with_kubeconfig(write(tmp_path / "kubeconfig", document)).ready()
         kubectl.apply(memcached("far", 1))
-        kubectl.wait_field("mc/far", ".status.replicas", 1)
+        kubectl.wait_field("mcd/far", ".status.replicas", 1)
         assert operator.stop() == 0
     assert set(proxy.tunnels) == {kubectl.cluster.server.removeprefix("https://")}
     assert len(proxy.tunnels) >= len(["memcacheds", "deployments", "pods", "writes"])
@@ -130,7 +130,7 @@ def test_started_before_its_api_server_it_says_so_once_for_each_watch_and_works_
         kubectl.cluster.start_apiserver()
     operator.ready()
     kubectl.apply(memcached("patient", 1))
-    kubectl.wait_field("mc/patient", ".status.replicas", 1)
+    kubectl.wait_field("mcd/patient", ".status.replicas", 1)
     for kind, lines in _complaints(operator, "connection refused").items():
         assert lines != [], kind
         assert logged_in_a_loop(lines) == [], kind

@@ -74,17 +74,17 @@ def _specified(made: Json) -> Json:
                     "terminationGracePeriodSeconds": 5,
                 },
             },
-            networkPolicy={"allowFrom": [{"podSelector": {"matchLabels": {"app": "web"}}}]},
+            networkPolicy={"ingress": [{"from": [{"podSelector": {"matchLabels": {"app": "web"}}}]}]},
         ),
-        memcached("named", 0, workload="StatefulSet", publish="ConfigMap", networkPolicy={"allowFrom": []}),
+        memcached("named", 0, workload="StatefulSet", publish="ConfigMap", networkPolicy={"ingress": []}),
     ],
     ids=lambda written: str(written["metadata"]["name"]),
 )
 def test_what_is_printed_is_what_was_made(kubectl: Kubectl, operator: OperatorProcess, written: Json) -> None:
     name = written["metadata"]["name"]
     kubectl.apply(written)
-    wait(kubectl, f"mc/{name}", ".status.observedGeneration", 1)
-    printed = render(kubectl("get", "mc", name, "-o", "yaml"))
+    wait(kubectl, f"mcd/{name}", ".status.observedGeneration", 1)
+    printed = render(kubectl("get", "mcd", name, "-o", "yaml"))
     assert (printed.returncode, printed.stderr) == (0, "")
     made = {each["kind"]: _specified(each) for each in _made_for(kubectl, name)}
     if policy := made.get("NetworkPolicy"):
@@ -95,7 +95,7 @@ def test_what_is_printed_is_what_was_made(kubectl: Kubectl, operator: OperatorPr
     assert again == made
     # From the file as it was written only the uid is not known.
     early = render(json.dumps(written), "-n", kubectl.namespace)
-    uid = kubectl.uid(f"mc/{name}")
+    uid = kubectl.uid(f"mcd/{name}")
     assert _by_kind(early.stdout.replace("UID-OF-THE-MEMCACHED", uid)) == _by_kind(printed.stdout)
 
 
@@ -105,15 +105,15 @@ def _by_kind(printed: str) -> dict[str, Json]:
 
 def _without_operator(rules: list[Json]) -> list[Json]:
     """What a NetworkPolicy admits beside the operator's own pods, of which only an operator in a cluster knows."""
-    (rule,) = rules
-    *others, operator = rule["from"]
-    assert operator["podSelector"]["matchLabels"] == {"app.kubernetes.io/name": "memcached-operator"}
-    return [{**rule, "from": others}] if others else []
+    *others, operator = rules
+    (peer,) = operator["from"]
+    assert peer["podSelector"]["matchLabels"] == {"app.kubernetes.io/name": "memcached-operator"}
+    return others
 
 
 def _made_for(kubectl: Kubectl, name: str) -> list[Json]:
     """All that a Memcached owns."""
-    uid = kubectl.uid(f"mc/{name}")
+    uid = kubectl.uid(f"mcd/{name}")
     found = json.loads(kubectl("get", KINDS, "-o", "json"))["items"]
     return [each for each in found if uid in {owner["uid"] for owner in each["metadata"].get("ownerReferences", ())}]
 

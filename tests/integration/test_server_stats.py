@@ -17,7 +17,7 @@ def test_the_status_says_whether_the_servers_answer_and_nothing_else_is_written_
     with RealServer("-c", "64") as first, RealServer() as second:
         _, pod = run_at(kubectl, first.address, second.address, service={"type": "Disabled"})
         assert wait_condition(kubectl, "shop", "Serving", "Answering")["status"] == "True"
-        assert kubectl.get("mc", "shop")["status"]["version"] == first.version
+        assert kubectl.get("mcd", "shop")["status"]["version"] == first.version
         since = kubectl.cluster.audit_mark()
 
         second.freeze()

@@ -71,7 +71,7 @@ def test_servers_that_speak_tls_are_asked_as_others_are(
         (pod,) = run_at(kubectl, server.address, tls=tls())
         found = wait_condition(kubectl, "shop", "Serving", "Answering")
         assert found["message"] == "All ready servers answer."
-        assert kubectl.get("mc", "shop")["status"]["version"].startswith("1.")
+        assert kubectl.get("mcd", "shop")["status"]["version"].startswith("1.")
         until(
             "it is not shown when it expires",
             lambda: (
@@ -92,7 +92,7 @@ def test_with_the_setting_passwords_and_client_certificates_are_taken_from_the_s
         run_at(kubectl, server.address, tls=tls("Require"), auth={"secretName": "passwords"})
         found = wait_condition(kubectl, "shop", "Serving", "Answering")
         assert found["status"] == "True"
-    assert "secret" not in json.dumps(kubectl.get("mc", "shop")["status"])
+    assert "secret" not in json.dumps(kubectl.get("mcd", "shop")["status"])
 
 
 def test_where_nothing_reloads_them_servers_with_another_certificate_than_the_secrets_are_replaced(
@@ -103,14 +103,14 @@ def test_where_nothing_reloads_them_servers_with_another_certificate_than_the_se
     kubectl.apply(secret("certificate", renewed.files))
     restart, rollout = tls() | {"reload": "Restart"}, {"minReadySeconds": 0}
     kubectl.apply(memcached("shop", 1, tls=restart, rollout=rollout))
-    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    wait(kubectl, "mcd/shop", ".status.replicas", 1)
     (before,) = pods_of(kubectl, "shop")
     uid = kubectl.uid(f"pod/{before}")
     with RealServer(*tls_arguments(folder)) as server:
         give(kubectl, before, server.address)
         until("it is not replaced", lambda: uid not in kubectl("get", "pods", "-o=jsonpath={.items[*].metadata.uid}"))
     assert "by one with the renewed certificate" in kubectl("events", "--for=memcached/shop")
-    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    wait(kubectl, "mcd/shop", ".status.replicas", 1)
     (after,) = pods_of(kubectl, "shop")
     with mounted(renewed.files) as files, RealServer(*tls_arguments(files)) as server:
         give(kubectl, after, server.address)

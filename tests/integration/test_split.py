@@ -32,7 +32,7 @@ def test_two_operators_of_different_namespaces_both_lead_and_leave_each_other_s_
     for each, operator in both.items():
         operator.wait_for_log(f"{LEADS} {each.namespace}/{LOCK}")
         each.apply(memcached("twin", 1))
-        each.wait_field("mc/twin", ".status.replicas", 1)
+        each.wait_field("mcd/twin", ".status.replicas", 1)
     for each in both:
         requests = requests_of(kubectl.cluster, each.namespace, since=mark)
         assert {event.namespace for event in requests} == {each.namespace}
@@ -41,8 +41,8 @@ def test_two_operators_of_different_namespaces_both_lead_and_leave_each_other_s_
     assert both[neighbour].stop() == 0
     mark = kubectl.cluster.audit_mark()
     for each in both:
-        each("patch", "mc/twin", "--type=merge", "-p", '{"spec":{"size":2}}')
-    kubectl.wait_field("mc/twin", ".status.replicas", 2)
+        each("patch", "mcd/twin", "--type=merge", "-p", '{"spec":{"size":2}}')
+    kubectl.wait_field("mcd/twin", ".status.replicas", 2)
     catch_up(kubectl)
     assert neighbour.get("deployment/twin")["spec"]["replicas"] == 1, "nobody looks after the other one's now"
     requests = requests_of(kubectl.cluster, kubectl.namespace, since=mark)
@@ -59,12 +59,12 @@ def test_of_two_operators_with_one_lease_the_second_looks_after_nothing_and_says
     second.wait_for_log(f"{STANDS_BY} {kubectl.namespace}/{LOCK}")
     neighbour.apply(memcached("unseen", 1))
     kubectl.apply(memcached("seen", 1))
-    kubectl.wait_field("mc/seen", ".status.replicas", 1)
+    kubectl.wait_field("mcd/seen", ".status.replicas", 1)
     assert condition(neighbour, "unseen", "Ready")["reason"] == "Pending"
     assert {event.verb for event in requests_of(kubectl.cluster, neighbour.namespace, since=mark)} <= READS
 
     assert first.stop() == 0
-    neighbour.wait_field("mc/unseen", ".status.replicas", 1)
+    neighbour.wait_field("mcd/unseen", ".status.replicas", 1)
 
 
 def test_operators_whose_namespaces_overlap_and_who_disagree_ask_whether_a_second_one_runs(

@@ -36,7 +36,7 @@ def quota(kubectl: Kubectl, hard: dict[str, str]) -> None:
 def test_nodes_are_the_sorted_names_of_its_own_pods_that_live(kubectl: Kubectl) -> None:
     complete(kubectl, "shop", 4)
     pods = pods_of(kubectl, "shop")
-    assert kubectl.get("mc", "shop")["status"]["nodes"] == pods
+    assert kubectl.get("mcd", "shop")["status"]["nodes"] == pods
 
     # One that terminates and is held, one that has failed, and one that merely looks like ours.
     kubectl("patch", "pod", pods[0], "--type=merge", "-p", '{"metadata":{"finalizers":["example.com/hold"]}}')
@@ -52,7 +52,7 @@ def test_nodes_are_the_sorted_names_of_its_own_pods_that_live(kubectl: Kubectl) 
     kubectl.apply(foreign, create=True)
     catch_up(kubectl, pods=True)
 
-    status = kubectl.get("mc", "shop")["status"]
+    status = kubectl.get("mcd", "shop")["status"]
     assert len(pods_of(kubectl, "shop")) == 7  # our four, two in place of the first two, and the foreign one
     assert status["nodes"] == sorted(status["nodes"])
     assert {pods[2], pods[3]} < set(status["nodes"])
@@ -63,16 +63,16 @@ def test_nodes_are_the_sorted_names_of_its_own_pods_that_live(kubectl: Kubectl) 
 
 def test_ready_replicas_and_available_follow_the_pods(kubectl: Kubectl) -> None:
     create_memcached(kubectl, "shop", 3, rollout={"minReadySeconds": 0})
-    assert kubectl.get("mc", "shop")["status"]["readyReplicas"] == 0
+    assert kubectl.get("mcd", "shop")["status"]["readyReplicas"] == 0
     pods = pods_of(kubectl, "shop")
     for ready, available in ((1, "False"), (2, "False"), (3, "True")):
         make_ready(kubectl, [pods[ready - 1]])
-        wait(kubectl, "mc/shop", ".status.readyReplicas", ready)
+        wait(kubectl, "mcd/shop", ".status.readyReplicas", ready)
         found = condition(kubectl, "shop", "Available")
         assert (found["status"], found["message"]) == (available, f"{ready} of 3 servers are ready.")
     wait(kubectl, "deployment/shop", '.status.conditions[?(@.type=="Progressing")].reason', "NewReplicaSetAvailable")
     patch_pods(kubectl, pods[:2], conditions=[{"type": "Ready", "status": "False"}])
-    wait(kubectl, "mc/shop", ".status.readyReplicas", 1)
+    wait(kubectl, "mcd/shop", ".status.readyReplicas", 1)
     assert condition(kubectl, "shop", "Available")["reason"] == "MinimumReplicasUnavailable"
     # A server that is lost is no rollout.
     assert condition(kubectl, "shop", "Progressing")["reason"] == "Complete"
@@ -84,21 +84,21 @@ def test_what_a_quota_refuses_degrades_it_until_there_is_room(kubectl: Kubectl) 
     kubectl.apply(memcached("shop", 1), create=True)
     degraded = wait_condition(kubectl, "shop", "Degraded", "QuotaExceeded")
     assert "exceeded quota: few" in degraded["message"]
-    status = kubectl.get("mc", "shop")["status"]
+    status = kubectl.get("mcd", "shop")["status"]
     assert (status["nodes"], status["replicas"]) == ([], 0)
     assert condition(kubectl, "shop", "Available")["status"] == "False"
 
     # Nothing tells the operator of a quota that was changed, but a change of the Memcached has it look at once.
     quota(kubectl, {"pods": "1"})
-    kubectl("scale", "mc/shop", "--replicas=2")
-    wait(kubectl, "mc/shop", ".status.replicas", 1)
+    kubectl("scale", "mcd/shop", "--replicas=2")
+    wait(kubectl, "mcd/shop", ".status.replicas", 1)
     degraded = wait_condition(kubectl, "shop", "Degraded", "QuotaExceeded")
     assert "exceeded quota: few, requested: pods=1" in degraded["message"]
     assert "exceeded quota: few" in condition(kubectl, "shop", "Available")["message"]
 
     quota(kubectl, {"pods": "5"})
-    kubectl("scale", "mc/shop", "--replicas=3")
-    wait(kubectl, "mc/shop", ".status.replicas", 3)
+    kubectl("scale", "mcd/shop", "--replicas=3")
+    wait(kubectl, "mcd/shop", ".status.replicas", 3)
     assert wait_condition(kubectl, "shop", "Degraded", "AsExpected")["status"] == "False"
 
 
@@ -108,6 +108,6 @@ def test_a_whole_life_costs_one_create_of_each_object_and_no_write_at_rest(kubec
     catch_up(kubectl, pods=True)
     made = {"deployments 201", "poddisruptionbudgets 201", "services 201"}
     assert taken(writes(kubectl, "shop", mark)) == {*made, "memcacheds/status 200"}
-    version = kubectl.get("mc", "shop")["metadata"]["resourceVersion"]
+    version = kubectl.get("mcd", "shop")["metadata"]["resourceVersion"]
     catch_up(kubectl, pods=True)
-    assert kubectl.get("mc", "shop")["metadata"]["resourceVersion"] == version
+    assert kubectl.get("mcd", "shop")["metadata"]["resourceVersion"] == version

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from memcached_operator.api.quantities import as_memory, mebibytes
+from memcached_operator.api.quantities import mebibytes, of_mebibytes
 
 # More than any server has: what is larger another client wrote.
 _MOST_MIB: Final = 2**40
@@ -33,7 +33,7 @@ class Memory(NamedTuple):
     @property
     def items(self) -> str:
         """Memory for items as a quantity, as `spec.memory` has it."""
-        return as_memory(self.mib)
+        return of_mebibytes(self.mib)
 
     @property
     def annotation(self) -> str:

@@ -24,7 +24,7 @@ def resources_of(spec: Spec) -> tuple[Quantities, Quantities]:
     memory = of_mebibytes(memory_of_server_mib(spec))
     needed = {"cpu": CPU, "memory": memory}
     if spec.extstore is not None and spec.extstore.volume.emptyDir is not None:
-        needed["ephemeral-storage"] = canonical(spec.extstore.size)  # else the node promises its disk to others, too
+        needed["ephemeral-storage"] = spec.extstore.size  # else the node promises its disk to others, too
     requested, most = _canonical(spec.resources.requests), _canonical(spec.resources.limits)
     requests = {name: min(default, most.get(name, default), key=value) for name, default in needed.items()} | requested
     limits = {"memory": max(memory, requested.get("memory", memory), key=value)} | most

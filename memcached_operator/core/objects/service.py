@@ -38,6 +38,7 @@ class ServiceSpec(Fields, frozen=True, omit_defaults=True):
     whole: ClassVar[tuple[str, ...]] = ("selector",)
 
     clusterIP: str | None = None
+    ipFamilyPolicy: str | None = None
     ports: tuple[ServicePort, ...] | None = None
     publishNotReadyAddresses: bool | None = None
     selector: dict[str, str] | None = None
@@ -90,7 +91,8 @@ def service(owner: Owner, spec: Spec, *, named: bool = False) -> ServiceManifest
         ),
         spec=ServiceSpec(
             clusterIP=HEADLESS if desired.type == "Headless" else None,
-            ports=(ServicePort(PORT_NAME, PORT, "TCP", PORT_NAME),),
+            ipFamilyPolicy=desired.ipFamilyPolicy,
+            ports=(ServicePort(desired.portName, PORT, "TCP", PORT_NAME),),
             # Names must not come and go with a server's readiness. Where it has none, its address must.
             publishNotReadyAddresses=named or spec.workload == "StatefulSet",
             selector=selector_labels(owner.name),

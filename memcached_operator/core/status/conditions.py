@@ -74,6 +74,7 @@ def status_of(observed: Observation, last: Status, now: str) -> Status:
         image=_image(observed, progressing, last),
         version=versions(observed.health, last.version) if observed.size != 0 else None,
         memory=observed.memory or last.memory,
+        effectiveSizes=observed.sizes or last.effectiveSizes,
         recommendedMemory=observed.scaling.recommended if observed.scaling is not None else None,
         pendingWrites=tuple(observed.pending_writes) or None,
         observedGeneration=observed.generation,

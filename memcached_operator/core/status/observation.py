@@ -8,8 +8,7 @@ from typing import Final
 
 import msgspec
 
-from memcached_operator.api.quantities import canonical
-from memcached_operator.api.status import Handover, Problem, Reason, Status, first_of, joined
+from memcached_operator.api.status import Handover, Problem, Reason, Sizes, Status, first_of, joined, sizes_of
 from memcached_operator.api.v1alpha1 import Spec, Workload
 from memcached_operator.core.objects.owned_object import named_finalizers, who_must_remove
 from memcached_operator.core.objects.service import is_load_balanced
@@ -69,6 +68,7 @@ class Observation(msgspec.Struct, frozen=True):
         ahead: names of pods with times that are yet to come by the operator's clock.
         failure: why pods have failed, as far as nothing has made that good.
         memory: of each server, in force, as a quantity; "" where that is not known.
+        sizes: others that are in force; None where they are not known.
         scaling: what was decided of it; None without `spec.memoryScaling`.
         handover: how far the hand-over is, None where there is none.
         handing_over: how far it is in a sentence, "" while none is under way.
@@ -100,6 +100,7 @@ class Observation(msgspec.Struct, frozen=True):
     ahead: Sequence[str] = ()
     failure: PodProblem = NO_PROBLEM
     memory: str = ""
+    sizes: Sizes | None = None
     scaling: Scaling | None = None
     handover: Handover | None = None
     handing_over: str = ""
@@ -169,7 +170,8 @@ def observed(
         hold=workloads.hold,
         ahead=seen.ahead,
         failure=seen.failure,
-        memory=scaling.memory if scaling is not None else canonical(spec.memory),
+        memory=scaling.memory if scaling is not None else spec.memory,
+        sizes=sizes_of(spec),
         scaling=scaling,
         handover=handover.state,
         handing_over=handover.message,

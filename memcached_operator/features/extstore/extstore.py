@@ -11,7 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from memcached_operator.api.names import MOUNTED
-from memcached_operator.api.quantities import canonical, kibibytes
+from memcached_operator.api.quantities import kibibytes
 from memcached_operator.api.server_memory import layout_of
 from memcached_operator.api.v1alpha1 import EphemeralVolume, Extstore, Spec
 from memcached_operator.core.objects.labels import EXTSTORE
@@ -42,7 +42,7 @@ def pod(pod: Pod, spec: Spec) -> Pod:
     # A new filesystem is root's. The node's own folder is open to any user.
     security = {} if claim is None or group is None else {"fsGroup": group}
     moved_from = 0 if pod.only_replaced else extstore.itemSizeMin
-    pod = pod.plus(mounts=(Mount(EXTSTORE, _FOLDER),), volumes=(_volume(claim, canonical(extstore.size)),))
+    pod = pod.plus(mounts=(Mount(EXTSTORE, _FOLDER),), volumes=(_volume(claim, extstore.size),))
     return replace(
         pod,
         security=pod.security | security,

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
-from memcached_operator.api.quantities import as_memory, mebibytes
-from memcached_operator.api.v1alpha1 import MEMORY_PATTERN, Spec
+from memcached_operator.api.quantities import mebibytes, of_mebibytes
+from memcached_operator.api.v1alpha1 import MEMORY_MAX, Spec
 from memcached_operator.core.objects.memory_annotation import memory_of
-
-_MEMORY: Final = re.compile(MEMORY_PATTERN)
 
 
 def with_effective_memory(spec: Spec, reported: str | None, live: str = "") -> Spec:
@@ -21,11 +16,18 @@ def with_effective_memory(spec: Spec, reported: str | None, live: str = "") -> S
     """
     if (scaling := spec.memoryScaling) is None:
         return spec
-    if reported is not None and _MEMORY.fullmatch(reported):
-        known_mib = mebibytes(reported)
-    elif (made := memory_of(live)) is not None:
+    if (known_mib := _written_mib(reported or "")) is None:
+        if (made := memory_of(live)) is None:
+            return spec
         known_mib = made.mib
-    else:
-        return spec
     mib = min(known_mib, mebibytes(scaling.max))
-    return spec.model_copy(update={"memory": as_memory(mib)}) if mib > mebibytes(spec.memory) else spec
+    return spec.model_copy(update={"memory": of_mebibytes(mib)}) if mib > mebibytes(spec.memory) else spec
+
+
+def _written_mib(reported: str) -> int | None:
+    """MiB as the operator writes them; None where another client wrote it."""
+    try:
+        mib = mebibytes(reported)
+    except ValueError:
+        return None
+    return mib if of_mebibytes(mib) == reported and mib <= mebibytes(MEMORY_MAX) else None

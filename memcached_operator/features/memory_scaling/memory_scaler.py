@@ -10,7 +10,7 @@ from prometheus_client import Metric
 from prometheus_client.metrics_core import GaugeMetricFamily
 
 from memcached_operator.api.complaints import InvalidSpec
-from memcached_operator.api.quantities import as_memory, kibibytes, mebibytes
+from memcached_operator.api.quantities import kibibytes, mebibytes, of_mebibytes
 from memcached_operator.api.reading import read_spec
 from memcached_operator.api.status import decode_status
 from memcached_operator.api.v1alpha1 import Spec
@@ -122,13 +122,13 @@ class Scaler:
         if refused is not None:
             self._withdraw(known, refused.kept_mib)
             known.judged = (refused, None)
-            return Scaling(spec.memoryScaling, refused, as_memory(refused.kept_mib))
+            return Scaling(spec.memoryScaling, refused, of_mebibytes(refused.kept_mib))
         known.judged = decision, recommended = self._judged(known, spec, pods)
         # What is decided of more memory than was kept is decided of servers that have it.
         if isinstance(decision, Retained) or (isinstance(decision, Grow) and decision.from_mib > known.kept_mib):
             known.refused = 0
         mib = decision.to_mib if isinstance(decision, Grow) else mebibytes(spec.memory)
-        return Scaling(spec.memoryScaling, decision, as_memory(mib), recommended)
+        return Scaling(spec.memoryScaling, decision, of_mebibytes(mib), recommended)
 
     def families(self) -> Iterator[Metric]:
         """Memory in force, its maximum and the observed retention of each Memcached with `spec.memoryScaling`."""
@@ -190,7 +190,7 @@ class Scaler:
                 decision = Waiting(len(serving), spec.size, known.is_rolling)  # all servers take a step, or none
             case Retained() if known.low_since_s is not None and now_s - known.low_since_s >= _DAY_S:
                 decision = Retained(is_unused=True)
-        return decision, as_memory(found) if found is not None else None
+        return decision, of_mebibytes(found) if found is not None else None
 
     def _foreign_limit(self, known: _Known, serving: Sequence[PodRecord], mib: int) -> ForeignLimit | None:
         for pod, history in ((pod, known.histories.get(pod.uid, History())) for pod in serving):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memcached_operator.api.quantities import as_memory, mebibytes
+from memcached_operator.api.quantities import mebibytes, of_mebibytes
 from memcached_operator.api.status import Reason
 from memcached_operator.api.v1alpha1 import Spec
 from memcached_operator.core.objects.memory_annotation import memory_of
@@ -25,7 +25,7 @@ def without_step(spec: Spec, specified: str, live: str) -> Spec:
     made = memory_of(live)
     if made is None or max(made.mib, mebibytes(specified)) >= mebibytes(spec.memory):
         return spec
-    memory = as_memory(made.mib) if made.mib > mebibytes(specified) else specified
+    memory = of_mebibytes(made.mib) if made.mib > mebibytes(specified) else specified
     return spec.model_copy(update={"memory": memory})
 
 

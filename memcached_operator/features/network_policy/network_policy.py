@@ -44,7 +44,8 @@ def network_policy(owner: Owner, spec: Spec, operator_namespace: str) -> PolicyM
         operator_namespace: where the operator's own pods are, "" where it runs in no pod.
     """
     assert spec.networkPolicy is not None
-    clients, operator = list(canonical_options(spec.networkPolicy.allowFrom)), []
+    rules = [_rule(canonical_options(getattr(each, "from")), PORT) for each in spec.networkPolicy.ingress]
+    operator = []
     if operator_namespace:
         operator.append(
             {
@@ -52,19 +53,22 @@ def network_policy(owner: Owner, spec: Spec, operator_namespace: str) -> PolicyM
                 "podSelector": {"matchLabels": _OPERATOR_LABELS},
             }
         )
-    admitted = [([*clients, *operator], PORT)]
+        rules.append(_rule(operator, PORT))
     if spec.handover is not None:
-        admitted.append(([{"podSelector": {"matchLabels": selector_labels(owner.name)}}, *operator], PEERS_PORT))
-    # A rule without peers would admit every client; no rule at all admits none.
-    rules = tuple({"from": peers, "ports": [{"port": port, "protocol": "TCP"}]} for peers, port in admitted if peers)
+        rules.append(_rule([{"podSelector": {"matchLabels": selector_labels(owner.name)}}, *operator], PEERS_PORT))
     return PolicyManifest(
         apiVersion="networking.k8s.io/v1",
         kind="NetworkPolicy",
         metadata=metadata(owner),
         spec=PolicySpec(
-            ingress=rules, podSelector={"matchLabels": selector_labels(owner.name)}, policyTypes=("Ingress",)
+            ingress=tuple(rules), podSelector={"matchLabels": selector_labels(owner.name)}, policyTypes=("Ingress",)
         ),
     )
+
+
+def _rule(peers: list[Any], port: int) -> dict[str, Any]:
+    """A rule that admits these peers to a port; all where there are none."""
+    return {**({"from": peers} if peers else {}), "ports": [{"port": port, "protocol": "TCP"}]}
 
 
 NETWORK_POLICIES: Final = OwnedKind(

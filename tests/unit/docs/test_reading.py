@@ -50,7 +50,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("<code>--leader-elect</code>", '<code class="word">--leader-elect</code>'),
         ("<code>a&amp;b</code>", '<code class="word">a&amp;b</code>'),
-        ("<code>kubectl get mc</code>", "<code>kubectl get mc</code>"),
+        ("<code>kubectl get pods</code>", "<code>kubectl get pods</code>"),
         (f"<code>{'x' * 41}</code>", f"<code>{'x' * 41}</code>"),
         ("<pre><code><span>x</span></code></pre>", "<pre><code><span>x</span></code></pre>"),
     ],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memcached_operator.api.status import Problem, Status, decode_status
+from memcached_operator.api.status import Problem, Sizes, Status, decode_status
 from memcached_operator.api.v1alpha1 import Workload
 from memcached_operator.core.observed.pods import PodRecord
 from memcached_operator.core.observed.workloads import WorkloadRecord
@@ -64,7 +64,7 @@ def reported_status(
         NAME, generation, size, "Deployment", deployment, found, servers, service, problem=problem, waiting=waiting,
         terminating=terminating, leaving=leaving, rollout=rollout, paused=paused, pause_s=60, hold=hold,
         health=health, advice=advice, pending_writes=pending_writes,
-        memory="64Mi", scaling=scaling,
+        memory="64Mi", sizes=Sizes("1Mi"), scaling=scaling,
     )  # fmt: skip
     status = status_of(observation, last, now)
     assert decode_status(msgspec.json.encode(status)) == status

@@ -21,7 +21,7 @@ SAMPLE = SAMPLES / "cache_v1alpha1_memcached_cr.yaml"
 NAMED_SERVERS = SAMPLES / "cache_v1alpha1_memcached_named_servers.yaml"
 
 
-FILLED_IN = {
+FILLED_IN: dict[str, Any] = {
     "size": 1,
     "memory": "64Mi",
     "maxConnections": 1024,
@@ -30,7 +30,7 @@ FILLED_IN = {
     "rollout": {"minReadySeconds": 60, "paused": False},
     "warmRestart": False,
     "workload": "Deployment",
-    "service": {"type": "Headless"},
+    "service": {"type": "Headless", "portName": "memcached", "ipFamilyPolicy": "SingleStack"},
     "drainPeriodSeconds": 30,
 }
 
@@ -59,7 +59,7 @@ def test_the_api_server_fills_in_what_holds_where_a_field_is_left_out() -> None:
     assert defaults == {
         "spec": FILLED_IN,
         **{f"spec.{name}": value for name, value in FILLED_IN.items()},
-        "spec.service.type": "Headless",
+        **{f"spec.service.{name}": value for name, value in FILLED_IN["service"].items()},
         "spec.rollout.minReadySeconds": 60,
         "spec.rollout.paused": False,
         "spec.memoryScaling.retentionSeconds": 3600,

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kube_simulator.schema import custom, structural
+from kube_simulator.schema.validation_rules import rule_problems
 from memcached_operator.api.complaints import InvalidSpec
 from memcached_operator.api.crd import memcached_crd
 from memcached_operator.api.names import NAME_MAX_LENGTH, NAME_PATTERN
@@ -37,7 +38,7 @@ FULL = b"""{
   "disruptionBudget": {"maxUnavailable": "25%"},
   "podTemplate": {"metadata": {"labels": {"a": "b"}, "annotations": {"a": "b"}},
     "spec": {"tolerations": [{"any": [1]}], "affinity": {"any": {"thing": null}}, "securityContext": {}}},
-  "networkPolicy": {"allowFrom": [{"podSelector": {}}]},
+  "networkPolicy": {"ingress": [{"from": [{"podSelector": {}}]}]},
   "tls": {"secretName": "cache-tls", "clientAuth": "Require", "reload": "Restart"},
   "auth": {"secretName": "cache.passwords"},
   "memory": "1Gi", "maxConnections": 4096, "threads": 8, "maxItemSize": "2Mi", "extraArgs": ["-o", "idle_timeout=60"],
@@ -128,17 +129,10 @@ def some_of(**values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries({}, optional=fields)
 
 
-MEMORY = st.one_of(
-    st.sampled_from(["7Mi", "8Mi", "08Mi", "64Mi", "1Gi", "0Gi", "1.5Gi", "64", "64M", "64Mi\n", "99999999Mi"]),
-    st.from_regex(r"[0-9]{1,8}[KMG]i", fullmatch=True),
-)
-ITEM_SIZES = st.one_of(
-    st.sampled_from(["0Ki", "512Ki", "1Mi", "32Mi", "1024Mi", "1025Mi", "1Gi", "1Mi\n", "1m", "1000000Ki"]),
-    st.from_regex(r"[0-9]{1,7}[KMG]i", fullmatch=True),
-)
-DISK_SIZES = st.one_of(
-    st.sampled_from(["9Mi", "10Mi", "68Mi", "1Gi", "99Ti", "100Ti", "1Gi\n", "1G", "0Gi", "1.5Gi"]),
-    st.from_regex(r"[0-9]{1,8}[MGT]i", fullmatch=True),
+BYTES = st.one_of(
+    st.sampled_from(["7Mi", "8Mi", "08Mi", "1.5Gi", "64M", "64Mi\n", "1m", "1e99", "1E2", "1.e1", "-1Gi", "9" * 65]),
+    st.sampled_from([0, -1, 2**30, 2**63, 2**70]),
+    st.from_regex(r"[0-9]{1,8}[KMGT]i", fullmatch=True),
 )
 VOLUMES = some_of(
     ephemeral=some_of(
@@ -161,16 +155,16 @@ SPECS = either(
     some_of(
         size=VALUES,
         image=VALUES,
-        memory=MEMORY,
-        memoryScaling=some_of(max=MEMORY, retentionSeconds=st.sampled_from([0, 1, 3600, 360_000_000, 360_000_001])),
+        memory=BYTES,
+        memoryScaling=some_of(max=BYTES, retentionSeconds=st.sampled_from([0, 1, 3600, 360_000_000, 360_000_001])),
         maxConnections=st.sampled_from([0, 1, 1024, 1_000_000, 1_000_001]),
         threads=st.sampled_from([0, 1, 4, 64, 65]),
-        maxItemSize=ITEM_SIZES,
+        maxItemSize=BYTES,
         extraArgs=st.lists(ARGUMENTS, max_size=65),
         extstore=some_of(
-            size=DISK_SIZES,
+            size=BYTES,
             volume=VOLUMES,
-            itemSizeMin=st.sampled_from([0, 1, 512, 2**20, 2**30, 2**30 + 1]),
+            itemSizeMin=BYTES,
             threads=st.sampled_from([0, 1, 64, 65]),
         ),
         handover=some_of(periodSeconds=st.sampled_from([9, 10, 86_400, 86_401])),
@@ -185,11 +179,17 @@ SPECS = either(
         warmRestart=st.booleans(),
         workload=st.sampled_from(["Deployment", "StatefulSet", "statefulset"]),
         service=some_of(
-            type=st.sampled_from(["Headless", "ClusterIP", "Disabled", "None"]), annotations=STRINGS, labels=STRINGS
+            type=st.sampled_from(["Headless", "ClusterIP", "Disabled", "None"]),
+            portName=SECRET_NAMES,
+            ipFamilyPolicy=st.sampled_from(["SingleStack", "PreferDualStack", "Dual"]),
+            annotations=STRINGS,
+            labels=STRINGS,
         ),
         disruptionBudget=some_of(maxUnavailable=COUNT_OR_SHARE),
         podTemplate=some_of(metadata=some_of(labels=STRINGS, annotations=STRINGS), spec=TEMPLATES),
-        networkPolicy=some_of(allowFrom=st.lists(either(OBJECT), max_size=2)),
+        networkPolicy=some_of(
+            ingress=st.lists(either(some_of(from_=st.lists(either(OBJECT), max_size=2))), max_size=2)
+        ),
         tls=some_of(
             secretName=SECRET_NAMES,
             clientAuth=st.sampled_from(["None", "Request", "Require", "none"]),
@@ -204,7 +204,8 @@ SPECS = either(
 
 def fields_refused_by_the_schema(spec: object) -> set[str]:
     new = structural.default(RESOURCE.schema, {"spec": spec})
-    return {each.field for each in structural.validate(RESOURCE.schema, new)}
+    found = structural.validate(RESOURCE.schema, new)
+    return {each.field for each in found or rule_problems(RESOURCE.schema, new, None)}
 
 
 @given(SPECS)
@@ -220,13 +221,12 @@ def test_it_refuses_what_the_schema_refuses(value: object) -> None:
 
 LABELS = 'must be an object of at most 100 strings, such as {"team": "shop"}'
 LABEL = 'must be a string of at most 63 characters; put numbers and words such as true and null in quotes, as in "1"'
-PEERS = (
-    'must be a list of at most 100 peers such as [{"podSelector": {"matchLabels": {"app": "shop"}}}], or [] for none'
-)
+PEER = '{"podSelector": {"matchLabels": {"app": "shop"}}}'
+RULES = f'must be a list of at most 100 rules such as [{{"from": [{PEER}]}}], or [] for none'
 COUNT = 'must be a whole number from 0 to 2147483647, or a share from "0%" to "100%" in whole percent'
 BUDGET = f"spec.disruptionBudget.maxUnavailable: {COUNT}"
-A_MEMORY = 'must be a string of whole Mi or Gi from 8Mi on, such as "64Mi" or "4Gi"'
-ITEM = 'must be a string of whole Ki from 1Ki to 999999Ki, or Mi to 1024Mi, such as "512Ki" or "4Mi"'
+A_MEMORY = 'must be a quantity of bytes from 8Mi to 10Ti, such as "512Mi", "1.5Gi" or 1000000000'
+ITEM = A_MEMORY.replace("from 8Mi to 10Ti", "from 1Ki to 1Gi")
 A_LIST_OF_ARGUMENTS = 'must be a list of at most 64 strings such as ["-o", "idle_timeout=60"]'
 ARGUMENT = "must be a string of 1 to 1024 characters"
 QUANTITY = (
@@ -241,6 +241,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"workload": "DaemonSet"}, 'spec.workload: must be Deployment or StatefulSet, got "DaemonSet" (a string)'),
     ({"service": ""}, 'spec.service: must be an object such as {"type": "Headless"}, got "" (a string)'),
     ({"service": {"type": "a"}}, 'spec.service.type: must be Headless, ClusterIP or Disabled, got "a" (a string)'),
+    (
+        {"service": {"portName": "a_b", "ipFamilyPolicy": "Dual"}},
+        "spec.service.portName: must be 1 to 63 lower case letters, digits and -, a letter or digit first and last, "
+        'got "a_b" (a string); spec.service.ipFamilyPolicy: must be SingleStack, PreferDualStack or RequireDualStack, '
+        'got "Dual" (a string)',
+    ),
     ({"service": {"labels": ["a"]}}, f'spec.service.labels: {LABELS}, got ["a"] (a list)'),
     ({"service": {"labels": {"a.b/c": 1, "d": "e"}}}, f"spec.service.labels[a.b/c]: {LABEL}, got 1"),
     (
@@ -251,6 +257,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"disruptionBudget": {"maxUnavailable": -1}}, f"{BUDGET}, got -1"),
     ({"disruptionBudget": {"maxUnavailable": 0.5}}, f"{BUDGET}, got 0.5 (a number with a decimal point)"),
     ({"memory": "7Mi"}, f'spec.memory: {A_MEMORY}, got "7Mi" (a string)'),
+    ({"memory": True}, f"spec.memory: {A_MEMORY}, got true (a boolean)"),
+    ({"memory": 2**44}, f"spec.memory: {A_MEMORY}, got 17592186044416"),
+    ({"memory": "-1Gi"}, f'spec.memory: {A_MEMORY}, got "-1Gi" (a string)'),
+    ({"memory": 1e9}, f"spec.memory: {A_MEMORY}, got 1000000000.0 (a number with a decimal point)"),
     ({"tls": {}}, f"spec.tls.secretName: {SECRET}, and is missing"),
     ({"tls": {"secretName": "Cache"}}, f'spec.tls.secretName: {SECRET}, got "Cache" (a string)'),
     (
@@ -269,8 +279,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     ({"rollout": {"paused": "yes"}}, 'spec.rollout.paused: must be true or false, got "yes" (a string)'),
     ({"rollout": {"maxSurge": "120%"}}, f'spec.rollout.maxSurge: {COUNT}, got "120%" (a string)'),
-    ({"networkPolicy": {}}, f"spec.networkPolicy.allowFrom: {PEERS}, and is missing"),
-    ({"networkPolicy": {"allowFrom": None}}, f"spec.networkPolicy.allowFrom: {PEERS}, and is missing"),
+    ({"networkPolicy": {}}, f"spec.networkPolicy.ingress: {RULES}, and is missing"),
+    ({"networkPolicy": {"ingress": None}}, f"spec.networkPolicy.ingress: {RULES}, and is missing"),
+    (
+        {"networkPolicy": {"ingress": [{"from": [1]}]}},
+        f"spec.networkPolicy.ingress[0].from[0]: must be an object such as {PEER}, got 1",
+    ),
     ({"extstore": {"size": "1Gi", "volume": {"emptyDir": 1}}}, "spec.extstore.volume.emptyDir: must be {}, got 1"),
     (
         {"extstore": {"size": "1Gi", "volume": {"ephemeral": {"accessModes": ["a"]}}}},
@@ -316,6 +330,33 @@ def test_what_is_no_image_reference_is_refused_with_an_example_of_one(image: obj
     assert complaint({"image": image}).startswith("spec.image: must be an image reference such as docker.io/library/")
 
 
+SIZED = '{"memory": %s, "maxItemSize": %s, "extstore": {"size": %s, "itemSizeMin": %s, "volume": {"emptyDir": {}}}}'
+
+
+@pytest.mark.parametrize(
+    ("given", "read_as"),
+    [
+        (('"1G"', '"1M"', '"1T"', '"1.5Ki"'), ("953Mi", "512Ki", "953674Mi", 1536)),
+        (('"1.5Gi"', '"2.7Mi"', '"1e9"', '"600500m"'), ("1536Mi", "2560Ki", "953Mi", 600)),
+        (("1073741824", "1048576", '"1024Gi"', "512"), ("1Gi", "1Mi", "1Ti", 512)),
+        (('"2048Gi"', '"4096Ki"', "300000000", '"0.5Ki"'), ("2Ti", "4Mi", "286Mi", 512)),
+    ],
+)
+def test_a_quantity_is_rounded_down_to_what_memcached_takes(
+    given: tuple[str, ...], read_as: tuple[object, ...]
+) -> None:
+    spec = read_spec((SIZED % given).encode())
+    assert spec.extstore is not None
+    assert (spec.memory, spec.maxItemSize, spec.extstore.size, spec.extstore.itemSizeMin) == read_as
+    assert read_spec(spec.model_dump_json().encode()) == spec
+
+
+@pytest.mark.parametrize("digits", ['"%s"', "%s"])
+def test_a_quantity_of_very_many_digits_is_no_quantity(digits: str) -> None:
+    with pytest.raises(InvalidSpec, match="must be"):
+        read_spec(b'{"memory": %s}' % (digits % ("9" * 250_000)).encode())
+
+
 def test_a_long_wrong_value_is_cut_in_the_message() -> None:
     message = complaint({"size": "9" * 100_000})
     assert message.endswith("999… (a string)")
@@ -326,7 +367,7 @@ def test_a_long_wrong_value_is_cut_in_the_message() -> None:
     "spec",
     [
         {"service": {"labels": dict.fromkeys(map(str, range(20_000)), 1)}},
-        {"networkPolicy": {"allowFrom": [1] * 100_000}},
+        {"networkPolicy": {"ingress": [{"from": [1] * 100_000}]}},
     ],
 )
 def test_of_very_many_wrong_fields_a_thousand_are_looked_at(spec: dict[str, Any]) -> None:
@@ -361,8 +402,8 @@ def test_each_field_of_the_schema_says_in_words_what_it_must_be() -> None:
             continue
         wrong: Any = 1.5  # no field is of this type
         for step in reversed(field.path.split(".")[1:]):
-            wrong = {step: wrong}
-        assert f"{field.path}: must be " in complaint(wrong)
+            wrong = {step.removesuffix("[]"): [wrong] if step.endswith("[]") else wrong}
+        assert f"{field.path.replace('[]', '[0]')}: must be " in complaint(wrong)
 
 
 def test_names_fit_for_a_service_and_a_label_match_the_pattern() -> None:

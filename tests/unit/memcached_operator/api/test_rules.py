@@ -56,8 +56,18 @@ def test_what_breaks_one_rule_is_named_with_the_remedy_and_what_keeps_to_it_is_t
     assert refused_by_cel(broken.mended) == {}
 
 
+def read_only(spec: dict[str, Any]) -> Spec:
+    """A specification that breaks rules over several fields."""
+    return Spec.model_validate_json(json.dumps(spec))
+
+
 def test_each_rule_has_its_example() -> None:
-    shown = {(each.field, rule.message) for each in BROKEN for rule in RULES if rule.message.startswith(each.message)}
+    shown = {
+        (each.field, rule.message)
+        for each in BROKEN
+        for rule in RULES
+        if rule.words(read_only(each.spec)).startswith(each.message)
+    }
     assert {(f"spec.{rule.field}", rule.message) for rule in RULES} <= shown
 
 
@@ -121,10 +131,10 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
         HANDOVER | {"resources": {"limits": {"memory": f"{NEEDED}Mi"}}},
         [f"spec.resources.limits.memory: must be at least {NEEDED + 63}Mi", "spec.threads 4 and to hand over; raise"],
     ),
-    ({"maxItemSize": "600Ki"}, ["spec.maxItemSize: must be a multiple of 512Ki, or of N KiB with -o", 'got "600Ki"']),
+    ({"maxItemSize": "500Ki"}, ["spec.maxItemSize: must be at least 512Ki, or N KiB with -o", 'got "500Ki"']),
     (
-        {"maxItemSize": "96Ki", "extraArgs": ["-o", "slab_chunk_max=64"]},
-        ['spec.maxItemSize: must be a multiple of 64Ki, by spec.extraArgs, got "96Ki"'],
+        {"maxItemSize": "63Ki", "extraArgs": ["-o", "slab_chunk_max=64"]},
+        ['spec.maxItemSize: must be at least 64Ki, by spec.extraArgs, got "63Ki"'],
     ),
     ({"threads": 2, "extraArgs": ["-N", "3"]}, ["spec.extraArgs[1]: must set -N to at most 2, the value of"]),
     (
@@ -210,15 +220,15 @@ SPECS = st.fixed_dictionaries(
         "threads": st.sampled_from([1, 4, 8, 64]),
         "size": st.sampled_from([0, 1, 2, 5, 6]),
         "warmRestart": st.booleans(),
-        "memory": st.sampled_from(["64Mi", "1024Mi", "1Gi", "2Gi", None]),
-        "maxItemSize": st.sampled_from(["512Ki", "4Mi", "32Mi", "512Mi"]),
-        "memoryScaling": st.none() | st.fixed_dictionaries({"max": st.sampled_from(["8Mi", "64Mi", "1Gi", "9Gi"])}),
+        "memory": st.sampled_from(["64Mi", 2**30, "1Gi", "2G", None]),
+        "maxItemSize": st.sampled_from(["512Ki", "4Mi", "32Mi", "5.12e8"]),
+        "memoryScaling": st.none() | st.fixed_dictionaries({"max": st.sampled_from(["8Mi", "64Mi", 2**30, "9Gi"])}),
         "handover": st.none() | st.just({}),
         "tls": st.none() | st.just({"secretName": "tls"}),
         "auth": st.none() | st.just({"secretName": "auth"}),
         "extstore": st.none()
         | st.fixed_dictionaries(
-            {"size": st.just("99Gi"), "volume": VOLUMES}, optional={"itemSizeMin": st.sampled_from([512, 2**20, 2**29])}
+            {"size": st.just("99Gi"), "volume": VOLUMES}, optional={"itemSizeMin": st.sampled_from([512, "1Mi", 2**29])}
         ),
     },
 )

@@ -120,7 +120,7 @@ NO_PATTERN = ((*SPEC, "image", "pattern"), GONE)
             ["column Size: jsonPath is .a, this release's is"],
         ),
         ((*VERSION, "additionalPrinterColumns"), COLUMNS[::-1], [f"columns: their order is {ORDER}"]),
-        (("spec", "names", "shortNames"), GONE, ['names.shortNames is missing, this release has ["mc"]']),
+        (("spec", "names", "shortNames"), GONE, ['names.shortNames is missing, this release has ["mcd"]']),
         ((*VERSION, "served"), False, ["version v1alpha1: served is false, this release's is true"]),
         (("spec", "versions"), [version(own_definition()), MORE], ["version v1beta1 is unknown to this release"]),
         ((*VERSION, "name"), "v1", ["version v1alpha1 is missing", "version v1 is unknown to this release"]),

@@ -277,9 +277,12 @@ async def test_a_foreign_deployment_is_never_written_to_and_that_is_reported_onc
 
 async def test_of_a_deployment_that_says_the_same_otherwise_there_is_no_event() -> None:
     world = World()
-    world.memcached(size=2, memory="1024Mi")
+    world.memcached(size=2, memory="1024Mi", resources={"requests": {"cpu": "1000m"}})
     await world.reconcile_shown()
-    world.memcached(size=2, memory="1Gi")
+    world.memcached(size=2, memory="1Gi", resources={"requests": {"cpu": "1000m"}})
+    await world.reconcile_shown()
+    assert "strategic_merge_patch Deployment" not in world.api.verbs()
+    world.memcached(size=2, memory="1Gi", resources={"requests": {"cpu": 1}})
     await world.reconcile_shown()
     assert "strategic_merge_patch Deployment" in world.api.verbs()
     assert [each.note for each in world.recorder.events if "Deployment" in each.note] == [

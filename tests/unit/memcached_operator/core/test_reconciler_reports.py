@@ -38,6 +38,18 @@ async def test_a_specification_that_cannot_be_read_is_told_and_left_and_servers_
     assert running.deployment["spec"]["replicas"] == len(running.status["nodes"]) == 2
 
 
+async def test_sizes_that_were_rounded_down_are_in_the_status(running: World) -> None:
+    disk = {"size": "1G", "volume": {"emptyDir": {}}}
+    running.memcached(size=2, memory="1G", maxItemSize=1_000_000, extstore=disk)
+    await running.settle()
+    assert running.status["memory"] == "953Mi"
+    assert running.status["effectiveSizes"] == {"maxItemSize": "512Ki", "extstoreSize": "953Mi"}
+    running.memcached(size=2, memory=2**30)
+    await running.settle()
+    assert running.status["memory"] == "1Gi"
+    assert running.status["effectiveSizes"] == {"maxItemSize": "1Mi"}
+
+
 FORBIDDEN = 'deployments.apps is forbidden: User "operator" cannot patch resource "deployments"'
 QUOTA = 'deployments.apps "sessions" is forbidden: exceeded quota: q, requested: count/deployments.apps=1'
 

@@ -61,6 +61,7 @@ def test_that_of_a_service_has_the_names_of_what_was_given_to_it_and_not_the_val
     assert made.metadata.annotations is not None
     assert json.loads(made.metadata.annotations[APPLIED_ANNOTATION]) == {
         "service": {"annotations": {"a": ""}, "labels": {}, "type": "Headless"}
+        | {"portName": "memcached", "ipFamilyPolicy": "SingleStack"}
     }
 
 

@@ -33,10 +33,25 @@ def part(kind: str, **changes: object) -> dict[str, object]:
 
 
 def test_a_policy_that_names_nobody_admits_nobody_where_the_operator_runs_in_no_pod() -> None:
-    assert part("NetworkPolicy", networkPolicy={"allowFrom": []})["ingress"] == []
+    assert part("NetworkPolicy", networkPolicy={"ingress": []})["ingress"] == []
+
+
+def test_a_rule_that_names_nobody_admits_all_as_in_kubernetes_and_rules_stand_beside_each_other() -> None:
+    ports = [{"port": 11211, "protocol": "TCP"}]
+    shop = {"from": [{"podSelector": {"matchLabels": {"app": "shop"}}}]}
+    everybodies: tuple[dict[str, list[object]], ...] = ({}, {"from": []})
+    for everybody in everybodies:
+        made = part("NetworkPolicy", networkPolicy={"ingress": [shop, everybody]})
+        assert made["ingress"] == [shop | {"ports": ports}, {"ports": ports}]
 
 
 def test_a_deployment_s_service_names_servers_while_they_are_ready() -> None:
     spec = part("Service", workload="Deployment")
     assert (spec["publishNotReadyAddresses"], spec["clusterIP"]) == (False, "None")
     assert "clusterIP" not in part("Service", workload="Deployment", service={"type": "ClusterIP"})
+
+
+def test_a_service_has_the_port_name_and_the_families_that_are_specified() -> None:
+    spec = part("Service", service={"portName": "memcached-client", "ipFamilyPolicy": "PreferDualStack"})
+    port = {"name": "memcached-client", "port": 11211, "protocol": "TCP", "targetPort": "memcached"}
+    assert (spec["ports"], spec["ipFamilyPolicy"]) == ([port], "PreferDualStack")

@@ -14,7 +14,7 @@ from tests.unit.memcached_operator.world import World
 EVERYTHING: Json = {
     "service": {},
     "disruptionBudget": {"maxUnavailable": 1},
-    "networkPolicy": {"allowFrom": []},
+    "networkPolicy": {"ingress": []},
     "publish": "ConfigMap",
 }
 # The API server refuses these requests, and names them.

@@ -130,11 +130,13 @@ def test_servers_are_replaced_for_it_and_the_field_is_named() -> None:
 
 def test_only_servers_and_the_operator_reach_the_port_of_peers() -> None:
     clients = {"podSelector": {"matchLabels": {"app": "shop"}}}
-    made = network_policy(OWNER, _with_handover(networkPolicy={"allowFrom": [clients]}), "memcached-operator-system")
+    made = network_policy(
+        OWNER, _with_handover(networkPolicy={"ingress": [{"from": [clients]}]}), "memcached-operator-system"
+    )
     assert made is not None
-    rules = {rule["ports"][0]["port"]: rule["from"] for rule in made.spec.ingress or ()}
+    rules = [(rule["ports"][0]["port"], rule["from"]) for rule in made.spec.ingress or ()]
 
     servers = {"podSelector": {"matchLabels": labels.selector_labels(OWNER.name)}}
-    assert rules[11210][0] == servers
-    assert rules[11211] == [clients, *rules[11210][1:]]
-    assert clients not in rules[11210]
+    (_, operator) = rules[1]
+    assert rules == [(11211, [clients]), (11211, operator), (11210, [servers, *operator])]
+    assert clients not in operator
