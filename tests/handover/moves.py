@@ -14,13 +14,10 @@ from tests.handover.changes import Cluster
 from tests.handover.servers import HOST, Server
 
 STEPS = ("purge", "hold", "hide", "connect", "copy", "close", "replace", "restore", "disconnect")
-# What began in a thread before it knew the peer ends within it.
-_BEGUN_S = 0.5
 _FEW = 200
 _PASS_S = 10.0
 # Longer than a mark lasts, in whose place nothing is copied.
 _LONGEST_S = 15.0
-_LEADER_AWAY_S = 3.0
 
 Fault = Callable[["Move"], Awaitable[None]]
 
@@ -35,6 +32,8 @@ class Move:
         interrupted: the step in the midst of which the operator ends.
         faults: what goes wrong while a step is under way, by it.
         left_out: of what makes a move safe, as a plant.
+        begun_s: what began in a thread before it knew a peer ends within it.
+        away_s: until another operator leads.
     """
 
     cluster: Cluster
@@ -42,6 +41,8 @@ class Move:
     interrupted: str = ""
     faults: dict[str, Fault] = field(default_factory=dict)
     left_out: frozenset[str] = frozenset()
+    begun_s: float = 0.5
+    away_s: float = 3.0
     holder: Server | None = None
     is_new: bool = False
     born_with: Server | None = None
@@ -61,7 +62,7 @@ class Move:
                 doing.cancel()
                 with suppress(asyncio.CancelledError):
                     await doing
-                await asyncio.sleep(_LEADER_AWAY_S)
+                await asyncio.sleep(self.away_s)
             doing = asyncio.ensure_future(step())
             if (fault := self.faults.get(name)) is not None:
                 await fault(self)
@@ -91,7 +92,7 @@ class Move:
             self._update(self.server, await self._holder_address())
         elif self.holder is not None:
             await self._tell(self.server, await self._holder_address())
-            await asyncio.sleep(_BEGUN_S)
+            await asyncio.sleep(self.begun_s)
         self.born_with = self.holder
 
     async def copy(self) -> None:
@@ -101,11 +102,11 @@ class Move:
         """Without it what was written in the last moment is lost."""
         if "forgetting" in self.left_out:  # what is written now, the holder is not told of
             await self._tell(self.server, [])
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(self.begun_s * 2)
         if self.left_out & {"close", "forgetting"} or self.holder is None or not self.server.runs:
             return
         await self._tell(self.server, [*await self._holder_address(), "closed"])
-        await asyncio.sleep(_BEGUN_S / 2)
+        await asyncio.sleep(self.begun_s / 2)
         if "passes" not in self.left_out:
             await self._passes(self.server, self.holder, enough=0)
 
@@ -122,7 +123,7 @@ class Move:
             self.server.update_peers(self.cluster.next_generation(), born_with)
             await self.server.start()
         if "birth" in self.left_out:
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(self.begun_s * 2)
             await self._tell(self.server, await self._address_of(self.born_with))
 
     async def restore(self) -> None:

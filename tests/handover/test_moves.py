@@ -67,9 +67,9 @@ async def _seen(cluster: Cluster, keys: Keys, *moves: Move) -> Seen:
         async with connected(cluster.servers[INDEX].port) as client:
             await _write_idle(client)
         for move in moves:
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(move.begun_s)
             await move.run()
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(moves[0].begun_s)
         async with connected(cluster.servers[INDEX].port) as client:
             idle = len(IDLE) - await _idle(client)
     return Seen(keys, idle)
@@ -122,14 +122,14 @@ async def _holder_dies(move: Move) -> None:
     await asyncio.sleep(move.cluster.random.uniform(0.0, 0.2))
     if move.holder is not None:
         move.holder.kill()
-    await asyncio.sleep(1.0)
+    await asyncio.sleep(move.begun_s * 2)
     await move.give_up_holder()
 
 
 async def _holder_hangs(move: Move) -> None:
     if (holder := move.holder) is not None:
         holder.signal(signal.SIGSTOP)
-        await asyncio.sleep(2.0)
+        await asyncio.sleep(move.begun_s * 4)
         holder.signal(signal.SIGCONT)
 
 
@@ -175,15 +175,15 @@ async def test_what_a_former_list_left_does_not_become_young_by_a_move(
     folder: Path, left_out: tuple[str, ...], read: str
 ) -> None:
     """The next list reads it: by its last use it is told what former owners have left."""
-    cluster = cluster_of(folder, 1)
+    cluster, unused_s = cluster_of(folder, 1), 3 * COARSE_S
     try:
         await cluster.start(3)
         present, former = cluster.servers[0], cluster.servers[INDEX]
         async with connected(former.port) as client:
             assert await client.answer("set x 0 0 3\r\nold") == "STORED\r\n"
-        await asyncio.sleep(3 * COARSE_S)  # memcached counts whole seconds
+        await asyncio.sleep(unused_s)  # memcached counts whole seconds
         await cluster.publish(cluster.servers, 0.0)
-        await asyncio.sleep(3 * COARSE_S)
+        await asyncio.sleep(unused_s)
         async with connected(present.port) as client:
             assert await client.answer("set x 0 0 3\r\nnew") == "STORED\r\n"
         await Move(cluster, INDEX, left_out=frozenset(left_out)).run()

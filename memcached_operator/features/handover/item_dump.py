@@ -82,7 +82,7 @@ async def connection(endpoint: Endpoint) -> AsyncIterator[Connection]:
 
 
 async def items(endpoint: Endpoint) -> AsyncGenerator[Sequence[Item], None]:
-    """All items of a server; where it is busy with another dump, that is waited for.
+    """Blocks of all items of a server; where it is busy with another dump, that is waited for.
 
     By its hash table: an item that moves from one of the LRU lists to another would be missed.
     """
