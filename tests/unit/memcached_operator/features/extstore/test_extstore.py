@@ -86,12 +86,7 @@ def test_a_disk_of_a_claim_is_made_for_each_pod_and_open_to_its_user() -> None:
 def test_secrets_keep_their_volumes_beside_the_disk() -> None:
     with_secrets = with_disk(NODE, tls={"secretName": "a"}, auth={"secretName": "b"})
     assert [each["name"] for each in pod(with_secrets)["volumes"]] == ["tls", "auth", "extstore", "operator-scripts"]
-    assert [each["name"] for each in container(with_secrets)["volumeMounts"]] == [
-        "tls",
-        "auth",
-        "extstore",
-        "operator-scripts",
-    ]
+    assert [each["name"] for each in container(with_secrets)["volumeMounts"]] == ["tls", "auth", "extstore"]
 
 
 def test_the_memory_of_a_pod_includes_the_buffers_of_its_disk() -> None:
