@@ -248,7 +248,8 @@ while sleep "$every_s"; do
     fi
     now=$(written)
     if [ "$now" != "$seen" ]; then
-        seen=$now
+        seen=$now now=$(servers)
+        [ "$now" = "$running" ] || running=$now trusted=$listed # it may have started by what was there before
         problem=$(judge "$@")
         if [ -n "$problem" ]; then
             echo "The Secrets changed, and memcached keeps what it has: $problem"
