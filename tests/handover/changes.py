@@ -37,7 +37,7 @@ class Cluster:
     delay_s: float = 0.0
     """Of what servers send to each other, at most."""
     links: dict[tuple[int, int], Link] = field(default_factory=dict)
-    _made: int = 0
+    _made: list[Server] = field(default_factory=list)
     _generation: int = 0
     _former_list_ended: float | None = None
     filling: asyncio.Event = field(default_factory=asyncio.Event)
@@ -52,8 +52,9 @@ class Cluster:
 
     def made(self) -> Server:
         """One that is yet to start."""
-        self._made += 1
-        return Server(self._made - 1, self.program, self.script, self.folder, self.memory_mib, self.options)
+        server = Server(len(self._made), self.program, self.script, self.folder, self.memory_mib, self.options)
+        self._made.append(server)
+        return server
 
     def next_generation(self) -> int:
         """Of peers' files: each has a greater one than those before."""
@@ -150,7 +151,7 @@ class Cluster:
         await asyncio.sleep(self.marker_ttl_s)
 
     async def stop(self) -> None:
-        for server in self.servers:
+        for server in self._made:
             server.kill()
         for link in self.links.values():
             await link.close()

@@ -162,8 +162,7 @@ class Move:
 
     async def _tell(self, server: Server, lines: Sequence[str]) -> None:
         generation = self._update(server, lines)
-        if server.runs:
-            await server.confirmed(generation)
+        await server.confirmed_or_ended(generation)
 
     def _update(self, server: Server, lines: Sequence[str]) -> int:
         generation = self.cluster.next_generation()

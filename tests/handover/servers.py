@@ -165,3 +165,11 @@ class Server:
             return (await self.state()).has_confirmed(generation)
 
         await async_eventually(has_confirmed, bool, ignoring=OSError, what=f"generation {generation} is read")
+
+    async def confirmed_or_ended(self, generation: int) -> None:
+        """Likewise, unless it ends before."""
+
+        async def is_over() -> bool:
+            return not self.runs or (await self.state()).has_confirmed(generation)
+
+        await async_eventually(is_over, bool, ignoring=OSError, what=f"generation {generation} is read")
