@@ -40,12 +40,10 @@ class Rule(NamedTuple):
 
     Attributes:
         field: the one that a message names, as a path below `spec`.
-        message: what it must be, with {} for the number.
+        message: what it must be.
         holds: whether a specification keeps to the rule.
         cel: the same for the API server, which has `spec` as `self`: one of these is true.
         reason: how the API server classes what breaks it.
-        number: what the message says of a specification; None where it says no number.
-        number_cel: the same for the API server.
     """
 
     field: str
@@ -53,12 +51,6 @@ class Rule(NamedTuple):
     holds: Callable[[Spec], bool]
     cel: tuple[str, ...]
     reason: str = "FieldValueInvalid"
-    number: Callable[[Spec], int] | None = None
-    number_cel: str = ""
-
-    def words(self, spec: Spec) -> str:
-        """The message of a specification that breaks it."""
-        return self.message if self.number is None else self.message.format(self.number(spec))
 
 
 def as_memcached_takes_it(spec: Spec) -> Spec:
@@ -77,7 +69,7 @@ def complaints(spec: Spec) -> list[str]:
     """Complaints of each rule that a specification breaks: the field, what it must be, and what it is."""
     broken = (each for each in RULES if not each.holds(spec))
     return [
-        *(f"spec.{rule.field}: {rule.words(spec)}, got {shown(_at(spec, rule.field))}" for rule in broken),
+        *(f"spec.{rule.field}: {rule.message}, got {shown(_at(spec, rule.field))}" for rule in broken),
         *_of_arguments(spec),
         *_of_extstore(spec),
         *_of_resources(spec),
@@ -90,20 +82,12 @@ def cel_rules() -> list[dict[str, Any]]:
     return [
         {
             "rule": " || ".join(rule.cel),
-            **_cel_message(rule),
+            "message": rule.message,
             "fieldPath": f".{rule.field}",
             "reason": rule.reason,
         }
         for rule in RULES
     ]
-
-
-def _cel_message(rule: Rule) -> dict[str, str]:
-    if rule.number is None:
-        return {"message": rule.message}
-    before, after = rule.message.split("{}")
-    message = rule.message.format("the connections")  # where there is no number: of the rule itself
-    return {"message": message, "messageExpression": f"'{before}' + string({rule.number_cel}) + '{after}'"}
 
 
 def _at(part: Any, path: str) -> object:
@@ -139,11 +123,6 @@ _NO_HANDOVER: Final = "!has(self.handover) || self.handover == null"
 _EPHEMERAL: Final = "(has(self.extstore.volume.ephemeral) && self.extstore.volume.ephemeral != null)"
 _EMPTY_DIR: Final = "(has(self.extstore.volume.emptyDir) && self.extstore.volume.emptyDir != null)"
 _PEERS: Final = "(self.size > 1 ? self.size - 1 : 0)"
-_OWN_CONNECTIONS: Final = (
-    f"({_NO_HANDOVER} ? {_OWN} + {_OWN_OF_A_THREAD} * self.threads + "
-    f"(has(self.extstore) ? {_OWN_FILE} : 0) + (self.warmRestart ? {_OWN_FILE} : 0) : "
-    f"{_PROXY} + self.threads * ({_PROXY_OF_A_THREAD} + {_PEER_OF_A_THREAD} * {_PEERS}))"
-)
 
 
 def _quantity(path: str) -> str:
@@ -303,11 +282,15 @@ RULES: Final = (
     ),
     Rule(
         "maxConnections",
-        "must be more than {}, which memcached keeps for itself and other servers; raise it or lower spec.threads",
+        f"must be more than {_OWN} + {_OWN_OF_A_THREAD} * spec.threads, which memcached keeps for itself, and "
+        f"{_OWN_FILE} more with spec.extstore or spec.warmRestart; with spec.handover more than {_PROXY} + "
+        f"{_PROXY_OF_A_THREAD} * spec.threads + {_PEER_OF_A_THREAD} * spec.threads * (spec.size - 1)",
         lambda spec: spec.maxConnections > own_connections(spec),
-        (f"self.maxConnections > {_OWN_CONNECTIONS}",),
-        number=own_connections,
-        number_cel=_OWN_CONNECTIONS,
+        (
+            f"self.maxConnections > ({_NO_HANDOVER} ? {_OWN} + {_OWN_OF_A_THREAD} * self.threads + "
+            f"(has(self.extstore) ? {_OWN_FILE} : 0) + (self.warmRestart ? {_OWN_FILE} : 0) : "
+            f"{_PROXY} + self.threads * ({_PROXY_OF_A_THREAD} + {_PEER_OF_A_THREAD} * {_PEERS}))",
+        ),
     ),
 )
 
